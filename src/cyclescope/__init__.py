@@ -1,0 +1,33 @@
+"""cyclescope: what the instructions of a CPU cost, measured on the machine at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Loaded on first use, so that `import cyclescope` and `cyclescope --help` stay fast.
+_LAZY = {
+    "InstructionForm": "cyclescope.isa.form",
+    "load_table": "cyclescope.isa.table",
+    "select": "cyclescope.isa.pattern",
+    "FormTiming": "cyclescope.infer.timing",
+    "Store": "cyclescope.measure.store",
+    "measure": "cyclescope.infer.api",
+    "timings": "cyclescope.infer.api",
+    "NativeBackend": "cyclescope.backend.native",
+    "CyclescopeError": "cyclescope.errors",
+}
+
+__all__ = [  # noqa: PLE0604
+    "__version__",
+    *_LAZY,
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'cyclescope' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

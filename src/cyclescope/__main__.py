@@ -1,0 +1,5 @@
+"""`python -m cyclescope`."""
+
+from cyclescope.cli.main import main
+
+main()
