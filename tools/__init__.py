@@ -1,0 +1,1 @@
+"""Generators, run by developers."""

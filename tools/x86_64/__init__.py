@@ -1,0 +1,1 @@
+"""Generator of the x86-64 instruction table."""
