@@ -1,0 +1,1 @@
+"""Instruction forms, their operands and encodings."""

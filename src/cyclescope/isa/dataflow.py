@@ -1,0 +1,118 @@
+"""Sources and targets of a form: the pairs whose latencies are to be found."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.isa.encode import takes_index
+from cyclescope.isa.form import InstructionForm, flag_names
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.register import domain
+
+# Registers that are renamed or updated outside the execution units, or that hold machine state.
+NOT_DATA = {
+    "RSP": "RSP is updated by the stack engine",
+    "RIP": "RIP is followed by the branch predictor",
+}
+STATE_CLASSES = {"SEG", "CR", "DR", "BND", "TMM"}
+
+
+class Node(msgspec.Struct, frozen=True):
+    """One end of a latency pair.
+
+    `name` is what users see: `op1`, `op2.address`, `op2.index`, `op2.data`, `flags.CF`, `RAX`.
+    `part` is `register`, `address`, `index`, `data` or `flag`; `domain` the register file (`r`,
+    `h`, `v`, `k`, `m`, `x`), `mem` for memory data, `flag` for flags; `operand` the position of the
+    operand, -1 for flags.
+    """
+
+    name: str
+    part: str
+    domain: str
+    operand: int
+    flag: str = ""
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A source and a target; `excluded` says why no chain can measure it."""
+
+    source: Node
+    target: Node
+    excluded: str = ""
+
+
+def _address_nodes(form: InstructionForm, position: int, op: Operand) -> list[Node]:
+    slots = {s.part for s in form.encoding.slots if s.operand == position} if form.encoding else set()
+    nodes = []
+    if 1 in slots:
+        nodes.append(Node(f"{op.name}.address", "address", "r", position))
+    if 2 in slots:
+        kind = "v" if op.cls.startswith("VSIB_") else "r"
+        nodes.append(Node(f"{op.name}.index", "index", kind, position))
+    elif op.is_memory and takes_index(form):
+        nodes.append(Node(f"{op.name}.index", "index", "r", position))
+    return nodes
+
+
+def sources(form: InstructionForm) -> list[Node]:
+    """Everything whose value the result may depend on."""
+    nodes: list[Node] = []
+    for position, op in enumerate(form.operands):
+        if op.kind in ("memory", "address"):
+            nodes += _address_nodes(form, position, op)
+        if op.is_memory and op.read:
+            nodes.append(Node(f"{op.name}.data", "data", "mem", position))
+        if op.is_register and op.read:
+            nodes.append(Node(op.name, "register", domain(op.cls), position))
+    flags = flag_names(form.flags_read)
+    return nodes + [Node(f"flags.{f}", "flag", "flag", -1, f) for f in flags]
+
+
+def targets(form: InstructionForm) -> list[Node]:
+    """Everything the form writes with a defined value."""
+    nodes: list[Node] = []
+    for position, op in enumerate(form.operands):
+        if op.is_memory and op.write:
+            nodes.append(Node(f"{op.name}.data", "data", "mem", position))
+        if op.is_register and op.write:
+            nodes.append(Node(op.name, "register", domain(op.cls), position))
+    flags = flag_names(form.flags_written)
+    return nodes + [Node(f"flags.{f}", "flag", "flag", -1, f) for f in flags]
+
+
+def _excluded(form: InstructionForm, node: Node) -> str:
+    if node.flag == "DF":
+        return "DF is control state: no instruction's data depends on it in a chain"
+    if node.operand < 0:
+        return ""
+    op = form.operands[node.operand]
+    if op.is_register and op.name in NOT_DATA:
+        return NOT_DATA[op.name]
+    if op.is_register and op.cls in STATE_CLASSES:
+        return f"{op.cls} registers are machine state, not data"
+    if op.is_memory and op.implicit and op.fixed in ("RSP", "RBP"):
+        return "stack memory is reached through the stack engine"
+    return ""
+
+
+def pairs(form: InstructionForm) -> list[Pair]:
+    """Every (source, target) pair of a form, the ones without a chain marked with the reason."""
+    result = []
+    for source in sources(form):
+        for target in targets(form):
+            reason = _excluded(form, source) or _excluded(form, target)
+            result.append(Pair(source, target, reason))
+    return result
+
+
+class Dataflow(msgspec.Struct, frozen=True, dict=True):
+    """Pairs of one form, computed once."""
+
+    form: InstructionForm
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """See `pairs`."""
+        return pairs(self.form)

@@ -1,0 +1,104 @@
+"""The encoder: base word plus scattered operand bits, the same for every form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from cyclescope.isa.form import Encoding, InstructionForm
+
+_VEX2, _VEX3 = 0xC5, 0xC4
+_LEGACY_PREFIXES = frozenset((0x66, 0xF2, 0xF3, 0xF0, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65))
+_MODRM_SIB = 4  # rm field value that announces a SIB byte
+
+
+def default_immediates(form: InstructionForm) -> tuple[int, ...]:
+    """Immediate values that uops.info uses too: 2 for 8 bits, else a single high bit."""
+    return _defaults(tuple(op.cls for op in form.operands if op.kind in ("immediate", "branch")))
+
+
+@cache
+def _defaults(classes: tuple[str, ...]) -> tuple[int, ...]:
+    values = {"0": 0, "I8": 2, "I16": 1 << 8, "I32": 1 << 24, "I64": 1 << 56}
+    return tuple(values.get(cls, 0) for cls in classes if cls != "1")
+
+
+def encode(
+    form: InstructionForm,
+    registers: Sequence[int],
+    displacement: int = 0,
+    immediates: Sequence[int] | None = None,
+    index: int | None = None,
+) -> bytes:
+    """Machine code of a form with the given register numbers, one per encoding slot.
+
+    `index` adds an index register (0 to 7, not 4) with scale 1 to a base-only address. Raises
+    ValueError where the form has no encoding or a value does not fit.
+    """
+    encoding = form.encoding
+    if encoding is None:
+        raise ValueError(f"{form.id} has no encoding template")
+    word = encoding.base
+    try:
+        for number, scatter in zip(registers, encoding.scatter, strict=True):
+            word ^= scatter[number]
+    except IndexError:
+        return _widen(form, registers, displacement, immediates)
+    if displacement:
+        word |= _displacement(encoding, displacement)
+    values = default_immediates(form) if immediates is None else immediates
+    for (offset, size), value in zip(encoding.immediates, values, strict=False):
+        word |= (value & ((1 << 8 * size) - 1)) << 8 * offset
+    code = word.to_bytes(encoding.length, "little")
+    return code if index is None else _add_index(encoding, code, index)
+
+
+def _widen(
+    form: InstructionForm,
+    registers: Sequence[int],
+    displacement: int,
+    immediates: Sequence[int] | None,
+) -> bytes:
+    """Registers 8 to 15 in a template without a bit for them: a longer VEX or a REX prefix."""
+    encoding = form.encoding
+    assert encoding is not None
+    fields = list(zip(registers, encoding.scatter, strict=True))
+    wide = [(n, s) for n, s in fields if n >= len(s)]
+    if any(n > 15 or len(s) != 8 for n, s in wide):
+        raise ValueError(f"{form.id} cannot encode registers {tuple(registers)}")
+    code = encode(form, [n & 7 if n >= len(s) else n for n, s in fields], displacement, immediates)
+    # The lowest bit of a field is bit 0 (ModRM.rm, opcode) or bit 3 (ModRM.reg) of its byte.
+    extends_reg = any((s[1].bit_length() - 1) % 8 == 3 for _, s in wide)
+    extends_rm = any((s[1].bit_length() - 1) % 8 == 0 for _, s in wide)
+    if code[0] == _VEX2:
+        if extends_reg:
+            raise ValueError(f"{form.id} has an incomplete VEX template")
+        return bytes((_VEX3, code[1] & 0x80 | 0x41, code[1] & 0x7F)) + code[2:]
+    at = next(i for i, byte in enumerate(code) if byte not in _LEGACY_PREFIXES)
+    rex = 0x40 | extends_reg << 2 | extends_rm
+    return code[:at] + bytes((rex,)) + code[at:]
+
+
+def _displacement(encoding: Encoding, displacement: int) -> int:
+    if encoding.displacement is None:
+        raise ValueError("the form has no displacement")
+    offset, size, scale = encoding.displacement
+    quotient, rest = divmod(displacement, scale)
+    limit = 1 << (8 * size - 1)
+    if rest or not (-limit <= quotient < limit or (size == 8 and quotient < 2 * limit)):
+        raise ValueError(f"displacement {displacement} does not fit")
+    return (quotient & ((1 << 8 * size) - 1)) << 8 * offset
+
+
+def _add_index(encoding: Encoding, code: bytes, index: int) -> bytes:
+    if encoding.modrm < 0 or index == _MODRM_SIB or not 0 <= index < 8:
+        raise ValueError("no index register can be added")
+    at = encoding.modrm
+    modrm = code[at]
+    sib = index << 3 | modrm & 7
+    return code[:at] + bytes((modrm & ~7 | _MODRM_SIB, sib)) + code[at + 1 :]
+
+
+def takes_index(form: InstructionForm) -> bool:
+    """Whether `encode` can add an index register to the form's address."""
+    return form.encoding is not None and form.encoding.modrm >= 0

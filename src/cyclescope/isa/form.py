@@ -1,0 +1,95 @@
+"""Instruction forms: what an instruction is, without any value of its operands."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.isa.operand import Operand
+
+FLAGS = ("CF", "PF", "AF", "ZF", "SF", "OF", "DF")
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """A register number the encoder has to be given.
+
+    `part` is 0 for a register operand, 1 for the base and 2 for the index of an address.
+    """
+
+    operand: int
+    part: int
+
+
+class Encoding(msgspec.Struct, frozen=True):
+    """Template: `base` XOR the scattered register numbers, with constants filled in.
+
+    `scatter[i][n]` is the pattern to XOR for register number `n` in slot `i`. `displacement` is
+    (byte offset, bytes, scale of the encoded value); `immediates` are (byte offset, bytes).
+    `modrm` is the offset of a ModRM byte with an 8-bit displacement, where an index can be added,
+    else -1.
+    """
+
+    base: int
+    length: int
+    slots: tuple[Slot, ...]
+    scatter: tuple[tuple[int, ...], ...]
+    displacement: tuple[int, int, int] | None
+    immediates: tuple[tuple[int, int], ...]
+    modrm: int
+
+
+class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
+    """One instruction form with everything the table knows about it.
+
+    `flags_*` are bit masks in the order of `FLAGS`; a flag that is written conditionally is read
+    as well. `element` is the type of the values the form works on (`f32`, `f64`, `f16`, `i8`,
+    `int`, ...). `encoding` is None where no template exists.
+    """
+
+    id: str
+    mnemonic: str
+    operands: tuple[Operand, ...]
+    flags_read: int
+    flags_written: int
+    flags_undefined: int
+    features: tuple[str, ...]
+    attributes: frozenset[str]
+    element: str
+    llvm: str
+    uops_info: str
+    code: str
+    encoding: Encoding | None
+    signature: int
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of the form in other tools; absent where theirs is unknown."""
+        pairs = {"llvm": self.llvm, "uops_info": self.uops_info, "iced": self.code}
+        return {tool: name for tool, name in pairs.items() if name}
+
+    @cached_property
+    def memory(self) -> int:
+        """Position of the explicit memory operand, or -1."""
+        for index, op in enumerate(self.operands):
+            if op.is_memory and not op.implicit:
+                return index
+        return -1
+
+    @property
+    def is_vex(self) -> bool:
+        """Whether the encoding is VEX, EVEX or XOP (zeroes upper halves, needs AVX state)."""
+        return not self.attributes.isdisjoint(("vex", "evex", "xop"))
+
+    @cached_property
+    def vector_width(self) -> int:
+        """Widest vector register in bits: 0, 64 (MMX), 128, 256 or 512."""
+        widths = [op.width for op in self.operands if op.cls in ("MM", "XMM", "YMM", "ZMM")]
+        index = [op.cls for op in self.operands if op.cls.startswith("VSIB_")]
+        widths += [{"VSIB_XMM": 128, "VSIB_YMM": 256, "VSIB_ZMM": 512}[cls] for cls in index]
+        return max(widths, default=0)
+
+
+def flag_names(mask: int) -> tuple[str, ...]:
+    """Names of the flags in a bit mask."""
+    return tuple(name for bit, name in enumerate(FLAGS) if mask >> bit & 1)

@@ -1,0 +1,39 @@
+"""Operands of an instruction form."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Operand(msgspec.Struct, frozen=True):
+    """One operand of an instruction form.
+
+    `name` is `op1`, `op2`, ... for what a programmer writes, in uops.info's order (a mask is the
+    second operand), a register name (`RAX`) for an implicit register, `[RSI]` for implicit memory.
+    `kind` is `register`, `memory`, `address` (of LEA), `immediate` or `branch`. `cls` is the
+    register class (`R64`, `R8h`, `ZMM`, `K`, ...), the memory class (`M64`, `M32_1to8`,
+    `VSIB_XMM`, ...) or the immediate's class. `width` is in bits, for memory the bits accessed.
+    `conditional` marks accesses that may not happen; a conditional write is also a read, because
+    the old value may pass through. `fixed` names the register when the encoding leaves no choice.
+    """
+
+    name: str
+    kind: str
+    cls: str
+    width: int
+    read: bool
+    write: bool
+    conditional: bool
+    implicit: bool
+    fixed: str
+    element: str
+
+    @property
+    def is_register(self) -> bool:
+        """Whether the operand is a register."""
+        return self.kind == "register"
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether the operand is accessed memory."""
+        return self.kind == "memory"
