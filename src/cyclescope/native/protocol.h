@@ -1,0 +1,159 @@
+/* The runner's protocol: little-endian frames on stdin and stdout.
+ *
+ * Every request is a frame; every request but STATE and QUIT is answered by one frame of the same
+ * type. A kernel that faults, hangs or kills its worker is a record in the answer, never an error
+ * of the protocol. src/cyclescope/backend/native.py holds the same layouts.
+ */
+#ifndef CYCLESCOPE_PROTOCOL_H
+#define CYCLESCOPE_PROTOCOL_H
+
+#include <stdint.h>
+
+#define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
+#define PROTOCOL_VERSION 1u
+
+enum frame_type {
+    FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
+    FRAME_SETUP = 2,     /* struct setup -> struct setup_reply */
+    FRAME_CALIBRATE = 3, /* struct calibrate -> struct calibration */
+    FRAME_STATE = 4,     /* u32 index, u32 0, struct state; no answer */
+    FRAME_MEASURE = 5,   /* struct measure, kernels -> results, `rounds` per kernel */
+    FRAME_PROBE = 6,     /* struct probe_request, kernels -> struct probe_result each */
+    FRAME_DIFFER = 7,    /* struct differ, kernels -> struct differ_result each */
+    FRAME_QUIT = 8,
+    FRAME_ERROR = 9, /* text */
+};
+
+struct frame {
+    uint32_t magic, type, length, count;
+};
+
+struct hello {
+    uint32_t version, isa, leaves, page;
+    uint64_t code_base, code_size, data_base, data_size, stack_base, stack_size;
+    uint64_t xcr0;
+};
+
+struct cpuid_leaf {
+    uint32_t leaf, subleaf, eax, ebx, ecx, edx;
+};
+
+#define COUNTERS_MAX 8
+struct counter_event {
+    uint32_t type, reserved;
+    uint64_t config;
+};
+
+struct setup {
+    int32_t cpu; /* -1: leave to the scheduler */
+    uint32_t counters;
+    struct counter_event events[COUNTERS_MAX]; /* the first is core cycles */
+};
+
+struct setup_reply {
+    int32_t cpu;            /* the CPU kernels run on, or -1 */
+    int32_t pin_error;      /* errno */
+    int32_t filter_error;   /* errno of the system-call filter, 0 when active */
+    int32_t counter_error;  /* errno of the first event that could not be opened */
+    uint32_t counters_open; /* events usable from user space, in order */
+    uint32_t reserved;
+};
+
+struct calibrate {
+    uint32_t samples, reserved;
+};
+
+struct calibration {
+    double ticks_per_cycle; /* of the clock in use */
+    double step;            /* smallest positive difference of the clock, in ticks */
+    double canary;          /* core cycles of the undisturbed canary, the best ever seen */
+    double clean_share;     /* share of canaries within 3 % and one step of the best */
+    double spread;          /* relative spread of the reference chain over the calibration */
+    double seconds_per_tick;
+};
+
+/* Registers and memory a kernel starts with. */
+struct poke {
+    uint64_t address, value;
+};
+
+enum { VECTOR_NONE, VECTOR_LEGACY, VECTOR_VEX128, VECTOR_VEX256, VECTOR_EVEX512 };
+enum { STATE_X87 = 1 }; /* FNINIT when the kernel ends */
+
+struct state {
+    uint64_t general[16];
+    uint64_t flags;
+    uint32_t mxcsr;
+    uint16_t vector_level, bits;
+    uint8_t vector[32][64];
+    uint64_t mask[8];
+    uint8_t fill[2][64]; /* pattern of the first and the second data window */
+    uint32_t pokes, reserved;
+    struct poke poke[8];
+};
+
+enum kernel_flags {
+    KERNEL_CANARY = 1,   /* throughput: count only samples between clean canaries */
+    KERNEL_UNROLLED = 2, /* no loop: the body follows itself until the region is long enough */
+    KERNEL_FAST = 4,     /* more than five instructions per cycle expected: longer bodies */
+    KERNEL_LONG = 8,     /* a loop of some hundred instructions */
+};
+
+struct measure {
+    uint32_t rounds, want, maximum, seed;
+    double target; /* core cycles of the longer region */
+};
+
+struct kernel {
+    uint32_t state;
+    uint16_t flags, instructions; /* per unit of the body */
+    uint16_t setup, body;         /* bytes that follow */
+};
+
+enum status {
+    STATUS_OK = 0,
+    STATUS_SIGNAL = 1,     /* `detail` is the signal number */
+    STATUS_HANG = 2,       /* stopped by the timer */
+    STATUS_DIED = 3,       /* the worker was killed; `detail` is the signal or exit status */
+    STATUS_TOO_LONG = 4,   /* the body does not fit the code area */
+    STATUS_UNCLEAN = 5,    /* too few samples between clean canaries; value of what there is */
+    STATUS_NOT_RUN = 6,
+};
+
+struct result {
+    double cycles;  /* core cycles per unit of the body */
+    double spread;  /* half-width of the sample clusters, as cycles per unit */
+    double counters[COUNTERS_MAX]; /* events per unit of the body */
+    uint64_t address;              /* fault address */
+    uint32_t status, detail;
+    uint32_t accepted, rejected;
+    uint32_t mxcsr; /* sticky exception flags raised by the kernel */
+    uint32_t short_units, long_units, trips;
+    int32_t instruction; /* offset of the faulting instruction in the region, or -1 */
+    uint32_t reserved;
+};
+
+struct probe_request {
+    uint32_t reserved[4];
+};
+
+struct probe_result {
+    uint64_t address;
+    uint32_t status, detail;
+    int32_t instruction; /* offset of the faulting instruction, from the form's first byte */
+    uint32_t reserved;
+};
+
+/* Differential execution: see differ.c. */
+struct differ {
+    uint32_t bases, perturbations, seed, reserved;
+};
+
+#define LOCATIONS 192
+struct differ_result {
+    uint32_t status, detail, trials, faults;
+    uint8_t written[LOCATIONS / 8];
+    uint8_t depends[LOCATIONS][LOCATIONS / 8]; /* [input][output bit] */
+};
+
+#endif
