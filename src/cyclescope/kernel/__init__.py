@@ -1,0 +1,1 @@
+"""Kernels: code whose time answers a question about an instruction form."""

@@ -1,0 +1,231 @@
+"""Throughput sequences: independent instances of a form.
+
+Written registers come from a ring, sources are only read, memory operands advance by their width
+within four cache lines. Where a form reads and writes the same implicit register or flag, a second
+sequence breaks that dependency before every instance.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cyclescope.isa.encode import takes_index
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.register import register_number
+from cyclescope.kernel.chains import ADDRESS_REGISTERS, Unmeasurable, Use
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.kernel import CANARY, FAST, LONG
+from cyclescope.kernel.links import Helpers
+from cyclescope.kernel.registers import ALIAS, Roles, physical
+
+MAXIMUM = 16
+LENGTHS = (4, 8, MAXIMUM)
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """Plan of one throughput kernel: `count` instances of the form per body.
+
+    `variant` is `plain`, `broken` (with dependency-breaking instructions), `same register`,
+    `indexed` or `unrolled`; `length` the number of independent instances.
+    """
+
+    variant: str
+    length: int
+    items: tuple[Use | Instruction, ...]
+    count: int
+    flags: int = CANARY | FAST
+
+
+class StreamBuilder:
+    """Builds the sequences of one form; forms with the same signature share them."""
+
+    def __init__(self, form: InstructionForm, helpers: Helpers) -> None:
+        self.form = form
+        self.helpers = helpers
+        self.roles = Roles(form)
+        self.slots = form.encoding.slots if form.encoding else ()
+
+    # --- instances -------------------------------------------------------------------------------
+
+    def instances(self, wanted: int, index: bool = False) -> list[Use]:
+        """Up to `wanted` independent instances."""
+        used: set[tuple[str, int]] = set()
+        result: list[Use] = []
+        for position in range(wanted):
+            use = self._instance(position, used, index)
+            if use is None:
+                break
+            result.append(use)
+        if not result:
+            raise Unmeasurable("no registers left for an instance")
+        return result
+
+    def _instance(self, position: int, used: set[tuple[str, int]], index: bool) -> Use | None:
+        numbers: list[int] = []
+        written: set[tuple[str, int]] = set()
+        sources: set[tuple[str, int]] = set()
+        for slot in self.slots:
+            op = self.form.operands[slot.operand]
+            number = self._number(op, slot.part, used | written, sources)
+            if number is None:
+                return None
+            numbers.append(number)
+            if slot.part == 0 and op.is_register:
+                (written if op.write else sources).add(physical(op, number))
+        used |= written
+        return Use(tuple(numbers), self._offset(position), self.roles.index if index else None)
+
+    def _number(
+        self, op: Operand, part: int, used: set[tuple[str, int]], sources: set[tuple[str, int]]
+    ) -> int | None:
+        if part == 1:
+            return self.roles.base
+        if part == 2:
+            return self._index_number(op)
+        if not op.write:
+            pool = [n for n in self.roles.pool(op, "source") if physical(op, n) not in sources]
+            return pool[0] if pool else self._spare(op, used, sources)
+        pool = [n for n in self.roles.pool(op, "ring") if physical(op, n) not in used | sources]
+        pool = [n for n in pool if physical(op, n) not in self._reserved()]
+        return pool[0] if pool else None
+
+    def _spare(self, op: Operand, used: set[tuple[str, int]], sources: set[tuple[str, int]]) -> int | None:
+        pool = self.roles.pool(op, "ring")[::-1]
+        return next((n for n in pool if physical(op, n) not in used | sources), None)
+
+    def _reserved(self) -> set[tuple[str, int]]:
+        """Source registers, which the ring must not contain."""
+        taken: set[tuple[str, int]] = set()
+        for slot in self.slots:
+            op = self.form.operands[slot.operand]
+            if slot.part == 0 and op.is_register and not op.write:
+                pool = [n for n in self.roles.pool(op, "source") if physical(op, n) not in taken]
+                if pool:
+                    taken.add(physical(op, pool[0]))
+        return taken
+
+    def _index_number(self, op: Operand) -> int:
+        if op.cls.startswith("VSIB_"):
+            return self.roles.vector_sources[-1]
+        return self.roles.index
+
+    def _offset(self, position: int) -> int:
+        """Advance by the operand's width, wrapping within what an 8-bit displacement reaches."""
+        encoding = self.form.encoding
+        if self.form.memory < 0 or encoding is None or encoding.displacement is None:
+            return 0
+        width = max(self.form.operands[self.form.memory].width // 8, 1)
+        _, size, scale = encoding.displacement
+        if size != 1:
+            return 0
+        step = max(width, scale) if width % scale == 0 else scale
+        reach = min(128 * scale, 1024)
+        return position * step % reach
+
+    # --- sequences -------------------------------------------------------------------------------
+
+    def streams(self) -> list[Stream]:
+        """All sequences of the form. Raises Unmeasurable with the reason."""
+        uses = self.instances(MAXIMUM)
+        lengths = [n for n in LENGTHS if n < len(uses)] + [len(uses)]
+        result = [self._stream("plain", uses[:n]) for n in lengths]
+        breaks = self._breakers()
+        if breaks is not None:
+            result += [self._broken(uses[:n], breaks) for n in {lengths[0], lengths[-1]}]
+        result.append(self._unrolled(uses))
+        if self.form.memory >= 0 and takes_index(self.form):
+            result.append(self._stream("indexed", self.instances(MAXIMUM, index=True)))
+        same = self._same_register()
+        if same is not None:
+            result.append(same)
+        return result
+
+    def _stream(self, variant: str, uses: list[Use]) -> Stream:
+        items: list[Use | Instruction] = []
+        for use in uses:
+            items += [*self._mandatory(use), use]
+        return Stream(variant, len(uses), tuple(items), len(uses))
+
+    def _unrolled(self, uses: list[Use]) -> Stream:
+        plain = self._stream("unrolled", uses)
+        return msgspec.structs.replace(plain, flags=CANARY | LONG)
+
+    def _broken(self, uses: list[Use], breaks: list[Instruction]) -> Stream:
+        items: list[Use | Instruction] = []
+        for use in uses:
+            items += [*self._mandatory(use), *breaks, use]
+        return Stream("broken", len(uses), tuple(items), len(uses))
+
+    def _mandatory(self, use: Use) -> list[Instruction]:
+        """What every instance needs to do its work at all: address registers and masks reset."""
+        addresses = ADDRESS_REGISTERS & self._addresses()
+        result = [
+            self.helpers.constant_from(register_number(op.name)[1], ALIAS)
+            for op in self.form.operands
+            if op.implicit and op.write and op.name in addresses
+        ]
+        if "vsib" in self.form.attributes:
+            result += self._refill(use)
+        return result
+
+    def _refill(self, use: Use) -> list[Instruction]:
+        """Gathers and scatters clear their mask; AVX2 has it in a vector register."""
+        result = []
+        for slot, number in zip(self.slots, use.registers, strict=True):
+            op = self.form.operands[slot.operand]
+            if slot.part or not (op.read and op.write):
+                continue
+            if op.cls == "K":
+                result.append(self.helpers.mask_constant(number))
+            elif slot.operand == 2:
+                name = f"VPCMPEQD ({op.cls}, {op.cls}, {op.cls})"
+                result.append(self.helpers.make(name, number, number, number))
+        return result
+
+    def _breakers(self) -> list[Instruction] | None:
+        """Zero idioms for implicit registers and flags that are read and written, or None."""
+        result: list[Instruction] = []
+        needed = False
+        for op in self.form.operands:
+            if not (op.is_register and op.fixed and op.read and op.write) or op.name == "RSP":
+                continue
+            broken = self._break_fixed(op)
+            if broken is None:
+                continue
+            needed = True
+            result += broken
+        flags = self.form.flags_read and self.form.flags_written
+        if flags and not any(i.form.mnemonic == "XOR" for i in result):
+            needed = True
+            result.append(self.helpers.flags_constant())
+        return result if needed else None
+
+    def _break_fixed(self, op: Operand) -> list[Instruction] | None:
+        if op.name in ADDRESS_REGISTERS & self._addresses():
+            return None
+        kind, number = physical(op, register_number(op.fixed)[1])
+        if kind == "r":
+            return [self.helpers.zero(number)]
+        return [self.helpers.vector_zero(number)] if kind == "v" else None
+
+    def _addresses(self) -> set[str]:
+        """Implicit address registers of the form."""
+        return {o.fixed for o in self.form.operands if o.is_memory and o.implicit}
+
+    # --- the same register twice -----------------------------------------------------------------
+
+    def _same_register(self) -> Stream | None:
+        """One register for two sources: a chain, unless the form is a zero idiom."""
+        registers = [s for s in self.slots if s.part == 0 and self.form.operands[s.operand].is_register]
+        attributes = self.form.attributes
+        if not attributes.isdisjoint(("memory", "unique_registers", "masked", "high_byte", "vsib")):
+            return None
+        reads = [s for s in registers if self.form.operands[s.operand].read]
+        classes = {self.form.operands[s.operand].cls for s in registers}
+        if len(reads) < 2 or len(classes) != 1 or any(o.fixed for o in self.form.operands if o.implicit):
+            return None
+        uses = self.instances(1)
+        number = uses[0].registers[0]
+        use = Use(tuple(number for _ in self.slots))
+        return Stream("same register", 1, (use,) * 4, 4)

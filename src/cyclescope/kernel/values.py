@@ -1,0 +1,213 @@
+"""Values that operands hold, and the machine states made of them.
+
+No floating-point operand is denormal, zero, infinite or NaN unless that is the question: vectors and
+memory hold 1.0 in the element type the form works on. Division and square root get two classes of
+values, fast and slow; the slow ones are Agner Fog's (Test programs for measuring clock cycles).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from functools import cache
+
+import msgspec
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.register import domain
+from cyclescope.kernel.registers import (
+    ALIAS,
+    BASE,
+    NARROW_BASE,
+    STACK,
+    VECTOR_INDICES,
+    VECTOR_ONES,
+    VECTOR_ZERO,
+    Roles,
+)
+from cyclescope.kernel.state import (
+    FIRST_WINDOW,
+    STACK_TOP,
+    VECTOR_EVEX512,
+    VECTOR_LEGACY,
+    VECTOR_NONE,
+    VECTOR_VEX128,
+    VECTOR_VEX256,
+    MachineState,
+)
+
+_ONE = {
+    "f64": struct.pack("<8d", *[1.0] * 8),
+    "f32": struct.pack("<16f", *[1.0] * 16),
+    "f16": struct.pack("<32e", *[1.0] * 32),
+    "bf16": bytes.fromhex("803f") * 32,
+    "mxcsr": struct.pack("<16I", *[0x1F80] * 16),
+    "fcw": struct.pack("<32H", *[0x37F] * 32),
+}
+_INTEGERS = bytes(range(1, 65))
+DIVISOR_VECTOR, DIVISOR_CONSTANT = 12, 10  # vector registers that hold the divisor in slow chains
+LOW, HIGH, DIVISOR = 10, 11, 12  # general registers: the dividend's halves and the divisor
+_ROOT = re.compile(r"V?(R?SQRT(14|28)?)[PS][SDH]$|FSQRT$")
+_DIVISION = re.compile(r"V?DIV[PS][SDH]$|FI?DIVR?P?$")
+INTEGER_DIVISION = ("DIV", "IDIV")
+
+# dividend (low, high) and divisor by operand width
+_SLOW_INTEGER = {
+    8: (13057, 0, 123),
+    16: (133, 0x343A, 0x75E6),
+    32: (133, 0x343A9ED7, 0x75E6E44F),
+    64: (133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF),
+}
+_SLOW_DIVIDE = {
+    "f64": (0x429DA724B687DA66, 0x3FF33E97F934078B, 8),
+    "f32": (0x54ED3926, 0x3F99F4C0, 4),
+    "f16": (0x2769, 0x3CCF, 2),
+}
+_SLOW_ROOT = {"f64": (0x465A61FE1ACDC21C, 8), "f32": (0x72D30FF1, 4), "f16": (0x1698, 2)}
+
+
+class Division(msgspec.Struct, frozen=True):
+    """Values of a division or square root: 64-byte dividend (or radicand) and divisor patterns."""
+
+    dividend: bytes
+    divisor: bytes
+
+
+def is_division(form: InstructionForm) -> bool:
+    """Whether the time depends on the values: division or square root."""
+    name = form.mnemonic
+    return name in INTEGER_DIVISION or bool(_ROOT.match(name) or _DIVISION.match(name))
+
+
+@cache
+def _repeat(value: int, size: int) -> bytes:
+    return value.to_bytes(size, "little") * (64 // size)
+
+
+def vector_division(form: InstructionForm, speed: str) -> Division:
+    """Operand patterns of a floating-point division or root; `speed` is `fast` or `slow`."""
+    element = form.element if form.element in _SLOW_ROOT else "f64"
+    if speed == "fast":
+        return Division(_ONE[element], _ONE[element])
+    if _ROOT.match(form.mnemonic):
+        value, size = _SLOW_ROOT[element]
+        return Division(_repeat(value, size), _repeat(value, size))
+    dividend, divisor, size = _SLOW_DIVIDE[element]
+    return Division(_repeat(dividend, size), _repeat(divisor, size))
+
+
+def integer_division(form: InstructionForm, speed: str) -> tuple[int, int, int]:
+    """(RAX, RDX, divisor) of an integer division."""
+    op = form.operands[0]
+    if speed == "slow":
+        return _SLOW_INTEGER[op.width]
+    return 0, 0, 1
+
+
+def pattern(element: str) -> bytes:
+    """64 bytes of harmless values of an element type: ones, or small integers."""
+    return _ONE.get(element, _INTEGERS)
+
+
+def vector_level(form: InstructionForm) -> int:
+    """How much vector state the form needs."""
+    if "evex" in form.attributes or any(op.cls == "K" for op in form.operands):
+        return VECTOR_EVEX512
+    width = form.vector_width
+    if width <= 64 and not form.is_vex:
+        return VECTOR_NONE
+    if not form.is_vex:
+        return VECTOR_LEGACY
+    return VECTOR_VEX256 if width >= 256 else VECTOR_VEX128
+
+
+def general_values(roles: Roles) -> list[int]:
+    """Small distinct numbers, addresses in the address registers, 0 in the index."""
+    values = [n + 1 for n in range(16)]
+    values[STACK] = STACK_TOP
+    values[BASE] = values[ALIAS] = FIRST_WINDOW
+    if roles.narrow:
+        values[NARROW_BASE] = FIRST_WINDOW
+    values[roles.index] = 0
+    return values
+
+
+# Registers and memory with a value that the form insists on.
+_REQUIRED = {
+    "XGETBV": {1: 0}, "RDPRU": {1: 1}, "CPUID": {0: 0, 1: 0}, "JRCXZ": {1: 5}, "JECXZ": {1: 5},
+    "JO": {10: 1 << 63}, "JNO": {10: 1 << 63},
+}  # fmt: skip
+_MEMORY_VALUES = {"LDMXCSR": "mxcsr", "VLDMXCSR": "mxcsr", "FLDCW": "fcw"}
+_ADDRESS_REGISTERS = {"RSI": 6, "RDI": 7, "RBX": 3, "RAX": 0, "RBP": 5}
+
+
+@cache
+def _state(
+    general: tuple[int, ...], element: str, level: int, x87: bool, divided: Division | None
+) -> MachineState:
+    fill = divided.divisor if divided else pattern(element)
+    vector = divided.dividend if divided else fill
+    vectors = [(VECTOR_ONES, b"\xff" * 64), (VECTOR_ZERO, bytes(64))]
+    return MachineState(general, vector, tuple(vectors), fill=(fill, fill), vector_level=level, x87=x87)
+
+
+def chain_state(form: InstructionForm, roles: Roles, avx: bool = True, speed: str = "") -> MachineState:
+    """State for latency chains: helpers' constants in vectors 12 (divisor), 14 and 15."""
+    level = max(vector_level(form), VECTOR_VEX128 if avx else VECTOR_LEGACY)
+    state = _with_values(form, roles, speed, level)
+    if "vsib" in form.attributes:  # every index 0
+        return msgspec.structs.replace(
+            state, vectors=(*state.vectors, *[(n, bytes(64)) for n in VECTOR_INDICES])
+        )
+    if not speed or form.mnemonic in INTEGER_DIVISION:
+        return state
+    divisor = vector_division(form, speed).divisor
+    return msgspec.structs.replace(
+        state, vectors=(*state.vectors, *[(n, divisor) for n in (DIVISOR_VECTOR, DIVISOR_CONSTANT)])
+    )
+
+
+def stream_state(form: InstructionForm, roles: Roles, speed: str = "") -> MachineState:
+    """State for throughput sequences: every vector register holds the form's values."""
+    state = _with_values(form, roles, speed, vector_level(form))
+    return msgspec.structs.replace(state, vectors=_stream_vectors(form, roles, speed))
+
+
+def _stream_vectors(form: InstructionForm, roles: Roles, speed: str) -> tuple[tuple[int, bytes], ...]:
+    if "vsib" in form.attributes:  # every index 0
+        return ((roles.vector_sources[-1], bytes(64)),)
+    reads = [op for op in form.operands if op.is_register and domain(op.cls) == "v" and not op.write]
+    if "MASKMOV" in form.mnemonic:  # select every element
+        return tuple(
+            (roles.vector_sources[n], b"\xff" * 64) for n, op in enumerate(reads) if op.name == "op2"
+        )
+    if not speed or form.mnemonic in INTEGER_DIVISION:
+        return ()
+    if not reads or form.memory >= 0:
+        return ()
+    return ((roles.vector_sources[len(reads) - 1], vector_division(form, speed).divisor),)
+
+
+def _with_values(form: InstructionForm, roles: Roles, speed: str, level: int) -> MachineState:
+    general = general_values(roles)
+    for number, value in _REQUIRED.get(form.mnemonic, {}).items():
+        general[number] = value
+    for op in form.operands:
+        if op.is_memory and op.implicit and op.fixed in _ADDRESS_REGISTERS:
+            general[_ADDRESS_REGISTERS[op.fixed]] = FIRST_WINDOW
+    x87 = not form.attributes.isdisjoint(("x87", "mmx", "d3now"))
+    element = _MEMORY_VALUES.get(form.mnemonic, form.element)
+    if speed and form.mnemonic in INTEGER_DIVISION:
+        integers = _integer_state(form, roles, general, speed)
+        return _state(tuple(general), element, level, x87, integers)
+    divided = vector_division(form, speed) if speed else None
+    return _state(tuple(general), element, level, x87, divided)
+
+
+def _integer_state(form: InstructionForm, roles: Roles, general: list[int], speed: str) -> Division:
+    low, high, divisor = integer_division(form, speed)
+    for number in (*roles.general_sources, *roles.general_chain[:1]):
+        general[number] = divisor | (divisor << 8 if form.operands[0].cls == "R8h" else 0)
+    general[0], general[2] = low, high
+    general[LOW], general[HIGH], general[DIVISOR] = low, high, divisor
+    return Division(_INTEGERS, _repeat(divisor, form.operands[0].width // 8))
