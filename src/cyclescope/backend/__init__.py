@@ -1,0 +1,1 @@
+"""Backends: kernels in, samples out."""

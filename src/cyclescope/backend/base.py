@@ -1,0 +1,121 @@
+"""What every backend answers: kernels in, samples or errors out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from cyclescope.kernel.kernel import Kernel
+
+OK, SIGNAL, HANG, DIED, TOO_LONG, UNCLEAN, NOT_RUN = range(7)
+STATUS_NAMES = ("ok", "signal", "hang", "died", "too long", "unclean", "not run")
+SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS"}
+
+
+class Sample(msgspec.Struct, frozen=True, array_like=True):
+    """One round's answer for one kernel, in core cycles per unit of the body."""
+
+    cycles: float
+    spread: float
+    status: int
+    detail: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    exceptions: int = 0
+    address: int = 0
+    instruction: int = -1
+    counters: tuple[float, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a value, if perhaps from too few clean samples."""
+        return self.status in (OK, UNCLEAN)
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """What happened when one instruction ran once."""
+
+    status: int
+    detail: int = 0
+    address: int = 0
+    instruction: int = -1
+
+    def describe(self) -> str:
+        """`ok`, `SIGILL`, `SIGSEGV at 0x10`, `hang`, ..."""
+        if self.status == SIGNAL:
+            name = SIGNALS.get(self.detail, f"signal {self.detail}")
+            return f"{name} at {self.address:#x}" if self.detail in (7, 11) else name
+        if self.status == DIED:
+            return f"killed the worker ({self.detail})"
+        return STATUS_NAMES[self.status]
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """The clock as found: ticks per core cycle, its step in ticks, and how quiet the core is."""
+
+    ticks_per_cycle: float
+    step: float
+    canary: float
+    clean_share: float
+    spread: float
+    seconds_per_tick: float
+
+    @property
+    def frequency(self) -> float:
+        """Core frequency in Hz."""
+        ticks = self.ticks_per_cycle * self.seconds_per_tick
+        return 1 / ticks if ticks else 0.0
+
+
+class Capabilities(msgspec.Struct, frozen=True):
+    """What a backend is and can do; `notes` say what is missing and why."""
+
+    isa: str
+    description: str
+    cpu: int
+    clock: str
+    counters: tuple[str, ...] = ()
+    leaves: tuple[tuple[int, int, int, int, int, int], ...] = ()
+    xcr0: int = 0
+    notes: tuple[str, ...] = ()
+    real_time: bool = True
+
+
+class Effort(msgspec.Struct, frozen=True):
+    """How hard to measure: rounds over the batch, low-cluster samples wanted, tries, cycles."""
+
+    rounds: int = 2
+    want: int = 6
+    maximum: int = 300
+    target: float = 5000.0
+    seed: int = 1
+
+
+class Backend(Protocol):
+    """Runs kernels and says how long they took."""
+
+    def capabilities(self) -> Capabilities:
+        """What this backend is."""
+        ...
+
+    def calibrate(self) -> Calibration:
+        """Calibrate the clock; to be repeated every few seconds."""
+        ...
+
+    def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
+        """Start measuring a batch; batches are answered in order."""
+        ...
+
+    def collect(self) -> list[list[Sample]]:
+        """Samples per kernel and round of the oldest batch not yet collected."""
+        ...
+
+    def probe(self, kernels: Sequence[Kernel]) -> list[Outcome]:
+        """Run each body once, isolated."""
+        ...
+
+    def close(self) -> None:
+        """Release what the backend holds."""
+        ...

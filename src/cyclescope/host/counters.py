@@ -1,0 +1,63 @@
+"""Performance events by microarchitecture: core cycles, micro-operations, events per port.
+
+Raw event codes are facts from the vendors' manuals (Intel SDM volume 3 and its event files, AMD
+processor programming references), in the layout of perf's raw events: event | umask << 8.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+RAW, HARDWARE = 4, 0
+Event = tuple[str, int, int]  # name, perf type, config
+
+CYCLES: Event = ("cycles", HARDWARE, 0)
+_ZEN: tuple[Event, ...] = (("uops", RAW, 0x00C1),)
+_SKYLAKE_PORTS = tuple((f"p{n}", RAW, 0xA1 | 1 << n << 8) for n in range(8))
+_ICELAKE_PORTS: tuple[Event, ...] = (
+    ("p0", RAW, 0x01A1), ("p1", RAW, 0x02A1), ("p23", RAW, 0x04A1), ("p49", RAW, 0x10A1),
+    ("p5", RAW, 0x20A1), ("p6", RAW, 0x40A1), ("p78", RAW, 0x80A1),
+)  # fmt: skip
+_GOLDEN_PORTS: tuple[Event, ...] = (
+    ("p0", RAW, 0x01B2), ("p1", RAW, 0x02B2), ("p23A", RAW, 0x04B2), ("p49", RAW, 0x10B2),
+    ("p5B", RAW, 0x20B2), ("p6", RAW, 0x40B2), ("p78", RAW, 0x80B2),
+)  # fmt: skip
+_INTEL_UOPS: Event = ("uops", RAW, 0x02C2)  # retired slots
+
+EVENTS: dict[str, tuple[Event, ...]] = {
+    **dict.fromkeys(("znver1", "znver2", "znver3", "znver4", "znver5"), _ZEN),
+    **dict.fromkeys(
+        ("haswell", "broadwell", "skylake", "skylake-avx512", "cascadelake"),
+        (_INTEL_UOPS, *_SKYLAKE_PORTS),
+    ),
+    **dict.fromkeys(
+        ("icelake-client", "icelake-server", "tigerlake", "rocketlake"), (_INTEL_UOPS, *_ICELAKE_PORTS)
+    ),
+    **dict.fromkeys(
+        ("alderlake", "raptorlake", "sapphirerapids", "emeraldrapids", "graniterapids"),
+        (_INTEL_UOPS, *_GOLDEN_PORTS),
+    ),
+}
+
+
+def events_for(llvm: str, most: int = 8) -> tuple[Event, ...]:
+    """Events worth opening on a microarchitecture, core cycles first, at most `most`."""
+    return (CYCLES, *EVENTS.get(llvm, ()))[:most]
+
+
+def availability(root: Path = Path("/")) -> str:
+    """ "" where the kernel offers CPU counters, else why not and what to do about it."""
+    devices = root / "sys/bus/event_source/devices"
+    try:
+        names = {path.name for path in devices.iterdir()}
+    except OSError:
+        return "this kernel has no performance events (perf_event is not built in)"
+    if not any(name == "cpu" or name.startswith("cpu_") for name in names):
+        return "no counters: the virtual machine exposes none (its host has to enable a virtual PMU)"
+    try:
+        paranoid = int((root / "proc/sys/kernel/perf_event_paranoid").read_text())
+    except (OSError, ValueError):
+        return ""
+    if paranoid > 2:
+        return f"no counters: perf_event_paranoid is {paranoid} (2 or less lets users count)"
+    return ""
