@@ -1,0 +1,275 @@
+"""Plans: which kernels answer what about a form.
+
+Forms with the same signature share one plan, so that generating a kernel is little more than
+encoding a few instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.chains import Chain, ChainBuilder, Unmeasurable, Use
+from cyclescope.kernel.cycles import CycleBuilder
+from cyclescope.kernel.division import DivisionStreams, IntegerDivision, SlowDivision
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.links import Helpers
+from cyclescope.kernel.registers import Roles
+from cyclescope.kernel.special import SpecialBuilder, unmeasurable
+from cyclescope.kernel.state import MachineState
+from cyclescope.kernel.streams import Stream, StreamBuilder
+from cyclescope.kernel.values import INTEGER_DIVISION, chain_state, is_division, stream_state
+
+THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """A pair, or the throughput (no source and target), without a kernel, and why."""
+
+    source: str
+    target: str
+    reason: str
+
+
+class FormPlan(msgspec.Struct, frozen=True):
+    """Everything to be measured about the forms of one signature."""
+
+    streams: tuple[tuple[Stream, str], ...]  # with the class of values, "" or fast or slow
+    chains: tuple[Chain, ...]
+    missing: tuple[Missing, ...]
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """One kernel and the question it answers.
+
+    `quantity` is `throughput` or `latency`; `count` the number of instances of the form (on the
+    critical path) per unit; `links` the keys of the links to subtract.
+    """
+
+    form: str
+    quantity: str
+    source: str
+    target: str
+    variant: str
+    kernel: Kernel
+    count: int
+    links: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What identifies the experiment in a store."""
+        return self.form, self.quantity, self.source, self.target, self.variant
+
+
+class Planner:
+    """Makes experiments of forms with this CPU's helper instructions."""
+
+    def __init__(self, helpers: Helpers) -> None:
+        self.helpers = helpers
+        self._plans: dict[object, FormPlan] = {}
+        self._states: dict[object, MachineState] = {}
+        self._interned: dict[MachineState, MachineState] = {}
+        self._fixed: dict[Instruction, bytes] = {}
+
+    # --- plans -----------------------------------------------------------------------------------
+
+    def plan(self, form: InstructionForm) -> FormPlan:
+        """The plan of a form; shared by all forms of its signature."""
+        key = self._key(form)
+        found = self._plans.get(key)
+        if found is None:
+            found = self._plans[key] = self._make_plan(form)
+        return found
+
+    def _key(self, form: InstructionForm) -> object:
+        encoding = form.encoding
+        special = form.mnemonic if self._is_special(form) else form.mnemonic.startswith(_MOVES)
+        return (
+            form.signature, form.attributes, form.flags_read, form.flags_written, special,
+            encoding and (encoding.slots, encoding.displacement, encoding.modrm >= 0, encoding.immediates),
+        )  # fmt: skip
+
+    def _is_special(self, form: InstructionForm) -> bool:
+        special = {"branch", "call", "return", "stack", "rep", "repne", "x87", "interrupt", "string"}
+        return (
+            is_division(form)
+            or not form.attributes.isdisjoint(special)
+            or form.mnemonic in _SINGULAR
+            or bool(unmeasurable(form))
+        )
+
+    def _make_plan(self, form: InstructionForm) -> FormPlan:
+        reason = unmeasurable(form)
+        if reason:
+            return FormPlan((), (), tuple(self._all_missing(form, reason)))
+        streams, missing = self._streams(form)
+        chains: list[Chain] = []
+        for pair in pairs(form):
+            found, why = self._pair_chains(form, pair)
+            chains += found
+            if why:
+                missing.append(Missing(pair.source.name, pair.target.name, why))
+        return FormPlan(tuple(streams), tuple(chains), tuple(missing))
+
+    def _all_missing(self, form: InstructionForm, reason: str) -> Iterator[Missing]:
+        yield Missing("", "", reason)
+        for pair in pairs(form):
+            yield Missing(pair.source.name, pair.target.name, pair.excluded or reason)
+
+    def _streams(self, form: InstructionForm) -> tuple[list[tuple[Stream, str]], list[Missing]]:
+        special = SpecialBuilder(form, self.helpers).builder()
+        try:
+            if special is not None:
+                return [(s, "") for s in special()], []
+            if is_division(form) and "x87" not in form.attributes:
+                both = [(s, DivisionStreams(form, self.helpers, s).streams()) for s in ("fast", "slow")]
+                return [(stream, speed) for speed, found in both for stream in found], []
+            return [(s, "") for s in StreamBuilder(form, self.helpers).streams()], []
+        except Unmeasurable as error:
+            return [], [Missing("", "", str(error))]
+
+    def _pair_chains(self, form: InstructionForm, pair: object) -> tuple[list[Chain], str]:
+        chains: list[Chain] = []
+        reason = ""
+        for builder in self._chain_builders(form):
+            try:
+                chains += builder.chains(pair)  # type: ignore[arg-type]
+            except Unmeasurable as error:
+                reason = reason or str(error)
+        return chains, "" if chains else reason
+
+    def _chain_builders(self, form: InstructionForm) -> list[ChainBuilder]:
+        if form.mnemonic in INTEGER_DIVISION:
+            return [IntegerDivision(form, self.helpers, s) for s in ("fast", "slow")]
+        plain = ChainBuilder(form, self.helpers)
+        if is_division(form) and "x87" not in form.attributes:
+            return [plain, SlowDivision(form, self.helpers)]
+        return [plain]
+
+    # --- experiments -----------------------------------------------------------------------------
+
+    def throughput(self, form: InstructionForm) -> list[Experiment]:
+        """Throughput experiments of a form."""
+        plan = self.plan(form)
+        return [
+            Experiment(
+                form.id, THROUGHPUT, "", "", self._stream_name(stream, speed),
+                self._kernel(form, stream.items, self._stream_state(form, speed), stream.flags),
+                stream.count,
+            )
+            for stream, speed in plan.streams
+        ]  # fmt: skip
+
+    def latency(self, form: InstructionForm) -> list[Experiment]:
+        """Latency experiments of a form."""
+        return [self._chain_experiment(form, chain) for chain in self.plan(form).chains]
+
+    def _chain_experiment(self, form: InstructionForm, chain: Chain) -> Experiment:
+        return Experiment(
+            form.id, LATENCY, chain.source, chain.target, chain.variant,
+            self._kernel(form, chain.items, self._chain_state(form, chain), chain.flags),
+            chain.count, chain.links,
+        )  # fmt: skip
+
+    def filled(self, form: InstructionForm, source: str, target: str, count: int) -> Experiment | None:
+        """A latency experiment with `count` one-cycle instructions in its chain, or None."""
+        pair = next(p for p in pairs(form) if (p.source.name, p.target.name) == (source, target))
+        try:
+            chain = self._chain_builders(form)[0].filled(pair, count)
+        except Unmeasurable:
+            return None
+        return self._chain_experiment(form, chain)
+
+    def link_experiments(self) -> list[Experiment]:
+        """The closed chains of links, and their controls with the dependency cut."""
+        reference = self._reference_form()
+        state = self._intern(chain_state(reference, Roles(reference), self.helpers.avx))
+        x87_state = self._intern(msgspec.structs.replace(state, x87=True))
+        result = []
+        for cycle in CycleBuilder(self.helpers).cycles():
+            for variant, items in (("", cycle.items), ("cut", cycle.control)):
+                kernel = self._kernel(reference, items, state, 0)
+                if any("x" in key.split(".")[0].split(">") or ".x." in key for key in cycle.keys):
+                    kernel = msgspec.structs.replace(kernel, setup=self._x87_setup, state=x87_state)
+                result.append(Experiment(cycle.name, LINK, "", "", variant, kernel, 1, cycle.keys))
+        return result
+
+    def _reference_form(self) -> InstructionForm:
+        """A form whose state suits every link."""
+        name = "VPADDD (ZMM, ZMM, ZMM)" if self.helpers.avx512 else "VPADDD (YMM, YMM, YMM)"
+        return self.helpers.form(name if self.helpers.avx else "PADDD (XMM, XMM)")
+
+    def probe_kernel(self, form: InstructionForm) -> Kernel | None:
+        """One instance of a form, to see whether the CPU executes it; None without encoding."""
+        if form.encoding is None:
+            return None
+        special = SpecialBuilder(form, self.helpers).builder() is not None or is_division(form)
+        if special and self.plan(form).streams:
+            stream, speed = self.plan(form).streams[0]
+            return self._kernel(form, stream.items, self._stream_state(form, speed), 0)
+        try:
+            use = ChainBuilder(form, self.helpers).use()
+        except Unmeasurable:
+            use = Use((0,) * len(form.encoding.slots))
+        return self._kernel(form, (use,), self._speed_state(form, ""), 0)
+
+    def _stream_name(self, stream: Stream, speed: str) -> str:
+        return speed or (f"{stream.variant} x{stream.length}" if stream.length > 1 else stream.variant)
+
+    def _stream_state(self, form: InstructionForm, speed: str) -> MachineState:
+        key = ("stream", self._key(form), form.element, form.mnemonic, speed)
+        if key not in self._states:
+            self._states[key] = self._intern(stream_state(form, Roles(form), speed))
+        return self._states[key]
+
+    def _chain_state(self, form: InstructionForm, chain: Chain) -> MachineState:
+        return self._speed_state(form, chain.variant if chain.variant in ("fast", "slow") else "")
+
+    def _speed_state(self, form: InstructionForm, speed: str) -> MachineState:
+        """State for chains with a class of values."""
+        key = ("chain", self._key(form), form.element, form.mnemonic, speed)
+        if key not in self._states:
+            state = chain_state(form, Roles(form), self.helpers.avx, speed)
+            self._states[key] = self._intern(state)
+        return self._states[key]
+
+    def _intern(self, state: MachineState) -> MachineState:
+        """One object per distinct state: backends and stores know states by identity."""
+        return self._interned.setdefault(state, state)
+
+    def _kernel(
+        self,
+        form: InstructionForm,
+        items: tuple[Use | Instruction, ...],
+        state: MachineState,
+        flags: int,
+    ) -> Kernel:
+        body = []
+        codes = []
+        for item in items:
+            if isinstance(item, Use):
+                made = Instruction(form, item.registers, item.displacement, item.immediates, item.index)
+                codes.append(made.code())
+            else:
+                made = item
+                code = self._fixed.get(item)
+                if code is None:
+                    code = self._fixed[item] = item.code()
+                codes.append(code)
+            body.append(made)
+        setup = self._x87_setup if state.x87 and "x87" in form.attributes else b""
+        return Kernel(b"".join(codes), len(body), state, setup, flags, tuple(body))
+
+    @cached_property
+    def _x87_setup(self) -> bytes:
+        make = self.helpers.make
+        return make("FNINIT").code() + make("FLD1").code() * 6
+
+
+_MOVES = ("MOV", "VMOV", "KMOV", "XCHG")
+_SINGULAR = {"BT", "BTS", "BTR", "BTC", "XLATB", "MOVDIR64B", "ENQCMD", "CPUID", "XGETBV", "LAHF"}

@@ -1,0 +1,34 @@
+"""Records of a store: measurements with what they prove and how."""
+
+from __future__ import annotations
+
+import msgspec
+
+STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One measured kernel of a form, as a store holds it.
+
+    `cycles` are core cycles per unit of the body, which holds `count` instances of the form (for a
+    latency: on the critical path); `links` are the keys of the links to subtract.
+    """
+
+    form: str
+    quantity: str
+    source: str
+    target: str
+    variant: str
+    cycles: float
+    spread: float
+    verdict: str
+    count: int
+    links: tuple[str, ...]
+    exceptions: int = 0
+    error: str = ""
+    id: int = 0
+
+    @property
+    def per_instance(self) -> float:
+        """Cycles per instance of the form."""
+        return self.cycles / self.count

@@ -1,0 +1,349 @@
+"""The store: one SQLite file per machine, written as measurements come.
+
+Every measurement has its kernel's bytes and assembly, its start state, its conditions and its
+verdict, so that it can be shown and run again. A store belongs to one machine.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from cyclescope.errors import StoreError
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.state import MachineState
+from cyclescope.measure.plan import Experiment
+from cyclescope.measure.record import Record
+from cyclescope.measure.sampling import Measurement
+
+VERSION = 1
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE session (id INTEGER PRIMARY KEY, started TEXT NOT NULL, conditions TEXT NOT NULL);
+CREATE TABLE legality (form TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE state (id INTEGER PRIMARY KEY, packed BLOB NOT NULL UNIQUE);
+CREATE TABLE link (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE measurement (
+    id INTEGER PRIMARY KEY,
+    form TEXT NOT NULL, quantity TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+    variant TEXT NOT NULL,
+    cycles REAL NOT NULL, spread REAL NOT NULL, verdict TEXT NOT NULL, count INTEGER NOT NULL,
+    links TEXT NOT NULL, accepted INTEGER NOT NULL, rejected INTEGER NOT NULL,
+    rounds TEXT NOT NULL, exceptions INTEGER NOT NULL, error TEXT NOT NULL, counters TEXT NOT NULL,
+    session INTEGER NOT NULL, state INTEGER NOT NULL, flags INTEGER NOT NULL,
+    instructions INTEGER NOT NULL, kernel BLOB NOT NULL
+);
+CREATE UNIQUE INDEX experiment ON measurement (form, quantity, source, target, variant);
+"""
+_COLUMNS = (
+    "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
+    "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
+)
+_RECORD = (
+    "form, quantity, source, target, variant, cycles, spread, verdict, count, links, exceptions, error, id"
+)
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """The kernel behind a measurement, enough to run it again."""
+
+    record: Record
+    code: bytes
+    setup: bytes
+    text: str
+    state: bytes
+    flags: int
+    instructions: int
+    accepted: int
+    rejected: int
+    rounds: tuple[float, ...]
+    conditions: dict[str, object]
+
+
+class Store:
+    """Measurements of one machine. Raises StoreError for files that are not such a store."""
+
+    def __init__(self, path: Path, machine: str = "", *, readonly: bool = False) -> None:
+        self.path = path
+        self._states: dict[int, tuple[int, MachineState]] = {}
+        self._session = 0
+        self._db = self._open(readonly)
+        try:
+            self._check(machine, readonly)
+        except BaseException:
+            self._db.close()
+            raise
+
+    # --- opening ---------------------------------------------------------------------------------
+
+    def _open(self, readonly: bool) -> sqlite3.Connection:
+        if readonly and not self.path.is_file():
+            raise StoreError(f"no store at {self.path}", "run `cyclescope measure` first")
+        try:
+            if not readonly:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            mode = "ro" if readonly else "rwc"
+            db = sqlite3.connect(f"file:{_quoted(self.path)}?mode={mode}", uri=True, timeout=20)
+            db.execute("PRAGMA schema_version").fetchone()
+            return db
+        except (sqlite3.Error, OSError) as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> StoreError:
+        text = str(error)
+        if "readonly" in text or "read-only" in text or isinstance(error, PermissionError):
+            return StoreError(f"the store {self.path} cannot be written", "choose another with --store")
+        if "not a database" in text or "malformed" in text or "corrupt" in text:
+            return StoreError(
+                f"the store {self.path} is damaged or no store", "move it away or choose another with --store"
+            )
+        if "locked" in text:
+            return StoreError(f"the store {self.path} is in use", "wait for the other run to end")
+        return StoreError(f"the store {self.path} cannot be opened: {text}")
+
+    def _check(self, machine: str, readonly: bool) -> None:
+        try:
+            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
+            if not tables and not readonly:
+                self._create(machine)
+                return
+            if "meta" not in tables:
+                raise StoreError(f"{self.path} is a database, but no cyclescope store")
+            meta = dict(self._db.execute("SELECT key, value FROM meta"))
+            if not readonly:
+                self._db.execute("BEGIN IMMEDIATE").connection.rollback()
+        except sqlite3.Error as error:
+            raise self._broken(error) from error
+        if meta.get("version") != str(VERSION):
+            raise StoreError(
+                f"the store {self.path} has version {meta.get('version')}, this program writes {VERSION}"
+            )
+        if machine and meta.get("machine") != machine:
+            raise StoreError(
+                f"the store {self.path} belongs to another machine ({meta.get('machine')})",
+                f"this one is {machine}; choose another store with --store",
+            )
+
+    def _create(self, machine: str) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        with self._db:
+            self._db.executescript(_SCHEMA)
+            self._db.executemany(
+                "INSERT INTO meta VALUES (?, ?)", [("version", str(VERSION)), ("machine", machine)]
+            )
+
+    @property
+    def machine(self) -> str:
+        """Name of the machine the store belongs to."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'machine'").fetchone()
+        return str(row[0]) if row else ""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Forget every measurement (`--fresh`)."""
+        with self._db:
+            for table in ("measurement", "legality", "link", "session", "state"):
+                self._db.execute(f"DELETE FROM {table}")
+        self._states.clear()
+
+    def begin_session(self, started: str, conditions: Mapping[str, object]) -> None:
+        """Conditions that the following measurements are taken under."""
+        with self._db:
+            cursor = self._db.execute(
+                "INSERT INTO session (started, conditions) VALUES (?, ?)", (started, json.dumps(conditions))
+            )
+        self._session = cursor.lastrowid or 0
+
+    def write_legality(self, outcomes: Iterable[tuple[str, str]]) -> None:
+        """(form id, outcome) of forms that were run once."""
+        with self._db:
+            self._db.executemany("INSERT OR REPLACE INTO legality VALUES (?, ?)", outcomes)
+
+    def write_links(self, links: Mapping[str, bytes]) -> None:
+        """Latencies of links, encoded as JSON."""
+        with self._db:
+            self._db.execute("DELETE FROM link")
+            self._db.executemany(
+                "INSERT INTO link VALUES (?, ?)", [(k, v.decode()) for k, v in links.items()]
+            )
+
+    def write(self, settled: Iterable[tuple[Experiment, Measurement]]) -> None:
+        """Measurements, replacing older ones of the same experiments. One transaction."""
+        try:
+            with self._db:
+                rows = [self._row(e, m) for e, m in settled]
+                marks = ", ".join("?" * 21)
+                self._db.executemany(
+                    f"INSERT OR REPLACE INTO measurement ({_COLUMNS}) VALUES ({marks})", rows
+                )
+        except sqlite3.Error as error:
+            raise self._broken(error) from error
+
+    def _row(self, e: Experiment, m: Measurement) -> tuple[object, ...]:
+        kernel = e.kernel
+        return (
+            *e.key, m.cycles, m.spread, m.verdict, e.count, " ".join(e.links), m.accepted, m.rejected,
+            " ".join(map(str, m.rounds)), m.exceptions, m.error, " ".join(map(str, m.counters)),
+            self._session, self._state(kernel.state), kernel.flags, kernel.instructions,
+            pack_kernel(kernel),
+        )  # fmt: skip
+
+    def _state(self, state: MachineState) -> int:
+        known = self._states.get(id(state))
+        if known is not None:
+            return known[0]
+        packed = zlib.compress(state.packed)
+        self._db.execute("INSERT OR IGNORE INTO state (packed) VALUES (?)", (packed,))
+        row = self._db.execute("SELECT id FROM state WHERE packed = ?", (packed,)).fetchone()
+        self._states[id(state)] = int(row[0]), state
+        return int(row[0])
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def legality(self) -> dict[str, str]:
+        """Outcome per form id."""
+        return dict(self._db.execute("SELECT form, outcome FROM legality"))
+
+    def links(self) -> dict[str, bytes]:
+        """Latencies of links, encoded as JSON."""
+        return {k: v.encode() for k, v in self._db.execute("SELECT key, value FROM link")}
+
+    def done(self) -> set[tuple[str, str, str, str, str]]:
+        """Keys of the experiments that have been measured."""
+        return set(self._db.execute("SELECT form, quantity, source, target, variant FROM measurement"))
+
+    def records(self, forms: Sequence[str] | None = None) -> Iterator[Record]:
+        """Records of the given forms, or of all, form by form."""
+        if forms is None:
+            yield from self._select("ORDER BY form, id", ())
+            return
+        for start in range(0, len(forms), 500):
+            some = forms[start : start + 500]
+            marks = ", ".join("?" * len(some))
+            yield from self._select(f"WHERE form IN ({marks}) ORDER BY form, id", some)
+
+    def _select(self, where: str, values: Sequence[object]) -> Iterator[Record]:
+        for row in self._db.execute(f"SELECT {_RECORD} FROM measurement {where}", values):
+            form, quantity, source, target, variant, cycles, spread, verdict, count, links, *rest = row
+            yield Record(
+                form, quantity, source, target, variant, cycles, spread, verdict, count,
+                tuple(links.split()), *rest,
+            )  # fmt: skip
+
+    def evidence(self, form: str) -> list[Evidence]:
+        """Kernels of a form with all that is known of them."""
+        found = []
+        with closing(self._db.cursor()) as cursor:
+            for record in self.records([form]):
+                row = cursor.execute(
+                    "SELECT kernel, state.packed, flags, instructions, accepted, rejected, rounds, "
+                    "conditions FROM measurement LEFT JOIN state ON state.id = measurement.state "
+                    "LEFT JOIN session ON session.id = measurement.session WHERE measurement.id = ?",
+                    (record.id,),
+                ).fetchone()
+                found.append(_evidence(record, row))
+        return found
+
+    def sessions(self) -> list[dict[str, object]]:
+        """Conditions of every session, oldest first."""
+        rows = self._db.execute("SELECT started, conditions FROM session ORDER BY id")
+        return [{"started": started, **json.loads(c)} for started, c in rows]
+
+    def count(self) -> int:
+        """Number of measurements."""
+        return int(self._db.execute("SELECT count(*) FROM measurement").fetchone()[0])
+
+    # --- merging ---------------------------------------------------------------------------------
+
+    def merge(self, other: Store) -> int:
+        """Take over what another store of the same machine has and this one lacks, or has unstable.
+
+        Returns the number of measurements taken over.
+        """
+        if other.machine != self.machine:
+            raise StoreError(
+                f"{other.path} belongs to {other.machine}, {self.path} to {self.machine}",
+                "only stores of one machine merge",
+            )
+        better = {
+            key: verdict
+            for *key_, verdict in self._db.execute(
+                "SELECT form, quantity, source, target, variant, verdict FROM measurement"
+            )
+            for key in [tuple(key_)]
+        }
+        taken = 0
+        with self._db:
+            sessions = self._copy_sessions(other)
+            self._db.executemany(
+                "INSERT OR IGNORE INTO legality VALUES (?, ?)", list(other.legality().items())
+            )
+            self._db.executemany(
+                "INSERT OR IGNORE INTO link VALUES (?, ?)",
+                [(k, v.decode()) for k, v in other.links().items()],
+            )
+            for row in other._db.execute(
+                f"SELECT {_COLUMNS}, packed FROM measurement JOIN state ON state.id = measurement.state"
+            ).fetchall():
+                key, verdict = tuple(row[:5]), row[7]
+                if key in better and not (verdict == "ok" != better[key]):
+                    continue
+                self._copy_measurement(row, sessions)
+                taken += 1
+        return taken
+
+    def _copy_sessions(self, other: Store) -> dict[int, int]:
+        numbers = {}
+        for number, started, conditions in other._db.execute("SELECT * FROM session").fetchall():
+            cursor = self._db.execute(
+                "INSERT INTO session (started, conditions) VALUES (?, ?)", (started, conditions)
+            )
+            numbers[number] = cursor.lastrowid or 0
+        return numbers
+
+    def _copy_measurement(self, row: Sequence[object], sessions: Mapping[int, int]) -> None:
+        *values, packed = row
+        self._db.execute("INSERT OR IGNORE INTO state (packed) VALUES (?)", (packed,))
+        state = self._db.execute("SELECT id FROM state WHERE packed = ?", (packed,)).fetchone()[0]
+        values[16] = sessions.get(int(str(values[16])), 0)
+        values[17] = state
+        marks = ", ".join("?" * 21)
+        self._db.execute(f"INSERT OR REPLACE INTO measurement ({_COLUMNS}) VALUES ({marks})", values)
+
+
+def pack_kernel(kernel: Kernel) -> bytes:
+    """Setup, code and assembly of a kernel, compressed."""
+    head = len(kernel.setup).to_bytes(2, "little") + len(kernel.code).to_bytes(2, "little")
+    return zlib.compress(head + kernel.setup + kernel.code + kernel.text().encode(), 1)
+
+
+def unpack_kernel(blob: bytes) -> tuple[bytes, bytes, str]:
+    """(setup, code, assembly) from `pack_kernel`."""
+    data = zlib.decompress(blob)
+    setup, code = int.from_bytes(data[:2], "little"), int.from_bytes(data[2:4], "little")
+    return data[4 : 4 + setup], data[4 + setup : 4 + setup + code], data[4 + setup + code :].decode()
+
+
+def _evidence(record: Record, row: Sequence[object]) -> Evidence:
+    blob, packed, flags, instructions, accepted, rejected, rounds, conditions = row
+    setup, code, text = unpack_kernel(blob)  # type: ignore[arg-type]
+    return Evidence(
+        record, code, setup, text, zlib.decompress(packed), flags, instructions,  # type: ignore[arg-type]
+        accepted, rejected, tuple(map(float, str(rounds).split())),  # type: ignore[arg-type]
+        json.loads(str(conditions)) if conditions else {},
+    )  # fmt: skip
+
+
+def _quoted(path: Path) -> str:
+    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
