@@ -1,0 +1,117 @@
+"""The library's entry points: measure forms into a store, and read their timings."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from cyclescope.backend.base import Backend
+from cyclescope.backend.native import NativeBackend
+from cyclescope.errors import StoreError
+from cyclescope.host.counters import availability, events_for
+from cyclescope.host.identity import Identity, as_leaves, identify
+from cyclescope.host.topology import default_cpu, read_topology
+from cyclescope.infer.campaign import Campaign, Progress, Request, stored_links, timing_of
+from cyclescope.infer.timing import FormTiming
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.pattern import select
+from cyclescope.isa.table import Table, load_table
+from cyclescope.kernel.links import Helpers
+from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
+from cyclescope.measure.store import Store
+
+
+def default_store(machine: str) -> Path:
+    """Where the store of a machine is kept unless another file is named."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    name = machine.replace(" ", "-").replace("/", "-")
+    return Path(base) / "cyclescope" / f"{name}.sqlite"
+
+
+def only_store() -> Path:
+    """The default store, when there is exactly one; for showing results without a runner."""
+    base = default_store("x").parent
+    found = sorted(base.glob("*.sqlite"))
+    if not found:
+        raise StoreError(f"no store in {base}", "run `cyclescope measure` first, or name one with --store")
+    if len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise StoreError(f"several stores in {base}: {names}", "name one with --store")
+    return found[0]
+
+
+def open_backend(cpu: int | None = None) -> tuple[NativeBackend, Identity]:
+    """The runner of this machine, pinned, with performance counters where they exist."""
+    chosen = default_cpu(read_topology()) if cpu is None else cpu
+    backend = NativeBackend(chosen)
+    identity = identify(as_leaves(backend.capabilities().leaves))
+    if not availability():
+        backend.close()
+        backend = NativeBackend(chosen, events_for(identity.llvm))
+    return backend, identity
+
+
+def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
+    """What a session's measurements were taken under."""
+    calibration = backend.calibrate()
+    capabilities = backend.capabilities()
+    return {
+        "machine": identity.machine,
+        "brand": identity.brand,
+        "cpu": capabilities.cpu,
+        "clock": capabilities.clock,
+        "frequency": round(calibration.frequency),
+        "ticks_per_cycle": calibration.ticks_per_cycle,
+        "clean_share": calibration.clean_share,
+        "load": read_topology().load,
+        "kernel": platform.release(),
+    }
+
+
+def measure(
+    patterns: Sequence[str] = (),
+    store: Path | None = None,
+    *,
+    what: Iterable[str] = (THROUGHPUT, LATENCY),
+    cpu: int | None = None,
+    budget: float = 0.0,
+    fresh: bool = False,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> Path:
+    """Measure the forms that match the patterns on this machine; returns the store's path.
+
+    `budget` is in seconds, 0 for no limit. Work that the store already has is not repeated unless
+    `fresh`. Raises UsageError, BackendUnavailable, StoreError or MeasurementError.
+    """
+    table = load_table("x86-64")
+    forms = select(table, patterns)
+    backend, identity = open_backend(cpu)
+    try:
+        opened = Store(store or default_store(identity.machine), identity.machine)
+        try:
+            if fresh:
+                opened.clear()
+            campaign = Campaign(table, backend, opened, report)
+            request = Request(tuple(forms), frozenset(what), budget)
+            campaign.run(request, conditions(backend, identity))
+            return opened.path
+        finally:
+            opened.close()
+    finally:
+        backend.close()
+
+
+def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> list[FormTiming]:
+    """Timings of the forms from a store, in the order of `forms`."""
+    legality = store.legality()
+    links = stored_links(store)
+    planner = Planner(Helpers(table, lambda form: legality.get(form.id) == "ok"))
+    records: dict[str, list[object]] = {form.id: [] for form in forms}
+    for record in store.records([form.id for form in forms]):
+        records[record.form].append(record)
+    return [
+        timing_of(form, records[form.id], links, planner, legality.get(form.id, "not run"))  # type: ignore[arg-type]
+        for form in forms
+    ]

@@ -1,0 +1,270 @@
+"""A measuring campaign: from an empty or partly filled store to one with every question answered.
+
+Which forms the CPU executes comes first, then the links, then every form's throughput and latencies,
+last what the results themselves ask for: longer chains where a throughput hides a latency, and a
+second look with more effort at values that break a law.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from cyclescope.backend.base import Backend, Effort
+from cyclescope.errors import MeasurementError
+from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
+from cyclescope.infer.timing import EXACT, UPPER_BOUND, FormTiming, Latency, TimingBuilder
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table
+from cyclescope.kernel.links import Helpers
+from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
+from cyclescope.measure.record import Record
+from cyclescope.measure.sampling import Measurement, Sampler
+from cyclescope.measure.store import Store
+
+CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
+CAREFUL = Effort(rounds=3, want=12, target=12000.0)
+PROBES = 2000  # forms per batch when finding out which the CPU executes
+FRACTION = 0.12  # latencies further than this from whole cycles get a second look
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a campaign is."""
+
+    stage: str
+    done: int
+    total: int
+    failed: int
+    accepted: int
+    rejected: int
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What to measure: forms, quantities, and until when (seconds, 0 for no limit)."""
+
+    forms: tuple[InstructionForm, ...]
+    quantities: frozenset[str] = frozenset((THROUGHPUT, LATENCY))
+    budget: float = 0.0
+
+
+class Campaign:
+    """Runs a request on a backend and writes a store."""
+
+    def __init__(
+        self,
+        table: Table,
+        backend: Backend,
+        store: Store,
+        report: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self.table = table
+        self.backend = backend
+        self.store = store
+        self._report = report
+        self._failed = 0
+        self._legality = store.legality()
+        self._planner: Planner | None = None
+        self._everything = Planner(Helpers(table, lambda form: True))
+
+    # --- the whole -------------------------------------------------------------------------------
+
+    def run(self, request: Request, conditions: dict[str, object]) -> bool:
+        """Measure. Returns whether everything was finished within the budget."""
+        deadline = time.monotonic() + request.budget if request.budget else math.inf
+        self.store.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), conditions)
+        self.find_legal(request.forms)
+        links = self.links()
+        planner = self.planner()
+        forms = [f for f in request.forms if self._legality[f.id] == "ok"]
+        finished = self._measure_forms(planner, forms, request.quantities, deadline)
+        if finished and LATENCY in request.quantities:
+            finished = self._follow_up(planner, forms, links, deadline)
+        return finished
+
+    def planner(self) -> Planner:
+        """The planner with the helper instructions of this CPU."""
+        if self._planner is None:
+            self._planner = Planner(Helpers(self.table, self._executes))
+        return self._planner
+
+    # --- stages ----------------------------------------------------------------------------------
+
+    def _executes(self, form: InstructionForm) -> bool:
+        """Whether the CPU executes a form; found out when the store does not know."""
+        if form.id not in self._legality:
+            self.find_legal([form])
+        return self._legality[form.id] == "ok"
+
+    def find_legal(self, forms: Iterable[InstructionForm]) -> None:
+        """Run every form once that the store knows nothing of."""
+        found: list[tuple[str, str]] = []
+        runnable: list[InstructionForm] = []
+        kernels = []
+        for form in forms:
+            if form.id in self._legality:
+                continue
+            kernel = self._everything.probe_kernel(form)
+            if kernel is None:
+                found.append((form.id, "no encoding"))
+            else:
+                runnable.append(form)
+                kernels.append(kernel)
+        for start in range(0, len(kernels), PROBES):
+            outcomes = self.backend.probe(kernels[start : start + PROBES])
+            some = runnable[start : start + PROBES]
+            found += [(f.id, o.describe()) for f, o in zip(some, outcomes, strict=True)]
+        self.store.write_legality(found)
+        self._legality |= dict(found)
+
+    def links(self) -> dict[str, LinkLatency]:
+        """Latencies of the links, measured unless the store has them."""
+        stored = stored_links(self.store)
+        if stored:
+            return stored
+        experiments = self.planner().link_experiments()
+        settled = [pair for batch in Sampler(self.backend).measure(experiments) for pair in batch]
+        self.store.write(settled)
+        links = solve_links(settled)
+        self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()})
+        return links
+
+    def _experiments(
+        self, planner: Planner, forms: Sequence[InstructionForm], quantities: frozenset[str]
+    ) -> Iterator[Experiment]:
+        done = self.store.done()
+        for form in forms:
+            found: list[Experiment] = []
+            if THROUGHPUT in quantities:
+                found += planner.throughput(form)
+            if LATENCY in quantities:
+                found += planner.latency(form)
+            yield from (e for e in found if e.key not in done) if done else found
+
+    def _measure_forms(
+        self,
+        planner: Planner,
+        forms: Sequence[InstructionForm],
+        quantities: frozenset[str],
+        deadline: float,
+    ) -> bool:
+        place = {form.id: number for number, form in enumerate(forms, 1)}
+        sampler = Sampler(self.backend)
+        experiments = self._experiments(planner, forms, quantities)
+        reached = 0
+        for batch in sampler.measure(experiments, lambda: time.monotonic() < deadline):
+            self._write(batch)
+            reached = max([reached, *(place[e.form] for e, _ in batch)])
+            self._tell("measuring", reached, len(forms), sampler)
+        return time.monotonic() < deadline
+
+    def _write(self, batch: Sequence[tuple[Experiment, Measurement]]) -> None:
+        self._failed += sum(not m.usable for _, m in batch)
+        self.store.write(batch)
+
+    def _tell(self, stage: str, done: int, total: int, sampler: Sampler) -> None:
+        self._report(Progress(stage, done, total, self._failed, sampler.accepted, sampler.rejected))
+
+    # --- what the results ask for ----------------------------------------------------------------
+
+    def _follow_up(
+        self,
+        planner: Planner,
+        forms: Sequence[InstructionForm],
+        links: dict[str, LinkLatency],
+        deadline: float,
+    ) -> bool:
+        experiments = list(self._questions(planner, forms, links))
+        sampler = Sampler(self.backend, CAREFUL, batch=500)
+        done = 0
+        for batch in sampler.measure(experiments, lambda: time.monotonic() < deadline):
+            self._write(batch)
+            done += len(batch)
+            self._tell("second look", done, len(experiments), sampler)
+        return time.monotonic() < deadline
+
+    def _questions(
+        self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
+    ) -> Iterator[Experiment]:
+        done = self.store.done()
+        for form, timing in self.timings(forms, links):
+            for latency in timing.latencies:
+                key = (form.id, LATENCY, latency.source, latency.target, "filled")
+                if key in done or not _doubtful(latency):
+                    continue
+                limit = timing.throughput.value if timing.throughput else None
+                filled = planner.filled(form, latency.source, latency.target, math.ceil(limit or 0) + 3)
+                if filled is not None:
+                    yield filled
+
+    def timings(
+        self, forms: Iterable[InstructionForm], links: dict[str, LinkLatency]
+    ) -> Iterator[tuple[InstructionForm, FormTiming]]:
+        """Timing of each form as far as it is measured."""
+        planner = self.planner()
+        for form, records in grouped(self.store, list(forms)):
+            outcome = self._legality.get(form.id, "not run")
+            yield form, timing_of(form, records, links, planner, outcome)
+
+
+def _doubtful(latency: Latency) -> bool:
+    """Whether a longer chain may tell more: the throughput hides it, or it is no whole number."""
+    if latency.kind == UPPER_BOUND:
+        return latency.note.startswith("the throughput hides")
+    if latency.kind != EXACT or latency.max is None or latency.values:
+        return False
+    return FRACTION < latency.max % 1 < 1 - FRACTION and 1 < latency.max < 20
+
+
+def stored_links(store: Store) -> dict[str, LinkLatency]:
+    """Latencies of the links that a store has."""
+    return {k: msgspec.json.decode(v, type=LinkLatency) for k, v in store.links().items()}
+
+
+def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[InstructionForm, list[Record]]]:
+    """Each form with its records."""
+    by_id = {form.id: form for form in forms}
+    for start in range(0, len(forms), 500):
+        some = forms[start : start + 500]
+        found: dict[str, list[Record]] = {form.id: [] for form in some}
+        for record in store.records([f.id for f in some]):
+            found[record.form].append(record)
+        yield from ((by_id[form_id], records) for form_id, records in found.items())
+
+
+def timing_of(
+    form: InstructionForm,
+    records: Sequence[Record],
+    links: dict[str, LinkLatency],
+    planner: Planner,
+    outcome: str,
+) -> FormTiming:
+    """Timing of a form from its records."""
+    missing = {(m.source, m.target): m.reason for m in planner.plan(form).missing}
+    return TimingBuilder(form, records, links, missing).build(outcome)
+
+
+def solve_links(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:
+    """Latencies of the links whose chains carry a dependency.
+
+    Raises MeasurementError where not even the reference chains could be measured.
+    """
+    chains = {e.form: (e, m) for e, m in settled if e.quantity == LINK and not e.variant}
+    controls = {e.form: m for e, m in settled if e.quantity == LINK and e.variant == "cut"}
+    equations = []
+    for name, (experiment, measurement) in chains.items():
+        control = controls.get(name)
+        if not measurement.usable or control is None or not control.usable:
+            continue
+        least = sum(lower_bound(key) for key in experiment.links)
+        if control.cycles > CARRIES * measurement.cycles and measurement.cycles > 1.1 * least:
+            continue  # cutting the link changes nothing: it carries no dependency
+        equations.append(Equation(experiment.links, measurement.cycles))
+    if not any(e.keys == ("r>r",) for e in equations):
+        raise MeasurementError(
+            "not even a chain of MOVSXD could be measured", "see `cyclescope host` for the noise here"
+        )
+    return LatencySystem(equations).solve()

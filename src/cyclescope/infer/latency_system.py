@@ -1,0 +1,177 @@
+"""Latencies of links as a linear system.
+
+Unknowns are the latencies of the links, equations the measured closed chains. A closed chain can
+never tell how a round trip between two register files divides into its two directions: adding a
+constant to all latencies one way and subtracting it the other way changes nothing that can be
+measured. So every unknown has the tightest interval that the equations and the laws allow (linear
+programs), and a value under named conventions that fix what cannot be measured:
+
+* transfer: VMOVD to a vector register takes as long as VMOVD back;
+* masks: the instruction that makes masks of vectors reads its vector and its mask operand together;
+* loads: a load takes as long from the data, once stored, as from the address;
+* mmx, high bytes: both directions take the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from cyclescope.kernel.cycles import MASK_SYNC, TRANSFER
+
+LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
+TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
+SMALLEST = 0.04
+DETERMINED = 0.4  # cycles: an interval this narrow is a value
+
+
+class Equation(msgspec.Struct, frozen=True):
+    """Sum of the latencies of `keys` (with repetition) in cycles."""
+
+    keys: tuple[str, ...]
+    cycles: float
+
+
+class LinkLatency(msgspec.Struct, frozen=True):
+    """Latency of a link: the value used, what is proved, and the convention it rests on."""
+
+    value: float
+    least: float
+    most: float
+    convention: str = ""
+
+    @property
+    def determined(self) -> bool:
+        """Whether closed chains determine the latency without a convention."""
+        return self.most - self.least <= DETERMINED
+
+
+def lower_bound(key: str) -> float:
+    """What a link takes at least: one cycle per dependent instruction."""
+    if key.startswith("r>v."):
+        return 3 * LEAST
+    twice = ("restore.", "flag>r.AF", "r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64")
+    return 2 * LEAST if key.startswith(twice) else LEAST
+
+
+def conventions(keys: Iterable[str]) -> list[tuple[str, str, str]]:
+    """(convention, key, key it equals) for the keys at hand."""
+    known = set(keys)
+    wanted = [
+        ("transfer", TRANSFER, "v>r"),
+        ("masks", "v>k", MASK_SYNC),
+        ("mmx", "m>r", "r>m"),
+        ("high bytes", "h>r", "r>h"),
+    ]
+    wanted += [
+        ("loads", key, "load." + key[4:])
+        for key in known
+        if key.startswith("mem>") and key not in ("mem>r.32", "mem>r.64")
+    ]
+    return [(name, a, b) for name, a, b in wanted if {a, b} <= known]
+
+
+class LatencySystem:
+    """Solves the equations with HiGHS."""
+
+    def __init__(self, equations: Sequence[Equation]) -> None:
+        self.equations = list(equations)
+        self.keys = sorted({k for e in equations for k in e.keys})
+
+    def solve(self) -> dict[str, LinkLatency]:
+        """Latency of every link."""
+        import highspy
+
+        proved = self._program(highspy, [])
+        slack = self._slack(highspy, proved)
+        fixed = conventions(self.keys)
+        return self._intervals(highspy, slack, fixed)
+
+    # --- linear programs -------------------------------------------------------------------------
+
+    def _program(self, highspy: object, extra: Sequence[tuple[str, str, str]]) -> object:
+        """Unknowns x, and per equation slacks u and v: sum x + u - v = measured."""
+        model = highspy.Highs()  # type: ignore[attr-defined]
+        model.setOptionValue("output_flag", False)
+        infinity = model.getInfinity()
+        for key in self.keys:
+            model.addVar(lower_bound(key), infinity)
+        for _ in self.equations:
+            model.addVar(0.0, infinity)
+            model.addVar(0.0, infinity)
+        position = {key: i for i, key in enumerate(self.keys)}
+        for number, equation in enumerate(self.equations):
+            counts: dict[int, float] = {}
+            for key in equation.keys:
+                counts[position[key]] = counts.get(position[key], 0.0) + 1.0
+            first = len(self.keys) + 2 * number
+            counts |= {first: 1.0, first + 1: -1.0}
+            model.addRow(equation.cycles, equation.cycles, len(counts), list(counts), list(counts.values()))
+        for _, a, b in extra:
+            model.addRow(0.0, 0.0, 2, [position[a], position[b]], [1.0, -1.0])
+        return model
+
+    def _minimise(self, model: object, costs: dict[int, float]) -> tuple[float, list[float]]:
+        for column in range(model.getNumCol()):  # type: ignore[attr-defined]
+            model.changeColCost(column, costs.get(column, 0.0))  # type: ignore[attr-defined]
+        model.run()  # type: ignore[attr-defined]
+        solution = model.getSolution()  # type: ignore[attr-defined]
+        return model.getInfo().objective_function_value, list(solution.col_value)  # type: ignore[attr-defined]
+
+    def _slack_columns(self) -> range:
+        start = len(self.keys)
+        return range(start, start + 2 * len(self.equations))
+
+    def _slack(self, highspy: object, model: object) -> list[float]:
+        """Smallest total slack, and with it how much slack each equation has."""
+        costs = dict.fromkeys(self._slack_columns(), 1.0)
+        _, values = self._minimise(model, costs)
+        start = len(self.keys)
+        return [
+            max(values[start + 2 * n] + values[start + 2 * n + 1], TOLERANCE * e.cycles, SMALLEST)
+            for n, e in enumerate(self.equations)
+        ]
+
+    def _intervals(
+        self, highspy: object, slack: list[float], fixed: list[tuple[str, str, str]]
+    ) -> dict[str, LinkLatency]:
+        free = self._bounded(highspy, slack, [])
+        model = self._program(highspy, fixed)
+        _, values = self._minimise(model, dict.fromkeys(self._slack_columns(), 1.0))
+        result = {}
+        for column, key in enumerate(self.keys):
+            least, _ = self._minimise(free, {column: 1.0})
+            most, _ = self._minimise(free, {column: -1.0})
+            result[key] = LinkLatency(values[column], least, -most)
+        return {key: _named(key, link) for key, link in result.items()}
+
+    def _bounded(self, highspy: object, slack: list[float], extra: list[tuple[str, str, str]]) -> object:
+        model = self._program(highspy, extra)
+        for number, limit in enumerate(slack):
+            for side in (0, 1):
+                column = len(self.keys) + 2 * number + side
+                model.changeColBounds(column, 0.0, limit)  # type: ignore[attr-defined]
+        return model
+
+
+def _named(key: str, link: LinkLatency) -> LinkLatency:
+    """The link with the conventions its value rests on."""
+    if link.determined:
+        return link
+    files = set(key.removeprefix("load.").removeprefix("transfer.").split(".")[0].split(">"))
+    names = []
+    if "mem" in files:
+        names.append("loads")
+    if "k" in files:
+        names.append("masks")
+    through_vector = files == {"r", "mem"} and key.endswith((".32", ".64"))
+    if ("v" in files and files != {"v", "k"}) or files in ({"r", "k"}, {"k"}) or through_vector:
+        names.append("transfer")
+    if "m" in files:
+        names.append("mmx")
+    if "x" in files and "mem" not in files:
+        names.append("loads")
+    if "h" in files:
+        names.append("high bytes")
+    return msgspec.structs.replace(link, convention=", ".join(names) or "least")
