@@ -1,0 +1,1 @@
+"""The command; one module per sub-command, no logic."""

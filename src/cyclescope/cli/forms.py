@@ -1,0 +1,26 @@
+"""`cyclescope forms`."""
+
+from __future__ import annotations
+
+import click
+
+from cyclescope.cli.options import json_option
+from cyclescope.isa.pattern import select
+from cyclescope.isa.table import ISAS, load_table
+from cyclescope.report.forms import forms_json, forms_text
+
+
+@click.command("forms")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@click.option("--isa", type=click.Choice(ISAS), default="x86-64", show_default=True)
+@json_option
+def command(patterns: tuple[str, ...], isa: str, as_json: bool) -> None:
+    """List instruction forms, with their operands and names in other tools.
+
+    A PATTERN is a mnemonic (imul), a form id ("IMUL (R64, R64)"), a name LLVM or uops.info gives the
+    form (IMUL64rr), a glob over these ("VADD*"), a feature (isa:AVX2) or an assembly example
+    ("imul rax, rbx").
+    """
+    table = load_table(isa)
+    chosen = select(table, patterns)
+    click.echo(forms_json(table, chosen) if as_json else forms_text(chosen))

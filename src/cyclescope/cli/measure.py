@@ -1,0 +1,89 @@
+"""`cyclescope measure`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cyclescope.cli.options import Duration, cpu_option, json_option, store_option
+from cyclescope.errors import UnsupportedInstruction, UsageError
+from cyclescope.infer.api import conditions, default_store, open_backend, timings
+from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.pattern import select
+from cyclescope.isa.table import Table, load_table
+from cyclescope.measure.plan import LATENCY, THROUGHPUT
+from cyclescope.measure.store import Store
+from cyclescope.report.card import timings_json
+from cyclescope.report.progress import reporter
+from cyclescope.report.summary import dry_run_text, summary_text
+
+
+def _quantities(text: str) -> frozenset[str]:
+    wanted = frozenset(part.strip() for part in text.split(",") if part.strip())
+    unknown = wanted - {THROUGHPUT, LATENCY}
+    if unknown or not wanted:
+        raise UsageError(f"--what {text!r}", f"choose from {THROUGHPUT}, {LATENCY}")
+    return wanted
+
+
+@click.command("measure")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@click.option("--what", default="latency,throughput", show_default=True, help="Quantities to measure.")
+@cpu_option
+@store_option
+@click.option("--time-budget", type=Duration(), default=None, help="Stop after this long: 90s, 10m.")
+@click.option("--fresh", is_flag=True, help="Forget what the store has and start over.")
+@click.option("--dry-run", is_flag=True, help="Print the kernels, measure nothing.")
+@json_option
+def command(
+    patterns: tuple[str, ...],
+    what: str,
+    cpu: int | None,
+    store: Path | None,
+    time_budget: float | None,
+    fresh: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Measure forms on this machine and keep the results in a store.
+
+    Without a PATTERN every form is measured, about a minute. A run that is stopped, by a time budget
+    or by a signal, goes on where it was when the same command is given again. Patterns are those of
+    `cyclescope forms`.
+    """
+    quantities = _quantities(what)
+    table = load_table("x86-64")
+    forms = select(table, patterns)
+    if dry_run:
+        click.echo(dry_run_text(table, forms, quantities))
+        return
+    backend, identity = open_backend(cpu)
+    try:
+        opened = Store(store or default_store(identity.machine), identity.machine)
+        try:
+            if fresh:
+                opened.clear()
+            with reporter(len(forms)) as report:
+                campaign = Campaign(table, backend, opened, report)
+                request = Request(tuple(forms), quantities, time_budget or 0.0)
+                finished = campaign.run(request, conditions(backend, identity))
+            _print(opened, table, forms, finished, as_json)
+        finally:
+            opened.close()
+    finally:
+        backend.close()
+
+
+def _print(store: Store, table: Table, forms: list[InstructionForm], finished: bool, as_json: bool) -> None:
+    found = timings(store, table, forms)
+    if as_json:
+        click.echo(timings_json(store.machine, found))
+    else:
+        click.echo(summary_text(store, found, finished))
+    if all(timing.status != "ok" for timing in found):
+        outcomes = sorted({timing.status for timing in found})
+        raise UnsupportedInstruction(
+            f"this CPU executes none of the {len(found)} forms ({', '.join(outcomes[:3])})"
+        )

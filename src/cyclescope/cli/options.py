@@ -1,0 +1,27 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+store_option = click.option(
+    "--store", type=click.Path(path_type=Path, dir_okay=False), help="File of the measurements."
+)
+cpu_option = click.option("--cpu", type=click.IntRange(min=0), help="CPU to measure on.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, or a number with s, m or h: `90`, `10m`."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds of a duration text."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip())
+        if not match or float(match[1]) == 0:
+            self.fail(f"{value!r} is no duration; write 90, 90s, 10m or 1h", param, ctx)
+        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]

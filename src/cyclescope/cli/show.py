@@ -1,0 +1,43 @@
+"""`cyclescope show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cyclescope.cli.options import json_option, store_option
+from cyclescope.errors import UsageError
+from cyclescope.infer.api import only_store, timings
+from cyclescope.isa.pattern import select
+from cyclescope.isa.table import load_table
+from cyclescope.measure.store import Store
+from cyclescope.report.card import card, evidence_text, timings_json
+
+
+@click.command("show")
+@click.argument("patterns", nargs=-1, metavar="PATTERN...")
+@store_option
+@json_option
+@click.option("--evidence", is_flag=True, help="Also the kernels that prove the values.")
+def command(patterns: tuple[str, ...], store: Path | None, as_json: bool, evidence: bool) -> None:
+    """Print a card per form: latency of every operand pair, throughput, notes, confidence.
+
+    Patterns are those of `cyclescope forms`; --json without a pattern prints every form.
+    """
+    if not patterns and not as_json:
+        raise UsageError("which forms?", 'give a pattern, such as imul, "VADD*" or isa:BMI2')
+    table = load_table("x86-64")
+    chosen = select(table, patterns)
+    opened = Store(store or only_store(), readonly=True)
+    try:
+        found = timings(opened, table, chosen)
+        if as_json:
+            click.echo(timings_json(opened.machine, found))
+            return
+        for form, timing in zip(chosen, found, strict=True):
+            click.echo(card(form, timing))
+            if evidence:
+                click.echo(evidence_text(opened.evidence(form.id), opened.path))
+    finally:
+        opened.close()

@@ -1,0 +1,1 @@
+"""Records rendered as text and JSON; nothing here computes a result."""

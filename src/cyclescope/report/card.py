@@ -1,0 +1,126 @@
+"""Cards of measured forms, and their JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from cyclescope.infer.timing import UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.isa.form import InstructionForm
+from cyclescope.measure.store import Evidence
+
+SCHEMA_VERSION = 1
+
+
+def timings_json(machine: str, timings: Sequence[FormTiming]) -> str:
+    """The documented JSON of `show` and `measure`."""
+    data = {"schema_version": SCHEMA_VERSION, "machine": machine, "forms": timings}
+    return msgspec.json.encode(data).decode()
+
+
+def card(form: InstructionForm, timing: FormTiming) -> str:
+    """What is known of one form, as text."""
+    known = [name for name in (form.llvm, form.uops_info) if name and name != form.id]
+    lines = [f"{form.id}   {'+'.join(form.features)}" + (f"   ({', '.join(known)})" if known else "")]
+    if timing.status != "ok":
+        return "\n".join([*lines, f"  not executed by this CPU: {timing.status}", ""])
+    if timing.throughput is not None:
+        lines += _throughput(timing.throughput)
+    lines += _latencies(timing.latencies)
+    lines += [f"  idiom: with one register twice it is a {timing.idiom}"] if timing.idiom else []
+    lines += [f"  note: {note}" for note in timing.notes]
+    return "\n".join([*lines, ""])
+
+
+def _throughput(throughput: Throughput) -> list[str]:
+    if throughput.value is None:
+        return [f"  throughput  -      {throughput.reason}"]
+    bound = "<=" if throughput.kind == UPPER_BOUND else "  "
+    details = ", ".join(f"{name} {value:.2f}" for name, value in throughput.variants.items())
+    line = f"  throughput  {bound}{throughput.value:.2f} +-{throughput.spread:.2f}  {throughput.confidence}"
+    note = f"  ({throughput.note})" if throughput.note else ""
+    return [line + note, f"              {details}"]
+
+
+def _latencies(latencies: Sequence[Latency]) -> list[str]:
+    if not latencies:
+        return []
+    rows = [_row(group) for group in _groups(latencies)]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = ["  latency"]
+    for row in rows:
+        cells = "  ".join(f"{cell:{width}}" for cell, width in zip(row[:4], widths, strict=True))
+        lines.append(f"    {cells}  {row[4]}".rstrip())
+    if any(latency.convention for latency in latencies):
+        names = sorted({n for lat in latencies for n in lat.convention.split(", ") if n})
+        lines.append(f"    * rests on the conventions: {', '.join(names)} (docs: method/conventions)")
+    return lines
+
+
+def _groups(latencies: Sequence[Latency]) -> Iterable[list[Latency]]:
+    """Flags with the same latency from one source share a line."""
+    groups: dict[tuple[object, ...], list[Latency]] = {}
+    for latency in latencies:
+        flag = latency.target.startswith("flags.")
+        where = "flags" if flag else latency.target
+        key = (latency.source, where, _value(latency), latency.note, latency.reason, latency.confidence)
+        groups.setdefault(key, []).append(latency)
+    return groups.values()
+
+
+def _value(latency: Latency) -> str:
+    if latency.max is None or latency.min is None:
+        return "-"
+    if latency.values:
+        return " ".join(f"{name} {value:.2f}" for name, value in latency.values.items())
+    mark = "*" if latency.convention else ""
+    if latency.kind == UPPER_BOUND:
+        return f"<= {latency.max:.2f}{mark}"
+    if latency.min != latency.max:
+        return f"{latency.min:.2f} to {latency.max:.2f}{mark}"
+    return f"{latency.max:.2f}{mark}"
+
+
+def _row(group: list[Latency]) -> tuple[str, str, str, str, str]:
+    first = group[0]
+    target = first.target
+    if len(group) > 1:
+        target = "flags." + " ".join(latency.target.removeprefix("flags.") for latency in group)
+    spread = f"+-{max(lat.spread or 0.0 for lat in group):.2f}" if first.max is not None else ""
+    remarks = [first.note, first.reason]
+    remarks += [f"to {name} {value:.2f}" for name, value in first.bypass.items()]
+    if first.confidence != "high" and first.max is not None:
+        remarks.append(f"{first.confidence} confidence")
+    text = "; ".join(r for r in remarks if r)
+    return first.source, f"-> {target}", _value(first), spread, text
+
+
+def evidence_text(evidence: Sequence[Evidence], store: Path) -> str:
+    """The kernels behind a card, with the command that runs each again."""
+    lines = []
+    for item in evidence:
+        record = item.record
+        what = record.quantity if not record.source else f"latency {record.source} -> {record.target}"
+        per = f" / {record.count} instances" if record.count > 1 else ""
+        lines.append(
+            f"  [{record.id}] {what}, {record.variant}: {record.cycles:.3f} cycles{per} ({record.verdict})"
+        )
+        if record.error:
+            lines.append(f"      {record.error}")
+        if record.links:
+            lines.append(f"      minus links {_counted(record.links)}")
+        rounds = " ".join(f"{value:.3f}" for value in item.rounds)
+        lines.append(f"      rounds {rounds}; {item.accepted} samples accepted, {item.rejected} rejected")
+        lines += [f"        {line}" for line in item.text.splitlines()]
+        lines.append(f"      code {item.code.hex()}")
+        lines.append(f"      again: cyclescope bench --rerun {record.id} --store {store}")
+    return "\n".join([*lines, ""])
+
+
+def _counted(keys: Sequence[str]) -> str:
+    counts: dict[str, int] = {}
+    for key in keys:
+        counts[key] = counts.get(key, 0) + 1
+    return ", ".join(f"{n} x {key}" if n > 1 else key for key, n in counts.items())
