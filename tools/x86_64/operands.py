@@ -172,13 +172,13 @@ def _implicit(ins: Instruction, explicit: list[tuple[int, Op]]) -> list[Op]:
     """Registers and memory that the instruction uses without naming them."""
     info = FACTORY.info(ins)
     named = {RegisterExt.full_register(ins.op_register(i)) for i, _ in explicit if i >= 0}
+    implied = any(op.name.startswith("[") for _, op in explicit)  # no field names its registers
     address = {RegisterExt.full_register(r) for r in (ins.memory_base, ins.memory_index)}
     address.discard(Register.NONE)
     found: dict[int, list[tuple[int, str]]] = {}
     for used in info.used_registers():
         full = RegisterExt.full_register(used.register)
-        string = full in (Register.RSI, Register.RDI) and any(op.name.startswith("[") for _, op in explicit)
-        if full in named or (full in address and not string) or used.register == ins.op_mask:
+        if full in named or (full in address and not implied) or used.register == ins.op_mask:
             continue
         found.setdefault(full, []).append((used.register, ACCESS[used.access]))
     result = [_implicit_register(uses) for uses in found.values()]
@@ -241,18 +241,33 @@ NO_MXCSR = re.compile(
     r"|COMPRESS|EXPAND|PERM|ALIGN|TEST|LDDQU|MASKMOV|ZERO|TERNLOG|PREFETCH|CMOV|DPBF16|LOADUNPACK)"
 )
 FALSELY_WRITTEN = {"CLZERO"}
+MXCSR_ITSELF = {"LDMXCSR", "STMXCSR", "VLDMXCSR", "VSTMXCSR"}
+X87_CONTROL = {"FLDCW", "FNINIT"}
+BLEND = re.compile(r"VP?BLENDM")
+EXACT = re.compile(r"V?CVT((DQ|UDQ|PI)2PD|U?SI2SD)$")
 
 
 def _uses_mxcsr(name: str, element: str, variant: Variant) -> bool:
-    """SSE and AVX floating-point arithmetic, conversions and comparisons use MXCSR."""
+    """SSE and AVX floating-point arithmetic, conversions and comparisons use MXCSR.
+
+    So do VRCP14 and VRSQRT14 (denormals are zeros), unlike RCPPS and RSQRTPS.
+    """
+    if name in MXCSR_ITSELF:
+        return True
     vector = any(k.startswith(("XMM", "YMM", "ZMM", "MM_")) for k in variant.kinds)
     if not vector or not (element.startswith(("f", "bf")) or name.startswith(("CVT", "VCVT"))):
         return False
-    if "BF16" in name or name.startswith(("PF", "PI2F", "V4F", "VEXP2", "VRCP14", "VRSQRT14")):
+    if "BF16" in name or name.startswith(("PF", "PI2F", "V4F", "VEXP2")):
         return False
     if name in ("RCPPS", "RCPSS", "RSQRTPS", "RSQRTSS", "VRCPPS", "VRCPSS", "VRSQRTPS", "VRSQRTSS"):
         return False
     return not NO_MXCSR.match(name)
+
+
+def _is_exact(name: str, ops: list[Op]) -> bool:
+    """A 32-bit integer to double precision: nothing to round, no exception."""
+    wide = any(op.cls in ("R64", "M64") for op in ops)
+    return bool(EXACT.match(name)) and not (wide and name.endswith("SI2SD"))
 
 
 def _value_element(variant: Variant, name: str) -> str:
@@ -278,9 +293,26 @@ def _merge_rules(variant: Variant, name: str, ops: list[Op]) -> None:
         ops[0].read = True
     if name in FALSELY_WRITTEN:
         ops.append(Op("[RAX]", "memory", "M512", 512, write=True, implicit=True, fixed="RAX"))
-    if variant.mask == "merge" and ops[0].cls != "K" and ops[0].write:
+    if BLEND.match(name):
+        _blend_rule(variant, ops)
+    elif variant.mask == "merge" and ops[0].cls != "K" and ops[0].write:
         ops[0].read |= ops[0].kind == "register"
         ops[0].conditional = True
+
+
+def _blend_rule(variant: Variant, ops: list[Op]) -> None:
+    """The mask selects between two sources: the target is only written."""
+    if variant.mask == "zero":
+        ops[2].read = False  # zero is selected instead
+
+
+def _short_branch(variant: Variant, flow: str, ops: list[Op]) -> bool:
+    """Near branches, calls and returns with 16-bit operands."""
+    if any(k.startswith("BR16") or k == "BRDISP_2" for k in variant.kinds):
+        return True
+    if flow == "RETURN":
+        return any(op.fixed == "RSP" and op.kind == "memory" and op.width == 16 for op in ops)
+    return flow in ("INDIRECT_CALL", "INDIRECT_BRANCH") and ops[0].width == 16
 
 
 def _attributes(variant: Variant, ins: Instruction, name: str, ops: list[Op]) -> set[str]:
@@ -317,7 +349,8 @@ def _attributes(variant: Variant, ins: Instruction, name: str, ops: list[Op]) ->
         "unique_registers": info.requires_unique_reg_nums or info.requires_unique_dest_reg_num,
         "nop": info.is_nop or info.is_reserved_nop,
         "lea": bool(variant.lea),
-        "operand16": any(k.startswith("BR16") or k in ("BRDISP_2",) for k in variant.kinds),
+        "operand16": _short_branch(variant, flow, ops),
+        "x87_control": name in X87_CONTROL,
     }  # fmt: skip
     attributes = {key for key, value in wanted.items() if value and key}
     if "string" in attributes and not any(op.name.startswith("[") for op in ops):
@@ -337,7 +370,7 @@ def facts(variant: Variant, ins: Instruction) -> Facts:
         ops.append(Op("ST0", "register", "ST", 80, write=True, implicit=True, fixed="ST0"))
     element = _value_element(variant, name)
     attributes = _attributes(variant, ins, name, ops)
-    if _uses_mxcsr(name, element, variant):
+    if _uses_mxcsr(name, element, variant) and not _is_exact(name, ops):
         attributes.add("mxcsr")
     written = _flags(ins.rflags_written | ins.rflags_cleared | ins.rflags_set)
     undefined = _flags(ins.rflags_undefined)
