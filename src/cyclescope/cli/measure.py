@@ -8,11 +8,11 @@ import click
 
 from cyclescope.cli.options import Duration, cpu_option, json_option, store_option
 from cyclescope.errors import UnsupportedInstruction, UsageError
-from cyclescope.infer.api import conditions, default_store, open_backend, timings
+from cyclescope.infer.api import conditions, default_store, open_backend
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.isa.form import InstructionForm
+from cyclescope.infer.timing import FormTiming
 from cyclescope.isa.pattern import select
-from cyclescope.isa.table import Table, load_table
+from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.store import Store
 from cyclescope.report.card import timings_json
@@ -69,15 +69,14 @@ def command(
                 campaign = Campaign(table, backend, opened, report)
                 request = Request(tuple(forms), quantities, time_budget or 0.0)
                 finished = campaign.run(request, conditions(backend, identity))
-            _print(opened, table, forms, finished, as_json)
+            _print(opened, campaign.results(forms), finished, as_json)
         finally:
             opened.close()
     finally:
         backend.close()
 
 
-def _print(store: Store, table: Table, forms: list[InstructionForm], finished: bool, as_json: bool) -> None:
-    found = timings(store, table, forms)
+def _print(store: Store, found: list[FormTiming], finished: bool, as_json: bool) -> None:
     if as_json:
         click.echo(timings_json(store.machine, found))
     else:

@@ -200,6 +200,10 @@ class Campaign:
                 if filled is not None:
                     yield filled
 
+    def results(self, forms: Sequence[InstructionForm]) -> list[FormTiming]:
+        """Timings of the forms, in their order."""
+        return [timing for _, timing in self.timings(forms, stored_links(self.store))]
+
     def timings(
         self, forms: Iterable[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[tuple[InstructionForm, FormTiming]]:

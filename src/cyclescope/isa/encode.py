@@ -12,13 +12,10 @@ _LEGACY_PREFIXES = frozenset((0x66, 0xF2, 0xF3, 0xF0, 0x2E, 0x36, 0x3E, 0x26, 0x
 _MODRM_SIB = 4  # rm field value that announces a SIB byte
 
 
+@cache
 def default_immediates(form: InstructionForm) -> tuple[int, ...]:
     """Immediate values that uops.info uses too: 2 for 8 bits, else a single high bit."""
-    return _defaults(tuple(op.cls for op in form.operands if op.kind in ("immediate", "branch")))
-
-
-@cache
-def _defaults(classes: tuple[str, ...]) -> tuple[int, ...]:
+    classes = [op.cls for op in form.operands if op.kind in ("immediate", "branch")]
     values = {"0": 0, "I8": 2, "I16": 1 << 8, "I32": 1 << 24, "I64": 1 << 56}
     return tuple(values.get(cls, 0) for cls in classes if cls != "1")
 

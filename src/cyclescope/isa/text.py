@@ -1,8 +1,13 @@
-"""Assembly text (Intel syntax) of a form with register numbers."""
+"""Assembly text (Intel syntax) of a form with register numbers.
+
+The text of a form is a template with a place per encoding slot; filling it is cheap, because every
+measurement is stored with its assembly.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from cyclescope.isa.encode import default_immediates
 from cyclescope.isa.form import InstructionForm
@@ -14,6 +19,7 @@ _SIZES = {
     512: "zmmword",
 }  # fmt: skip
 _PREFIXES = {"lock": "lock ", "rep": "rep ", "repne": "repne "}
+Names = tuple[tuple[str, ...], ...]
 
 
 def assembly(
@@ -24,26 +30,37 @@ def assembly(
     index: int | None = None,
 ) -> str:
     """One line of Intel-syntax assembly; arguments as for `encode`."""
-    writer = _Writer(form, registers, displacement, immediates, index)
-    return writer.line()
+    template, names = _template(form, displacement != 0, index)
+    values = default_immediates(form) if immediates is None else immediates
+    filled = [table[n] for table, n in zip(names, registers, strict=False)]
+    return template.format(*filled, *values, d=displacement)
+
+
+@cache
+def _template(form: InstructionForm, displaced: bool, index: int | None) -> tuple[str, Names]:
+    """Format string with the registers first, then the immediates, and a name table per register."""
+    writer = _Writer(form, displaced, index)
+    return writer.line(), writer.names()
 
 
 class _Writer:
-    def __init__(
-        self,
-        form: InstructionForm,
-        registers: Sequence[int],
-        displacement: int,
-        immediates: Sequence[int] | None,
-        index: int | None,
-    ) -> None:
+    def __init__(self, form: InstructionForm, displaced: bool, index: int | None) -> None:
         self.form = form
-        self.displacement = displacement
+        self.displaced = displaced
         self.index = index
-        values = default_immediates(form) if immediates is None else immediates
-        self.immediates = iter(values)
-        slots = form.encoding.slots if form.encoding else ()
-        self.numbers = {(s.operand, s.part): n for s, n in zip(slots, registers, strict=False)}
+        self.slots = form.encoding.slots if form.encoding else ()
+        self.places = {(s.operand, s.part): f"{{{n}}}" for n, s in enumerate(self.slots)}
+        self.immediates = len(self.slots)
+
+    def names(self) -> Names:
+        """Lower-case register names by number, per slot."""
+        return tuple(_names(self._class(s.operand, s.part)) for s in self.slots)
+
+    def _class(self, operand: int, part: int) -> str:
+        op = self.form.operands[operand]
+        if part == 0:
+            return op.cls
+        return op.cls[5:] if part == 2 and op.cls.startswith("VSIB_") else "R64"
 
     def line(self) -> str:
         form = self.form
@@ -56,9 +73,9 @@ class _Writer:
         if texts:
             texts[0] += self._mask()
         if "rounding" in form.attributes:
-            texts.append("{rn-sae}")
+            texts.append("{{rn-sae}}")
         elif "sae" in form.attributes:
-            texts.append("{sae}")
+            texts.append("{{sae}}")
         return f"{prefix}{form.mnemonic.lower()} {', '.join(texts)}".rstrip()
 
     def _is_write_mask(self, position: int, op: Operand) -> bool:
@@ -67,37 +84,41 @@ class _Writer:
     def _mask(self) -> str:
         if "masked" not in self.form.attributes:
             return ""
-        zero = "{z}" if "zeroing" in self.form.attributes else ""
-        return f"{{k{self.numbers.get((1, 0), 1)}}}{zero}"
+        zero = "{{z}}" if "zeroing" in self.form.attributes else ""
+        return f"{{{{{self.places.get((1, 0), 'k1')}}}}}{zero}"
+
+    def _immediate(self) -> str:
+        self.immediates += 1
+        return str(self.immediates - 1)
 
     def _operand(self, position: int, op: Operand) -> str:
         if op.kind == "immediate":
-            return "1" if op.cls == "1" else str(next(self.immediates, 0))
+            return "1" if op.cls == "1" else f"{{{self._immediate()}}}"
         if op.kind == "branch":
-            return f".{next(self.immediates, 0):+d}"
+            return f".{{{self._immediate()}:+d}}"
         if op.is_register:
-            return self._register(position, op)
+            return self.places.get((position, 0), op.fixed.lower())
         return self._address(position, op)
 
-    def _register(self, position: int, op: Operand) -> str:
-        number = self.numbers.get((position, 0))
-        return (op.fixed if number is None else register_name(op.cls, number)).lower()
-
     def _address(self, position: int, op: Operand) -> str:
-        parts = []
-        base = self.numbers.get((position, 1))
-        vector = self.numbers.get((position, 2))
-        if base is not None:
-            parts.append(register_name("R64", base).lower())
-        if vector is not None:
-            cls = op.cls[5:] if op.cls.startswith("VSIB_") else "R64"
-            scale = "*2" if op.cls.startswith("LEA") and "IS" in op.cls else ""
-            parts.append(register_name(cls, vector).lower() + scale)
+        scale = "*2" if op.cls.startswith("LEA") and "IS" in op.cls else ""
+        parts = [self.places[position, 1]] if (position, 1) in self.places else []
+        if (position, 2) in self.places:
+            parts.append(self.places[position, 2] + scale)
         if self.index is not None:
             parts.append(register_name("R64", self.index).lower())
         text = "+".join(parts)
-        if self.displacement or not parts:
-            text += f"{self.displacement:+d}" if parts else f"{self.displacement:#x}"
+        if self.displaced or not parts:
+            text += "{d:+d}" if parts else "{d:#x}"
         size = f"{_SIZES[op.width]} ptr " if op.is_memory and op.width in _SIZES else ""
-        broadcast = f"{{{op.cls.split('_')[1]}}}" if "_1to" in op.cls else ""
+        broadcast = f"{{{{{op.cls.split('_')[1]}}}}}" if "_1to" in op.cls else ""
         return f"{size}[{text}]{broadcast}"
+
+
+@cache
+def _names(cls: str) -> tuple[str, ...]:
+    """Names by number; high bytes have the numbers 4 to 7."""
+    counts = {"XMM": 32, "YMM": 32, "ZMM": 32, "K": 8, "MM": 8, "ST": 8, "SEG": 6, "BND": 4, "TMM": 8}
+    if cls == "R8h":
+        return ("", "", "", "", *(register_name(cls, n).lower() for n in range(4, 8)))
+    return tuple(register_name(cls, n).lower() for n in range(counts.get(cls, 16)))

@@ -65,7 +65,7 @@ def is_vector_mask(form: InstructionForm, op: Operand) -> bool:
 
     The mask of AVX2 gathers and of VMASKMOV, VPMASKMOV and MASKMOVDQU.
     """
-    if not op.is_register or op.cls not in ("XMM", "YMM", "MM"):
+    if not op.is_register or op.cls not in ("XMM", "YMM"):
         return False
     if "vsib" in form.attributes:
         return "vex" in form.attributes and op.name == "op3"
@@ -209,6 +209,8 @@ class ChainBuilder:
         """The chains of a pair, the best first. Raises Unmeasurable with the reason."""
         if pair.excluded:
             raise Unmeasurable(pair.excluded)
+        if self.form.mnemonic in ("LEAVE", "ENTER"):
+            raise Unmeasurable("a chain would move the stack pointer away")
         if pair.source.part in ("address", "index"):
             return [self._address_chain(pair)]
         chain = self._self_chain(pair) or self._same_register(pair) or self._swap(pair)
@@ -472,7 +474,7 @@ class ChainBuilder:
             return self._vector_index(pair)
         op = self.form.operands[s.operand]
         self._rotates = op.read and op.write and not op.implicit
-        copies = ROTATION if self._rotates else 1
+        copies = self._places() if self._rotates else 1
         items: list[Use | Instruction] = []
         links: tuple[str, ...] = ()
         for position in range(copies):
@@ -484,7 +486,15 @@ class ChainBuilder:
     def _stride(self) -> int:
         """Distance of the places that a read-modify-write instruction works on in turn."""
         encoding = self.form.encoding
-        return encoding.displacement[2] * 8 if encoding and encoding.displacement else 0
+        width = max(self.form.operands[self.form.memory].width // 8, 8)
+        return encoding.displacement[2] * width if encoding and encoding.displacement else 0
+
+    def _places(self) -> int:
+        """As many places as an 8-bit displacement reaches."""
+        encoding = self.form.encoding
+        if encoding is None or encoding.displacement is None:
+            return 1
+        return min(ROTATION, 128 * encoding.displacement[2] // self._stride())
 
     def _one_address(self, pair: Pair, offset: int) -> tuple[list[Use | Instruction], tuple[str, ...]]:
         s, t = pair.source, pair.target

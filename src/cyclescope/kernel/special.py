@@ -31,6 +31,7 @@ _SYSTEM = {
     "LLWPCB", "SLWPCB", "LWPINS", "LWPVAL", "SEAMCALL", "TDCALL", "CCS_HASH", "CCS_ENCRYPT",
     "MONTMUL", "XSTORE", "POPF", "POPFQ",
 }  # fmt: skip
+_STATE_SAVING = {"FLDENV", "FNSTENV", "FRSTOR", "FNSAVE"}
 
 
 def unmeasurable(form: InstructionForm) -> str:
@@ -44,7 +45,7 @@ def unmeasurable(form: InstructionForm) -> str:
         return "far control flow"
     if "io" in attributes:
         return "I/O port access"
-    if "state_save" in attributes:
+    if "state_save" in attributes or form.mnemonic in _STATE_SAVING:
         return "saves or restores processor state"
     if "interrupt" in attributes or form.mnemonic in _SYSTEM or form.mnemonic.startswith("XCRYPT"):
         return "a system instruction: it enters the kernel, waits, or changes machine state"

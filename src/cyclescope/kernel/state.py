@@ -52,3 +52,14 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
             *self.general, self.flags, self.mxcsr, self.vector_level, int(self.x87),
             b"".join(registers), *self.masks, *self.fill, len(self.pokes), 0, *pokes,
         )  # fmt: skip
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> MachineState:
+        """The state that `packed` came from."""
+        values = _FORMAT.unpack(packed)
+        general, rest = values[:16], values[16:]
+        flags, mxcsr, level, x87, registers = rest[:5]
+        masks, (first, second, pokes, _), words = rest[5:13], rest[13:17], rest[17:]
+        vectors = tuple((n, registers[64 * n : 64 * n + 64]) for n in range(32))
+        pairs = tuple((words[2 * i], words[2 * i + 1]) for i in range(pokes))
+        return cls(general, bytes(64), vectors, masks, (first, second), pairs, level, bool(x87), flags, mxcsr)

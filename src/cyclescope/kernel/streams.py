@@ -7,6 +7,8 @@ sequence breaks that dependency before every instance.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import msgspec
 
 from cyclescope.isa.encode import takes_index
@@ -87,13 +89,14 @@ class StreamBuilder:
             pool = [n for n in self.roles.pool(op, "source") if physical(op, n) not in sources]
             return pool[0] if pool else self._spare(op, used, sources)
         pool = [n for n in self.roles.pool(op, "ring") if physical(op, n) not in used | sources]
-        pool = [n for n in pool if physical(op, n) not in self._reserved()]
+        pool = [n for n in pool if physical(op, n) not in self._reserved]
         return pool[0] if pool else None
 
     def _spare(self, op: Operand, used: set[tuple[str, int]], sources: set[tuple[str, int]]) -> int | None:
         pool = self.roles.pool(op, "ring")[::-1]
         return next((n for n in pool if physical(op, n) not in used | sources), None)
 
+    @cached_property
     def _reserved(self) -> set[tuple[str, int]]:
         """Source registers, which the ring must not contain."""
         taken: set[tuple[str, int]] = set()

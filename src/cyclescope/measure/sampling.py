@@ -95,7 +95,7 @@ def summarise(samples: Sequence[Sample]) -> Measurement | None:
 
 
 def _judge(clean: list[float], every: list[float]) -> tuple[str | None, list[float]]:
-    if len(clean) == ROUNDS == len(every) and agree(clean[0], clean[1]):
+    if len(clean) == len(every) <= ROUNDS and agree(clean[0], clean[-1]):
         return STABLE, clean
     cluster = low_cluster(clean) if len(clean) > 1 else []
     if len(cluster) >= 3 and len(cluster) * 3 >= len(clean) * 2:

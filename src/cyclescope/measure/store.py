@@ -255,6 +255,21 @@ class Store:
                 found.append(_evidence(record, row))
         return found
 
+    def kernel(self, number: int) -> tuple[str, Kernel]:
+        """Assembly and kernel of a measurement, to run it again. Raises StoreError if unknown."""
+        row = self._db.execute(
+            "SELECT kernel, packed, flags, instructions FROM measurement "
+            "JOIN state ON state.id = measurement.state WHERE measurement.id = ?",
+            (number,),
+        ).fetchone()
+        if row is None:
+            raise StoreError(
+                f"{self.path} has no measurement {number}", "`show --evidence` prints the numbers"
+            )
+        setup, code, text = unpack_kernel(row[0])
+        state = MachineState.unpack(zlib.decompress(row[1]))
+        return text, Kernel(code, row[3], state, setup, row[2])
+
     def sessions(self) -> list[dict[str, object]]:
         """Conditions of every session, oldest first."""
         rows = self._db.execute("SELECT started, conditions FROM session ORDER BY id")
