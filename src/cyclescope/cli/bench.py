@@ -1,0 +1,84 @@
+"""`cyclescope bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cyclescope.cli.options import cpu_option, json_option, store_option
+from cyclescope.errors import MeasurementError, UsageError
+from cyclescope.infer.api import only_store, open_backend
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.measure.bench import LEVELS, machine_code, snippet, time_kernel
+from cyclescope.measure.store import Store
+from cyclescope.report.bench import bench_json, bench_text
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text.replace("0x", " ").replace(",", " "))
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no machine code in hexadecimal") from error
+
+
+def _stored(number: int, store: Path | None) -> tuple[str, Kernel]:
+    opened = Store(store or only_store(), readonly=True)
+    try:
+        return opened.kernel(number)
+    finally:
+        opened.close()
+
+
+@click.command("bench")
+@click.option("--asm", "text", help="Instructions in Intel syntax, separated by ';'.")
+@click.option("--hex", "code", help="Machine code instead of --asm.")
+@click.option("--rerun", type=int, metavar="ID", help="A kernel of a store instead of --asm.")
+@click.option("--init", default="", help="Instructions that run once before.")
+@click.option("--unroll", type=click.IntRange(1, 10000), default=1, show_default=True,
+              help="Copies of the code per body.")  # fmt: skip
+@click.option(
+    "--vectors", type=click.Choice(list(LEVELS)), help="Vector state to start with; default: as --asm needs."
+)
+@click.option("--rounds", type=click.IntRange(1, 10), default=3, show_default=True)
+@cpu_option
+@store_option
+@json_option
+def command(
+    text: str | None,
+    code: str | None,
+    rerun: int | None,
+    init: str,
+    unroll: int,
+    vectors: str | None,
+    rounds: int,
+    cpu: int | None,
+    store: Path | None,
+    as_json: bool,
+) -> None:
+    """Time a piece of assembly: core cycles per repetition.
+
+    The code is repeated in a loop and timed at two lengths, whose difference is free of overhead.
+    RSP is a stack, R13, R14, RSI and RDI point to memory, R15 counts; the other registers hold small
+    numbers, vectors 1.0.
+    """
+    if sum(given is not None for given in (text, code, rerun)) != 1:
+        raise UsageError("give one of --asm, --hex and --rerun")
+    if rerun is not None:
+        label, kernel = _stored(rerun, store)
+    elif code is not None:
+        label = code
+        kernel = machine_code(_bytes(code), b"", 1, unroll, LEVELS[vectors or "avx"])
+    else:
+        label = text or ""
+        kernel = snippet(label, init, unroll, vectors or "")
+    backend, identity = open_backend(cpu)
+    try:
+        measurement = time_kernel(backend, kernel, rounds)
+        frequency = backend.calibrate().frequency
+    finally:
+        backend.close()
+    if not measurement.usable:
+        raise MeasurementError(f"the code cannot be timed: {measurement.error}")
+    write = bench_json if as_json else bench_text
+    click.echo(write(label, kernel, measurement, unroll if rerun is None else 1, identity.machine, frequency))

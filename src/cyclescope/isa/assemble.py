@@ -1,0 +1,68 @@
+"""Assembly text to machine code, with the assembler that is there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from cyclescope.errors import BackendUnavailable, UnsupportedInstruction
+
+
+class Assembled(msgspec.Struct, frozen=True):
+    """Machine code and the number of instructions it was written as."""
+
+    code: bytes
+    instructions: int
+
+
+def lines_of(text: str) -> list[str]:
+    """Instructions of a text; `;` and newlines separate them, `#` begins a comment."""
+    parts = re.split(r"[;\n]", re.sub(r"#[^\n]*", "", text))
+    return [part.strip() for part in parts if part.strip()]
+
+
+def assemble(text: str) -> Assembled:
+    """Assemble Intel-syntax x86-64 text with GNU as.
+
+    Raises BackendUnavailable where there is no assembler and UnsupportedInstruction where it
+    refuses, naming the line.
+    """
+    tools = [shutil.which(name) for name in ("as", "objcopy")]
+    if None in tools:
+        raise BackendUnavailable(
+            "no assembler found", "install binutils (apt install binutils), or give machine code with --hex"
+        )
+    lines = lines_of(text)
+    with tempfile.TemporaryDirectory() as folder:
+        source, output, binary = (Path(folder) / name for name in ("a.s", "a.o", "a.bin"))
+        body = [".intel_syntax noprefix", ".text", *lines]
+        source.write_text("\n".join(body) + "\n")
+        done = subprocess.run(
+            [str(tools[0]), "--64", "-mnaked-reg", str(source), "-o", str(output)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise UnsupportedInstruction(_first_error(done.stderr, lines))
+        command = [str(tools[1]), "-O", "binary", "-j", ".text", str(output), str(binary)]
+        subprocess.run(command, check=True, capture_output=True)
+        return Assembled(binary.read_bytes(), _executed(lines))
+
+
+def _executed(lines: list[str]) -> int:
+    return sum(not line.endswith(":") and not line.startswith(".") for line in lines)
+
+
+def _first_error(messages: str, lines: list[str]) -> str:
+    match = re.search(r":(\d+): Error: (.*)", messages)
+    if not match:
+        return f"the assembler failed: {messages.strip()}"
+    number = int(match[1]) - 3  # behind the two directives
+    line = lines[number] if 0 <= number < len(lines) else ""
+    return f"{line!r} cannot be assembled: {match[2]}"

@@ -1,0 +1,81 @@
+"""Timing any piece of code with the engine that measures instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from cyclescope.backend.base import Backend, Effort
+from cyclescope.errors import UsageError
+from cyclescope.isa.assemble import assemble
+from cyclescope.kernel.kernel import CANARY, Kernel
+from cyclescope.kernel.registers import ALIAS, BASE, STACK
+from cyclescope.kernel.state import (
+    FIRST_WINDOW,
+    STACK_TOP,
+    VECTOR_EVEX512,
+    VECTOR_LEGACY,
+    VECTOR_VEX128,
+    VECTOR_VEX256,
+    MachineState,
+)
+from cyclescope.kernel.values import pattern
+from cyclescope.measure.plan import Experiment
+from cyclescope.measure.sampling import Measurement, Sampler
+
+LEVELS = {"sse": VECTOR_LEGACY, "avx": VECTOR_VEX128, "avx2": VECTOR_VEX256, "avx512": VECTOR_EVEX512}
+_POINTERS = (BASE, ALIAS, 6, 7)  # R14, R13, RSI, RDI
+
+
+def default_state(level: int) -> MachineState:
+    """What a snippet starts with.
+
+    RSP points into a stack, R13, R14, RSI and RDI to the middle of 4096 bytes of memory, the other
+    general registers hold small numbers; vectors and memory hold 1.0 (floats, which are harmless
+    doubles too), masks are all ones.
+    """
+    general = [n + 1 for n in range(16)]
+    general[STACK] = STACK_TOP
+    for number in _POINTERS:
+        general[number] = FIRST_WINDOW
+    ones = pattern("f32")
+    return MachineState(tuple(general), ones, fill=(ones, ones), vector_level=level)
+
+
+def level_of(text: str) -> int:
+    """How much vector state a text needs, from the registers it names."""
+    lower = text.lower()
+    if re.search(r"\bzmm\d|\bk[0-7]\b|\{k[0-7]\}|\b[xy]mm(1[6-9]|2\d|3[01])\b", lower):
+        return VECTOR_EVEX512
+    if re.search(r"\bymm\d", lower):
+        return VECTOR_VEX256
+    return VECTOR_VEX128 if re.search(r"(^|[;\n])\s*v\w+ ", lower) else VECTOR_LEGACY
+
+
+def snippet(text: str, init: str, unroll: int, vectors: str) -> Kernel:
+    """The kernel of an assembly text, repeated `unroll` times per body."""
+    for part in (text, init):
+        if re.search(r"\br15[dwb]?\b", part.lower()):
+            raise UsageError("r15 counts the repetitions", "use another register")
+    body = assemble(text)
+    if not body.code:
+        raise UsageError("there is no instruction to time")
+    level = LEVELS[vectors] if vectors else level_of(f"{text}\n{init}")
+    return machine_code(body.code, assemble(init).code if init else b"", body.instructions, unroll, level)
+
+
+def machine_code(code: bytes, setup: bytes, instructions: int, unroll: int, level: int) -> Kernel:
+    """The kernel of machine code, repeated `unroll` times per body."""
+    if len(code) * unroll > 0xFFFF:
+        raise UsageError(f"{len(code) * unroll} bytes per body are too many", "unroll less")
+    return Kernel(code * unroll, instructions * unroll, default_state(level), setup, CANARY)
+
+
+def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
+    """Time one kernel; like every measurement, until the rounds agree."""
+    experiment = Experiment("", "bench", "", "", "", kernel, 1)
+    effort = Effort(rounds=rounds, want=12, target=10000.0)
+    settled: Sequence[tuple[Experiment, Measurement]] = next(
+        batch for batch in Sampler(backend, effort).measure([experiment]) if batch
+    )
+    return settled[0][1]

@@ -1,0 +1,58 @@
+"""What there is to know about this machine before measuring on it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import msgspec
+
+from cyclescope.backend.base import Backend, Calibration, Capabilities
+from cyclescope.host.counters import availability
+from cyclescope.host.features import features
+from cyclescope.host.identity import Identity, as_leaves, identify
+from cyclescope.host.noise import Noise, judge
+from cyclescope.host.topology import Topology, read_topology
+
+CALIBRATIONS = 8
+PAUSE = 0.1  # seconds between calibrations: bursts of noise last up to 0.3
+
+
+class Survey(msgspec.Struct, frozen=True):
+    """A host: CPU, features, clock, counters, pinning, noise."""
+
+    identity: Identity
+    features: tuple[str, ...]
+    capabilities: Capabilities
+    calibrations: tuple[Calibration, ...]
+    topology: Topology
+    counters: str
+    noise: Noise
+
+    @property
+    def calibration(self) -> Calibration:
+        """The calibration with the fastest clock: the least disturbed one."""
+        return min(self.calibrations, key=lambda c: c.ticks_per_cycle * c.seconds_per_tick)
+
+
+def survey(backend: Backend) -> Survey:
+    """Look at the host for about a second."""
+    capabilities = backend.capabilities()
+    leaves = as_leaves(capabilities.leaves)
+    calibrations = []
+    for number in range(CALIBRATIONS):
+        if number:
+            time.sleep(PAUSE)
+        calibrations.append(backend.calibrate())
+    topology = read_topology()
+    clean = statistics.mean(c.clean_share for c in calibrations)
+    siblings = len(topology.siblings.get(capabilities.cpu, ()))
+    return Survey(
+        identify(leaves),
+        tuple(sorted(features(leaves))),
+        capabilities,
+        tuple(calibrations),
+        topology,
+        availability(),
+        judge(clean, topology.load, len(topology.usable), siblings),
+    )
