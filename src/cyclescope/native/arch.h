@@ -44,4 +44,52 @@ extern const uint8_t arch_reference[], arch_canary[];
 extern const size_t arch_reference_bytes, arch_canary_bytes;
 extern const unsigned arch_canary_cycles_inverse; /* instructions of the canary per cycle */
 
+/* --- differential execution: the whole architectural state ------------------------------------ */
+
+/* Its code leaves by falling through or at one of these distances; pointers point to the middle of
+ * a page. */
+#define PAGE_BYTES 0x1000ul
+#define EXIT_SPACING 64u
+#define EXITS 4u /* the first is the fall-through */
+#define PAGE_FIRST (DATA_BASE + 0x4000ul)
+#define PAGE_SECOND (DATA_BASE + 0x1d000ul) /* no power of two away: no changed bit leads there */
+#define PAGE_STACK (STACK_BASE + STACK_SIZE / 2)
+
+#define EXTENDED_BYTES 2752
+struct machine {
+    uint64_t general[16];
+    uint64_t flags, exit;
+    uint64_t unused[6];
+    uint8_t extended[EXTENDED_BYTES]; /* as XSAVE lays it out */
+} __attribute__((aligned(64)));
+
+/* Bytes of an x87 location: an MMX value, an 80-bit one, then whether the register is in use. */
+#define MMX_BYTES 8
+#define X87_TAG 10
+
+enum location_kind {
+    LOCATION_NONE, /* the CPU has no such register */
+    LOCATION_GENERAL,
+    LOCATION_VECTOR,
+    LOCATION_MASK,
+    LOCATION_X87,
+    LOCATION_BITS,   /* flags and control registers */
+    LOCATION_OUTPUT, /* cannot be changed */
+};
+
+/* Where a location is in a struct machine. Of LOCATION_BITS, only `watched` bits belong to it, and
+ * only `free` ones may be changed. */
+struct location {
+    uint32_t kind, offset, size;
+    uint32_t watched, free;
+};
+
+extern struct machine arch_in, arch_out;
+extern struct location arch_locations[LOCATIONS];
+
+void arch_machine_prepare(void);         /* once per process */
+void arch_machine_reset(int mmx);        /* arch_in: a valid state, registers 0 */
+void arch_machine_run(const void *code); /* from arch_in to arch_out */
+void arch_emit_exits(uint8_t *code, uint8_t *end);
+
 #endif

@@ -149,10 +149,48 @@ struct differ {
     uint32_t bases, perturbations, seed, reserved;
 };
 
-#define LOCATIONS 192
+/* In kernel.flags of a DIFFER request: what the form's values are. */
+enum differ_flags {
+    DIFFER_INTEGER = 0,
+    DIFFER_F16 = 1,
+    DIFFER_BF16 = 2,
+    DIFFER_F32 = 3,
+    DIFFER_F64 = 4,
+    DIFFER_VALUES = 7,      /* mask of the above */
+    DIFFER_MMX = 8,         /* the x87 registers hold MMX values */
+    DIFFER_INDEXED = 16,    /* a vector register is an index, ... */
+    DIFFER_INDEX_SHIFT = 8, /* ... its number */
+};
+
+/* Locations of the architectural state; the ones of an instruction set follow the common ones. */
+enum location_number {
+    AT_FIRST = 0,  /* the page around the first data pointer */
+    AT_SECOND = 1, /* and the second */
+    AT_STACK = 2,
+    AT_EXIT = 3,  /* where execution went on: an output only */
+    AT_FAULT = 4, /* whether there was a fault: an output only */
+    AT_REGISTERS = 5,
+    X86_GENERAL = 5,
+    X86_FLAGS = 21, /* CF PF AF ZF SF OF DF */
+    X86_XMM = 28,
+    X86_YMM = 60, /* bits 128 to 255 */
+    X86_ZMM = 92, /* bits 256 to 511 */
+    X86_MASK = 124,
+    X86_X87 = 132, /* the physical registers, MM0 to MM7, with their tags */
+    X86_MXCSR = 140,
+    X86_FCW = 141,
+    X86_FSW = 142,
+    X86_END = 143,
+};
+
+#define LOCATIONS 144
 struct differ_result {
-    uint32_t status, detail, trials, faults;
+    uint32_t status, detail;
+    uint64_t address; /* fault address */
+    uint32_t bases, trials, faults, reserved;
+    uint8_t present[LOCATIONS / 8]; /* what the CPU has */
     uint8_t written[LOCATIONS / 8];
+    uint8_t unstable[LOCATIONS / 8];           /* differ when nothing was changed */
     uint8_t depends[LOCATIONS][LOCATIONS / 8]; /* [input][output bit] */
 };
 
