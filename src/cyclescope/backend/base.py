@@ -93,6 +93,32 @@ class Effort(msgspec.Struct, frozen=True):
     seed: int = 1
 
 
+class Depth(msgspec.Struct, frozen=True):
+    """How much differential execution tries: states per form, changes per location of a state."""
+
+    bases: int = 6
+    perturbations: int = 4
+    seed: int = 1
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """What differential execution saw of one form; sets are those of `kernel.locations`.
+
+    `bases` are the states explored to the end, `faults` the trials that ended in one, `present` the
+    locations this CPU has. `depends` has every location whose change made a difference, with the set
+    of outputs that changed; `unstable` outputs, which differ between equal inputs, are left out.
+    """
+
+    outcome: Outcome
+    bases: int = 0
+    trials: int = 0
+    faults: int = 0
+    present: int = 0
+    written: int = 0
+    unstable: int = 0
+    depends: tuple[tuple[int, int], ...] = ()
+
+
 class Backend(Protocol):
     """Runs kernels and says how long they took."""
 
@@ -118,4 +144,12 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release what the backend holds."""
+        ...
+
+
+class DifferBackend(Protocol):
+    """A backend that can also say what an instruction depends on; optional."""
+
+    def differ(self, kernels: Sequence[Kernel], depth: Depth) -> list[Observation]:
+        """Run each body from many states, changing one location at a time."""
         ...

@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,12 +17,15 @@ from typing import Any
 from cyclescope.backend.base import (
     Calibration,
     Capabilities,
+    Depth,
     Effort,
+    Observation,
     Outcome,
     Sample,
 )
 from cyclescope.errors import BackendUnavailable
 from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.locations import BYTES, END
 from cyclescope.kernel.state import MachineState
 
 MAGIC, VERSION = 0x31435343, 1
@@ -37,6 +41,8 @@ _MEASURE = struct.Struct("<4I d")
 _KERNEL = struct.Struct("<I 4H")
 _RESULT = struct.Struct("<2d 8d Q 8I i I")
 _OUTCOME = struct.Struct("<Q 2I i I")
+_DIFFER = struct.Struct("<4I")
+_OBSERVATION = struct.Struct("<2I Q 4I 18s 18s 18s 2592s 2x")
 _COUNTERS = 8
 _STATES = 1024
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
@@ -65,8 +71,12 @@ class NativeBackend:
         threading.Thread(target=self._listen, daemon=True).start()
         self._states: dict[int, tuple[int, MachineState]] = {}
         self._submitted: deque[tuple[int, int]] = deque()
-        self._hello = self._read_hello()
-        self._cpu, self._notes, self._counters = self._setup(cpu)
+        try:
+            self._hello = self._read_hello()
+            self._cpu, self._notes, self._counters = self._setup(cpu)
+        except BackendUnavailable:
+            self.close()
+            raise
 
     # --- protocol ---------------------------------------------------------------------------------
 
@@ -188,6 +198,12 @@ class NativeBackend:
             for address, status, detail, instruction, _ in _OUTCOME.iter_unpack(payload)
         ]
 
+    def differ(self, kernels: Sequence[Kernel], depth: Depth) -> list[Observation]:
+        """Run each body from many states, changing one location at a time."""
+        head = _DIFFER.pack(depth.bases, depth.perturbations, depth.seed & 0xFFFFFFFF, 0)
+        self._send(DIFFER, head + self._pack(kernels), len(kernels))
+        return [_observation(row) for row in _OBSERVATION.iter_unpack(self._receive(DIFFER))]
+
     def close(self) -> None:
         """End the runner."""
         if self._process.poll() is None:
@@ -197,7 +213,8 @@ class NativeBackend:
                 self._process.kill()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                with suppress(OSError):  # what a dead runner never read
+                    stream.close()
         self._process.wait()
 
     def _pack(self, kernels: Sequence[Kernel]) -> bytes:
@@ -223,3 +240,15 @@ class NativeBackend:
         self._states[id(state)] = index, state  # holding the state keeps its id unique
         self._send(STATE, struct.pack("<2I", index, 0) + state.packed)
         return index
+
+
+def _observation(row: tuple[Any, ...]) -> Observation:
+    status, detail, address, bases, trials, faults, _, present, written, unstable, matrix = row
+    rows = ((n, matrix[n * BYTES : (n + 1) * BYTES]) for n in range(END))
+    depends = tuple((n, _set(bits)) for n, bits in rows if any(bits))
+    outcome = Outcome(status, detail, address)
+    return Observation(outcome, bases, trials, faults, _set(present), _set(written), _set(unstable), depends)
+
+
+def _set(bits: bytes) -> int:
+    return int.from_bytes(bits, "little")
