@@ -1,0 +1,51 @@
+"""`cyclescope verify-isa`."""
+
+from __future__ import annotations
+
+import click
+
+from cyclescope.backend.base import Depth
+from cyclescope.cli.options import cpu_option, json_option
+from cyclescope.errors import UnsupportedInstruction
+from cyclescope.infer.api import open_backend
+from cyclescope.isa.pattern import select
+from cyclescope.isa.table import load_table
+from cyclescope.measure.verify import verify
+from cyclescope.report.verify import verification_json, verification_text
+
+_MANY = click.IntRange(1, 64)
+_DEFAULT = Depth()
+
+
+@click.command("verify-isa")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@cpu_option
+@click.option("--bases", type=_MANY, default=_DEFAULT.bases, show_default=True, help="States per form.")
+@click.option(
+    "--perturbations",
+    type=_MANY,
+    default=_DEFAULT.perturbations,
+    show_default=True,
+    help="Changes of each location of a state.",
+)
+@click.option("--seed", type=int, default=_DEFAULT.seed, show_default=True, help="Of the random values.")
+@json_option
+def command(
+    patterns: tuple[str, ...], cpu: int | None, bases: int, perturbations: int, seed: int, as_json: bool
+) -> int:
+    """Check what the instruction table says forms read and write against real execution.
+
+    Each form runs with one register, flag or piece of memory changed at a time. Reads and writes that
+    the table does not declare are listed, and the exit code is 1. Without a PATTERN every form is
+    checked, about half a minute. Patterns are those of `cyclescope forms`.
+    """
+    forms = select(load_table("x86-64"), patterns)
+    backend, identity = open_backend(cpu)
+    try:
+        found = verify(backend, forms, Depth(bases, perturbations, seed))
+    finally:
+        backend.close()
+    click.echo(verification_json(identity.machine, found) if as_json else verification_text(found))
+    if not found.checked:
+        raise UnsupportedInstruction(f"none of the {len(forms)} forms can be run here")
+    return 1 if found.undeclared else 0
