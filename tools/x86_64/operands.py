@@ -137,7 +137,8 @@ def _explicit_operand(variant: Variant, ins: Instruction, index: int, kind: str)
         return Op("", "register", *_fixed_class(register), fixed=REG[register].replace("ST0", "ST0"))
     if kind in IMMEDIATES:
         cls = "0" if variant.zero_immediate else IMMEDIATES[kind][1]
-        return Op("", "immediate", cls, int(cls[1:]) if cls[1:] else 8)
+        width = 4 if kind == "IMM4_M2Z" else int(cls[1:] or 8)  # a register number fills the byte
+        return Op("", "immediate", cls, width)
     if kind in BRANCHES:
         return Op("", "branch", BRANCHES[kind][1], int(BRANCHES[kind][1][3:]))
     return _memory_operand(variant, ins, kind)

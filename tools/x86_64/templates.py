@@ -180,11 +180,8 @@ def _constants(template: Template, ins: Instruction, offsets: ConstantOffsets) -
         raw = template.example[offsets.displacement_offset]
         scale = ins.memory_displacement // raw if raw else 1
         template.displacement = (offsets.displacement_offset, 1, scale)
-        template.modrm = offsets.displacement_offset - 1
-        if (
-            template.example[template.modrm] & 0xC7 == 0x44 or template.example[template.modrm] >> 6 != 1
-        ):  # a SIB byte follows ModRM
-            template.modrm = -1
+        if ins.memory_index == Register.NONE:  # else a SIB byte follows ModRM
+            template.modrm = offsets.displacement_offset - 1
     elif offsets.has_displacement:
         template.displacement = (offsets.displacement_offset, offsets.displacement_size, 1)
     if offsets.has_immediate:

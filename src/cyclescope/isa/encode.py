@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from cyclescope.isa.form import Encoding, InstructionForm
+from cyclescope.isa.form import Encoding, InstructionForm, Slot
+from cyclescope.isa.register import domain
 
 _VEX2, _VEX3 = 0xC5, 0xC4
 _LEGACY_PREFIXES = frozenset((0x66, 0xF2, 0xF3, 0xF0, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65))
@@ -40,12 +41,15 @@ def encode(
         for number, scatter in zip(registers, encoding.scatter, strict=True):
             word ^= scatter[number]
     except IndexError:
-        return _widen(form, registers, displacement, immediates)
+        return _widen(form, registers, displacement, immediates, index)
     if displacement:
         word |= _displacement(encoding, displacement)
     values = default_immediates(form) if immediates is None else immediates
     for (offset, size), value in zip(encoding.immediates, values, strict=False):
-        word |= (value & ((1 << 8 * size) - 1)) << 8 * offset
+        limit = 1 << 8 * size
+        if not -limit <= 2 * value < 2 * limit:
+            raise ValueError(f"immediate {value} does not fit")
+        word |= (value & (limit - 1)) << 8 * offset
     code = word.to_bytes(encoding.length, "little")
     return code if index is None else _add_index(encoding, code, index)
 
@@ -55,18 +59,20 @@ def _widen(
     registers: Sequence[int],
     displacement: int,
     immediates: Sequence[int] | None,
+    index: int | None,
 ) -> bytes:
     """Registers 8 to 15 in a template without a bit for them: a longer VEX or a REX prefix."""
     encoding = form.encoding
     assert encoding is not None
-    fields = list(zip(registers, encoding.scatter, strict=True))
-    wide = [(n, s) for n, s in fields if n >= len(s)]
-    if any(n > 15 or len(s) != 8 for n, s in wide):
+    fields = list(zip(registers, encoding.scatter, encoding.slots, strict=True))
+    wide = [(n, s, slot) for n, s, slot in fields if n >= len(s)]
+    if any(n > 15 or len(s) != 8 or not _is_extensible(form, slot) for n, s, slot in wide):
         raise ValueError(f"{form.id} cannot encode registers {tuple(registers)}")
-    code = encode(form, [n & 7 if n >= len(s) else n for n, s in fields], displacement, immediates)
+    low = [n & 7 if n >= len(s) else n for n, s, _ in fields]
+    code = encode(form, low, displacement, immediates, index)
     # The lowest bit of a field is bit 0 (ModRM.rm, opcode) or bit 3 (ModRM.reg) of its byte.
-    extends_reg = any((s[1].bit_length() - 1) % 8 == 3 for _, s in wide)
-    extends_rm = any((s[1].bit_length() - 1) % 8 == 0 for _, s in wide)
+    extends_reg = any((s[1].bit_length() - 1) % 8 == 3 for _, s, _ in wide)
+    extends_rm = any((s[1].bit_length() - 1) % 8 == 0 for _, s, _ in wide)
     if code[0] == _VEX2:
         if extends_reg:
             raise ValueError(f"{form.id} has an incomplete VEX template")
@@ -74,6 +80,13 @@ def _widen(
     at = next(i for i, byte in enumerate(code) if byte not in _LEGACY_PREFIXES)
     rex = 0x40 | extends_reg << 2 | extends_rm
     return code[:at] + bytes((rex,)) + code[at:]
+
+
+def _is_extensible(form: InstructionForm, slot: Slot) -> bool:
+    """Whether a prefix can give a fourth bit: not to MMX or x87, and not next to AH, BH, CH or DH."""
+    if "high_byte" in form.attributes:
+        return False
+    return slot.part > 0 or domain(form.operands[slot.operand].cls) in ("r", "v")
 
 
 def _displacement(encoding: Encoding, displacement: int) -> int:

@@ -80,7 +80,12 @@ def _operands(raw: list[tuple[str, str, str, int, int, str, str]]) -> tuple[Oper
 
 
 def _scatter(positions: list[int]) -> tuple[int, ...]:
-    """XOR pattern per register number; bit -1 does not exist in this encoding."""
+    """XOR pattern per register number; bit -1 does not exist in this encoding.
+
+    A field without bits (a segment register) encodes number 0 only.
+    """
+    if not positions:
+        return (0,)
     masks = [1 << p if p >= 0 else 0 for p in positions]
     patterns = []
     for number in range(max(8, 1 << len(positions))):  # AH to BH are 4 to 7 in two bits
