@@ -28,7 +28,7 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import BYTES, END
 from cyclescope.kernel.state import MachineState
 
-MAGIC, VERSION = 0x31435343, 1
+MAGIC, VERSION = 0x31435343, 2
 HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR = range(1, 10)
 _FRAME = struct.Struct("<4I")
 _HELLO = struct.Struct("<4I 7Q")

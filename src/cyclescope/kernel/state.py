@@ -10,11 +10,11 @@ import msgspec
 VECTOR_NONE, VECTOR_LEGACY, VECTOR_VEX128, VECTOR_VEX256, VECTOR_EVEX512 = range(5)
 
 # The runner's fixed addresses; see native/arch.h.
-DATA_BASE = 0x20000000
+DATA_BASE = 0x70000000
 FIRST_WINDOW = DATA_BASE + 0x4000  # in the middle of the first filled window
 SECOND_WINDOW = DATA_BASE + 0x14A40  # another page, other low 12 bits
-STACK_TOP = 0x20100000 + 0x40000  # in the middle of the stack area
-CODE_BASE = 0x10000000
+STACK_TOP = 0x70100000 + 0x40000  # in the middle of the stack area
+CODE_BASE = 0x60000000
 
 DEFAULT_MXCSR = 0x1F80
 _FORMAT = struct.Struct("<16Q Q I H H 2048s 8Q 64s 64s I I 16Q")

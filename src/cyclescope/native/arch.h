@@ -6,11 +6,11 @@
 #include <signal.h>
 #include <stddef.h>
 
-#define CODE_BASE 0x10000000ul
+#define CODE_BASE 0x60000000ul
 #define CODE_SIZE 0x1000000ul
-#define DATA_BASE 0x20000000ul
+#define DATA_BASE 0x70000000ul
 #define DATA_SIZE 0x40000ul
-#define STACK_BASE 0x20100000ul
+#define STACK_BASE 0x70100000ul
 #define STACK_SIZE 0x80000ul
 /* The windows of the data area that are filled before every kernel. */
 #define WINDOW_FIRST 0x3800ul
