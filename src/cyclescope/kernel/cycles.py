@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import msgspec
 
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.links import CONDITIONS, Helpers, Place
+from cyclescope.kernel.links import CONDITIONS, Helpers
+from cyclescope.kernel.place import Place
 from cyclescope.kernel.registers import (
     BASE,
     CONSTANT,

@@ -10,10 +10,12 @@ from cyclescope.isa.dataflow import Node, Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
-from cyclescope.kernel.chains import Chain, ChainBuilder, Unmeasurable, Use
+from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
+from cyclescope.kernel.chains import ChainBuilder
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
-from cyclescope.kernel.links import Helpers, Place
+from cyclescope.kernel.links import Helpers
+from cyclescope.kernel.place import Place
 from cyclescope.kernel.registers import TEMPORARY, VECTOR_CONSTANT, VECTOR_ZERO
 from cyclescope.kernel.streams import Stream, StreamBuilder
 from cyclescope.kernel.values import DIVISOR, DIVISOR_CONSTANT, DIVISOR_VECTOR, HIGH, LOW
@@ -67,7 +69,7 @@ class SlowDivision(ChainBuilder):
                 raise Unmeasurable("no store of this width")
             items += step.instructions
             keys += step.keys
-        return self._slow(self._chain(pair, "slow", items, tuple(keys), 1))
+        return self._slow(chain_of(pair, "slow", items, tuple(keys), 1))
 
     def _again(self, source: int, target: int, value: int, width: int) -> list[Instruction]:
         make = self.helpers.make
@@ -126,7 +128,7 @@ class IntegerDivision(ChainBuilder):
         items: list[Use | Instruction] = [*self.breakers(pair.source), self.use(), *back]
         items += [self.helpers.constant_from(other, DIVISOR), *self._xor_twice(other)]
         items += store.instructions
-        return self._chain(pair, "link", items, (*keys, "xor", "xor", *store.keys), 1)
+        return chain_of(pair, "link", items, (*keys, "xor", "xor", *store.keys), 1)
 
     def to_general(self, pair: Pair, offset: int = 0) -> tuple[list[Instruction], tuple[str, ...]]:
         """The quotient or remainder in TEMPORARY."""

@@ -12,15 +12,12 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 
-import msgspec
-
-from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.table import Table
 from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.memory_links import SCRATCH_VECTOR, MemoryLinks
+from cyclescope.kernel.place import Place, Step
 from cyclescope.kernel.registers import (
     ALIAS,
     CONSTANT,
-    MASK_ONES,
     TEMPORARY,
     VECTOR_CONSTANT,
     VECTOR_ONES,
@@ -28,102 +25,15 @@ from cyclescope.kernel.registers import (
 )
 
 CONDITIONS = {"CF": "B", "PF": "P", "ZF": "Z", "SF": "S", "OF": "O"}
-SCRATCH_VECTOR = 8  # on the way between general registers and memory
 SPILL = 64  # distance of the place through which x87 values reach general registers
 LOW_SCRATCH = 5  # RBP: reachable without a REX prefix, in no pool of high-byte forms
-
-
-class Place(msgspec.Struct, frozen=True):
-    """Where a value is: `kind` is a register file (`r`, `h`, `v`, `k`, `m`, `x`), `mem` or `flag`.
-
-    `number` is the register (for `h` the general register it is part of), `width` the bits of
-    memory or of the vector, `flag` the flag's name, `offset` the memory's distance from the alias
-    base register.
-    """
-
-    kind: str
-    number: int = 0
-    width: int = 0
-    flag: str = ""
-    offset: int = 0
-
-
-class Step(msgspec.Struct, frozen=True):
-    """A piece of a chain: instructions and the keys of the links they are made of."""
-
-    instructions: tuple[Instruction, ...]
-    keys: tuple[str, ...]
 
 
 Emitter = Callable[[Place, Place], list[Instruction]]
 
 
-class Helpers:
-    """Helper instructions that this CPU executes.
-
-    `legal` says whether a form may be used; forms of extensions the CPU lacks are replaced by older
-    ones (MOVD for VMOVD), or the link does not exist.
-    """
-
-    def __init__(self, table: Table, legal: Callable[[InstructionForm], bool]) -> None:
-        self._table = table
-        self._legal = legal
-        self.avx = self.has("VPXOR (XMM, XMM, XMM)")
-        self.avx512 = self.has("VPTESTNMB (K, ZMM, ZMM)") and self.has("KMOVQ (K, R64)")
-
-    def has(self, form_id: str) -> bool:
-        """Whether this CPU executes a form."""
-        form = self._table.get(form_id)
-        return form is not None and self._legal(form)
-
-    def form(self, form_id: str) -> InstructionForm:
-        """A form of the table."""
-        return self._table[form_id]
-
-    def make(self, form_id: str, *registers: int, **values: object) -> Instruction:
-        """An instruction of a form."""
-        return Instruction(self._table[form_id], registers, **values)  # type: ignore[arg-type]
-
-    # --- breaking a dependency -------------------------------------------------------------------
-
-    def constant(self, number: int) -> Instruction:
-        """General register := a constant, without reading anything and without flags."""
-        return self.make("MOV (R32, I32)", number, immediates=(5,))
-
-    def constant_from(self, number: int, source: int) -> Instruction:
-        """General register := a register that never changes."""
-        return self.make("MOV_89 (R64, R64)", number, source)
-
-    def zero(self, number: int) -> Instruction:
-        """General register := 0 by the zero idiom (writes flags)."""
-        return self.make("XOR_31 (R32, R32)", number, number)
-
-    def vector_constant(self, number: int, source: int, width: int) -> Instruction:
-        """Vector register := a register that never changes."""
-        if width == 512:
-            return self.make("VMOVAPS (ZMM, ZMM)", number, source)
-        cls = "YMM" if width == 256 else "XMM"
-        suffix = "_EVEX" if max(number, source) > 15 else "_28"
-        name = f"VMOVAPS{suffix} ({cls}, {cls})" if self.avx else "MOVAPS_0F28 (XMM, XMM)"
-        return self.make(name, number, source)
-
-    def vector_zero(self, number: int) -> Instruction:
-        """Vector register := 0 by the zero idiom that needs no execution port."""
-        if not self.avx:
-            return self.make("PXOR (XMM, XMM)", number, number)
-        if number < 16:
-            return self.make("VPXOR (XMM, XMM, XMM)", number, number, number)
-        return self.make("VPXORD (XMM, XMM, XMM)", number, number, number)
-
-    def flags_constant(self) -> Instruction:
-        """All arithmetic flags from a register that never changes."""
-        return self.make("TEST (R64, R64)", CONSTANT, CONSTANT)
-
-    def mask_constant(self, number: int) -> Instruction:
-        """Mask register := all ones from a register that never changes."""
-        return self.make("KMOVQ (K, K)", number, MASK_ONES)
-
-    # --- links -----------------------------------------------------------------------------------
+class Helpers(MemoryLinks):
+    """Links between any two places, as far as this CPU has instructions for them."""
 
     @cached_property
     def edges(self) -> dict[tuple[str, str], tuple[str, Emitter]]:
@@ -260,82 +170,6 @@ class Helpers:
         )
         constant = VECTOR_CONSTANT
         return [self.make(name, target.number, source.number, constant, constant)]
-
-    # --- memory, always through another base register than the form's ----------------------------
-    # Some CPUs rename memory: a load of 32 or 64 bits gets its value from the register that an
-    # earlier store stored, whatever the address. A vector register in between rules that out.
-
-    def _general_to_memory(self, source: Place, target: Place) -> list[Instruction]:
-        if target.width < 32:
-            name = {8: "MOV (M8, R8l)", 16: "MOV (M16, R16)"}[target.width]
-            return [self._memory(name, (ALIAS, source.number), target)]
-        name = self._transfer_name(target.width, to_vector=True)
-        middle = Place("v", SCRATCH_VECTOR, 128)
-        move = self.make(name, SCRATCH_VECTOR, source.number)
-        return [move, *self._vector_to_memory(middle, target)]
-
-    def _memory_to_general(self, source: Place, target: Place) -> list[Instruction]:
-        if source.width < 32:
-            name = {8: "MOVZX (R32, M8)", 16: "MOVZX (R32, M16)"}[source.width]
-            return [self._memory(name, (target.number, ALIAS), source)]
-        name = self._transfer_name(source.width, to_vector=False)
-        load = self._memory_to_vector(source, Place("v", SCRATCH_VECTOR, 128))
-        return [*load, self.make(name, target.number, SCRATCH_VECTOR)]
-
-    def _transfer_name(self, width: int, *, to_vector: bool) -> str:
-        general = f"R{width}"
-        pair = f"XMM, {general}" if to_vector else f"{general}, XMM"
-        return f"{'V' if self.avx else ''}MOV{'D' if width == 32 else 'Q'} ({pair})"
-
-    def store_constant(self, width: int) -> list[Instruction]:
-        """Memory := a constant, in a way that cannot be renamed."""
-        if width < 32:
-            return self._general_to_memory(Place("r", CONSTANT), Place("mem", width=width))
-        return self._vector_to_memory(Place("v", VECTOR_CONSTANT, 128), Place("mem", width=width))
-
-    def _memory(self, form_id: str, registers: tuple[int, ...], place: Place) -> Instruction:
-        return self.make(form_id, *registers, displacement=place.offset)
-
-    def _vector_name(self, width: int, store: bool) -> str:
-        classes = {32: "XMM", 64: "XMM", 128: "XMM", 256: "YMM", 512: "ZMM"}
-        mnemonic = {32: "MOVD", 64: "MOVQ"}.get(width, "MOVUPS")
-        prefix = "V" if self.avx else ""
-        pair = (f"M{width}", classes[width]) if store else (classes[width], f"M{width}")
-        return f"{prefix}{mnemonic} ({pair[0]}, {pair[1]})"
-
-    def _vector_to_memory(self, source: Place, target: Place) -> list[Instruction]:
-        return [self._memory(self._vector_name(target.width, True), (ALIAS, source.number), target)]
-
-    def _memory_to_vector(self, source: Place, target: Place) -> list[Instruction]:
-        return [self._memory(self._vector_name(source.width, False), (target.number, ALIAS), source)]
-
-    def _mmx_to_memory(self, source: Place, target: Place) -> list[Instruction]:
-        name = "MOVD (M32, MM)" if target.width == 32 else "MOVQ (M64, MM)"
-        return [self._memory(name, (ALIAS, source.number), target)]
-
-    def _memory_to_mmx(self, source: Place, target: Place) -> list[Instruction]:
-        name = "MOVD (MM, M32)" if source.width == 32 else "MOVQ (MM, M64)"
-        return [self._memory(name, (target.number, ALIAS), source)]
-
-    def _x87_to_memory(self, source: Place, target: Place) -> list[Instruction]:
-        """Store ST(0); `number` 1 says that the form pushed it, so it is popped."""
-        name = "FSTP" if source.number else "FST"
-        return [self._memory(f"{name} (M{target.width})", (ALIAS,), target)]
-
-    def _memory_to_x87(self, source: Place, target: Place) -> list[Instruction]:
-        """Load ST(0) in place of the old one, unless the form popped that (`number` 1)."""
-        drop = [] if target.number else [self.make("FSTP (STi)", 0)]
-        return [*drop, self._memory(f"FLD (M{source.width})", (ALIAS,), source)]
-
-    def _mask_to_memory(self, source: Place, target: Place) -> list[Instruction]:
-        letter = {8: "B", 16: "W", 32: "D", 64: "Q"}[target.width]
-        name = f"KMOV{letter} (M{target.width}, K)"
-        return [self._memory(name, (ALIAS, source.number), target)]
-
-    def _memory_to_mask(self, source: Place, target: Place) -> list[Instruction]:
-        letter = {8: "B", 16: "W", 32: "D", 64: "Q"}[source.width]
-        name = f"KMOV{letter} (K, M{source.width})"
-        return [self._memory(name, (target.number, ALIAS), source)]
 
     def load(self, target: Place, width: int) -> Instruction | None:
         """A plain load into a register of any file, or None."""

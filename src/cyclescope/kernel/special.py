@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.chains import Use
+from cyclescope.kernel.chain import Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST
 from cyclescope.kernel.links import Helpers

@@ -15,10 +15,11 @@ from cyclescope.isa.encode import takes_index
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import register_number
-from cyclescope.kernel.chains import ADDRESS_REGISTERS, Unmeasurable, Use
+from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, LONG
 from cyclescope.kernel.links import Helpers
+from cyclescope.kernel.operands import ADDRESS_REGISTERS
 from cyclescope.kernel.registers import ALIAS, Roles, physical
 
 MAXIMUM = 16

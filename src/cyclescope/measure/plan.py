@@ -13,7 +13,8 @@ import msgspec
 
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.chains import Chain, ChainBuilder, Unmeasurable, Use
+from cyclescope.kernel.chain import Chain, Unmeasurable, Use
+from cyclescope.kernel.chains import ChainBuilder
 from cyclescope.kernel.cycles import CycleBuilder
 from cyclescope.kernel.division import DivisionStreams, IntegerDivision, SlowDivision
 from cyclescope.kernel.instruction import Instruction

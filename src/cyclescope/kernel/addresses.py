@@ -1,0 +1,141 @@
+"""Chains whose source has to keep its value: addresses, counts, dividends.
+
+The result is brought to a general register and XORed twice onto the source.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cyclescope.isa.dataflow import Node, Pair
+from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.links import CONDITIONS
+from cyclescope.kernel.operands import FormOperands
+from cyclescope.kernel.place import Place
+from cyclescope.kernel.registers import TEMPORARY, VECTOR_ZERO
+
+ROTATION = 16  # places of read-modify-write chains, so that no load follows its own store
+
+
+class AddressChains(FormOperands):
+    """Chains from an address, or another register that keeps its value, to a result."""
+
+    def to_general(self, pair: Pair, offset: int = 0) -> tuple[list[Instruction], tuple[str, ...]]:
+        """Instructions that bring the target into TEMPORARY, and their link keys."""
+        temporary = Place("r", TEMPORARY, 64)
+        target = msgspec.structs.replace(self.place(pair.target), offset=offset)
+        step = self.helpers.path(target, temporary)
+        if step is None:
+            raise Unmeasurable(f"no instruction brings {pair.target.name} to a general register")
+        return list(step.instructions), step.keys
+
+    def _xor_twice(self, number: int) -> list[Instruction]:
+        return [self.helpers.make("XOR_31 (R64, R64)", number, TEMPORARY)] * 2
+
+    # --- sources whose value must not change -----------------------------------------------------
+
+    def _needs_value(self, node: Node) -> bool:
+        if node.part != "register" or node.domain != "r":
+            return False
+        op = self.form.operands[node.operand]
+        if op.fixed and self._is_address(op):
+            return True
+        bit_string = self.form.mnemonic in ("BT", "BTS", "BTR", "BTC") and self.form.memory >= 0
+        count = op.fixed in ("RCX", "ECX") and not self.form.attributes.isdisjoint(("rep", "repne"))
+        insists = self.form.mnemonic in ("XLATB", "MOVDIR64B", "ENQCMD", "XGETBV", "RDPRU")
+        return bit_string or count or insists
+
+    def _restoring(self, pair: Pair) -> Chain:
+        """The source keeps its value: XORed twice with the target."""
+        source = self.place(pair.source)
+        op = self.form.operands[pair.source.operand]
+        back, keys = self.to_general(pair)
+        items: list[Use | Instruction] = [*self.breakers(pair.source), self.use(), *back]
+        if op.write:
+            items.append(self._general_constant(op, source))
+        items += self._xor_twice(source.number)
+        return chain_of(pair, "link", items, (*keys, "xor", "xor"), 1)
+
+    # --- addresses -------------------------------------------------------------------------------
+
+    def _address_chain(self, pair: Pair) -> Chain:
+        s = pair.source
+        if s.part == "index" and s.domain == "v":
+            return self._vector_index(pair)
+        op = self.form.operands[s.operand]
+        self._rotates = op.read and op.write and not op.implicit
+        copies = self._places() if self._rotates else 1
+        items: list[Use | Instruction] = []
+        links: tuple[str, ...] = ()
+        for position in range(copies):
+            found, links = self._one_address(pair, position * self._stride())
+            items += found
+        self._rotates = False
+        return chain_of(pair, "link", items, links * copies, copies)
+
+    def _stride(self) -> int:
+        """Distance of the places that a read-modify-write instruction works on in turn."""
+        encoding = self.form.encoding
+        width = max(self.form.operands[self.form.memory].width // 8, 8)
+        return encoding.displacement[2] * width if encoding and encoding.displacement else 0
+
+    def _places(self) -> int:
+        """As many places as an 8-bit displacement reaches."""
+        encoding = self.form.encoding
+        if encoding is None or encoding.displacement is None:
+            return 1
+        return min(ROTATION, 128 * encoding.displacement[2] // self._stride())
+
+    def _one_address(self, pair: Pair, offset: int) -> tuple[list[Use | Instruction], tuple[str, ...]]:
+        s, t = pair.source, pair.target
+        number = self._address_register(s)
+        explicit = s.part == "index" and (s.operand, 2) not in self.registers
+        use = msgspec.structs.replace(self.use(index=explicit), displacement=offset)
+        items: list[Use | Instruction] = [*self.breakers(s), use]
+        if t.flag and t.flag != "AF":
+            name = f"CMOV{CONDITIONS[t.flag]} (R64, R64)"
+            return [*items, self.helpers.make(name, number, number)], (f"flag>r.{t.flag}",)
+        if t.flag and self._uses_rax(s):
+            raise Unmeasurable("AF is only readable through AH, and the form needs RAX")
+        back, keys = self.to_general(pair, offset)
+        if t.part == "data" and s.part != "register" and s.operand == t.operand:
+            back = [self._same_address(i, number if explicit else None) for i in back]
+        return [*items, *back, *self._xor_twice(number)], (*keys, "xor", "xor")
+
+    def _same_address(self, load: Instruction, index: int | None) -> Instruction:
+        """A load from the form's own address: it cannot overtake the store and be repeated."""
+        form = load.form
+        if form.memory < 0 or form.encoding is None:
+            return load
+        registers = tuple(
+            self.roles.base if slot.part == 1 else n
+            for slot, n in zip(form.encoding.slots, load.registers, strict=True)
+        )
+        return msgspec.structs.replace(load, registers=registers, index=index)
+
+    def _address_register(self, node: Node) -> int:
+        if node.part == "address":
+            return self.registers[node.operand, 1]
+        return self.registers.get((node.operand, 2), self.roles.index)
+
+    def _vector_index(self, pair: Pair) -> Chain:
+        """VSIB: index := result AND 0."""
+        op = self.form.operands[pair.source.operand]
+        width = {"VSIB_XMM": 128, "VSIB_YMM": 256, "VSIB_ZMM": 512}[op.cls]
+        number = self.registers[pair.source.operand, 2]
+        target = self.place(pair.target)
+        middle = Place("v", 8, width)
+        to_vector = self.helpers.path(target, middle) if target.kind != "v" else None
+        if target.kind != "v" and to_vector is None:
+            raise Unmeasurable(f"no instruction makes a vector index of {pair.target.name}")
+        link = self.helpers.step(target if to_vector is None else middle, Place("v", number, width))
+        if link is None:
+            raise Unmeasurable(f"no vector link of {width} bits")
+        items: list[Use | Instruction] = [*self.breakers(pair.source), self.use()]
+        items += to_vector.instructions if to_vector else ()
+        items += [
+            msgspec.structs.replace(i, registers=(*i.registers[:-1], VECTOR_ZERO)) for i in link.instructions
+        ]
+        keys = (to_vector.keys if to_vector else ()) + link.keys
+        return chain_of(pair, "link", items, keys, 1)
