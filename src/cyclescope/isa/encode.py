@@ -50,7 +50,10 @@ def encode(
         if not -limit <= 2 * value < 2 * limit:
             raise ValueError(f"immediate {value} does not fit")
         word |= (value & (limit - 1)) << 8 * offset
-    code = word.to_bytes(encoding.length, "little")
+    try:
+        code = word.to_bytes(encoding.length, "little")
+    except OverflowError:  # see Encoding.scatter
+        raise ValueError(f"{form.id} cannot encode registers {tuple(registers)}") from None
     return code if index is None else _add_index(encoding, code, index)
 
 

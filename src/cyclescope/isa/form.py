@@ -24,10 +24,11 @@ class Slot(msgspec.Struct, frozen=True):
 class Encoding(msgspec.Struct, frozen=True):
     """Template: `base` XOR the scattered register numbers, with constants filled in.
 
-    `scatter[i][n]` is the pattern to XOR for register number `n` in slot `i`. `displacement` is
-    (byte offset, bytes, scale of the encoded value); `immediates` are (byte offset, bytes).
-    `modrm` is the offset of a ModRM byte with an 8-bit displacement, where an index can be added,
-    else -1.
+    `scatter[i][n]` is the pattern to XOR for register number `n` in slot `i`; where the number would
+    mean something else (RSP as a base, k0 as a mask) it is longer than any instruction, so that
+    encoding fails. `displacement` is (byte offset, bytes, scale of the encoded value); `immediates`
+    are (byte offset, bytes). `modrm` is the offset of a ModRM byte with an 8-bit displacement, where
+    an index can be added, else -1.
     """
 
     base: int

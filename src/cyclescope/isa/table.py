@@ -13,6 +13,7 @@ from cyclescope.errors import UsageError
 from cyclescope.isa.form import Encoding, InstructionForm, Slot
 from cyclescope.isa.operand import Operand
 
+_Scatter = tuple[tuple[int, ...], ...]
 ISAS = ("x86-64", "aarch64", "riscv64")
 _PACKAGES = {"x86-64": "cyclescope.isa.x86_64"}
 
@@ -97,34 +98,82 @@ def _scatter(positions: list[int]) -> tuple[int, ...]:
     return tuple(patterns)
 
 
-def _layout(raw: list[list[int]]) -> tuple[tuple[Slot, ...], tuple[tuple[int, ...], ...]]:
+class _Rules(msgspec.Struct, frozen=True):
+    """What decides which register numbers would mean something else."""
+
+    masked: bool
+    vector_index: bool
+    displaced: bool
+
+    def forbids(self, slot: Slot, indexed: bool, number: int) -> bool:
+        """Whether the number is an escape: k0 is no mask, 4 a SIB byte or no index, 5 no base."""
+        if slot.part == 0:
+            return self.masked and slot.operand == 1 and number == 0
+        if slot.part == 2:
+            return number == 4 and not self.vector_index
+        return (number & 7 == 4 and not indexed) or (number & 7 == 5 and not self.displaced)
+
+
+def _guarded(slots: tuple[Slot, ...], scatter: _Scatter, rules: _Rules) -> _Scatter:
+    """The patterns, with one beyond the longest instruction, for `encode` to fail on, where forbidden."""
+    indexed = any(slot.part == 2 for slot in slots)
+    return tuple(
+        tuple(
+            1 << 128 + place if rules.forbids(slot, indexed, number) else pattern
+            for number, pattern in enumerate(patterns)
+        )
+        for place, (slot, patterns) in enumerate(zip(slots, scatter, strict=True))
+    )
+
+
+def _layout(raw: list[list[int]]) -> tuple[tuple[Slot, ...], _Scatter]:
     slots = tuple(Slot(field[0], field[1]) for field in raw)
     return slots, tuple(_scatter(field[2:]) for field in raw)
+
+
+class _Encodings:
+    """Encodings by layout; forms with the same rules share their patterns."""
+
+    def __init__(self, layouts: list[list[list[int]]]) -> None:
+        self._layouts = [_layout(layout) for layout in layouts]
+        self._known: dict[tuple[int, _Rules], tuple[tuple[Slot, ...], _Scatter]] = {}
+
+    def __call__(
+        self, raw: _RawEncoding, attributes: frozenset[str], operands: tuple[Operand, ...]
+    ) -> Encoding:
+        """The encoding of one form."""
+        rules = _Rules(
+            "masked" in attributes,
+            any(op.cls.startswith("VSIB_") for op in operands),
+            raw.displacement is not None,
+        )
+        key = raw.layout, rules
+        if key not in self._known:
+            slots, scatter = self._layouts[raw.layout]
+            self._known[key] = slots, _guarded(slots, scatter, rules)
+        return Encoding(
+            int(raw.base, 16), raw.length, *self._known[key], raw.displacement, raw.immediates, raw.modrm
+        )
 
 
 def _build(raw: _RawTable) -> Table:
     signatures = [_operands(s) for s in raw.signatures]
     attributes = [frozenset(a) for a in raw.attributes]
-    layouts = [_layout(layout) for layout in raw.layouts]
+    encodings = _Encodings(raw.layouts)
     forms = []
     for f in raw.forms:
-        e = f.encoding
-        encoding = None
-        if e is not None:
-            encoding = Encoding(
-                int(e.base, 16), e.length, *layouts[e.layout], e.displacement, e.immediates, e.modrm
-            )
+        operands, found = signatures[f.signature], attributes[f.attributes]
         forms.append(
             InstructionForm(
                 f.id,
                 f.mnemonic,
-                signatures[f.signature],
+                operands,
                 *f.flags,
                 raw.features[f.features],
-                attributes[f.attributes],
+                found,
                 f.element,
                 *f.names,
-                encoding,
+                None if f.encoding is None else encodings(f.encoding, found, operands),
                 f.signature,
             )
         )

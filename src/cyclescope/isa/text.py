@@ -15,9 +15,10 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import register_name
 
 _SIZES = {
-    8: "byte", 16: "word", 32: "dword", 64: "qword", 80: "tbyte", 128: "xmmword", 256: "ymmword",
-    512: "zmmword",
+    8: "byte", 16: "word", 32: "dword", 48: "fword", 64: "qword", 80: "tbyte", 128: "xmmword",
+    256: "ymmword", 512: "zmmword",
 }  # fmt: skip
+_ONE_OPERAND = {"FCOM", "FCOMP", "FUCOM", "FUCOMP", "FXCH"}  # assemblers want the top of the stack unsaid
 _PREFIXES = {"lock": "lock ", "rep": "rep ", "repne": "repne "}
 Names = tuple[tuple[str, ...], ...]
 
@@ -30,17 +31,24 @@ def assembly(
     index: int | None = None,
 ) -> str:
     """One line of Intel-syntax assembly; arguments as for `encode`."""
-    template, names = _template(form, displacement != 0, index)
+    template, names, ahead = _template(form, displacement != 0, index)
     values = default_immediates(form) if immediates is None else immediates
+    if ahead:
+        values = [value + ahead for value in values]
     filled = [table[n] for table, n in zip(names, registers, strict=False)]
     return template.format(*filled, *values, d=displacement)
 
 
 @cache
-def _template(form: InstructionForm, displaced: bool, index: int | None) -> tuple[str, Names]:
-    """Format string with the registers first, then the immediates, and a name table per register."""
+def _template(form: InstructionForm, displaced: bool, index: int | None) -> tuple[str, Names, int]:
+    """Format string with the registers first, then the immediates, and a name table per register.
+
+    The number is what a branch's distance is short of: it counts from the instruction's end, the
+    text from its beginning.
+    """
     writer = _Writer(form, displaced, index)
-    return writer.line(), writer.names()
+    branch = form.encoding is not None and any(op.kind == "branch" for op in form.operands)
+    return writer.line(), writer.names(), form.encoding.length if branch and form.encoding else 0
 
 
 class _Writer:
@@ -70,13 +78,18 @@ class _Writer:
             for i, op in enumerate(form.operands)
             if not op.implicit and not self._is_write_mask(i, op)
         ]
+        if form.mnemonic in _ONE_OPERAND and len(texts) > 1:
+            del texts[0]
         if texts:
             texts[0] += self._mask()
-        if "rounding" in form.attributes:
-            texts.append("{{rn-sae}}")
-        elif "sae" in form.attributes:
-            texts.append("{{sae}}")
+        self._add_rounding(texts)
         return f"{prefix}{form.mnemonic.lower()} {', '.join(texts)}".rstrip()
+
+    def _add_rounding(self, texts: list[str]) -> None:
+        found = self.form.attributes & {"rounding", "sae"}
+        if found:
+            immediate = any(op.kind == "immediate" for op in self.form.operands)
+            texts.insert(len(texts) - immediate, "{{rn-sae}}" if "rounding" in found else "{{sae}}")
 
     def _is_write_mask(self, position: int, op: Operand) -> bool:
         return position == 1 and op.cls == "K" and "masked" in self.form.attributes
@@ -97,11 +110,20 @@ class _Writer:
         if op.kind == "branch":
             return f".{{{self._immediate()}:+d}}"
         if op.is_register:
-            return self.places.get((position, 0), op.fixed.lower())
-        return self._address(position, op)
+            return self.places.get((position, 0), "st" if op.fixed == "ST0" else op.fixed.lower())
+        return f"{self._size(op)}[{self._address(position, op)}]{self._broadcast(op)}"
+
+    def _size(self, op: Operand) -> str:
+        whole_block = op.width == 512 and "evex" not in self.form.attributes  # MOVDIR64B, LDTILECFG
+        return f"{_SIZES[op.width]} ptr " if op.is_memory and op.width in _SIZES and not whole_block else ""
+
+    def _broadcast(self, op: Operand) -> str:
+        return f"{{{{{op.cls.split('_')[1]}}}}}" if "_1to" in op.cls else ""
 
     def _address(self, position: int, op: Operand) -> str:
-        scale = "*2" if op.cls.startswith("LEA") and "IS" in op.cls else ""
+        scale = {"LEA_I_D32": "*1"}.get(op.cls, "*2" if "_IS" in op.cls else "")
+        if op.cls == "LEA_R_D32":
+            return "rip{d:+d}"
         parts = [self.places[position, 1]] if (position, 1) in self.places else []
         if (position, 2) in self.places:
             parts.append(self.places[position, 2] + scale)
@@ -110,9 +132,7 @@ class _Writer:
         text = "+".join(parts)
         if self.displaced or not parts:
             text += "{d:+d}" if parts else "{d:#x}"
-        size = f"{_SIZES[op.width]} ptr " if op.is_memory and op.width in _SIZES else ""
-        broadcast = f"{{{{{op.cls.split('_')[1]}}}}}" if "_1to" in op.cls else ""
-        return f"{size}[{text}]{broadcast}"
+        return text
 
 
 @cache
