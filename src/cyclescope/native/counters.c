@@ -5,12 +5,16 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static struct perf_event_mmap_page *pages[COUNTERS_MAX];
-static uint32_t indices[COUNTERS_MAX];
+struct counter {
+    int fd;
+    const volatile struct perf_event_mmap_page *page;
+};
+static struct counter counters[COUNTERS_MAX];
 static unsigned open_count;
 
 static int open_event(const struct counter_event *event, int group)
@@ -26,33 +30,69 @@ static int open_event(const struct counter_event *event, int group)
     return (int)syscall(SYS_perf_event_open, &attr, 0, -1, group, 0);
 }
 
-/* Opens what it can, in order; an event that cannot be read with RDPMC ends the list. */
+static void close_counter(struct counter *c)
+{
+    if (c->page)
+        munmap((void *)c->page, (size_t)getpagesize());
+    if (c->fd >= 0)
+        close(c->fd);
+    *c = (struct counter){-1, NULL};
+}
+
+/* Returns errno, or 0. */
+static int open_counter(struct counter *c, const struct counter_event *event, int group)
+{
+    c->fd = open_event(event, group);
+    if (c->fd < 0)
+        return errno;
+    void *page = mmap(NULL, (size_t)getpagesize(), PROT_READ, MAP_SHARED, c->fd, 0);
+    if (page == MAP_FAILED)
+        return errno;
+    c->page = page;
+    return c->page->cap_user_rdpmc && c->page->index ? 0 : EOPNOTSUPP;
+}
+
+/* An event too many stops the whole group: without it, start the others again. */
+static int revive(void)
+{
+    if (!open_count)
+        return 0;
+    ioctl(counters[0].fd, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+    for (unsigned i = 0; i < open_count; i++)
+        if (!counters[i].page->index)
+            return EBUSY;
+    return 0;
+}
+
+static void close_all(void)
+{
+    while (open_count)
+        close_counter(&counters[--open_count]);
+}
+
+/* Opens what it can, in order; an event that cannot be read with RDPMC ends the list. Without the
+ * first, the core cycles, there are none. */
 void counters_open(const struct setup *setup)
 {
-    int group = -1;
-    open_count = 0;
+    int had_counters = shared->counters_open > 0;
     shared->counter_error = 0;
     for (uint32_t i = 0; i < setup->counters && i < COUNTERS_MAX; i++) {
-        int fd = open_event(&setup->events[i], group);
-        if (fd < 0) {
-            shared->counter_error = errno;
+        counters[i] = (struct counter){-1, NULL};
+        int error = open_counter(&counters[i], &setup->events[i], i ? counters[0].fd : -1);
+        if (error) {
+            close_counter(&counters[i]);
+            shared->counter_error = error;
             break;
         }
-        void *page = mmap(NULL, (size_t)getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
-        if (page == MAP_FAILED) {
-            shared->counter_error = errno;
-            break;
-        }
-        pages[i] = page;
-        if (!pages[i]->cap_user_rdpmc || !pages[i]->index) {
-            shared->counter_error = EOPNOTSUPP;
-            break;
-        }
-        indices[i] = pages[i]->index - 1;
-        group = group < 0 ? fd : group;
         open_count = i + 1;
     }
+    if (revive())
+        close_all();
     shared->counters_open = open_count;
+    if (had_counters != (open_count > 0)) { /* what was calibrated was another clock */
+        memset(&shared->calibration, 0, sizeof shared->calibration);
+        shared->calibrated_at = 0;
+    }
 }
 
 int counters_usable(void)
@@ -65,11 +105,25 @@ unsigned counters_count(void)
     return open_count ? open_count - 1 : 0;
 }
 
+/* As linux/perf_event.h says: the page may change while it is read, and says so. */
 static uint64_t read_one(unsigned i)
 {
-    unsigned width = pages[i]->pmc_width ? pages[i]->pmc_width : 48;
-    uint64_t value = arch_read_counter(indices[i]) + (uint64_t)pages[i]->offset;
-    return width < 64 ? value & ((1ull << width) - 1) : value;
+    const volatile struct perf_event_mmap_page *page = counters[i].page;
+    for (;;) {
+        uint32_t sequence = page->lock, index = page->index, width = page->pmc_width;
+        __asm__ volatile("" ::: "memory");
+        uint64_t offset = (uint64_t)page->offset;
+        if (index) {
+            unsigned unused = width && width < 64 ? 64 - width : 0;
+            offset += (uint64_t)((int64_t)(arch_read_counter(index - 1) << unused) >> unused);
+        }
+        __asm__ volatile("" ::: "memory");
+        if (page->lock != sequence)
+            continue;
+        if (!index)
+            _exit(EXIT_COUNTERS_LOST);
+        return offset;
+    }
 }
 
 uint64_t clock_ticks(void)

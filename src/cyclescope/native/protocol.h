@@ -123,7 +123,7 @@ enum status {
 struct result {
     double cycles;  /* core cycles per unit of the body */
     double spread;  /* half-width of the sample clusters, as cycles per unit */
-    double counters[COUNTERS_MAX]; /* events per unit of the body */
+    double counters[COUNTERS_MAX]; /* events per unit of the body; NaN where not counted */
     uint64_t address;              /* fault address */
     uint32_t status, detail;
     uint32_t accepted, rejected;

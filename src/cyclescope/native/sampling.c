@@ -2,185 +2,22 @@
  *
  * A region of U1 and one of U2 body copies run alternately, the same number of trips each; the
  * difference of their low clusters is free of entry, exit and loop overhead. Throughput samples
- * count only between clean canaries. The clock is calibrated with a chain of dependent ADDs.
+ * count only between clean canaries.
  */
 #define _GNU_SOURCE
 #include "worker.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
-#define MAX_SAMPLES 2048
-#define REGIONS 8
-#define REGION_BYTES (CODE_SIZE / (REGIONS + 1))
-#define CANARY_COPIES 128
-#define CANARY_TRIPS 3
-#define REFERENCE_COPIES 200
-#define REFERENCE_SHORT 5
-#define REFERENCE_LONG 30
 #define FEW_INSTRUCTIONS 12
 #define MANY_INSTRUCTIONS 48
 #define HUNDRED_INSTRUCTIONS 100
 #define UNROLLED_BYTES 24576 /* stay within the first-level instruction cache */
-#define TOLERANCE 0.003  /* of the low cluster */
-#define CANARY_TOLERANCE 0.03
-#define DRIFT 0.006
-#define REFRESH_SECONDS 2.0
-#define REFRESH_SAMPLES 120
-#define CLOCK_EVERY 4 /* kernels between two reference runs */
+#define CLOCK_EVERY 4        /* kernels between two reference runs */
 
-static uint8_t *const tools = (uint8_t *)(CODE_BASE + REGIONS * REGION_BYTES);
-static uint8_t *canary_code, *reference_short, *reference_long;
-static struct calibration *cal(void)
+static const struct calibration *cal(void)
 {
     return &shared->calibration;
-}
-
-static uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsigned copies,
-                           uint32_t trips)
-{
-    uint8_t *p = arch_emit_align(arch_emit_counter(at, trips));
-    const uint8_t *start = p;
-    for (unsigned i = 0; i < copies; i++, p += bytes)
-        memcpy(p, body, bytes);
-    p = arch_emit_loop_end(p, start);
-    return arch_emit_exit(p);
-}
-
-static void build_tools(void)
-{
-    if (canary_code)
-        return;
-    canary_code = tools;
-    reference_short = tools + 0x10000;
-    reference_long = tools + 0x20000;
-    build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES, CANARY_TRIPS);
-    build_loop(reference_short, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
-               REFERENCE_SHORT);
-    build_loop(reference_long, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
-               REFERENCE_LONG);
-}
-
-static double time_plain(const void *code)
-{
-    uint64_t before = clock_ticks();
-    arch_call_plain(code);
-    return (double)(clock_ticks() - before);
-}
-
-/* Mean of the samples within 1.3 clock steps and 0.3 % of the smallest: quantisation dithers
- * itself, so this mean is unbiased where minimum and median are not. */
-static double low_cluster(const double *v, unsigned n, unsigned *members, double *width)
-{
-    double least = v[0], sum = 0, most = 0;
-    unsigned count = 0;
-    for (unsigned i = 1; i < n; i++)
-        least = v[i] < least ? v[i] : least;
-    double limit = least + 1.3 * cal()->step + TOLERANCE * least;
-    for (unsigned i = 0; i < n; i++)
-        if (v[i] <= limit) {
-            sum += v[i];
-            most = v[i] > most ? v[i] : most;
-            count++;
-        }
-    *members = count;
-    *width = (most - least) / 2;
-    return sum / count;
-}
-
-static double find_step(void)
-{
-    double step = 1e9;
-    for (int i = 0; i < 4000; i++) {
-        uint64_t a = clock_ticks(), b = clock_ticks();
-        if (b > a && (double)(b - a) < step)
-            step = (double)(b - a);
-    }
-    /* Two serialised reads are never closer than their own cost: look at differences of
-     * differences to find the grain of a fine counter. */
-    double grain = step;
-    for (int i = 0; i < 4000; i++) {
-        uint64_t a = clock_ticks(), b = clock_ticks();
-        double d = fabs((double)(b - a) - step);
-        if (d > 0 && d < grain)
-            grain = d;
-    }
-    return grain;
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* The best canary ever seen is the measure of an undisturbed core. */
-static void note_canary(const double *canary, unsigned n)
-{
-    unsigned members;
-    double width, cycles = low_cluster(canary, n, &members, &width) / cal()->ticks_per_cycle;
-    if (cal()->canary == 0 || (members >= 4 && cycles < cal()->canary))
-        cal()->canary = cycles;
-}
-
-static double canary_limit(void)
-{
-    double best = cal()->canary * cal()->ticks_per_cycle;
-    return best * (1 + CANARY_TOLERANCE) + cal()->step;
-}
-
-void calibrate(const struct calibrate *request, struct calibration *out)
-{
-    static double low[MAX_SAMPLES], high[MAX_SAMPLES], canary[MAX_SAMPLES];
-    unsigned n = request->samples < MAX_SAMPLES ? request->samples : MAX_SAMPLES, members;
-    double width;
-    build_tools();
-    if (cal()->step == 0)
-        cal()->step = find_step();
-    for (int i = 0; i < 20; i++)
-        time_plain(reference_long);
-    double wall = seconds();
-    uint64_t first = clock_ticks();
-    for (unsigned i = 0; i < n; i++) {
-        low[i] = time_plain(reference_short);
-        high[i] = time_plain(reference_long);
-        canary[i] = time_plain(canary_code);
-    }
-    cal()->seconds_per_tick = (seconds() - wall) / (double)(clock_ticks() - first);
-    double a = low_cluster(low, n, &members, &width);
-    double b = low_cluster(high, n, &members, &width);
-    cal()->ticks_per_cycle = (b - a) / (REFERENCE_COPIES * (REFERENCE_LONG - REFERENCE_SHORT));
-    cal()->spread = width / b;
-    note_canary(canary, n);
-    unsigned clean = 0;
-    for (unsigned i = 0; i < n; i++)
-        clean += canary[i] <= canary_limit();
-    cal()->clean_share = (double)clean / n;
-    shared->calibrated_at = seconds();
-    *out = *cal();
-}
-
-/* Follow a clock whose frequency changes, by the low clusters of the last reference runs. */
-#define RECENT 16
-static void follow_clock(void)
-{
-    static double low[RECENT], high[RECENT];
-    static unsigned count;
-    unsigned in_low, in_high;
-    double width;
-    low[count % RECENT] = time_plain(reference_short);
-    high[count % RECENT] = time_plain(reference_long);
-    if (++count < RECENT)
-        return;
-    double a = low_cluster(low, RECENT, &in_low, &width);
-    double b = low_cluster(high, RECENT, &in_high, &width);
-    if (in_low < RECENT / 2 || in_high < RECENT / 2)
-        return;
-    double ticks = (b - a) / (REFERENCE_COPIES * (REFERENCE_LONG - REFERENCE_SHORT));
-    double change = ticks / cal()->ticks_per_cycle;
-    if (change > 1 + DRIFT || change < 1 - DRIFT)
-        cal()->ticks_per_cycle = ticks;
 }
 
 struct region {
@@ -333,11 +170,6 @@ static int plan(struct job *job, const struct measure *request, uint32_t round)
     return 0;
 }
 
-static int canary_clean(void)
-{
-    return time_plain(canary_code) <= canary_limit();
-}
-
 /* A delay of varying length, so that samples meet every phase of a coarse clock. */
 static void dither(unsigned i)
 {
@@ -360,14 +192,14 @@ static void summarise(struct samples *s)
 static void take_samples(struct job *job, const struct measure *request, struct samples *s)
 {
     unsigned maximum = request->maximum < MAX_SAMPLES ? request->maximum : MAX_SAMPLES;
-    int canary = job->kernel->flags & KERNEL_CANARY, before = !canary || canary_clean();
+    int canary = job->kernel->flags & KERNEL_CANARY, before = !canary || core_undisturbed();
     s->count = s->in_a = s->in_b = 0;
     for (s->tries = 0; s->tries < maximum;) {
         dither(s->tries);
         double ta = time_region(job, &job->shorter);
         dither(s->tries + 5);
         double tb = time_region(job, &job->longer);
-        int after = !canary || canary_clean();
+        int after = !canary || core_undisturbed();
         s->tries++;
         if (before && after) {
             s->a[s->count] = ta;
@@ -426,6 +258,8 @@ static void measure_one(const struct measure *request, const struct kernel *kern
                       {0}, {0}, 0};
     job.body = job.setup + kernel->setup;
     memset(out, 0, sizeof *out);
+    for (unsigned i = 0; i < COUNTERS_MAX; i++)
+        out->counters[i] = NAN;
     out->instruction = -1;
     memory_fill(job.state);
     if (sigsetjmp(fault_return, 1) == 0) {
@@ -488,7 +322,7 @@ static void measure_item(const struct measure *request, const struct kernel *ker
     }
     measure_one(request, kernel, states, round, &rounds[round]);
     if (!counters_usable() && shared->active % CLOCK_EVERY == 0)
-        follow_clock();
+        clock_follow();
 }
 
 /* All kernels once per round, in a random order, from item `first` on. */
@@ -496,12 +330,7 @@ void measure_all(const struct measure *request, const struct kernel *const *kern
                  const struct state *states, uint32_t count, struct result *results,
                  uint32_t first)
 {
-    build_tools();
-    if (seconds() - shared->calibrated_at > REFRESH_SECONDS) {
-        const struct calibrate refresh = {REFRESH_SAMPLES, 0};
-        struct calibration unused;
-        calibrate(&refresh, &unused);
-    }
+    clock_prepare();
     for (uint32_t round = 0; round < request->rounds; round++) {
         const uint32_t *order = shuffled(request, count, round);
         for (uint32_t i = 0; i < count; i++) {

@@ -34,14 +34,24 @@ void faults_install(void);
 int faults_filter_calls(void); /* errno, or 0 */
 
 /* counters.c */
+#define EXIT_COUNTERS_LOST 98 /* of a worker whose clock the kernel took away */
 void counters_open(const struct setup *setup);
 int counters_usable(void);     /* core cycles can be read from user space */
 unsigned counters_count(void); /* events open beside the cycles */
 uint64_t clock_ticks(void);
 void counters_read(uint64_t *values);
 
-/* sampling.c */
+/* clock.c: the code area is cut into regions for kernels and one for the clock's own loops. */
+#define REGIONS 8
+#define REGION_BYTES (CODE_SIZE / (REGIONS + 1))
+#define MAX_SAMPLES 2048
 void calibrate(const struct calibrate *request, struct calibration *out);
+void clock_prepare(void);
+void clock_follow(void);    /* follow a frequency that changes; now and then, between kernels */
+int core_undisturbed(void); /* run a canary */
+double low_cluster(const double *v, unsigned n, unsigned *members, double *width);
+
+/* sampling.c */
 void measure_all(const struct measure *request, const struct kernel *const *kernels,
                  const struct state *states, uint32_t count, struct result *results,
                  uint32_t first);
