@@ -9,6 +9,7 @@ programs), and a value under named conventions that fix what cannot be measured:
 * transfer: VMOVD to a vector register takes as long as VMOVD back;
 * masks: the instruction that makes masks of vectors reads its vector and its mask operand together;
 * loads: a load takes as long from the data, once stored, as from the address;
+* x87: an x87 load takes as long from the data, once stored, as a vector load does;
 * mmx, high bytes: both directions take the same time.
 """
 
@@ -64,10 +65,11 @@ def conventions(keys: Iterable[str]) -> list[tuple[str, str, str]]:
         ("mmx", "m>r", "r>m"),
         ("high bytes", "h>r", "r>h"),
     ]
+    wanted += [("x87", key, key.replace("mem>x", "load.v")) for key in known if key.startswith("mem>x")]
     wanted += [
         ("loads", key, "load." + key[4:])
         for key in known
-        if key.startswith("mem>") and key not in ("mem>r.32", "mem>r.64")
+        if key.startswith("mem>") and key not in ("mem>r.32", "mem>r.64") and key[4] != "x"
     ]
     return [(name, a, b) for name, a, b in wanted if {a, b} <= known]
 
@@ -161,17 +163,18 @@ def _named(key: str, link: LinkLatency) -> LinkLatency:
         return link
     files = set(key.removeprefix("load.").removeprefix("transfer.").split(".")[0].split(">"))
     names = []
-    if "mem" in files:
+    if "mem" in files or "x" in files:
         names.append("loads")
     if "k" in files:
         names.append("masks")
     through_vector = files == {"r", "mem"} and key.endswith((".32", ".64"))
-    if ("v" in files and files != {"v", "k"}) or files in ({"r", "k"}, {"k"}) or through_vector:
+    transfers = "v" in files and files != {"v", "k"}
+    if transfers or "x" in files or files in ({"r", "k"}, {"k"}) or through_vector:
         names.append("transfer")
     if "m" in files:
         names.append("mmx")
-    if "x" in files and "mem" not in files:
-        names.append("loads")
+    if "x" in files:
+        names.append("x87")
     if "h" in files:
         names.append("high bytes")
     return msgspec.structs.replace(link, convention=", ".join(names) or "least")

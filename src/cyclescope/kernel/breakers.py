@@ -9,6 +9,8 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.registers import CONSTANT, MASK_ONES
 
+CONSTANT_VALUE = 5  # of a general register whose dependency is cut
+
 
 class Breakers:
     """Helper instructions that this CPU executes, above all those that cut a dependency.
@@ -40,7 +42,7 @@ class Breakers:
 
     def constant(self, number: int) -> Instruction:
         """General register := a constant, without reading anything and without flags."""
-        return self.make("MOV (R32, I32)", number, immediates=(5,))
+        return self.make("MOV (R32, I32)", number, immediates=(CONSTANT_VALUE,))
 
     def constant_from(self, number: int, source: int) -> Instruction:
         """General register := a register that never changes."""

@@ -15,12 +15,14 @@ from cyclescope.isa.register import domain
 from cyclescope.kernel.addresses import AddressChains
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.place import Place
+from cyclescope.kernel.memory_links import SCRATCH_VECTOR
+from cyclescope.kernel.place import Place, Step
 from cyclescope.kernel.registers import (
     TEMPORARY,
     VECTOR_CONSTANT,
     VECTOR_ONES,
 )
+from cyclescope.kernel.values import is_narrowing
 
 
 class ChainBuilder(AddressChains):
@@ -36,10 +38,26 @@ class ChainBuilder(AddressChains):
             raise Unmeasurable("a chain would move the stack pointer away")
         if pair.source.part in ("address", "index"):
             return [self._address_chain(pair)]
+        if self._narrows(pair):
+            return [self.restored(pair, VECTOR_CONSTANT)]
         chain = self._self_chain(pair) or self._same_register(pair) or self._swap(pair)
         if chain is None:
             return [self._linked(pair)]
         return [chain, *self._bypass(pair, chain)]
+
+    def unbroken(self, pair: Pair) -> Chain | None:
+        """The pair's chain without anything that cuts other dependencies, where that is possible.
+
+        No less true (a loop takes as long as its longest cycle), and shorter where the cutting
+        instructions get in the way. None where there is nothing to leave out, or not safely.
+        """
+        if "vsib" in self.form.attributes or any(o.is_memory and o.implicit for o in self.form.operands):
+            return None
+        broken = self.chains(pair)[0]
+        self._cuts = False
+        chain = self.chains(pair)[0]
+        self._cuts = True
+        return None if chain.items == broken.items else msgspec.structs.replace(chain, variant="unbroken")
 
     def _self_chain(self, pair: Pair) -> Chain | None:
         """Source and target are the same place already."""
@@ -117,7 +135,7 @@ class ChainBuilder(AddressChains):
 
     def _break_target(self, pair: Pair, number: int) -> list[Instruction]:
         op = self.form.operands[pair.target.operand]
-        if not op.read:
+        if not op.read or not self._cuts:
             return []
         kind = domain(op.cls)
         if kind == "h":
@@ -157,7 +175,7 @@ class ChainBuilder(AddressChains):
             raise Unmeasurable("source and target are parts of one register")
         if target.flag == "AF" and self._uses_rax(s):
             raise Unmeasurable("AF is only readable through AH, and the form needs RAX")
-        step = self.helpers.path(target, source)
+        step = self._path(target, source, s)
         if step is None:
             raise Unmeasurable(f"no instruction carries a value from {t.name} back to {s.name}")
         instructions = list(step.instructions)
@@ -168,12 +186,57 @@ class ChainBuilder(AddressChains):
             items = [instructions[-1], *self.breakers(s), self.use(), *instructions[:-1]]
         return chain_of(pair, "link", items, step.keys, 1)
 
+    def _path(self, target: Place, source: Place, node: Node) -> Step | None:
+        """The way back; to floating-point data through a vector register that gets its value again."""
+        element = self.form.operands[node.operand].element if node.part == "data" else ""
+        if target.kind not in ("r", "flag") or element not in ("f16", "f32", "f64"):
+            return self.helpers.path(target, source)
+        general = Place("r", TEMPORARY, 64)
+        vector = Place("v", SCRATCH_VECTOR, max(128, source.width))
+        middle = (general, vector) if target.kind == "flag" else (vector,)
+        return self.helpers.through(target, middle, source)
+
     def _onto_ones(self, target: Place, source: Place) -> Instruction:
         """The mask again: all ones, depending on the result."""
         if target.kind != "v" or not self.helpers.avx:
             raise Unmeasurable("no vector to make a mask of")
         name = "VORPS (YMM, YMM, YMM)" if source.width == 256 else "VPOR (XMM, XMM, XMM)"
         return self.helpers.make(name, source.number, target.number, VECTOR_ONES)
+
+    # --- values that a chain would spoil -----------------------------------------------------------
+
+    def _narrows(self, pair: Pair) -> bool:
+        """Whether the result, read as the source's wider floating-point type, would be denormal."""
+        s, t = pair.source, pair.target
+        data = s.part not in ("address", "index") and {s.domain, t.domain} <= {"v", "mem"}
+        return data and s.operand != t.operand and is_narrowing(self.form)
+
+    def restored(self, pair: Pair, value: int) -> Chain:
+        """The source is brought back to the value in register `value`, depending on the target."""
+        s, target, place = pair.source, self.place(pair.target), self.place(pair.source)
+        width = max(128, place.width, target.width)
+        items: list[Use | Instruction] = [*self.breakers(s), self.use()]
+        keys: tuple[str, ...] = ()
+        if target.kind == "mem":
+            into, keys = self._through(target, Place("v", SCRATCH_VECTOR, max(target.width, 128)))
+            items += into
+            target = Place("v", SCRATCH_VECTOR, width)
+        number = SCRATCH_VECTOR if s.part == "data" else place.number
+        again = self.helpers.again(target.number, number, value, width)
+        if not again:
+            raise Unmeasurable("bringing back the source's value needs AVX")
+        items += again
+        keys = (*keys, f"restore.{width}")
+        if s.part == "data":
+            out, more = self._through(Place("v", number, width), place)
+            items, keys = [*items, *out], (*keys, *more)
+        return chain_of(pair, "link", items, keys, 1)
+
+    def _through(self, source: Place, target: Place) -> tuple[tuple[Instruction, ...], tuple[str, ...]]:
+        step = self.helpers.step(source, target)
+        if step is None:
+            raise Unmeasurable("no load or store of this width")
+        return step.instructions, step.keys
 
     # --- chains longer than the throughput -------------------------------------------------------
 
@@ -211,9 +274,12 @@ class ChainBuilder(AddressChains):
 
     def _filled_at_end(self, pair: Pair, count: int) -> Chain:
         chain = self.chains(pair)[0]
-        if chain.count > 1:
-            raise Unmeasurable("a swapped chain is not filled")
         place = self.place(pair.source if chain.links or pair.source.part == "index" else pair.target)
+        if chain.variant == "swap":  # the second instance's target is the first one's source
+            first = next(item for item in chain.items if isinstance(item, Use))
+            slots = [(slot.operand, slot.part) for slot in self.slots]
+            number = first.registers[slots.index((pair.source.operand, 0))]
+            place = msgspec.structs.replace(place, number=number - 4 if place.kind == "h" else number)
         fill, key = self._fill_with_key(place)
         items = (*chain.items, *[fill] * count)
         return msgspec.structs.replace(

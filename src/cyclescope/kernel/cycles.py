@@ -88,24 +88,9 @@ class CycleBuilder:
         step = h.step(vector, vector)
         if step is not None:
             yield Cycle(step.keys[0], step.instructions, step.keys, cut)
-        restore = tuple(self.restore(1, 1, VECTOR_CONSTANT, width))
+        restore = tuple(h.again(1, 1, VECTOR_CONSTANT, width))
         if restore:
             yield Cycle(f"restore.{width}", restore, (f"restore.{width}",), cut)
-
-    def restore(self, source: int, target: int, value: int, width: int) -> list[Instruction]:
-        """target := (source AND 0) OR value, in the floating-point domain where there is one."""
-        make = self.helpers.make
-        if width == 512:
-            names = ("VPANDD (ZMM, ZMM, ZMM)", "VPORD (ZMM, ZMM, ZMM)")
-        elif width == 256:
-            names = ("VANDPS (YMM, YMM, YMM)", "VORPS (YMM, YMM, YMM)")
-        elif self.helpers.avx:
-            names = ("VANDPS (XMM, XMM, XMM)", "VORPS (XMM, XMM, XMM)")
-        elif source != target:
-            return []
-        else:
-            return [make("ANDPS (XMM, XMM)", target, VECTOR_ZERO), make("ORPS (XMM, XMM)", target, value)]
-        return [make(names[0], target, source, VECTOR_ZERO), make(names[1], target, target, value)]
 
     # --- round trips -----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.registers import STACK, Roles, physical
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP, MachineState
-from cyclescope.kernel.values import pattern
+from cyclescope.kernel.values import origin, pattern
 
 EXIT_SPACING = 64  # from the form to where its branches lead (native/arch.h)
 PAGE_MIDDLE = 0x800
@@ -108,8 +108,8 @@ def _candidates(op: Operand, narrow: bool) -> tuple[int, ...] | range:
 
 
 def _displacement(form: InstructionForm) -> int:
-    absolute = any(op.cls.startswith("Moffs") for op in form.operands)
-    return FIRST_WINDOW + PAGE_MIDDLE if absolute else 0
+    start = origin(form)
+    return start + PAGE_MIDDLE if start else 0
 
 
 def _immediates(form: InstructionForm) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.links import Helpers
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.registers import TEMPORARY, VECTOR_CONSTANT, VECTOR_ZERO
+from cyclescope.kernel.registers import TEMPORARY, VECTOR_CONSTANT
 from cyclescope.kernel.streams import Stream, StreamBuilder
 from cyclescope.kernel.values import DIVISOR, DIVISOR_CONSTANT, DIVISOR_VECTOR, HIGH, LOW
 
@@ -50,47 +50,10 @@ class SlowDivision(ChainBuilder):
             raise Unmeasurable("no chain that keeps the slow values")
         if s.domain == "k":
             return [self._slow(self._linked(pair))]
-        return [self._restored(pair)]
+        return [self._slow(self.restored(pair, self._value(s)))]
 
     def _slow(self, chain: Chain) -> Chain:
         return Chain(chain.source, chain.target, "slow", chain.items, chain.links, chain.count, chain.flags)
-
-    def _restored(self, pair: Pair) -> Chain:
-        s, target = pair.source, self.place(pair.target)
-        width = self.form.operands[pair.target.operand].width
-        value = self._value(s)
-        number = 8 if s.part == "data" else self.place(s).number
-        items: list[Use | Instruction] = [*self.breakers(s), self.use()]
-        items += self._again(target.number, number, value, width)
-        keys = [f"restore.{width}"]
-        if s.part == "data":
-            step = self.helpers.step(Place("v", number, width), self.place(s))
-            if step is None:
-                raise Unmeasurable("no store of this width")
-            items += step.instructions
-            keys += step.keys
-        return self._slow(chain_of(pair, "slow", items, tuple(keys), 1))
-
-    def _again(self, source: int, target: int, value: int, width: int) -> list[Instruction]:
-        make = self.helpers.make
-        if width == 512:
-            return [
-                make("VPANDD (ZMM, ZMM, ZMM)", target, source, VECTOR_ZERO),
-                make("VPORD (ZMM, ZMM, ZMM)", target, target, value),
-            ]
-        if width == 256:
-            return [
-                make("VANDPS (YMM, YMM, YMM)", target, source, VECTOR_ZERO),
-                make("VORPS (YMM, YMM, YMM)", target, target, value),
-            ]
-        if self.helpers.avx:
-            return [
-                make("VANDPS (XMM, XMM, XMM)", target, source, VECTOR_ZERO),
-                make("VORPS (XMM, XMM, XMM)", target, target, value),
-            ]
-        if source != target:
-            raise Unmeasurable("needs AVX")
-        return [make("ANDPS (XMM, XMM)", target, VECTOR_ZERO), make("ORPS (XMM, XMM)", target, value)]
 
 
 class IntegerDivision(ChainBuilder):

@@ -130,6 +130,25 @@ class Helpers(MemoryLinks):
             self.make("POR (XMM, XMM)", n, VECTOR_CONSTANT),
         ]
 
+    def again(self, source: int, target: int, value: int, width: int) -> list[Instruction]:
+        """target := (source AND 0) OR value, in the floating-point domain where there is one.
+
+        Empty where the CPU has no such instructions between different registers.
+        """
+        if width == 512:
+            names = ("VPANDD (ZMM, ZMM, ZMM)", "VPORD (ZMM, ZMM, ZMM)")
+        elif width == 256:
+            names = ("VANDPS (YMM, YMM, YMM)", "VORPS (YMM, YMM, YMM)")
+        elif self.avx:
+            names = ("VANDPS (XMM, XMM, XMM)", "VORPS (XMM, XMM, XMM)")
+        elif source != target:
+            return []
+        else:
+            cut = self.make("ANDPS (XMM, XMM)", target, VECTOR_ZERO)
+            return [cut, self.make("ORPS (XMM, XMM)", target, value)]
+        cut = self.make(names[0], target, source, VECTOR_ZERO)
+        return [cut, self.make(names[1], target, target, value)]
+
     def _vector_to_general(self, source: Place, target: Place) -> list[Instruction]:
         name = "VMOVD (R32, XMM)" if self.avx else "MOVD (R32, XMM)"
         return [self.make(name, target.number, source.number)]
@@ -216,12 +235,13 @@ class Helpers(MemoryLinks):
         routes = [(), (general,), (vector,), (general, vector), (vector, general)]
         routes += [(spill, general), (general, spill), (spill, general, vector)]
         for middle in routes:
-            found = self._through(source, middle, target)
+            found = self.through(source, middle, target)
             if found is not None:
                 return found
         return None
 
-    def _through(self, source: Place, middle: tuple[Place, ...], target: Place) -> Step | None:
+    def through(self, source: Place, middle: tuple[Place, ...], target: Place) -> Step | None:
+        """The way from one place to another through given ones, or None where a step is missing."""
         places = (source, *middle, target)
         instructions: tuple[Instruction, ...] = ()
         keys: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
+from cyclescope.kernel.breakers import CONSTANT_VALUE
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.links import Helpers
@@ -44,6 +45,7 @@ class FormOperands:
         self.roles = Roles(form)
         self.slots = form.encoding.slots if form.encoding else ()
         self.registers = self._assign()
+        self._cuts = True
         self._rotates = False
 
     # --- registers -------------------------------------------------------------------------------
@@ -97,7 +99,8 @@ class FormOperands:
         if node.part == "data":
             if op.width not in MEMORY_WIDTHS:
                 raise Unmeasurable(f"no load or store of {op.width} bits to link {node.name}")
-            return Place("mem", width=op.width)
+            indexed = self.form.mnemonic == "XLATB"  # by AL, which is a constant then
+            return Place("mem", width=op.width, offset=CONSTANT_VALUE if indexed else 0)
         number = (numbers or self.registers).get((node.operand, 0))
         if number is None:
             number = register_number(op.fixed)[1] if op.fixed else 0
@@ -122,6 +125,8 @@ class FormOperands:
     def breakers(self, source: Node, skip: Node | None = None) -> list[Instruction]:
         """Instructions that cut every dependency of the form but the one on `source`."""
         cut: list[Instruction] = []
+        if not self._cuts:
+            return cut
         for position, op in enumerate(self.form.operands):
             if not (op.read and op.write) or position == source.operand:
                 continue
@@ -159,7 +164,9 @@ class FormOperands:
         return self.helpers.constant(place.number)
 
     def _is_address(self, op: Operand) -> bool:
-        return any(o.is_memory and o.implicit and o.fixed == op.fixed for o in self.form.operands)
+        number = register_number(op.fixed)
+        addresses = [o.fixed for o in self.form.operands if o.is_memory and o.implicit]
+        return any(register_number(name)[1] == number[1] for name in addresses if name)
 
     def _break_memory(self, op: Operand) -> list[Instruction]:
         if op.implicit or self._rotates or op.width not in MEMORY_WIDTHS:

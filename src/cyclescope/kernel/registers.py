@@ -65,7 +65,7 @@ class Roles(msgspec.Struct, frozen=True, dict=True):
     def general_ring(self) -> list[int]:
         """General registers the form may write in throughput sequences."""
         if self.narrow:
-            return self._free("r", (0, 1, 2))
+            return self._free("r", (0, 1, 2, 3))
         taken = {self.index} if self.form.memory >= 0 else set()
         order = (0, 1, 2, 5, 6, 7, 8, 9, 10, 3, 13)
         return [n for n in self._free("r", order) if n not in taken]
@@ -125,7 +125,7 @@ class Roles(msgspec.Struct, frozen=True, dict=True):
             numbers = [1, 2, 3, 4, 5] if use in ("ring", "chain") else [MASK_ONES, 6]
             return [n & ~1 for n in numbers[1:4:2]] if op.fixed == "pair" else numbers
         if kind == "m":
-            return [0, 1, 2, 3, 4, 5] if use in ("ring", "chain") else [7, 6]
+            return [0, 1, 2, 3, 4, 5, 6] if use in ("ring", "chain") else [7, 6]
         return {"x": [1, 2, 3], "?": [0]}.get(kind, [0]) if op.cls != "SEG" else [0]
 
     def _class_numbers(self, op: Operand, numbers: list[int]) -> list[int]:

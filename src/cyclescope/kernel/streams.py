@@ -23,7 +23,7 @@ from cyclescope.kernel.operands import ADDRESS_REGISTERS
 from cyclescope.kernel.registers import ALIAS, Roles, physical
 
 MAXIMUM = 16
-LENGTHS = (4, 8, MAXIMUM)
+LENGTHS = (8, 12, MAXIMUM)  # 12: a multiple of most dispatch widths
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -119,7 +119,9 @@ class StreamBuilder:
         encoding = self.form.encoding
         if self.form.memory < 0 or encoding is None or encoding.displacement is None:
             return 0
-        width = max(self.form.operands[self.form.memory].width // 8, 1)
+        op = self.form.operands[self.form.memory]
+        least = 8 if op.read and op.write else 1  # a load does not wait for its neighbour's store
+        width = max(op.width // 8, least)
         _, size, scale = encoding.displacement
         if size != 1:
             return 0

@@ -42,6 +42,7 @@ _ONE = {
     "f16": struct.pack("<32e", *[1.0] * 32),
     "bf16": bytes.fromhex("803f") * 32,
     "mxcsr": struct.pack("<16I", *[0x1F80] * 16),
+    "zero": bytes(64),
     "fcw": struct.pack("<32H", *[0x37F] * 32),
 }
 _INTEGERS = bytes(range(1, 65))
@@ -49,6 +50,7 @@ DIVISOR_VECTOR, DIVISOR_CONSTANT = 12, 10  # vector registers that hold the divi
 LOW, HIGH, DIVISOR = 10, 11, 12  # general registers: the dividend's halves and the divisor
 _ROOT = re.compile(r"V?(R?SQRT(14|28)?)[PS][SDH]$|FSQRT$")
 _DIVISION = re.compile(r"V?DIV[PS][SDH]$|FI?DIVR?P?$")
+_NARROWING = re.compile(r"V?CVT(PD2PS|PS2PHX?|PD2PH)$")
 INTEGER_DIVISION = ("DIV", "IDIV")
 
 # dividend (low, high) and divisor by operand width
@@ -71,6 +73,11 @@ class Division(msgspec.Struct, frozen=True):
 
     dividend: bytes
     divisor: bytes
+
+
+def is_narrowing(form: InstructionForm) -> bool:
+    """Whether the form makes narrower floating-point numbers of wide ones."""
+    return bool(_NARROWING.match(form.mnemonic))
 
 
 def is_division(form: InstructionForm) -> bool:
@@ -121,6 +128,27 @@ def vector_level(form: InstructionForm) -> int:
     return VECTOR_VEX256 if width >= 256 else VECTOR_VEX128
 
 
+def origin(form: InstructionForm) -> int:
+    """Displacement of the form's first data: an address where the operand has no base register."""
+    return FIRST_WINDOW if any(op.cls.startswith("Moffs") for op in form.operands) else 0
+
+
+_COMPARE = re.compile(r"V?CMP[PS][SDH]$")
+_LANE = re.compile(r"V(EXTRACT|INSERT)[FI]\d+(X\d)?$|V(SHUF|PERM2)[FI](128|\d+X\d)$")
+
+
+@cache
+def immediates(mnemonic: str) -> tuple[int, ...] | None:
+    """Immediates that matter, or None for the usual ones.
+
+    Comparisons ask for equality, the quiet one: chained results are no numbers. Where a lane is
+    selected it is the one that does not stay in place, which some CPUs do for less.
+    """
+    if _COMPARE.match(mnemonic):
+        return (0,)
+    return (1,) if _LANE.match(mnemonic) else None
+
+
 def general_values(roles: Roles) -> list[int]:
     """Small distinct numbers, addresses in the address registers, 0 in the index."""
     values = [n + 1 for n in range(16)]
@@ -137,7 +165,8 @@ _REQUIRED = {
     "XGETBV": {1: 0}, "RDPRU": {1: 1}, "CPUID": {0: 0, 1: 0}, "JRCXZ": {1: 5}, "JECXZ": {1: 5},
     "JO": {10: 1 << 63}, "JNO": {10: 1 << 63},
 }  # fmt: skip
-_MEMORY_VALUES = {"LDMXCSR": "mxcsr", "VLDMXCSR": "mxcsr", "FLDCW": "fcw"}
+_ELEMENTS = {"LDMXCSR": "mxcsr", "VLDMXCSR": "mxcsr", "FLDCW": "fcw"}
+_ELEMENTS |= {f"VSCALEF{kind}": "zero" for kind in ("PD", "PS", "PH", "SD", "SS", "SH")}  # 0 * 2 ** 0
 _ADDRESS_REGISTERS = {"RSI": 6, "RDI": 7, "RBX": 3, "RAX": 0, "RBP": 5}
 
 
@@ -196,7 +225,7 @@ def _with_values(form: InstructionForm, roles: Roles, speed: str, level: int) ->
         if op.is_memory and op.implicit and op.fixed in _ADDRESS_REGISTERS:
             general[_ADDRESS_REGISTERS[op.fixed]] = FIRST_WINDOW
     x87 = not form.attributes.isdisjoint(("x87", "mmx", "d3now"))
-    element = _MEMORY_VALUES.get(form.mnemonic, form.element)
+    element = _ELEMENTS.get(form.mnemonic, form.element)
     if speed and form.mnemonic in INTEGER_DIVISION:
         integers = _integer_state(form, roles, general, speed)
         return _state(tuple(general), element, level, x87, integers)

@@ -24,7 +24,15 @@ from cyclescope.kernel.registers import Roles
 from cyclescope.kernel.special import SpecialBuilder, unmeasurable
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.streams import Stream, StreamBuilder
-from cyclescope.kernel.values import INTEGER_DIVISION, chain_state, is_division, stream_state
+from cyclescope.kernel.values import (
+    INTEGER_DIVISION,
+    chain_state,
+    immediates,
+    is_division,
+    is_narrowing,
+    origin,
+    stream_state,
+)
 
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
@@ -89,7 +97,8 @@ class Planner:
 
     def _key(self, form: InstructionForm) -> object:
         encoding = form.encoding
-        special = form.mnemonic if self._is_special(form) else form.mnemonic.startswith(_MOVES)
+        kind = (form.mnemonic.startswith(_MOVES), is_narrowing(form))
+        special = form.mnemonic if self._is_special(form) else kind
         return (
             form.signature, form.attributes, form.flags_read, form.flags_written, special,
             encoding and (encoding.slots, encoding.displacement, encoding.modrm >= 0, encoding.immediates),
@@ -186,6 +195,18 @@ class Planner:
             return None
         return self._chain_experiment(form, chain)
 
+    def unbroken(self, form: InstructionForm, source: str, target: str) -> Experiment | None:
+        """A latency experiment that cuts no other dependency, or None where none was cut."""
+        pair = next(p for p in pairs(form) if (p.source.name, p.target.name) == (source, target))
+        builder = self._chain_builders(form)[0]
+        if type(builder) is not ChainBuilder or is_division(form):
+            return None
+        try:
+            chain = builder.unbroken(pair)
+        except Unmeasurable:
+            return None
+        return None if chain is None else self._chain_experiment(form, chain)
+
     def link_experiments(self) -> list[Experiment]:
         """The closed chains of links, and their controls with the dependency cut."""
         reference = self._reference_form()
@@ -252,9 +273,11 @@ class Planner:
     ) -> Kernel:
         body = []
         codes = []
+        start, usual = origin(form), immediates(form.mnemonic)
         for item in items:
             if isinstance(item, Use):
-                made = Instruction(form, item.registers, item.displacement, item.immediates, item.index)
+                place = start + item.displacement
+                made = Instruction(form, item.registers, place, item.immediates or usual, item.index)
                 codes.append(made.code())
             else:
                 made = item
