@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import subprocess
 import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from errno import ENOEXEC
 from importlib import resources
+from math import isnan
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from cyclescope.backend.base import (
@@ -30,6 +33,7 @@ from cyclescope.kernel.state import MachineState
 
 MAGIC, VERSION = 0x31435343, 2
 HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR = range(1, 10)
+_STRANGE = 0  # no frame at all
 _FRAME = struct.Struct("<4I")
 _HELLO = struct.Struct("<4I 7Q")
 _LEAF = struct.Struct("<6I")
@@ -47,6 +51,8 @@ _COUNTERS = 8
 _STATES = 1024
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
 _ISAS = {1: "x86-64", 2: "aarch64", 3: "riscv64"}
+_PATIENCE = 10.0  # seconds for a first answer, and for a last goodbye
+_REINSTALL = "reinstall with `pip install .` and a C compiler, or set CYCLESCOPE_RUNNER"
 
 
 def runner_path() -> Path:
@@ -54,10 +60,9 @@ def runner_path() -> Path:
     override = os.environ.get("CYCLESCOPE_RUNNER")
     path = Path(override) if override else Path(str(resources.files("cyclescope"))) / "native/runner"
     if not path.is_file():
-        raise BackendUnavailable(
-            f"the runner {path} is missing",
-            "reinstall with `pip install .` and a C compiler, or set CYCLESCOPE_RUNNER",
-        )
+        raise BackendUnavailable(f"the runner {path} is missing", _REINSTALL)
+    if not os.access(path, os.X_OK):
+        raise BackendUnavailable(f"the runner {path} is not executable", f"`chmod +x {path}`")
     return path
 
 
@@ -66,6 +71,7 @@ class NativeBackend:
 
     def __init__(self, cpu: int = -1, events: Sequence[tuple[str, int, int]] = ()) -> None:
         self._events = events
+        self._unanswered = 0
         self._process = self._start()
         self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -81,10 +87,17 @@ class NativeBackend:
     # --- protocol ---------------------------------------------------------------------------------
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """The runner, in a process group of its own: a Ctrl-C is for this program to handle."""
+        pipe = subprocess.PIPE
+        path = str(runner_path())
         try:
-            return subprocess.Popen([str(runner_path())], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            return subprocess.Popen([path], stdin=pipe, stdout=pipe, stderr=pipe, process_group=0)
         except OSError as error:
-            raise BackendUnavailable(f"the runner cannot be started: {error}") from error
+            if error.errno == ENOEXEC:
+                raise BackendUnavailable(
+                    f"the runner {path} is no program for this CPU", _REINSTALL
+                ) from error
+            raise BackendUnavailable(f"the runner {path} cannot be started: {error.strerror}") from error
 
     def _send(self, kind: int, payload: bytes, count: int = 0) -> None:
         stream = self._process.stdin
@@ -95,6 +108,11 @@ class NativeBackend:
         except (BrokenPipeError, ValueError) as error:
             raise self._lost() from error
 
+    def _request(self, kind: int, payload: bytes, count: int = 0) -> None:
+        """Send what will be answered."""
+        self._send(kind, payload, count)
+        self._unanswered += 1
+
     def _listen(self) -> None:
         """Read answers as they come, so that neither side ever waits to write."""
         stream = self._process.stdout
@@ -102,8 +120,11 @@ class NativeBackend:
         try:
             while len(header := stream.read(_FRAME.size)) == _FRAME.size:
                 magic, kind, length, _ = _FRAME.unpack(header)
+                if magic != MAGIC:
+                    self._answers.put((_STRANGE, header))
+                    return
                 payload = stream.read(length)
-                if magic != MAGIC or len(payload) != length:
+                if len(payload) != length:
                     break
                 self._answers.put((kind, payload))
         except (OSError, ValueError):  # the stream was closed under us: the same as its end
@@ -111,35 +132,55 @@ class NativeBackend:
             return
         self._answers.put(None)
 
-    def _receive(self, kind: int) -> bytes:
-        answer = self._answers.get()
+    def _receive(self, kind: int, patience: float | None = None) -> bytes:
+        try:
+            answer = self._answers.get(timeout=patience)
+        except Empty:
+            raise BackendUnavailable(
+                f"the runner has not answered for {patience:.0f} s", _REINSTALL
+            ) from None
         if answer is None:
             self._answers.put(None)
             raise self._lost()
+        self._unanswered -= 1
         got, payload = answer
         if got == ERROR:
             raise BackendUnavailable(f"the runner refused: {payload.decode(errors='replace')}")
         if got != kind:
-            raise BackendUnavailable("the runner answered out of order")
+            raise BackendUnavailable("the runner speaks another protocol", _REINSTALL)
         return payload
 
     def _lost(self) -> BackendUnavailable:
-        code = self._process.wait()
-        return BackendUnavailable(f"the runner ended unexpectedly (exit status {code})")
+        """What is known of a runner that is no more."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+        code = self._process.returncode
+        if code is None:
+            end = "closed its output"
+        elif code < 0:
+            end = f"was killed: {signal.strsignal(-code)}"
+        else:
+            end = f"ended with exit status {code}"
+        stream = self._process.stderr
+        assert stream is not None
+        os.set_blocking(stream.fileno(), False)  # a process it left behind may hold the other end
+        said = " ".join((stream.read() or b"").decode(errors="replace").split())
+        return BackendUnavailable(f"the runner {end}" + (f" ({said[-200:]})" if said else ""))
 
     def _read_hello(self) -> tuple[int, tuple[Any, ...], int]:
-        self._send(HELLO, b"")
-        payload = self._receive(HELLO)
+        self._request(HELLO, b"")
+        payload = self._receive(HELLO, _PATIENCE)
+        version = int.from_bytes(payload[:4], "little")
+        if version != VERSION or len(payload) < _HELLO.size:
+            raise BackendUnavailable(f"the runner speaks protocol {version}, not {VERSION}", _REINSTALL)
         version, isa, count, _, *_, xcr0 = _HELLO.unpack_from(payload)
-        if version != VERSION:
-            raise BackendUnavailable(f"the runner speaks protocol {version}, not {VERSION}")
         leaves = tuple(_LEAF.iter_unpack(payload[_HELLO.size : _HELLO.size + count * _LEAF.size]))
         return isa, leaves, xcr0
 
     def _setup(self, cpu: int) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
         events = b"".join(_EVENT.pack(kind, 0, config) for _, kind, config in self._events)
         events += bytes(_EVENT.size * (_COUNTERS - len(self._events)))
-        self._send(SETUP, _SETUP.pack(cpu, len(self._events)) + events)
+        self._request(SETUP, _SETUP.pack(cpu, len(self._events)) + events)
         got, pin, filtered, counter, opened, _ = _SETUP_REPLY.unpack(self._receive(SETUP))
         notes = []
         if pin:
@@ -163,7 +204,7 @@ class NativeBackend:
 
     def calibrate(self, samples: int = 400) -> Calibration:
         """Calibrate the clock (about a millisecond per 100 samples)."""
-        self._send(CALIBRATE, struct.pack("<2I", samples, 0))
+        self._request(CALIBRATE, struct.pack("<2I", samples, 0))
         return Calibration(*_CALIBRATION.unpack(self._receive(CALIBRATE)))
 
     def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
@@ -171,7 +212,7 @@ class NativeBackend:
         head = _MEASURE.pack(
             effort.rounds, effort.want, effort.maximum, effort.seed & 0xFFFFFFFF, effort.target
         )
-        self._send(MEASURE, head + self._pack(kernels), len(kernels))
+        self._request(MEASURE, head + self._pack(kernels), len(kernels))
         self._submitted.append((len(kernels), effort.rounds))
 
     def collect(self) -> list[list[Sample]]:
@@ -184,6 +225,8 @@ class NativeBackend:
     def _sample(self, row: tuple[Any, ...]) -> Sample:
         cycles, spread = row[:2]
         counters = row[2 : 1 + len(self._counters)] if self._counters else ()
+        if any(map(isnan, counters)):  # the kernel took the counters away meanwhile
+            counters = ()
         address, status, detail, accepted, rejected, exceptions = row[2 + _COUNTERS : 8 + _COUNTERS]
         return Sample(
             cycles, spread, status, detail, accepted, rejected, exceptions, address, row[-2], counters
@@ -191,7 +234,7 @@ class NativeBackend:
 
     def probe(self, kernels: Sequence[Kernel]) -> list[Outcome]:
         """Run each body once, isolated."""
-        self._send(PROBE, bytes(16) + self._pack(kernels), len(kernels))
+        self._request(PROBE, bytes(16) + self._pack(kernels), len(kernels))
         payload = self._receive(PROBE)
         return [
             Outcome(status, detail, address, instruction)
@@ -201,21 +244,29 @@ class NativeBackend:
     def differ(self, kernels: Sequence[Kernel], depth: Depth) -> list[Observation]:
         """Run each body from many states, changing one location at a time."""
         head = _DIFFER.pack(depth.bases, depth.perturbations, depth.seed & 0xFFFFFFFF, 0)
-        self._send(DIFFER, head + self._pack(kernels), len(kernels))
+        self._request(DIFFER, head + self._pack(kernels), len(kernels))
         return [_observation(row) for row in _OBSERVATION.iter_unpack(self._receive(DIFFER))]
 
     def close(self) -> None:
-        """End the runner."""
-        if self._process.poll() is None:
-            try:
-                self._send(QUIT, b"")
-            except BackendUnavailable:
-                self._process.kill()
-        for stream in (self._process.stdin, self._process.stdout):
+        """End the runner, at once if it is still at work."""
+        if self._unanswered:
+            self._kill()
+        with suppress(BackendUnavailable):  # it is gone already
+            self._send(QUIT, b"")
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._kill()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 with suppress(OSError):  # what a dead runner never read
                     stream.close()
         self._process.wait()
+
+    def _kill(self) -> None:
+        """End the runner and its workers."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _pack(self, kernels: Sequence[Kernel]) -> bytes:
         parts: list[bytes] = []
