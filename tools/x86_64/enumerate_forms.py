@@ -109,6 +109,7 @@ SPREAD = {
     "XMM": [Register.XMM1, Register.XMM6, Register.XMM8, Register.XMM15],
     "YMM": [Register.YMM1, Register.YMM6, Register.YMM8, Register.YMM15],
     "ZMM": [Register.ZMM1, Register.ZMM6, Register.ZMM8, Register.ZMM15],
+    "TMM": [Register.TMM1, Register.TMM2, Register.TMM4],
 }
 BLOCK_EXAMPLE = {"XMM": Register.XMM8, "ZMM": Register.ZMM8}
 INDEX_EXAMPLE = {"XMM": Register.XMM11, "YMM": Register.YMM11, "ZMM": Register.ZMM11}

@@ -172,7 +172,7 @@ def _fixed_class(register: int) -> tuple[str, int]:
 def _implicit(ins: Instruction, explicit: list[tuple[int, Op]]) -> list[Op]:
     """Registers and memory that the instruction uses without naming them."""
     info = FACTORY.info(ins)
-    named = {RegisterExt.full_register(ins.op_register(i)) for i, _ in explicit if i >= 0}
+    named = {r for i, op in explicit if i >= 0 for r in _operand_registers(op, ins.op_register(i))}
     implied = any(op.name.startswith("[") for _, op in explicit)  # no field names its registers
     address = {RegisterExt.full_register(r) for r in (ins.memory_base, ins.memory_index)}
     address.discard(Register.NONE)
@@ -184,6 +184,12 @@ def _implicit(ins: Instruction, explicit: list[tuple[int, Op]]) -> list[Op]:
         found.setdefault(full, []).append((used.register, ACCESS[used.access]))
     result = [_implicit_register(uses) for uses in found.values()]
     return result + _implicit_memory(ins, explicit)
+
+
+def _operand_registers(op: Op, register: int) -> range:
+    """Full registers of an explicit operand: one, or the consecutive ones of a block or pair."""
+    first = RegisterExt.full_register(register)
+    return range(first, first + {"block4": 4, "pair": 2}.get(op.fixed, 1))
 
 
 def _implicit_register(uses: list[tuple[int, str]]) -> Op:

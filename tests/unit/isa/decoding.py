@@ -167,9 +167,8 @@ def decode(form: InstructionForm, code: bytes) -> Instruction:
 def read(form: InstructionForm, ins: Instruction) -> Decoded:
     """An iced-x86 instruction with the operands that the form counts as explicit."""
     positions = explicit(form)
-    shown = [i for i in range(ins.op_count) if not _is_implicit(form, ins, i)]
     widths = [form.operands[p].width for p in positions] + [64] * ins.op_count
-    operands = [_read_operand(ins, i, width) for i, width in zip(shown, widths, strict=False)]
+    operands = [_read_operand(ins, i, width) for i, width in zip(shown(form, ins), widths, strict=False)]
     return Decoded(
         CODES[ins.code],
         ins.len,
@@ -180,6 +179,11 @@ def read(form: InstructionForm, ins: Instruction) -> Decoded:
         rounding=_rounding(ins),
         prefix="" if OpCodeInfo(ins.code).mandatory_prefix == MandatoryPrefix.PF3 else _prefix(ins),
     )
+
+
+def shown(form: InstructionForm, ins: Instruction) -> list[int]:
+    """The operands of iced-x86 that the form counts as explicit."""
+    return [i for i in range(ins.op_count) if not _is_implicit(form, ins, i)]
 
 
 _STRING_KINDS = {OpKind.MEMORY_SEG_RSI, OpKind.MEMORY_SEG_RDI, OpKind.MEMORY_ESRDI}
