@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -39,7 +40,7 @@ def sample(size: int, seed: int = SEED) -> list[str]:
 
 def slopes(points: Sequence[Point]) -> list[float]:
     """Seconds per additional form from each size to the next."""
-    steps = zip(points, points[1:], strict=False)
+    steps = pairwise(points)
     return [(b.run.seconds - a.run.seconds) / (b.forms - a.forms) for a, b in steps]
 
 
