@@ -20,6 +20,7 @@ from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency
 from cyclescope.infer.timing import EXACT, UPPER_BOUND, FormTiming, Latency, TimingBuilder
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
+from cyclescope.kernel.cycles import NOP
 from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.record import Record
@@ -27,7 +28,7 @@ from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
-CAREFUL = Effort(rounds=3, want=12, target=12000.0)
+CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 PROBES = 2000  # forms per batch when finding out which the CPU executes
 FRACTION = 0.12  # latencies further than this from whole cycles get a second look
 
@@ -80,9 +81,12 @@ class Campaign:
         links = self.links()
         planner = self.planner()
         forms = [f for f in request.forms if self._legality[f.id] == "ok"]
-        finished = self._measure_forms(planner, forms, request.quantities, deadline)
+        experiments = self._experiments(planner, forms, request.quantities)
+        finished = self._settle("measuring", experiments, forms, Sampler(self.backend), deadline)
         if finished and LATENCY in request.quantities:
-            finished = self._follow_up(planner, forms, links, deadline)
+            questions = self._questions(planner, forms, links)
+            sampler = Sampler(self.backend, CAREFUL, batch=500)
+            finished = self._settle("second look", questions, forms, sampler, deadline)
         return finished
 
     def planner(self) -> Planner:
@@ -128,7 +132,7 @@ class Campaign:
         experiments = self.planner().link_experiments()
         settled = [pair for batch in Sampler(self.backend).measure(experiments) for pair in batch]
         self.store.write(settled)
-        links = solve_links(settled)
+        links = solve_links(settled) | fastest(settled)
         self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()})
         return links
 
@@ -144,21 +148,21 @@ class Campaign:
                 found += planner.latency(form)
             yield from (e for e in found if e.key not in done) if done else found
 
-    def _measure_forms(
+    def _settle(
         self,
-        planner: Planner,
+        stage: str,
+        experiments: Iterable[Experiment],
         forms: Sequence[InstructionForm],
-        quantities: frozenset[str],
+        sampler: Sampler,
         deadline: float,
     ) -> bool:
+        """Measure experiments, which come in the order of `forms`; whether there was time for all."""
         place = {form.id: number for number, form in enumerate(forms, 1)}
-        sampler = Sampler(self.backend)
-        experiments = self._experiments(planner, forms, quantities)
         reached = 0
         for batch in sampler.measure(experiments, lambda: time.monotonic() < deadline):
             self._write(batch)
             reached = max([reached, *(place[e.form] for e, _ in batch)])
-            self._tell("measuring", reached, len(forms), sampler)
+            self._tell(stage, reached, len(forms), sampler)
         return time.monotonic() < deadline
 
     def _write(self, batch: Sequence[tuple[Experiment, Measurement]]) -> None:
@@ -170,35 +174,20 @@ class Campaign:
 
     # --- what the results ask for ----------------------------------------------------------------
 
-    def _follow_up(
-        self,
-        planner: Planner,
-        forms: Sequence[InstructionForm],
-        links: dict[str, LinkLatency],
-        deadline: float,
-    ) -> bool:
-        experiments = list(self._questions(planner, forms, links))
-        sampler = Sampler(self.backend, CAREFUL, batch=500)
-        done = 0
-        for batch in sampler.measure(experiments, lambda: time.monotonic() < deadline):
-            self._write(batch)
-            done += len(batch)
-            self._tell("second look", done, len(experiments), sampler)
-        return time.monotonic() < deadline
-
     def _questions(
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
         done = self.store.done()
         for form, timing in self.timings(forms, links):
-            for latency in timing.latencies:
-                key = (form.id, LATENCY, latency.source, latency.target, "filled")
-                if key in done or not _doubtful(latency):
-                    continue
-                limit = timing.throughput.value if timing.throughput else None
-                filled = planner.filled(form, latency.source, latency.target, math.ceil(limit or 0) + 3)
-                if filled is not None:
-                    yield filled
+            limit = timing.throughput.value if timing.throughput else None
+            count = math.ceil(limit or 0) + 3
+            for latency, slower in zip(timing.latencies, slower_than_others(timing.latencies), strict=True):
+                doubtful = _doubtful(latency)
+                found = [
+                    planner.filled(form, latency.source, latency.target, count) if doubtful else None,
+                    planner.unbroken(form, latency.source, latency.target) if doubtful or slower else None,
+                ]
+                yield from (e for e in found if e is not None and e.key not in done)
 
     def results(self, forms: Sequence[InstructionForm]) -> list[FormTiming]:
         """Timings of the forms, in their order."""
@@ -212,6 +201,23 @@ class Campaign:
         for form, records in grouped(self.store, list(forms)):
             outcome = self._legality.get(form.id, "not run")
             yield form, timing_of(form, records, links, planner, outcome)
+
+
+def slower_than_others(latencies: Sequence[Latency]) -> list[bool]:
+    """Whether a pair takes longer than another of the same kind, perhaps because of what it breaks."""
+    kinds = [(_kind(lat.source), _kind(lat.target)) for lat in latencies]
+    least: dict[tuple[str, str], float] = {}
+    for kind, latency in zip(kinds, latencies, strict=True):
+        if latency.max:
+            least[kind] = min(latency.max, least.get(kind, math.inf))
+    limits = [1.1 * least.get(kind, math.inf) for kind in kinds]
+    return [(lat.max or 0.0) > limit for limit, lat in zip(limits, latencies, strict=True)]
+
+
+def _kind(node: str) -> str:
+    """`flags`, `address`, `index`, `data`, or nothing for a register."""
+    head, _, part = node.rpartition(".")
+    return "flags" if head == "flags" else part if head else ""
 
 
 def _doubtful(latency: Latency) -> bool:
@@ -249,6 +255,15 @@ def timing_of(
     """Timing of a form from its records."""
     missing = {(m.source, m.target): m.reason for m in planner.plan(form).missing}
     return TimingBuilder(form, records, links, missing).build(outcome)
+
+
+def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:
+    """Cycles per NOP, under the key NOP."""
+    measured = next(((e, m) for e, m in settled if e.form == NOP), None)
+    if measured is None or not measured[1].usable:
+        return {}
+    value = measured[1].cycles / measured[0].count
+    return {NOP: LinkLatency(value, value, value)}
 
 
 def solve_links(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:

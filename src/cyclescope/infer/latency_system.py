@@ -24,6 +24,7 @@ from cyclescope.kernel.cycles import MASK_SYNC, TRANSFER
 LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 SMALLEST = 0.04
+WHOLE = 0.15  # cycles: what noise adds to a link that is found as a difference of chains
 DETERMINED = 0.4  # cycles: an interval this narrow is a value
 
 
@@ -145,7 +146,7 @@ class LatencySystem:
         for column, key in enumerate(self.keys):
             least, _ = self._minimise(free, {column: 1.0})
             most, _ = self._minimise(free, {column: -1.0})
-            result[key] = LinkLatency(values[column], least, -most)
+            result[key] = LinkLatency(_whole(values[column]), least, -most)
         return {key: _named(key, link) for key, link in result.items()}
 
     def _bounded(self, highspy: object, slack: list[float], extra: list[tuple[str, str, str]]) -> object:
@@ -155,6 +156,11 @@ class LatencySystem:
                 column = len(self.keys) + 2 * number + side
                 model.changeColBounds(column, 0.0, limit)  # type: ignore[attr-defined]
         return model
+
+
+def _whole(value: float) -> float:
+    """A latency is a whole number of cycles but for noise, unless it is the average of several paths."""
+    return float(round(value)) if abs(value - round(value)) <= WHOLE else value
 
 
 def _named(key: str, link: LinkLatency) -> LinkLatency:

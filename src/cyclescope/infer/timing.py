@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 
 from cyclescope.infer.latency_system import LinkLatency
 from cyclescope.isa.dataflow import Pair, pairs
 from cyclescope.isa.form import InstructionForm
-from cyclescope.measure.record import FAILED, NOISY, STABLE, Record
+from cyclescope.kernel.cycles import NOP
+from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
@@ -17,6 +19,10 @@ HIGH, MEDIUM, LOW = "high", "medium", "low"
 _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
 _LEAST_LATENCY = 0.85  # cycles; below, an idiom or an elimination has to be shown
 _WIDE = 0.5
+_STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
+_FASTER = 0.95  # of a NOP's time: less is no throughput
+_AGREED = 1.03  # two sequences within this ratio confirm each other
+_GRAIN, _RELATIVE = 0.06, 0.012  # how far noise moves a latency: cycles, share of the chain
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
 
 
@@ -75,8 +81,14 @@ class FormTiming(msgspec.Struct, frozen=True):
 
 
 def rounded(value: float) -> float:
-    """Two decimals: the noise is in the third."""
-    return round(value + 0.0, 2)
+    """Two decimals, three below 1: the noise is in the next."""
+    return round(value + 0.0, 2 if abs(value) >= 1 else 3)
+
+
+def whole(value: float, chain: float) -> float:
+    """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise."""
+    nearest = float(round(value))
+    return nearest if abs(value - nearest) <= max(_GRAIN, _RELATIVE * chain) else value
 
 
 class TimingBuilder:
@@ -106,6 +118,7 @@ class TimingBuilder:
             return FormTiming(self.form.id, self.form.names, status, None, ())
         throughput = self.throughput()
         latencies = tuple(self.latency(pair, throughput) for pair in pairs(self.form))
+        throughput = self._limited_by_ring(throughput, latencies)
         return FormTiming(
             self.form.id, self.form.names, status, throughput, latencies, self._idiom(latencies),
             tuple(self._notes()),
@@ -121,13 +134,43 @@ class TimingBuilder:
         if not main:
             reason = self.missing.get(("", "")) or next((r.error for r in self.streams), "not measured")
             return Throughput(None, None, None, variants, reason=reason)
-        stable = [r for r in main if r.verdict == STABLE] or main
-        best = min(stable, key=lambda r: r.per_instance)
+        best = self._best(main)
+        floor = self.links.get(NOP)
+        if floor is not None and best.per_instance < _FASTER * floor.value:
+            reason = f"withheld: {best.per_instance:.3f} cycles is faster than a NOP"
+            return Throughput(None, None, None, variants, reason=reason)
         kind, note = self._throughput_kind(best, main)
         return Throughput(
             rounded(best.per_instance), rounded(best.spread / best.count), kind, variants, note,
             confidence=_confidence(best),
         )  # fmt: skip
+
+    def _best(self, main: Sequence[Record]) -> Record:
+        """The least value that stands: a stable one, or one that a second sequence agrees with.
+
+        Latency chains without links are sequences of the form, too. Where writes leave the cache, a
+        short sequence stays within the buffers: the longest one counts.
+        """
+        if self._streams_out():
+            return max(main, key=lambda r: (r.count, r.per_instance))
+        chains = [r for found in self.chains.values() for r in found if not r.links and r.verdict == STABLE]
+        least = min(r.per_instance for r in main)
+        chains = [r for r in chains if r.variant not in ("fast", "slow") and r.per_instance < 0.97 * least]
+        ordered = sorted((*main, *chains), key=lambda r: r.per_instance)
+        for record, following in pairwise((*ordered, None)):
+            if record is None or record.verdict == STABLE:
+                break
+            agreed = following is not None and following.per_instance < _AGREED * record.per_instance
+            if record.verdict == UNSTABLE and agreed:
+                return record
+        stable = [r for r in ordered if r.verdict == STABLE]
+        return stable[0] if stable else max(main, key=lambda r: r.count)
+
+    def _streams_out(self) -> bool:
+        """Whether the form's stores bypass the cache."""
+        return self.form.mnemonic.startswith(
+            ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
+        )
 
     def _throughput_kind(self, best: Record, main: Sequence[Record]) -> tuple[str, str]:
         name = best.variant.split(" x")[0]
@@ -135,6 +178,9 @@ class TimingBuilder:
             return UPPER_BOUND, f"measured {name}, whose time is included"
         if name.startswith("count "):
             return EXACT, f"repeat {name}"
+        if self._streams_out():
+            least = rounded(min(r.per_instance for r in main))
+            return EXACT, f"lines are written out; {least} while few of them stay in buffers"
         if name == "fast":
             return EXACT, "operands restored before every instance"
         plain = min((r.per_instance for r in main if r.variant.startswith("plain")), default=None)
@@ -143,6 +189,18 @@ class TimingBuilder:
         if self._own_chain() and not any(r.variant.startswith("broken") for r in main):
             return UPPER_BOUND, "limited by its own dependency chain, which cannot be broken"
         return EXACT, ""
+
+    def _limited_by_ring(self, throughput: Throughput, latencies: Sequence[Latency]) -> Throughput:
+        """An upper bound where the registers are too few to hide the form's own latency."""
+        explicit = {op.name for op in self.form.operands if op.is_register and not op.fixed}
+        chain = max((lat.max or 0.0 for lat in latencies if lat.source == lat.target in explicit), default=0)
+        plain = max((r.count for r in self.streams if r.variant.startswith("plain")), default=0)
+        if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
+            return throughput
+        if abs(throughput.value - chain / plain) > max(0.03 * throughput.value, 0.006):
+            return throughput
+        note = f"as fast as chains through {plain} registers allow"
+        return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note)
 
     def _own_chain(self) -> bool:
         """Whether every instance depends on the one before through a fixed register or a flag."""
@@ -210,7 +268,7 @@ class TimingBuilder:
         if kind is None:
             return Latency(source, target, None, None, None, spread, reason=note)
         free = note.startswith(("eliminated", "no dependency"))
-        value = 0.0 if free else value
+        value = 0.0 if free else whole(value, record.cycles / record.count)
         bounds = None
         if convention and most - least > _WIDE and not free:
             bounds = (rounded(max(least, 0.0)), rounded(most))
@@ -218,7 +276,7 @@ class TimingBuilder:
         lowest = 0.0 if kind == UPPER_BOUND else low
         return Latency(
             source, target, lowest, low, kind, spread, convention=convention if bounds else "",
-            bounds=bounds, note=note, confidence=_confidence(record),
+            bounds=bounds, note=note, confidence=self._trust(record, low),
         )  # fmt: skip
 
     def _latency_kind(
@@ -238,10 +296,15 @@ class TimingBuilder:
             return UPPER_BOUND, "the throughput hides a shorter latency"
         return EXACT, ""
 
+    def _trust(self, record: Record, value: float) -> str:
+        """Confidence: an average of several paths (no whole number) is not what one of them takes."""
+        found = _confidence(record)
+        return MEDIUM if found == HIGH and value % 1 else found
+
     def _below_law(self, value: float, most: float) -> tuple[str | None, str]:
         """Less than a cycle, even without conventions, is proof that there is no dependency."""
         if most < _LEAST_LATENCY:
-            move = self.form.mnemonic.startswith(("MOV", "VMOV", "KMOV", "LEA", "XCHG", "FXCH"))
+            move = self.form.mnemonic.startswith(("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH"))
             return EXACT, "eliminated at rename" if move else "no dependency: the chain is cut here"
         return None, f"withheld: {value:.2f} cycles breaks the law that a latency is at least 1"
 

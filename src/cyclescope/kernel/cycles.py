@@ -23,6 +23,7 @@ from cyclescope.kernel.registers import (
 )
 
 GENERAL = Place("r", 1, 64)
+NOP = "nop"  # no link: a sequence of NOPs, than which no instruction is faster
 TRANSFER = "transfer.r>v"  # VMOVD alone, without restoring the value
 MASK_SYNC = "sync.mask"  # mask operand to result of the instruction that makes masks of vectors
 

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 
+import msgspec
+
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.memory_links import SCRATCH_VECTOR, MemoryLinks
+from cyclescope.kernel.memory_links import NARROWEST, SCRATCH_VECTOR, MemoryLinks
 from cyclescope.kernel.place import Place, Step
 from cyclescope.kernel.registers import (
     ALIAS,
@@ -204,6 +206,8 @@ class Helpers(MemoryLinks):
 
     def step(self, source: Place, target: Place) -> Step | None:
         """A one-step link, or None where none exists."""
+        if target.kind == "mem" and source.kind in ("r", "v", "m"):
+            target = msgspec.structs.replace(target, width=max(target.width, NARROWEST))
         edge = self.edges.get((source.kind, target.kind))
         if edge is None or not self._fits(source, target):
             return None

@@ -15,10 +15,10 @@ from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use
 from cyclescope.kernel.chains import ChainBuilder
-from cyclescope.kernel.cycles import CycleBuilder
+from cyclescope.kernel.cycles import NOP, CycleBuilder
 from cyclescope.kernel.division import DivisionStreams, IntegerDivision, SlowDivision
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.links import Helpers
 from cyclescope.kernel.registers import Roles
 from cyclescope.kernel.special import SpecialBuilder, unmeasurable
@@ -34,6 +34,7 @@ from cyclescope.kernel.values import (
     stream_state,
 )
 
+NOPS = 48
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
 
@@ -219,7 +220,8 @@ class Planner:
                 if any("x" in key.split(".")[0].split(">") or ".x." in key for key in cycle.keys):
                     kernel = msgspec.structs.replace(kernel, setup=self._x87_setup, state=x87_state)
                 result.append(Experiment(cycle.name, LINK, "", "", variant, kernel, 1, cycle.keys))
-        return result
+        nops = self._kernel(reference, (self.helpers.make("NOP"),) * NOPS, state, CANARY | FAST)
+        return [*result, Experiment(NOP, LINK, "", "", "", nops, NOPS)]
 
     def _reference_form(self) -> InstructionForm:
         """A form whose state suits every link."""
