@@ -11,6 +11,7 @@ from cyclescope.infer.timing import EXACT, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
+from cyclescope.measure.plan import Planner
 from cyclescope.measure.store import Store
 from tests.support.decoded import Decoded, body
 from tests.support.forms import expected
@@ -55,7 +56,9 @@ class Compared(NamedTuple):
     @property
     def contained(self) -> bool:
         """Whether the truth is within the result."""
-        return self.latency.min - 0.15 <= self.fast and self.slow <= self.latency.max + 0.02 * self.slow + 0.15
+        return (
+            self.latency.min - 0.15 <= self.fast and self.slow <= self.latency.max + 0.02 * self.slow + 0.15
+        )
 
     def __str__(self) -> str:
         lat = self.latency
@@ -82,15 +85,15 @@ def campaign(
         finished = runner.run(Request(tuple(forms), **request), {})  # type: ignore[arg-type]
         timings = runner.results(forms)
         ok = [f for f, t in zip(forms, timings, strict=True) if t.status == "ok"]
-        decoded = {form.id: instance(runner, form) for form in ok}
+        decoded = {form.id: instance(runner.planner(), form) for form in ok}
         return Run(finished, tuple(forms), timings, decoded)
     finally:
         store.close()
 
 
-def instance(runner: Campaign, form: InstructionForm) -> Decoded:
+def instance(planner: Planner, form: InstructionForm) -> Decoded:
     """One instance of the form, decoded."""
-    kernel = runner.planner().probe_kernel(form)
+    kernel = planner.probe_kernel(form)
     assert kernel is not None
     return next(ins for ins in body(kernel.code) if ins.code == form.code)
 

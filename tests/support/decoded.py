@@ -10,7 +10,7 @@ at an implicit register, `flag.CF`. A location is a place that holds a value: `r
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from iced_x86 import (
@@ -18,6 +18,7 @@ from iced_x86 import (
     CpuidFeature,
     Decoder,
     Instruction,
+    InstructionInfo,
     InstructionInfoFactory,
     MemorySizeExt,
     Mnemonic,
@@ -29,7 +30,13 @@ from iced_x86 import (
 
 CODE_BASE = 0x60000000
 FLAG_BITS = {"CF": 16, "PF": 32, "AF": 8, "ZF": 4, "SF": 2, "OF": 1, "DF": 64}
-READS = {OpAccess.READ, OpAccess.COND_READ, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE, OpAccess.COND_WRITE}
+READS = {
+    OpAccess.READ,
+    OpAccess.COND_READ,
+    OpAccess.READ_WRITE,
+    OpAccess.READ_COND_WRITE,
+    OpAccess.COND_WRITE,
+}
 WRITES = {OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE}
 COUNTED = ("SHL", "SHR", "SAR", "SAL", "ROL", "ROR", "RCL", "RCR", "SHLD", "SHRD")
 _FACTORY = InstructionInfoFactory()
@@ -91,7 +98,7 @@ def location(register: int) -> str:
     return ""
 
 
-@lru_cache(maxsize=None)
+@cache
 def body(code: bytes) -> tuple[Decoded, ...]:
     """Every instruction of a body, in order of the bytes."""
     found = []
@@ -103,7 +110,7 @@ def body(code: bytes) -> tuple[Decoded, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def decode(code: bytes) -> Decoded:
     """The first instruction of some bytes; AMD's and Intel's common encodings."""
     ins = Decoder(64, code, ip=CODE_BASE).decode()
@@ -142,7 +149,8 @@ def _read(ins: Instruction) -> Decoded:
     sources += addresses
     shape = " ".join(role for role, _ in sources)
     return Decoded(
-        CODES[ins.code], MNEMONICS[ins.mnemonic], shape, tuple(FEATURES[f] for f in ins.cpuid_features()), ins.len,
+        CODES[ins.code], MNEMONICS[ins.mnemonic], shape,
+        tuple(FEATURES[f] for f in ins.cpuid_features()), ins.len,
         tuple(sources), tuple(targets), tuple(memory), tuple(widths), tuple(registers),
         _immediate(ins), pushes, ins.stack_pointer_increment,
         any(Register.AH <= ins.op_register(i) <= Register.BH for i in range(ins.op_count)),
@@ -170,19 +178,19 @@ def _addresses(memory: list[Memory]) -> list[tuple[str, str]]:
     return found
 
 
-def _mask(ins: Instruction, info: object, sources: list, targets: list) -> None:
+def _mask(ins: Instruction, info: InstructionInfo, sources: list, targets: list) -> None:
     if not ins.has_op_mask:
         return
     where = location(ins.op_mask)
     sources.append(("mask", where))
-    for used in info.used_registers():  # type: ignore[attr-defined]
-        if used.register == ins.op_mask and used.access in WRITES:
-            targets.append(("mask", where))
+    accesses = [used.access for used in info.used_registers() if used.register == ins.op_mask]
+    if not WRITES.isdisjoint(accesses):
+        targets.append(("mask", where))
 
 
-def _implicit(info: object, sources: list, targets: list, addresses: set[str]) -> None:
+def _implicit(info: InstructionInfo, sources: list, targets: list, addresses: set[str]) -> None:
     read, written = {w for _, w in sources} | addresses, {w for _, w in targets}
-    for used in info.used_registers():  # type: ignore[attr-defined]
+    for used in info.used_registers():
         where = location(used.register)
         if not where or where == "r4":
             continue
@@ -196,10 +204,10 @@ def _implicit(info: object, sources: list, targets: list, addresses: set[str]) -
             written.add(where)
 
 
-def _implicit_memory(ins: Instruction, info: object) -> list[Memory]:
+def _implicit_memory(ins: Instruction, info: InstructionInfo) -> list[Memory]:
     explicit = any(ins.op_kind(i) == OpKind.MEMORY for i in range(ins.op_count))
     found = []
-    for used in info.used_memory():  # type: ignore[attr-defined]
+    for used in info.used_memory():
         base = location(used.base)
         if explicit and used.base != Register.RSP:
             continue

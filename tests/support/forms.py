@@ -18,9 +18,12 @@ _LEFT_OUT = {
     "branch", "call", "return", "rep", "repne", "string", "vsib", "serializing", "state_save", "interrupt",
     "nontemporal", "x87_control", "nop",
 }  # fmt: skip
-_NO_TIME = {"CPUID", "XGETBV", "RDTSC", "RDTSCP", "RDRAND", "RDSEED", "RDPID", "RDPRU", "LEAVE", "ENTER", "PAUSE",
-            "EMMS", "FEMMS", "VZEROALL", "VZEROUPPER", "STD", "CLD", "XLATB", "LDMXCSR", "STMXCSR", "VLDMXCSR",
-            "VSTMXCSR", "CLZERO", "WAIT", "LAHF", "SAHF"}  # fmt: skip
+_NO_TIME = {
+    "CPUID", "XGETBV", "RDTSC", "RDTSCP", "RDRAND", "RDSEED", "RDPID", "RDPRU", "LEAVE", "ENTER", "PAUSE",
+    "EMMS", "FEMMS", "VZEROALL", "VZEROUPPER", "STD", "CLD", "XLATB", "LDMXCSR", "STMXCSR", "VLDMXCSR",
+    "VSTMXCSR", "AESENC256KL", "AESDEC256KL", "AESENCWIDE256KL", "AESDECWIDE256KL", "STTILECFG", "CLZERO",
+    "WAIT", "LAHF", "SAHF",
+}  # fmt: skip
 
 
 def _files(form: InstructionForm) -> set[str]:
@@ -57,16 +60,17 @@ GROUPS: dict[str, tuple[int, Callable[[InstructionForm], bool]]] = {
     "masked memory": (12, lambda f: "masked" in f.attributes and f.memory >= 0),
     "broadcast": (6, lambda f: "broadcast" in f.attributes),
     "masks": (10, lambda f: _files(f) == {"k"}),
-    "between domains": (16, lambda f: len(_files(f) & {"r", "v", "k", "m"}) > 1 and "masked" not in f.attributes),
+    "between domains": (16, lambda f: len(_files(f) & set("rvkm")) > 1 and "masked" not in f.attributes),
     "mmx": (8, lambda f: _files(f) == {"m"}),
     "division": (14, lambda f: is_division(f) and "x87" not in f.attributes),
     "x87": (14, lambda f: "x87" in f.attributes),
 }  # fmt: skip
 ALWAYS = (
-    "ADC_11 (R64, R64)", "XOR_31 (R64, R64)", "MOV_89 (R64, R64)", "IMUL (R64, R64)", "MUL (R64)", "XADD (R64, R64)",
-    "SHL (R64, CL)", "VPXOR (XMM, XMM, XMM)", "VADDPD (YMM, YMM, YMM)", "PUSH_50 (R64)", "POP_58 (R64)",
-    "DIV (R64)", "VDIVPD (YMM, YMM, YMM)", "MOV_88 (R8h, R8l)", "MOV (R64, M64)", "MOV (M64, R64)", "ADD (M64, R64)",
-    "VADDPS (ZMM, K, ZMM, ZMM)", "KMOVQ (K, R64)", "VMOVQ (R64, XMM)", "FADD (ST0, STi)", "FLD (M64)", "BSF (R64, R64)",
+    "ADC_11 (R64, R64)", "XOR_31 (R64, R64)", "MOV_89 (R64, R64)", "IMUL (R64, R64)", "MUL (R64)",
+    "XADD (R64, R64)", "SHL (R64, CL)", "VPXOR (XMM, XMM, XMM)", "VADDPD (YMM, YMM, YMM)", "PUSH_50 (R64)",
+    "POP_58 (R64)", "DIV (R64)", "VDIVPD (YMM, YMM, YMM)", "MOV_88 (R8h, R8l)", "MOV (R64, M64)",
+    "MOV (M64, R64)", "ADD (M64, R64)", "VADDPS (ZMM, K, ZMM, ZMM)", "KMOVQ (K, R64)", "VMOVQ (R64, XMM)",
+    "FADD (ST0, STi)", "FLD (M64)", "BSF (R64, R64)",
 )  # fmt: skip
 
 
@@ -116,7 +120,9 @@ def _implicit(fixed: str, memory: bool, ins: Decoded) -> str:
     return next((r for r, w in (*ins.targets, *ins.sources) if w == where), "")
 
 
-def expected(truth: Truth, form: InstructionForm, pair: Pair, ins: Decoded, slow: bool = False) -> float | None:
+def expected(
+    truth: Truth, form: InstructionForm, pair: Pair, ins: Decoded, slow: bool = False
+) -> float | None:
     """The pair's true latency; None where the instruction has no such source or target."""
     source, target = role(form, pair.source, ins), role(form, pair.target, ins)
     sources = {r for r, _ in ins.sources} | {f"data{m.position}" for m in ins.memory if m.read}

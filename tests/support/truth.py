@@ -17,9 +17,11 @@ from tests.support.decoded import Decoded
 ALU, VECTOR, LOAD, STORE, FLOAT = (0, 1, 2, 3), (4, 5, 6, 7), (8, 9), (10, 13), (11, 12)
 
 SIMPLE = 1.0
+_NEED_AVX = ("AVX", "FMA", "F16C", "VAES", "VPCLMULQDQ", "XOP")
 RARE = (
-    "PADLOCK_PHE", "PADLOCK_ACE", "PADLOCK_PMM", "PADLOCK_RNG", "PADLOCK_GMI", "PADLOCK_UNDOC", "D3NOW", "D3NOWEXT",
-    "CYRIX_EMMI", "CYRIX_D3NOW", "CYRIX_FPU", "XOP", "FMA4", "TBM", "KNC", "AVX512ER", "AVX512PF",
+    "PADLOCK_PHE", "PADLOCK_ACE", "PADLOCK_PMM", "PADLOCK_RNG", "PADLOCK_GMI", "PADLOCK_UNDOC", "D3NOW",
+    "D3NOWEXT", "CYRIX_EMMI", "CYRIX_D3NOW", "CYRIX_FPU", "XOP", "FMA4", "TBM", "KNC", "AVX512ER",
+    "AVX512PF",
 )  # fmt: skip
 
 # One latency for all of them: what links and fillings are made of.
@@ -35,8 +37,10 @@ _ELIMINATED = {
     "EVEX_VMOVAPS_YMM_K1Z_YMMM256", "EVEX_VMOVAPS_ZMM_K1Z_ZMMM512",
     "MOVDQA_XMM_XMMM128", "VEX_VMOVDQA_YMM_YMMM256",
 }  # fmt: skip
-_DIVISIONS = ("DIVPS", "DIVPD", "DIVSS", "DIVSD", "SQRTPS", "SQRTPD", "SQRTSS", "SQRTSD", "DIVPH", "SQRTPH",
-              "DIVSH", "SQRTSH")  # fmt: skip
+_DIVISIONS = (
+    "DIVPS", "DIVPD", "DIVSS", "DIVSD", "SQRTPS", "SQRTPD", "SQRTSS", "SQRTSD", "DIVPH", "SQRTPH", "DIVSH",
+    "SQRTSH",
+)  # fmt: skip
 
 
 class Uop(NamedTuple):
@@ -104,7 +108,9 @@ class Truth:
         self.missing = frozenset(missing)
         self.flags_apart = flags_apart
         self.conventional = conventional
-        self._latencies: dict[tuple[str, str, bool, bool, bool], tuple[tuple[tuple[int, float], ...], ...]] = {}
+        self._latencies: dict[
+            tuple[str, str, bool, bool, bool], tuple[tuple[tuple[int, float], ...], ...]
+        ] = {}
         self._costs: dict[tuple[str, bool, bool, bool, bool], Cost] = {}
 
     def random(self, *what: object) -> random.Random:
@@ -112,8 +118,13 @@ class Truth:
         return random.Random(zlib.crc32(repr((self.seed, *what)).encode()))
 
     def executes(self, ins: Decoded) -> bool:
-        """Whether the CPU has the instruction."""
-        return self.missing.isdisjoint(ins.features)
+        """Whether the CPU has the instruction; what needs AVX or AVX-512F is missing with it."""
+        return not any(
+            feature in self.missing
+            or ("AVX512F" in self.missing and feature.startswith("AVX512"))
+            or ("AVX" in self.missing and feature.startswith(_NEED_AVX))
+            for feature in ins.features
+        )
 
     def _transfer(self, files: str) -> float:
         """Between register files: equally long there and back, by convention."""
@@ -229,7 +240,9 @@ class Truth:
         files = {w[0] for _, w in (*ins.sources, *ins.targets) if w not in ("CF", "PF", "OF")}
         pool = FLOAT if "x" in files else VECTOR if files & {"v", "k", "m"} else ALU
         if ins.mnemonic.startswith((*_SIMPLE, "MOV", "VMOV", "KMOV")) or bare(ins.mnemonic) in _LOGIC:
-            return [Uop(frozenset(pool[:2] if ins.high else pool), 1.0)]  # what helpers are made of never gets in the way
+            return [
+                Uop(frozenset(pool[:2] if ins.high else pool), 1.0)
+            ]  # what helpers are made of never gets in the way
         count = draw.choice((1, 1, 1, 2, 3))
         most = 2 if ins.high else len(pool)
         return [Uop(frozenset(draw.sample(pool, draw.randint(1, most))), 1.0) for _ in range(count)]
