@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+BLOCKS = {"block4": 4, "pair": 2}  # consecutive registers that one operand stands for
+
 
 class Operand(msgspec.Struct, frozen=True):
     """One operand of an instruction form.
@@ -14,7 +16,8 @@ class Operand(msgspec.Struct, frozen=True):
     register class (`R64`, `R8h`, `ZMM`, `K`, ...), the memory class (`M64`, `M32_1to8`,
     `VSIB_XMM`, ...) or the immediate's class. `width` is in bits, for memory the bits accessed.
     `conditional` marks accesses that may not happen; a conditional write is also a read, because
-    the old value may pass through. `fixed` names the register when the encoding leaves no choice.
+    the old value may pass through. `fixed` names the register when the encoding leaves no choice, or
+    is one of `BLOCKS`.
     """
 
     name: str

@@ -9,17 +9,22 @@ from fnmatch import translate
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.operand import Operand
+from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_number
 from cyclescope.isa.table import Table
+from cyclescope.isa.text import ONE_OPERAND, SIZES
 
 _SUFFIX = re.compile(r"_(?:0F|0F38|0F3A)?[0-9A-F]{2}(?=[ _]|$)")
-_SIZES = {
-    "byte": 8, "word": 16, "dword": 32, "qword": 64, "tbyte": 80, "xmmword": 128, "ymmword": 256,
-    "zmmword": 512,
-}  # fmt: skip
+_SIZES = {name: bits for bits, name in SIZES.items()}
 _PREFIXES = {"lock": "lock", "rep": "rep", "repe": "rep", "repz": "rep", "repne": "repne", "repnz": "repne"}
-_SYNONYMS = {"E": "Z", "NE": "NZ", "AE": "NB", "A": "NBE", "GE": "NL", "G": "NLE", "C": "B", "NC": "NB"}
+_TOP = {"ST": "ST0", "ST(0)": "ST0"}
+_CONDITIONS = tuple(
+    set(names.split())
+    for names in (
+        "B C NAE", "AE NB NC", "E Z", "NE NZ", "BE NA", "A NBE", "P PE", "NP PO", "L NGE", "GE NL",
+        "LE NG", "G NLE",
+    )
+)  # fmt: skip
 
 
 def select(table: Table, patterns: Sequence[str]) -> list[InstructionForm]:
@@ -49,7 +54,8 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
         return [exact]
     glob = _glob(pattern)
     found = [f for f in table if any(glob.match(name) for name in names(f))]
-    return found or by_example(table, pattern)
+    spellings = _spellings(pattern.upper())
+    return found or [f for f in table if f.mnemonic in spellings] or by_example(table, pattern)
 
 
 def names(form: InstructionForm) -> Iterable[str]:
@@ -58,8 +64,7 @@ def names(form: InstructionForm) -> Iterable[str]:
     yield form.id
     yield _SUFFIX.sub("", form.id, count=1)
     yield form.id.partition(" ")[0]
-    yield form.llvm
-    yield form.uops_info
+    yield from filter(None, (form.llvm, form.uops_info))
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
@@ -90,13 +95,11 @@ def by_example(table: Table, text: str) -> list[InstructionForm]:
     if not words:
         return []
     mnemonic = words[0].upper()
-    operands = _split(" ".join(words[1:]))
-    if not operands:
-        return []
+    operands, spellings = _split(" ".join(words[1:])), _spellings(mnemonic)
     return [
         form
         for form in table
-        if form.mnemonic in _spellings(mnemonic)
+        if form.mnemonic in spellings
         and ("lock" in form.attributes) == (prefix == "lock")
         and ("rep" in form.attributes) == (prefix == "rep")
         and ("repne" in form.attributes) == (prefix == "repne")
@@ -105,13 +108,12 @@ def by_example(table: Table, text: str) -> list[InstructionForm]:
 
 
 def _spellings(mnemonic: str) -> set[str]:
-    found = {mnemonic}
     match = re.fullmatch(r"(CMOV|SET|J)(\w+)", mnemonic)
     if match:
-        found |= {match[1] + a for a, b in _SYNONYMS.items() if b == match[2]}
-        if match[2] in _SYNONYMS:
-            found.add(match[1] + _SYNONYMS[match[2]])
-    return found
+        for names in _CONDITIONS:
+            if match[2] in names:
+                return {match[1] + name for name in names}
+    return {mnemonic}
 
 
 def _split(text: str) -> list[str]:
@@ -127,7 +129,8 @@ def _split(text: str) -> list[str]:
 
 
 def _fits(form: InstructionForm, texts: list[str]) -> bool:
-    masked, zeroing = bool(re.search(r"\{k\d\}", texts[0])), "{z}" in texts[0]
+    target = texts[0] if texts else ""
+    masked, zeroing = bool(re.search(r"\{k\d\}", target)), "{z}" in target
     if ("masked" in form.attributes, "zeroing" in form.attributes) != (masked, zeroing):
         return False
     rounding = [t for t in texts if t.endswith("sae}")]
@@ -137,6 +140,8 @@ def _fits(form: InstructionForm, texts: list[str]) -> bool:
     explicit = [
         op for position, op in enumerate(form.operands) if not op.implicit and not (masked and position == 1)
     ]
+    if form.mnemonic in ONE_OPERAND and len(plain) < len(explicit):
+        del explicit[0]  # the top of the stack, unsaid
     return len(plain) == len(explicit) and all(
         _operand_fits(op, text) for op, text in zip(explicit, plain, strict=True)
     )
@@ -149,12 +154,13 @@ def _operand_fits(op: Operand, text: str) -> bool:
         return _number_fits(op, int(text, 0))
     if op.kind == "branch":
         return True
+    name = _TOP.get(text.upper(), text.upper())
     try:
-        cls, _ = register_number(text.upper())
+        cls, _ = register_number(name)
     except KeyError:
         return False
-    if op.fixed:
-        return op.fixed == text.upper()
+    if op.fixed and op.fixed not in BLOCKS:
+        return op.fixed == name
     return op.is_register and op.cls == cls
 
 

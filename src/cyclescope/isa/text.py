@@ -14,11 +14,11 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import register_name
 
-_SIZES = {
+SIZES = {
     8: "byte", 16: "word", 32: "dword", 48: "fword", 64: "qword", 80: "tbyte", 128: "xmmword",
     256: "ymmword", 512: "zmmword",
 }  # fmt: skip
-_ONE_OPERAND = {"FCOM", "FCOMP", "FUCOM", "FUCOMP", "FXCH"}  # assemblers want the top of the stack unsaid
+ONE_OPERAND = {"FCOM", "FCOMP", "FUCOM", "FUCOMP", "FXCH"}  # assemblers want the top of the stack unsaid
 _PREFIXES = {"lock": "lock ", "rep": "rep ", "repne": "repne "}
 Names = tuple[tuple[str, ...], ...]
 
@@ -78,7 +78,7 @@ class _Writer:
             for i, op in enumerate(form.operands)
             if not op.implicit and not self._is_write_mask(i, op)
         ]
-        if form.mnemonic in _ONE_OPERAND and len(texts) > 1:
+        if form.mnemonic in ONE_OPERAND and len(texts) > 1:
             del texts[0]
         if texts:
             texts[0] += self._mask()
@@ -115,7 +115,7 @@ class _Writer:
 
     def _size(self, op: Operand) -> str:
         whole_block = op.width == 512 and "evex" not in self.form.attributes  # MOVDIR64B, LDTILECFG
-        return f"{_SIZES[op.width]} ptr " if op.is_memory and op.width in _SIZES and not whole_block else ""
+        return f"{SIZES[op.width]} ptr " if op.is_memory and op.width in SIZES and not whole_block else ""
 
     def _broadcast(self, op: Operand) -> str:
         return f"{{{{{op.cls.split('_')[1]}}}}}" if "_1to" in op.cls else ""

@@ -16,7 +16,7 @@ from iced_x86 import (
 
 from cyclescope.isa.encode import default_immediates, encode
 from cyclescope.isa.form import FLAGS, InstructionForm
-from cyclescope.isa.operand import Operand
+from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import domain, register_number
 from tests.unit.isa.decoding import REGISTERS, decode, explicit, legal_numbers, shown
 
@@ -56,7 +56,7 @@ def _file(cls: str, number: int) -> tuple[str, int]:
 
 
 def _fixed(form: InstructionForm) -> set[tuple[str, int]]:
-    names = [op.fixed for op in form.operands if op.fixed not in ("", "block4", "pair")]
+    names = [op.fixed for op in form.operands if op.fixed not in ("", *BLOCKS)]
     return {_file(*register_number(name)) for name in names}
 
 
@@ -69,7 +69,7 @@ def distinct(form: InstructionForm) -> list[int]:
         op = form.operands[slot.operand]
         cls = op.cls if slot.part == 0 else op.cls.removeprefix("VSIB_") if slot.part == 2 else "R64"
         cls = "R64" if cls.startswith("LEA") else cls
-        size = {"block4": 4, "pair": 2}.get(op.fixed, 1) if slot.part == 0 else 1
+        size = BLOCKS.get(op.fixed, 1) if slot.part == 0 else 1
         free = (n for n in pool if taken.isdisjoint(_file(cls, n + i) for i in range(size)))
         numbers.append(next(free))
         taken |= {_file(cls, numbers[-1] + i) for i in range(size)}

@@ -20,7 +20,7 @@ from iced_x86 import (
 )
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.operand import Operand
+from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_name
 
 ADDRESS = 0x10000000
@@ -256,7 +256,7 @@ def _legal_other(form: InstructionForm, position: int, op: Operand) -> list[int]
     count = COUNTS.get(op.cls, 32 if "evex" in form.attributes else 16)
     if "masked" in form.attributes and position == 1:
         return list(range(1, count))  # k0 means no mask
-    return list(range(0, count, {"block4": 4, "pair": 2}.get(op.fixed, 1)))
+    return list(range(0, count, BLOCKS.get(op.fixed, 1)))
 
 
 def choices(form: InstructionForm, count: int) -> Iterator[list[int]]:

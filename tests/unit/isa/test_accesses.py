@@ -12,7 +12,7 @@ import pytest
 from iced_x86 import Instruction, MemorySizeExt, MemorySizeInfo, OpKind, Register, RegisterExt
 
 from cyclescope.isa.form import InstructionForm, flag_names
-from cyclescope.isa.operand import Operand
+from cyclescope.isa.operand import BLOCKS, Operand
 from tests.unit.isa.access import Access, Reported, declared, example, reported
 from tests.unit.isa.decoding import REGISTERS, explicit, shown
 
@@ -125,7 +125,7 @@ def block(one: Seen) -> list[str]:
     """Registers of a block behind its first."""
     names = []
     for i, position in zip(shown(one.form, one.instruction), explicit(one.form), strict=True):
-        size = {"block4": 4, "pair": 2}.get(one.form.operands[position].fixed, 1)
+        size = BLOCKS.get(one.form.operands[position].fixed, 1)
         first = RegisterExt.full_register(one.instruction.op_register(i)) if size > 1 else 0
         names += [REGISTERS[first + n] for n in range(1, size)]
     return names
