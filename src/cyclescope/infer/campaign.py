@@ -30,6 +30,7 @@ from cyclescope.measure.store import Store
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 PROBES = 2000  # forms per batch when finding out which the CPU executes
+NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
 FRACTION = 0.12  # latencies further than this from whole cycles get a second look
 
 
@@ -182,7 +183,7 @@ class Campaign:
             limit = timing.throughput.value if timing.throughput else None
             count = math.ceil(limit or 0) + 3
             for latency, slower in zip(timing.latencies, slower_than_others(timing.latencies), strict=True):
-                doubtful = _doubtful(latency)
+                doubtful = _doubtful(latency, limit or 0.0)
                 found = [
                     planner.filled(form, latency.source, latency.target, count) if doubtful else None,
                     planner.unbroken(form, latency.source, latency.target) if doubtful or slower else None,
@@ -220,12 +221,14 @@ def _kind(node: str) -> str:
     return "flags" if head == "flags" else part if head else ""
 
 
-def _doubtful(latency: Latency) -> bool:
-    """Whether a longer chain may tell more: the throughput hides it, or it is no whole number."""
+def _doubtful(latency: Latency, throughput: float) -> bool:
+    """Whether a longer chain may tell more: the throughput may hide it, or it is no whole number."""
     if latency.kind == UPPER_BOUND:
         return latency.note.startswith("the throughput hides")
     if latency.kind != EXACT or latency.max is None or latency.values:
         return False
+    if 1 < latency.max < NEAR * throughput:
+        return True
     return FRACTION < latency.max % 1 < 1 - FRACTION and 1 < latency.max < 20
 
 

@@ -24,7 +24,7 @@ from cyclescope.kernel.cycles import MASK_SYNC, TRANSFER
 LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 SMALLEST = 0.04
-WHOLE = 0.15  # cycles: what noise adds to a link that is found as a difference of chains
+WHOLE = 0.4  # cycles: what noise adds to a link that is found as a difference of chains
 DETERMINED = 0.4  # cycles: an interval this narrow is a value
 
 

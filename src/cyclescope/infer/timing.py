@@ -22,7 +22,8 @@ _WIDE = 0.5
 _STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
 _FASTER = 0.95  # of a NOP's time: less is no throughput
 _AGREED = 1.03  # two sequences within this ratio confirm each other
-_GRAIN, _RELATIVE = 0.06, 0.012  # how far noise moves a latency: cycles, share of the chain
+_GRAIN, _RELATIVE, _MOST = 0.12, 0.025, 0.4  # how far noise moves a latency: cycles, share of the chain
+_MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
 
 
@@ -88,7 +89,7 @@ def rounded(value: float) -> float:
 def whole(value: float, chain: float) -> float:
     """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise."""
     nearest = float(round(value))
-    return nearest if abs(value - nearest) <= max(_GRAIN, _RELATIVE * chain) else value
+    return nearest if abs(value - nearest) <= max(_GRAIN, min(_RELATIVE * chain, _MOST)) else value
 
 
 class TimingBuilder:
@@ -292,6 +293,8 @@ class TimingBuilder:
         scatter = "vsib" in self.form.attributes
         if pair.target.part == "data" and pair.source.part in ("address", "index") and scatter:
             return UPPER_BOUND, "the load behind the store may have to be repeated"
+        if self._streams_out() and value > _MEMORY:
+            return UPPER_BOUND, "the data go through memory, whose time varies"
         if self._hidden(record, throughput):
             return UPPER_BOUND, "the throughput hides a shorter latency"
         return EXACT, ""

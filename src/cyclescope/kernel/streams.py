@@ -57,12 +57,21 @@ class StreamBuilder:
         result: list[Use] = []
         for position in range(wanted):
             use = self._instance(position, used, index)
+            if use is None and result and self._is_renamed:
+                used.clear()
+                use = self._instance(position, used, index)
             if use is None:
                 break
             result.append(use)
         if not result:
             raise Unmeasurable("no registers left for an instance")
         return result
+
+    @cached_property
+    def _is_renamed(self) -> bool:
+        """Whether the registers that instances write may be written again: none is read."""
+        written = [op for op in self.form.operands if op.is_register and op.write and not op.fixed]
+        return not any(op.read for op in written)
 
     def _instance(self, position: int, used: set[tuple[str, int]], index: bool) -> Use | None:
         numbers: list[int] = []
