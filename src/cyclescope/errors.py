@@ -44,3 +44,16 @@ class StoreError(CyclescopeError):
 
 class MeasurementError(CyclescopeError):
     """The machine does not allow a measurement that can be trusted."""
+
+
+class Stopped(BaseException):
+    """A signal asked this program to end; its notes say what becomes of the work."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+    @property
+    def exit_code(self) -> int:
+        """As a shell counts: 128 and the signal's number."""
+        return 128 + self.number

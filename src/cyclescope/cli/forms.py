@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from cyclescope.cli.options import json_option
+from cyclescope.cli.options import json_option, patterns_argument
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import ISAS, load_table
 from cyclescope.report.forms import forms_json, forms_text
 
 
 @click.command("forms")
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@patterns_argument
 @click.option("--isa", type=click.Choice(ISAS), default="x86-64", show_default=True)
 @json_option
 def command(patterns: tuple[str, ...], isa: str, as_json: bool) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from importlib import import_module
-from typing import Any
+from typing import NoReturn
 
 import click
 
 from cyclescope import __version__
-from cyclescope.errors import CyclescopeError
+from cyclescope.errors import CyclescopeError, Stopped
 
 COMMANDS = {
     "measure": "Measure latency and throughput of instruction forms on this machine.",
@@ -20,6 +22,10 @@ COMMANDS = {
     "verify-isa": "Check the instruction table against real execution.",
     "store": "Inspect and merge stores of measurements.",
 }
+
+_HELP: tuple[type[click.UsageError], ...] = tuple(
+    filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])  # new in click 8.2
+)
 
 
 class LazyGroup(click.Group):
@@ -70,33 +76,52 @@ def cli(ctx: click.Context, debug: bool) -> None:
     ctx.obj = {"debug": debug}
 
 
-def main(arguments: list[str] | None = None) -> Any:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Entry point: every error is one line on standard error and an exit code."""
     args = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in args
+    _stop_in_order()
     try:
         code = cli.main(args=args, prog_name="cyclescope", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
-    except click.ClickException as error:
-        if debug:
+    except (Exception, Stopped) as error:
+        if isinstance(error, _HELP):  # a group alone: its help, as it is
+            click.echo(error.format_message(), err=True)
+            sys.exit(error.exit_code)
+        if "--debug" in args:
             raise
-        _fail(error.format_message(), error.exit_code)
-    except CyclescopeError as error:
-        if debug:
-            raise
-        _fail(str(error), error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted: what was measured is kept, the same command goes on from there", 130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
-    except Exception as error:
-        if debug:
-            raise
-        _fail(f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1)
+        _fail(*_told(error))
+    sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str, code: int) -> None:
-    text = " ".join(message.split())
-    click.echo(f"error: {text}", err=True)
+def _stop_in_order() -> None:
+    """Let signals end the program by way of its `finally` clauses; leave alone what nohup ignores."""
+
+    def stop(number: int, _: object) -> NoReturn:
+        raise Stopped(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, stop)
+
+
+def _told(error: BaseException) -> tuple[str, int]:
+    """An error in words, and its exit code."""
+    if isinstance(error, click.ClickException):
+        return error.format_message(), error.exit_code
+    if isinstance(error, CyclescopeError):
+        return str(error), error.exit_code
+    if isinstance(error, Stopped):
+        return ": ".join(["interrupted", *getattr(error, "__notes__", ())]), error.exit_code
+    if isinstance(error, BrokenPipeError):
+        return "", 1
+    if isinstance(error, OSError) and error.strerror:
+        where = error.filename or "standard output"
+        return f"{where}: {error.strerror}", 1
+    return f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    if message:
+        click.echo(f"error: {' '.join(message.split())}", err=True)
+    else:  # nobody reads any more, so nothing must be written when Python ends either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
 
-from cyclescope.cli.options import Duration, cpu_option, json_option, store_option
-from cyclescope.errors import UnsupportedInstruction, UsageError
-from cyclescope.infer.api import conditions, default_store, open_backend
+from cyclescope.cli.options import Duration, cpu_option, json_option, patterns_argument, store_option
+from cyclescope.errors import Stopped, UnsupportedInstruction, UsageError
+from cyclescope.infer.api import conditions, default_store, explained, open_backend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.timing import FormTiming
 from cyclescope.isa.pattern import select
@@ -29,7 +30,7 @@ def _quantities(text: str) -> frozenset[str]:
 
 
 @click.command("measure")
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@patterns_argument
 @click.option("--what", default="latency,throughput", show_default=True, help="Quantities to measure.")
 @cpu_option
 @store_option
@@ -60,20 +61,21 @@ def command(
         click.echo(dry_run_text(table, forms, quantities))
         return
     backend, identity = open_backend(cpu)
-    try:
-        opened = Store(store or default_store(identity.machine), identity.machine)
+    with (
+        closing(backend),
+        closing(Store(store or default_store(identity.machine), identity.machine)) as opened,
+    ):
+        if fresh:
+            opened.clear()
+        request = Request(tuple(forms), quantities, time_budget or 0.0)
         try:
-            if fresh:
-                opened.clear()
             with reporter(len(forms)) as report:
                 campaign = Campaign(table, backend, opened, report)
-                request = Request(tuple(forms), quantities, time_budget or 0.0)
                 finished = campaign.run(request, conditions(backend, identity))
-            _print(opened, campaign.results(forms), finished, as_json)
-        finally:
-            opened.close()
-    finally:
-        backend.close()
+        except Stopped as stop:
+            stop.add_note(f"what was measured is kept in {opened.path}, the same command goes on from there")
+            raise
+        _print(opened, explained(opened, forms, campaign.results(forms)), finished, as_json)
 
 
 def _print(store: Store, found: list[FormTiming], finished: bool, as_json: bool) -> None:
@@ -84,5 +86,5 @@ def _print(store: Store, found: list[FormTiming], finished: bool, as_json: bool)
     if all(timing.status != "ok" for timing in found):
         outcomes = sorted({timing.status for timing in found})
         raise UnsupportedInstruction(
-            f"this CPU executes none of the {len(found)} forms ({', '.join(outcomes[:3])})"
+            f"this CPU executes none of the {len(found)} forms", "; ".join(outcomes[:3])
         )

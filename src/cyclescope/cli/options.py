@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from pathlib import Path
 
 import click
 
+from cyclescope.errors import UsageError
+
+
+def _patterns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """An empty pattern is a mistake of a script, not a wish for every form."""
+    if not all(pattern.strip() for pattern in given):
+        raise UsageError("an empty pattern", 'give one such as imul, "VADD*" or isa:BMI2, or none at all')
+    return given
+
+
+patterns_argument = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", callback=_patterns)
 store_option = click.option(
     "--store", type=click.Path(path_type=Path, dir_okay=False), help="File of the measurements."
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cyclescope.cli.options import json_option, store_option
+from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, timings
 from cyclescope.isa.pattern import select
@@ -16,7 +16,7 @@ from cyclescope.report.card import card, evidence_text, timings_json
 
 
 @click.command("show")
-@click.argument("patterns", nargs=-1, metavar="PATTERN...")
+@patterns_argument
 @store_option
 @json_option
 @click.option("--evidence", is_flag=True, help="Also the kernels that prove the values.")

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from cyclescope.cli.options import json_option, store_option
-from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store
+from cyclescope.measure.merge import merge_files
 from cyclescope.measure.store import Store
 from cyclescope.report.summary import store_json, store_text
 
@@ -38,14 +38,5 @@ def merge(sources: tuple[Path, ...], output: Path) -> None:
 
     Where both have a measurement the stable one is kept; otherwise the one already there.
     """
-    if output in sources:
-        raise UsageError(f"{output} is both a source and the output")
-    opened = [Store(path, readonly=True) for path in sources]
-    target = Store(output, opened[0].machine)
-    try:
-        for source in opened:
-            taken = target.merge(source)
-            click.echo(f"{taken} measurements from {source.path}")
-    finally:
-        for store in (*opened, target):
-            store.close()
+    for path, taken in merge_files(sources, output):
+        click.echo(f"{taken} measurements from {path}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cyclescope.backend.base import Depth
-from cyclescope.cli.options import cpu_option, json_option
+from cyclescope.cli.options import cpu_option, json_option, patterns_argument
 from cyclescope.errors import UnsupportedInstruction
 from cyclescope.infer.api import open_backend
 from cyclescope.isa.pattern import select
@@ -18,7 +18,7 @@ _DEFAULT = Depth()
 
 
 @click.command("verify-isa")
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@patterns_argument
 @cpu_option
 @click.option("--bases", type=_MANY, default=_DEFAULT.bases, show_default=True, help="States per form.")
 @click.option(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from cyclescope.host.identity import Leaves
 
 # name -> (leaf, subleaf, register: 0 EAX 1 EBX 2 ECX 3 EDX, bit)
@@ -53,3 +55,8 @@ def features(leaves: Leaves) -> frozenset[str]:
 def known() -> frozenset[str]:
     """Names of the extensions whose CPUID bit is known here."""
     return frozenset(_BITS) | {"BASE"}
+
+
+def lacking(wanted: Iterable[str], announced: Collection[str]) -> tuple[str, ...]:
+    """Those of the wanted extensions that CPUID would announce, but does not."""
+    return tuple(name for name in wanted if name in _BITS and name not in announced)

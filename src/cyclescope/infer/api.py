@@ -7,10 +7,13 @@ import platform
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from cyclescope.backend.base import Backend
 from cyclescope.backend.native import NativeBackend
-from cyclescope.errors import StoreError
+from cyclescope.errors import StoreError, UsageError
 from cyclescope.host.counters import availability, events_for
+from cyclescope.host.features import features, lacking
 from cyclescope.host.identity import Identity, as_leaves, identify
 from cyclescope.host.topology import default_cpu, read_topology
 from cyclescope.infer.campaign import Campaign, Progress, Request, stored_links, timing_of
@@ -25,7 +28,10 @@ from cyclescope.measure.store import Store
 
 def default_store(machine: str) -> Path:
     """Where the store of a machine is kept unless another file is named."""
-    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    try:
+        base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+    except RuntimeError as error:
+        raise StoreError("no home directory to keep a store in", "name one with --store") from error
     name = machine.replace(" ", "-").replace("/", "-")
     return Path(base) / "cyclescope" / f"{name}.sqlite"
 
@@ -44,7 +50,12 @@ def only_store() -> Path:
 
 def open_backend(cpu: int | None = None) -> tuple[NativeBackend, Identity]:
     """The runner of this machine, pinned, with performance counters where they exist."""
-    chosen = default_cpu(read_topology()) if cpu is None else cpu
+    topology = read_topology()
+    chosen = default_cpu(topology) if cpu is None else cpu
+    if chosen not in topology.usable:
+        raise UsageError(
+            f"this program may not use CPU {chosen}", f"choose from {', '.join(map(str, topology.usable))}"
+        )
     backend = NativeBackend(chosen)
     identity = identify(as_leaves(backend.capabilities().leaves))
     if not availability():
@@ -67,6 +78,7 @@ def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
         "clean_share": calibration.clean_share,
         "load": read_topology().load,
         "kernel": platform.release(),
+        "features": sorted(features(as_leaves(capabilities.leaves))),
     }
 
 
@@ -103,6 +115,23 @@ def measure(
         backend.close()
 
 
+def explained(
+    store: Store, forms: Sequence[InstructionForm], found: Sequence[FormTiming]
+) -> list[FormTiming]:
+    """The timings, with the extensions that the CPU lacks in the status of those it does not execute."""
+    announced = next((s["features"] for s in reversed(store.sessions()) if s.get("features")), None)
+    if not isinstance(announced, list):
+        return list(found)
+    return [_explained(form, timing, announced) for form, timing in zip(forms, found, strict=True)]
+
+
+def _explained(form: InstructionForm, timing: FormTiming, announced: Sequence[str]) -> FormTiming:
+    missing = lacking(form.features, announced) if timing.status == "SIGILL" else ()
+    if not missing:
+        return timing
+    return msgspec.structs.replace(timing, status=f"SIGILL: this CPU lacks {', '.join(missing)}")
+
+
 def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> list[FormTiming]:
     """Timings of the forms from a store, in the order of `forms`."""
     legality = store.legality()
@@ -111,7 +140,8 @@ def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> lis
     records: dict[str, list[object]] = {form.id: [] for form in forms}
     for record in store.records([form.id for form in forms]):
         records[record.form].append(record)
-    return [
+    found = [
         timing_of(form, records[form.id], links, planner, legality.get(form.id, "not run"))  # type: ignore[arg-type]
         for form in forms
     ]
+    return explained(store, forms, found)

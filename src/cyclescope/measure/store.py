@@ -10,14 +10,22 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from cyclescope.errors import StoreError
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
+from cyclescope.measure.database import (
+    WriterLock,
+    explaining,
+    open_for_writing,
+    open_readonly,
+    store_error,
+)
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import Measurement
@@ -41,7 +49,7 @@ CREATE TABLE measurement (
 );
 CREATE UNIQUE INDEX experiment ON measurement (form, quantity, source, target, variant);
 """
-_COLUMNS = (
+COLUMNS = (
     "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
     "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
 )
@@ -73,122 +81,123 @@ class Store:
         self.path = path
         self._states: dict[int, tuple[int, MachineState]] = {}
         self._session = 0
-        self._db = self._open(readonly)
-        try:
+        if readonly and not path.is_file():
+            raise StoreError(
+                f"no store at {path}", "run `cyclescope measure` first, or name one with --store"
+            )
+        with ExitStack() as undo:
+            self._open(readonly, undo)
             self._check(machine, readonly)
-        except BaseException:
-            self._db.close()
-            raise
+            self._closing = undo.pop_all()
 
     # --- opening ---------------------------------------------------------------------------------
 
-    def _open(self, readonly: bool) -> sqlite3.Connection:
-        if readonly and not self.path.is_file():
-            raise StoreError(f"no store at {self.path}", "run `cyclescope measure` first")
+    def _open(self, readonly: bool, undo: ExitStack) -> None:
         try:
             if not readonly:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            mode = "ro" if readonly else "rwc"
-            db = sqlite3.connect(f"file:{_quoted(self.path)}?mode={mode}", uri=True, timeout=20)
-            db.execute("PRAGMA schema_version").fetchone()
-            return db
+                undo.callback(WriterLock(self.path).release)
+            self.database = open_readonly(self.path) if readonly else open_for_writing(self.path)
+            undo.callback(self.database.close)
         except (sqlite3.Error, OSError) as error:
-            raise self._broken(error) from error
+            raise store_error(self.path, error) from error
 
-    def _broken(self, error: Exception) -> StoreError:
-        text = str(error)
-        if "readonly" in text or "read-only" in text or isinstance(error, PermissionError):
-            return StoreError(f"the store {self.path} cannot be written", "choose another with --store")
-        if "not a database" in text or "malformed" in text or "corrupt" in text:
-            return StoreError(
-                f"the store {self.path} is damaged or no store", "move it away or choose another with --store"
-            )
-        if "locked" in text:
-            return StoreError(f"the store {self.path} is in use", "wait for the other run to end")
-        return StoreError(f"the store {self.path} cannot be opened: {text}")
-
+    @explaining
     def _check(self, machine: str, readonly: bool) -> None:
-        try:
-            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
-            if not tables and not readonly:
-                self._create(machine)
-                return
-            if "meta" not in tables:
-                raise StoreError(f"{self.path} is a database, but no cyclescope store")
-            meta = dict(self._db.execute("SELECT key, value FROM meta"))
-            if not readonly:
-                self._db.execute("BEGIN IMMEDIATE").connection.rollback()
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
-        if meta.get("version") != str(VERSION):
+        tables = {name for (name,) in self.database.execute("SELECT name FROM sqlite_master")}
+        if not tables and not readonly:
+            self._create(machine)
+            return
+        if not {"meta", "measurement"} <= tables:
             raise StoreError(
-                f"the store {self.path} has version {meta.get('version')}, this program writes {VERSION}"
+                f"{self.path} is a database, but no cyclescope store", "choose another with --store"
             )
+        meta = dict(self.database.execute("SELECT key, value FROM meta"))
+        if not readonly:
+            self.database.execute("BEGIN IMMEDIATE").connection.rollback()  # whether it can be written
+        self._check_version(meta.get("version", ""))
         if machine and meta.get("machine") != machine:
             raise StoreError(
                 f"the store {self.path} belongs to another machine ({meta.get('machine')})",
                 f"this one is {machine}; choose another store with --store",
             )
 
-    def _create(self, machine: str) -> None:
-        self._db.execute("PRAGMA journal_mode=WAL")
-        with self._db:
-            self._db.executescript(_SCHEMA)
-            self._db.executemany(
-                "INSERT INTO meta VALUES (?, ?)", [("version", str(VERSION)), ("machine", machine)]
+    def _check_version(self, version: str) -> None:
+        if version != str(VERSION):
+            newer = version.isdecimal() and int(version) > VERSION
+            raise StoreError(
+                f"the store {self.path} has version {version or 'none'}, this program works with {VERSION}",
+                "update cyclescope" if newer else "measure again into another with --store",
             )
 
+    def _create(self, machine: str) -> None:
+        """All or nothing, so that a run killed here leaves an empty file, which is a new store."""
+        self.database.execute("PRAGMA journal_mode=WAL")
+        self.database.execute("BEGIN IMMEDIATE")
+        with self.database:
+            for statement in _SCHEMA.strip().split(";"):
+                self.database.execute(statement)
+            meta = [("version", str(VERSION)), ("machine", machine)]
+            self.database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
+
     @property
+    @explaining
     def machine(self) -> str:
         """Name of the machine the store belongs to."""
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'machine'").fetchone()
+        row = self.database.execute("SELECT value FROM meta WHERE key = 'machine'").fetchone()
         return str(row[0]) if row else ""
 
     def close(self) -> None:
         """Close the file."""
-        self._db.close()
+        self._closing.close()
 
     # --- writing ---------------------------------------------------------------------------------
 
+    @explaining
     def clear(self) -> None:
         """Forget every measurement (`--fresh`)."""
-        with self._db:
+        with self.database:
             for table in ("measurement", "legality", "link", "session", "state"):
-                self._db.execute(f"DELETE FROM {table}")
+                self.database.execute(f"DELETE FROM {table}")
         self._states.clear()
 
+    @explaining
     def begin_session(self, started: str, conditions: Mapping[str, object]) -> None:
         """Conditions that the following measurements are taken under."""
-        with self._db:
-            cursor = self._db.execute(
+        with self.database:
+            cursor = self.database.execute(
                 "INSERT INTO session (started, conditions) VALUES (?, ?)", (started, json.dumps(conditions))
             )
         self._session = cursor.lastrowid or 0
 
+    @explaining
     def write_legality(self, outcomes: Iterable[tuple[str, str]]) -> None:
         """(form id, outcome) of forms that were run once."""
-        with self._db:
-            self._db.executemany("INSERT OR REPLACE INTO legality VALUES (?, ?)", outcomes)
+        with self.database:
+            self.database.executemany("INSERT OR REPLACE INTO legality VALUES (?, ?)", outcomes)
 
+    @explaining
     def write_links(self, links: Mapping[str, bytes]) -> None:
         """Latencies of links, encoded as JSON."""
-        with self._db:
-            self._db.execute("DELETE FROM link")
-            self._db.executemany(
+        with self.database:
+            self.database.execute("DELETE FROM link")
+            self.database.executemany(
                 "INSERT INTO link VALUES (?, ?)", [(k, v.decode()) for k, v in links.items()]
             )
 
+    @explaining
     def write(self, settled: Iterable[tuple[Experiment, Measurement]]) -> None:
         """Measurements, replacing older ones of the same experiments. One transaction."""
+        marks = ", ".join("?" * 21)
         try:
-            with self._db:
+            with self.database:
                 rows = [self._row(e, m) for e, m in settled]
-                marks = ", ".join("?" * 21)
-                self._db.executemany(
-                    f"INSERT OR REPLACE INTO measurement ({_COLUMNS}) VALUES ({marks})", rows
+                self.database.executemany(
+                    f"INSERT OR REPLACE INTO measurement ({COLUMNS}) VALUES ({marks})", rows
                 )
-        except sqlite3.Error as error:
-            raise self._broken(error) from error
+        except BaseException:
+            self._states.clear()  # the states it brought are taken back too
+            raise
 
     def _row(self, e: Experiment, m: Measurement) -> tuple[object, ...]:
         kernel = e.kernel
@@ -204,24 +213,27 @@ class Store:
         if known is not None:
             return known[0]
         packed = zlib.compress(state.packed)
-        self._db.execute("INSERT OR IGNORE INTO state (packed) VALUES (?)", (packed,))
-        row = self._db.execute("SELECT id FROM state WHERE packed = ?", (packed,)).fetchone()
+        self.database.execute("INSERT OR IGNORE INTO state (packed) VALUES (?)", (packed,))
+        row = self.database.execute("SELECT id FROM state WHERE packed = ?", (packed,)).fetchone()
         self._states[id(state)] = int(row[0]), state
         return int(row[0])
 
     # --- reading ---------------------------------------------------------------------------------
 
+    @explaining
     def legality(self) -> dict[str, str]:
         """Outcome per form id."""
-        return dict(self._db.execute("SELECT form, outcome FROM legality"))
+        return dict(self.database.execute("SELECT form, outcome FROM legality"))
 
+    @explaining
     def links(self) -> dict[str, bytes]:
         """Latencies of links, encoded as JSON."""
-        return {k: v.encode() for k, v in self._db.execute("SELECT key, value FROM link")}
+        return {k: v.encode() for k, v in self.database.execute("SELECT key, value FROM link")}
 
+    @explaining
     def done(self) -> set[tuple[str, str, str, str, str]]:
         """Keys of the experiments that have been measured."""
-        return set(self._db.execute("SELECT form, quantity, source, target, variant FROM measurement"))
+        return set(self.database.execute("SELECT form, quantity, source, target, variant FROM measurement"))
 
     def records(self, forms: Sequence[str] | None = None) -> Iterator[Record]:
         """Records of the given forms, or of all, form by form."""
@@ -234,17 +246,17 @@ class Store:
             yield from self._select(f"WHERE form IN ({marks}) ORDER BY form, id", some)
 
     def _select(self, where: str, values: Sequence[object]) -> Iterator[Record]:
-        for row in self._db.execute(f"SELECT {_RECORD} FROM measurement {where}", values):
-            form, quantity, source, target, variant, cycles, spread, verdict, count, links, *rest = row
-            yield Record(
-                form, quantity, source, target, variant, cycles, spread, verdict, count,
-                tuple(links.split()), *rest,
-            )  # fmt: skip
+        try:
+            for row in self.database.execute(f"SELECT {_RECORD} FROM measurement {where}", values):
+                yield _record(row)
+        except sqlite3.Error as error:
+            raise store_error(self.path, error) from error
 
+    @explaining
     def evidence(self, form: str) -> list[Evidence]:
         """Kernels of a form with all that is known of them."""
         found = []
-        with closing(self._db.cursor()) as cursor:
+        with closing(self.database.cursor()) as cursor:
             for record in self.records([form]):
                 row = cursor.execute(
                     "SELECT kernel, state.packed, flags, instructions, accepted, rejected, rounds, "
@@ -255,9 +267,10 @@ class Store:
                 found.append(_evidence(record, row))
         return found
 
+    @explaining
     def kernel(self, number: int) -> tuple[str, Kernel]:
         """Assembly and kernel of a measurement, to run it again. Raises StoreError if unknown."""
-        row = self._db.execute(
+        row = self.database.execute(
             "SELECT kernel, packed, flags, instructions FROM measurement "
             "JOIN state ON state.id = measurement.state WHERE measurement.id = ?",
             (number,),
@@ -270,71 +283,16 @@ class Store:
         state = MachineState.unpack(zlib.decompress(row[1]))
         return text, Kernel(code, row[3], state, setup, row[2])
 
+    @explaining
     def sessions(self) -> list[dict[str, object]]:
         """Conditions of every session, oldest first."""
-        rows = self._db.execute("SELECT started, conditions FROM session ORDER BY id")
+        rows = self.database.execute("SELECT started, conditions FROM session ORDER BY id")
         return [{"started": started, **json.loads(c)} for started, c in rows]
 
+    @explaining
     def count(self) -> int:
         """Number of measurements."""
-        return int(self._db.execute("SELECT count(*) FROM measurement").fetchone()[0])
-
-    # --- merging ---------------------------------------------------------------------------------
-
-    def merge(self, other: Store) -> int:
-        """Take over what another store of the same machine has and this one lacks, or has unstable.
-
-        Returns the number of measurements taken over.
-        """
-        if other.machine != self.machine:
-            raise StoreError(
-                f"{other.path} belongs to {other.machine}, {self.path} to {self.machine}",
-                "only stores of one machine merge",
-            )
-        better = {
-            key: verdict
-            for *key_, verdict in self._db.execute(
-                "SELECT form, quantity, source, target, variant, verdict FROM measurement"
-            )
-            for key in [tuple(key_)]
-        }
-        taken = 0
-        with self._db:
-            sessions = self._copy_sessions(other)
-            self._db.executemany(
-                "INSERT OR IGNORE INTO legality VALUES (?, ?)", list(other.legality().items())
-            )
-            self._db.executemany(
-                "INSERT OR IGNORE INTO link VALUES (?, ?)",
-                [(k, v.decode()) for k, v in other.links().items()],
-            )
-            for row in other._db.execute(
-                f"SELECT {_COLUMNS}, packed FROM measurement JOIN state ON state.id = measurement.state"
-            ).fetchall():
-                key, verdict = tuple(row[:5]), row[7]
-                if key in better and not (verdict == "ok" != better[key]):
-                    continue
-                self._copy_measurement(row, sessions)
-                taken += 1
-        return taken
-
-    def _copy_sessions(self, other: Store) -> dict[int, int]:
-        numbers = {}
-        for number, started, conditions in other._db.execute("SELECT * FROM session").fetchall():
-            cursor = self._db.execute(
-                "INSERT INTO session (started, conditions) VALUES (?, ?)", (started, conditions)
-            )
-            numbers[number] = cursor.lastrowid or 0
-        return numbers
-
-    def _copy_measurement(self, row: Sequence[object], sessions: Mapping[int, int]) -> None:
-        *values, packed = row
-        self._db.execute("INSERT OR IGNORE INTO state (packed) VALUES (?)", (packed,))
-        state = self._db.execute("SELECT id FROM state WHERE packed = ?", (packed,)).fetchone()[0]
-        values[16] = sessions.get(int(str(values[16])), 0)
-        values[17] = state
-        marks = ", ".join("?" * 21)
-        self._db.execute(f"INSERT OR REPLACE INTO measurement ({_COLUMNS}) VALUES ({marks})", values)
+        return int(self.database.execute("SELECT count(*) FROM measurement").fetchone()[0])
 
 
 def pack_kernel(kernel: Kernel) -> bytes:
@@ -350,6 +308,14 @@ def unpack_kernel(blob: bytes) -> tuple[bytes, bytes, str]:
     return data[4 : 4 + setup], data[4 + setup : 4 + setup + code], data[4 + setup + code :].decode()
 
 
+def _record(row: Sequence[Any]) -> Record:
+    form, quantity, source, target, variant, cycles, spread, verdict, count, links, *rest = row
+    return Record(
+        form, quantity, source, target, variant, cycles, spread, verdict, count,
+        tuple(links.split()), *rest,
+    )  # fmt: skip
+
+
 def _evidence(record: Record, row: Sequence[object]) -> Evidence:
     blob, packed, flags, instructions, accepted, rejected, rounds, conditions = row
     setup, code, text = unpack_kernel(blob)  # type: ignore[arg-type]
@@ -358,7 +324,3 @@ def _evidence(record: Record, row: Sequence[object]) -> Evidence:
         accepted, rejected, tuple(map(float, str(rounds).split())),  # type: ignore[arg-type]
         json.loads(str(conditions)) if conditions else {},
     )  # fmt: skip
-
-
-def _quoted(path: Path) -> str:
-    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -24,6 +24,8 @@ def card(form: InstructionForm, timing: FormTiming) -> str:
     """What is known of one form, as text."""
     known = [name for name in (form.llvm, form.uops_info) if name and name != form.id]
     lines = [f"{form.id}   {'+'.join(form.features)}" + (f"   ({', '.join(known)})" if known else "")]
+    if timing.status == "not run":
+        return "\n".join([*lines, f'  not measured yet: cyclescope measure "{form.id}"', ""])
     if timing.status != "ok":
         return "\n".join([*lines, f"  not executed by this CPU: {timing.status}", ""])
     if timing.throughput is not None:

@@ -1,0 +1,125 @@
+"""The file behind a store: opening it, one writer at a time, and what SQLite's errors mean."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import struct
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from cyclescope.errors import StoreError
+
+DAMAGE = (sqlite3.Error, zlib.error, struct.error, ValueError)  # what a store full of nonsense raises
+_OTHER = "choose another with --store"
+_MEANINGS = {
+    "SQLITE_READONLY": ("cannot be written", _OTHER),
+    "SQLITE_PERM": ("cannot be written", _OTHER),
+    "SQLITE_CANTOPEN": ("cannot be opened", f"look at the rights of its folder, or {_OTHER}"),
+    "SQLITE_BUSY": ("is in use", "wait for the other program to end"),
+    "SQLITE_FULL": ("has no room left on its disk", "what was written before is kept; make room and go on"),
+    "SQLITE_IOERR": ("cannot be read or written: its disk fails", "what was written before is kept"),
+}
+_DAMAGED = ("is damaged or no store", f"move it away or {_OTHER}")
+
+
+class _HasPath(Protocol):
+    path: Path
+
+
+S = TypeVar("S", bound=_HasPath)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def explaining(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Let a method of a store raise StoreError where its file fails it."""
+
+    @wraps(method)
+    def explained(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(self, *args, **kwargs)
+        except DAMAGE as error:
+            raise store_error(self.path, error) from error
+
+    return explained
+
+
+def store_error(path: Path, error: Exception) -> StoreError:
+    """An error of the file in words a user can act on."""
+    if isinstance(error, OSError):
+        return StoreError(f"the store {path} cannot be written ({error.strerror})", _OTHER)
+    name = getattr(error, "sqlite_errorname", "") or ""
+    for beginning, (what, remedy) in _MEANINGS.items():
+        if name.startswith(beginning):
+            return StoreError(f"the store {path} {what}", remedy)
+    what, remedy = _DAMAGED
+    return StoreError(f"the store {path} {what} ({error})", remedy)
+
+
+def open_readonly(path: Path) -> sqlite3.Connection:
+    """Open for reading, also where the folder cannot be written."""
+    try:
+        return _connect(path, "mode=ro")
+    except sqlite3.OperationalError:
+        if Path(f"{path}-wal").exists():
+            raise
+        return _connect(path, "immutable=1")  # nobody writes: no need for files next to it
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """Open or create."""
+    return _connect(path, "mode=rwc")
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    name = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    db = sqlite3.connect(f"file:{name}?{how}", uri=True, timeout=20)
+    try:
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+class WriterLock:
+    """Held by the one program that writes a store; a killed one leaves it free.
+
+    Not SQLite's own lock, since readers are welcome meanwhile. Raises StoreError while another holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = Path(f"{path}-lock")
+        self._file = -1
+        while not self._taken(path):
+            self.release()
+
+    def _taken(self, store: Path) -> bool:
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            raise StoreError(
+                f"the store {store} is in use: another program is writing it", "wait for it to end"
+            ) from None
+        except OSError:
+            return True  # a file system without locks: SQLite still keeps the file whole
+        with suppress(FileNotFoundError):  # the holder before removed it while we waited
+            return os.path.samestat(os.fstat(self._file), self._path.stat())
+        return False
+
+    def release(self) -> None:
+        """Let others write. Removing the file while it is locked lets nobody lock a file without a name."""
+        if self._file >= 0:
+            with suppress(OSError):
+                if os.path.samestat(os.fstat(self._file), self._path.stat()):
+                    self._path.unlink()
+            os.close(self._file)
+            self._file = -1

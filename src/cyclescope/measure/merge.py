@@ -1,0 +1,100 @@
+"""Merging stores of one machine."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from cyclescope.errors import StoreError, UsageError
+from cyclescope.measure.database import DAMAGE, store_error
+from cyclescope.measure.record import STABLE
+from cyclescope.measure.store import COLUMNS, Store
+
+_KEY = "form, quantity, source, target, variant"
+_SESSION, _STATE = (COLUMNS.split(", ").index(name) for name in ("session", "state"))
+_VERDICT = COLUMNS.split(", ").index("verdict")
+
+
+def merge_files(sources: Sequence[Path], output: Path) -> list[tuple[Path, int]]:
+    """Merge stores into a new or existing one; the measurements taken from each.
+
+    Where both have a measurement the stable one is kept; otherwise the one already there. Nothing is
+    written when a source cannot be merged.
+    """
+    if any(source.resolve() == output.resolve() for source in sources):
+        raise UsageError(f"{output} is both a source and the output", "name another output")
+    with ExitStack() as stack:
+        opened = [stack.enter_context(closing(Store(path, readonly=True))) for path in sources]
+        for other in opened[1:]:
+            _same_machine(other, opened[0])
+        target = stack.enter_context(closing(Store(output, opened[0].machine)))
+        return [(source.path, merge(target, source)) for source in opened]
+
+
+def _same_machine(one: Store, other: Store) -> None:
+    if one.machine != other.machine:
+        raise StoreError(
+            f"{one.path} belongs to {one.machine}, {other.path} to {other.machine}",
+            "only stores of one machine merge",
+        )
+
+
+def merge(target: Store, source: Store) -> int:
+    """Take over what another store of the same machine has and this one lacks, or has unstable.
+
+    Returns the number of measurements taken over.
+    """
+    _same_machine(source, target)
+    try:
+        with target.database:
+            return _merge(target.database, source)
+    except DAMAGE as error:
+        raise store_error(_culprit(target, source), error) from error
+
+
+def _culprit(target: Store, source: Store) -> Path:
+    """The store that an error is about: the source, unless that can be read to its end."""
+    try:
+        source.database.execute(f"SELECT {COLUMNS} FROM measurement").fetchall()
+    except sqlite3.Error:
+        return source.path
+    return target.path
+
+
+def _merge(db: sqlite3.Connection, source: Store) -> int:
+    known = {tuple(key): verdict for *key, verdict in db.execute(f"SELECT {_KEY}, verdict FROM measurement")}
+    db.executemany("INSERT OR IGNORE INTO legality VALUES (?, ?)", list(source.legality().items()))
+    links = [(key, value.decode()) for key, value in source.links().items()]
+    db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?)", links)
+    rows = source.database.execute(
+        f"SELECT {COLUMNS}, packed FROM measurement JOIN state ON state.id = measurement.state"
+    ).fetchall()
+    wanted = [row for row in rows if _better(row[_VERDICT], known.get(tuple(row[:5])))]
+    sessions = _copy_sessions(db, source, {row[_SESSION] for row in wanted})
+    for row in wanted:
+        _copy_measurement(db, row, sessions)
+    return len(wanted)
+
+
+def _better(verdict: str, known: str | None) -> bool:
+    return known is None or (verdict == STABLE != known)
+
+
+def _copy_sessions(db: sqlite3.Connection, source: Store, wanted: set[int]) -> dict[int, int]:
+    numbers = {}
+    for number, started, conditions in source.database.execute("SELECT * FROM session").fetchall():
+        if number in wanted:
+            insert = "INSERT INTO session (started, conditions) VALUES (?, ?)"
+            numbers[number] = db.execute(insert, (started, conditions)).lastrowid or 0
+    return numbers
+
+
+def _copy_measurement(db: sqlite3.Connection, row: Sequence[object], sessions: Mapping[int, int]) -> None:
+    *values, packed = row
+    db.execute("INSERT OR IGNORE INTO state (packed) VALUES (?)", (packed,))
+    values[_STATE] = db.execute("SELECT id FROM state WHERE packed = ?", (packed,)).fetchone()[0]
+    values[_SESSION] = sessions.get(int(str(values[_SESSION])), 0)
+    marks = ", ".join("?" * len(values))
+    db.execute(f"INSERT OR REPLACE INTO measurement ({COLUMNS}) VALUES ({marks})", values)
