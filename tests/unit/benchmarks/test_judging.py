@@ -59,6 +59,11 @@ def test_an_upper_bound_above_their_value_disagrees(table):
     assert judged(table, [bound], [direct(PAIR, 3.0)]).agreeing == 1
 
 
+def test_the_open_end_of_a_bound_is_no_value(table):
+    ours = [latency("op1", "op1", 2.0), latency("op2", "op1", 2.0, UPPER_BOUND)]
+    assert judged(table, ours, summary("2")).agreeing == 1
+
+
 def test_any_class_of_values_may_agree(table):
     ours = latency("op2", "op1", 18.0, values={"fast": 10.0, "slow": 18.0})
     assert judged(table, [ours], [direct(PAIR, 10.0)]).agreeing == 1
