@@ -1,0 +1,274 @@
+"""From hand-made records to timings: laws, bounds, values, idioms and notes."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.latency_system import LinkLatency
+from cyclescope.infer.timing import EXACT, HIGH, LOW, MEDIUM, UPPER_BOUND, TimingBuilder, rounded
+from cyclescope.isa.table import load_table
+from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
+
+TABLE = load_table("x86-64")
+ADD, IMUL, DIV, MOV = "ADD_01 (R64, R64)", "IMUL (R64, R64)", "DIV (R64)", "MOV_89 (R64, R64)"
+LINKS = {
+    "r>r": LinkLatency(1.0, 1.0, 1.0),
+    "flag>r.CF": LinkLatency(1.0, 1.0, 1.0),
+    "flag>r.AF": LinkLatency(1.0, 1.0, 1.0),
+    "v>r": LinkLatency(3.0, 1.0, 5.0, "transfer"),
+    "bypass.integer.256": LinkLatency(1.0, 1.0, 1.0),
+    "bypass.fp.256": LinkLatency(1.0, 1.0, 1.0),
+}
+
+
+def chain(cycles, source="op1", target="op1", variant="self", **more):
+    values = {"spread": 0.0, "verdict": STABLE, "count": 1, "links": ()} | more
+    return Record("f", "latency", source, target, variant, cycles, **values)
+
+
+def stream(cycles, variant="plain x4", count=4, **more):
+    values = {"spread": 0.0, "verdict": STABLE, "count": count, "links": ()} | more
+    return Record("f", "throughput", "", "", variant, cycles, **values)
+
+
+def timing(form, *records, missing=None, status="ok"):
+    return TimingBuilder(TABLE[form], records, LINKS, missing or {}).build(status)
+
+
+def latency(form, *records, source="op1", target="op1", **more):
+    found = timing(form, *records, **more).latencies
+    return next(lat for lat in found if (lat.source, lat.target) == (source, target))
+
+
+# --- whether there is a value -------------------------------------------------------------------
+
+
+def test_what_the_cpu_does_not_execute_has_its_status_only():
+    found = timing(ADD, stream(1.0), status="SIGILL")
+    assert (found.status, found.throughput, found.latencies) == ("SIGILL", None, ())
+
+
+def test_every_pair_is_there_even_without_a_record():
+    found = timing(ADD).latencies
+    assert len(found) == 14
+    assert {lat.reason for lat in found} == {"not measured"}
+
+
+def test_reasons_are_the_plans_or_the_errors():
+    assert latency(IMUL, missing={("op1", "op1"): "no way"}).reason == "no way"
+    assert latency(IMUL, chain(0.0, verdict=FAILED, error="SIGFPE")).reason == "SIGFPE"
+    assert latency("PUSH (R64)", source="RSP", target="RSP").reason.startswith("RSP is updated")
+    assert timing(ADD, missing={("", ""): "cannot run twice"}).throughput.reason == "cannot run twice"
+    assert timing(ADD, stream(0.0, verdict=FAILED, error="hang")).throughput.reason == "hang"
+
+
+# --- latencies ----------------------------------------------------------------------------------
+
+
+def test_a_self_chain_is_exact():
+    found = latency(IMUL, chain(3.0))
+    assert (found.min, found.max, found.kind, found.note) == (3.0, 3.0, EXACT, "")
+
+
+def test_a_chain_of_two_is_halved():
+    assert latency(IMUL, chain(6.0, "op2", variant="swap", count=2), source="op2").max == 3.0
+
+
+def test_links_are_subtracted():
+    found = latency(
+        ADD, chain(4.0, target="flags.CF", variant="link", links=("flag>r.CF", "r>r")), target="flags.CF"
+    )
+    assert (found.max, found.kind, found.bounds) == (2.0, EXACT, None)
+
+
+def test_a_convention_comes_with_what_is_proved():
+    record = chain(8.0, target="op1", variant="link", links=("v>r",))
+    found = latency(IMUL, record)
+    assert (found.max, found.kind) == (5.0, EXACT)
+    assert found.convention == "transfer"
+    assert found.bounds == (3.0, 7.0)
+
+
+def test_an_unknown_link_is_the_reason():
+    found = latency(IMUL, chain(8.0, variant="link", links=("k>r",)))
+    assert found.kind is None
+    assert "k>r" in found.reason
+
+
+@pytest.mark.parametrize("cycles", [-1.0, 0.0, 0.5, 0.8])
+def test_less_than_a_cycle_is_withheld_where_only_a_convention_says_so(cycles):
+    found = latency(IMUL, chain(3.0 + cycles, variant="link", links=("v>r",)))
+    assert (found.min, found.max, found.kind) == (None, None, None)
+    assert found.reason.startswith("withheld")
+
+
+def test_less_than_a_cycle_without_conventions_is_no_dependency():
+    found = latency(IMUL, chain(0.25))
+    assert (found.max, found.kind) == (0.0, EXACT)
+    assert found.note.startswith("no dependency")
+
+
+def test_a_move_of_less_than_a_cycle_is_eliminated():
+    found = latency(MOV, chain(0.4, "op2", variant="swap", count=2), source="op2")
+    assert (found.max, found.note) == (0.0, "eliminated at rename")
+
+
+def test_a_chain_as_long_as_the_throughput_proves_an_upper_bound_only():
+    found = latency(IMUL, chain(4.0), stream(16.0))
+    assert (found.min, found.max, found.kind) == (0.0, 4.0, UPPER_BOUND)
+    assert found.note.startswith("the throughput hides")
+
+
+def test_a_longer_chain_shows_what_the_throughput_hides():
+    found = latency(IMUL, chain(4.0), chain(9.0, variant="filled", links=("r>r",) * 7), stream(16.0))
+    assert (found.min, found.max, found.kind) == (2.0, 2.0, EXACT)
+
+
+def test_of_several_chains_the_shortest_counts():
+    assert latency(IMUL, chain(3.0), chain(5.5, variant="link", links=("r>r",))).max == 3.0
+
+
+def test_af_is_an_upper_bound():
+    link = chain(5.0, target="flags.AF", variant="link", links=("flag>r.AF",))
+    found = latency(ADD, link, target="flags.AF")
+    assert (found.min, found.max, found.kind) == (0.0, 4.0, UPPER_BOUND)
+
+
+def test_bypass_delays_are_next_to_the_latency():
+    form = "VADDPD (YMM, YMM, YMM)"
+    records = [
+        chain(4.0, "op2", variant="same register"),
+        chain(6.0, "op2", variant="integer link", links=("bypass.integer.256",)),
+        chain(5.0, "op2", variant="fp link", links=("bypass.fp.256",)),
+    ]
+    found = latency(form, *records, source="op2")
+    assert (found.max, found.bypass) == (4.0, {"integer": 5.0, "fp": 4.0})
+
+
+@pytest.mark.parametrize(
+    ("record", "confidence"),
+    [
+        (chain(3.0), HIGH),
+        (chain(3.0, exceptions=0x20), HIGH),  # inexact is normal
+        (chain(3.0, exceptions=0x02), MEDIUM),
+        (chain(3.0, verdict=UNSTABLE), MEDIUM),
+        (chain(3.0, verdict=NOISY), LOW),
+    ],
+)
+def test_confidence_follows_the_verdict(record, confidence):
+    assert latency(IMUL, record).confidence == confidence
+
+
+# --- divisions ----------------------------------------------------------------------------------
+
+
+def test_values_are_the_extremes():
+    records = [chain(9.0, "RAX", "RAX", "fast"), chain(17.0, "RAX", "RAX", "slow")]
+    found = latency(DIV, *records, source="RAX", target="RAX")
+    assert (found.min, found.max, found.kind) == (9.0, 17.0, EXACT)
+    assert found.values == {"fast": 9.0, "slow": 17.0}
+
+
+def test_one_class_of_values_is_better_than_none():
+    records = [
+        chain(0.0, "RAX", "RAX", "fast", verdict=FAILED, error="SIGFPE"),
+        chain(17.0, "RAX", "RAX", "slow"),
+    ]
+    found = latency(DIV, *records, source="RAX", target="RAX")
+    assert (found.values, found.kind) == ({"slow": 17.0}, EXACT)
+
+
+def test_slow_values_of_vectors_are_next_to_the_plain_ones():
+    records = [chain(11.0, "op2", variant="same register"), chain(15.0, "op2", variant="slow")]
+    found = latency("VDIVPD (YMM, YMM, YMM)", *records, source="op2")
+    assert (found.min, found.max, found.values) == (11.0, 15.0, {"fast": 11.0, "slow": 15.0})
+
+
+@pytest.mark.xfail(strict=True, reason="the kind is that of the first class, even where it is withheld")
+def test_a_class_that_is_withheld_does_not_hide_the_other():
+    records = [
+        chain(3.2, "RAX", "RAX", "fast", links=("v>r",)),
+        chain(17.0, "RAX", "RAX", "slow"),
+    ]
+    found = latency(DIV, *records, source="RAX", target="RAX")
+    assert (found.max, found.kind, found.reason) == (17.0, EXACT, "")
+
+
+@pytest.mark.xfail(strict=True, reason="slow values raise the lower end of an upper bound")
+def test_an_upper_bound_of_fast_values_stays_open_below():
+    records = [chain(4.0, "op2", variant="same register"), chain(15.0, "op2", variant="slow")]
+    found = latency("VDIVPD (YMM, YMM, YMM)", *records, stream(32.0, "fast", 8), source="op2")
+    assert (found.min, found.kind) == (0.0, UPPER_BOUND)
+
+
+# --- throughput ---------------------------------------------------------------------------------
+
+
+def test_the_best_sequence_counts():
+    found = timing(ADD, stream(4.0), stream(2.0, "plain x8", 8), stream(6.0, "unrolled x8", 8)).throughput
+    assert (found.value, found.kind) == (0.25, EXACT)
+    assert found.variants == {"plain x4": 1.0, "plain x8": 0.25, "unrolled x8": 0.75}
+
+
+def test_a_stable_sequence_outweighs_a_better_one_that_is_not():
+    found = timing(ADD, stream(4.0), stream(2.0, "plain x8", 8, verdict=NOISY)).throughput
+    assert found.value == 1.0
+
+
+def test_same_registers_indexed_addresses_and_slow_values_are_no_throughput():
+    for variant in ("same register", "indexed x4", "slow"):
+        found = timing(ADD, stream(4.0), stream(1.0, variant)).throughput
+        assert found.value == 1.0
+        assert found.variants[variant] == 0.25
+
+
+def test_company_makes_an_upper_bound():
+    found = timing("PUSH (R64)", stream(17.0, "with stack adjustment", 16)).throughput
+    assert found.kind == UPPER_BOUND
+    assert "with stack adjustment" in found.note
+
+
+def test_a_broken_dependency_is_said():
+    found = timing("MUL (R64)", stream(12.0), stream(4.0, "broken x4")).throughput
+    assert (found.value, found.note) == (1.0, "its own dependency chain allows 3.0")
+
+
+def test_a_dependency_that_cannot_be_broken_makes_an_upper_bound():
+    found = timing("FADD (ST0, STi)", stream(12.0)).throughput
+    assert (found.value, found.kind) == (3.0, UPPER_BOUND)
+
+
+def test_repeated_strings_say_their_count():
+    found = timing("MOVSB_REPE", stream(40.0, "count 8")).throughput
+    assert (found.value, found.note) == (10.0, "repeat count 8")
+
+
+# --- idioms and notes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cycles", "idiom"),
+    [
+        (0.6, "zero idiom, needs no execution unit"),
+        (1.0, "dependency-breaking idiom"),
+        (4.0, ""),
+    ],
+)
+def test_idioms_break_the_dependency(cycles, idiom):
+    records = [stream(1.0), stream(cycles, "same register"), chain(1.0), chain(1.0, "op2", variant="swap")]
+    assert timing("XOR_31 (R64, R64)", *records).idiom == idiom
+
+
+def test_no_idiom_without_a_latency_to_compare_with():
+    assert timing("XOR_31 (R64, R64)", stream(1.0), stream(0.6, "same register")).idiom == ""
+
+
+def test_floating_point_exceptions_are_noted():
+    found = timing(IMUL, chain(3.0, exceptions=0x02 | 0x20), stream(4.0, exceptions=0x01))
+    assert found.notes == ("floating-point exceptions raised: invalid, denormal",)
+    assert timing(IMUL, chain(3.0, exceptions=0x20)).notes == ()
+
+
+def test_values_are_rounded_to_what_the_noise_leaves():
+    assert rounded(3.004) == 3.0
+    assert str(rounded(-0.0)) == "0.0"
