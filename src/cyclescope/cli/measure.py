@@ -69,7 +69,7 @@ def command(
             opened.clear()
         request = Request(tuple(forms), quantities, time_budget or 0.0)
         try:
-            with reporter(len(forms)) as report:
+            with reporter() as report:
                 campaign = Campaign(table, backend, opened, report)
                 finished = campaign.run(request, conditions(backend, identity))
         except Stopped as stop:
