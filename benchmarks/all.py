@@ -42,7 +42,7 @@ def parts(folder: Path, reference: Path, kind: str) -> list[Part]:
         ("repeat, busy", lambda: repeat(laboratory, cores())),
         ("compare", lambda: compare(load(reference, kind), first())),
         ("scaling", lambda: scaling(laboratory)),
-        ("kill", lambda: kill(folder, (), KILLS, SEED, first())),
+        ("kill", lambda: kill(folder, (), KILLS, SEED, first(), laboratory.full("first")[0].seconds)),
         ("bad input", lambda: bad_input(_made(folder / "bad"))),
     ]
 

@@ -303,11 +303,14 @@ def other_pair(case: Case, around: Context) -> Verdict | None:
     combined = case.theirs.combined if case.theirs is not None else None
     if combined is None or case.their_value >= case.our_value:
         return None
+    source = case.pairs[0].source
     for lat in case.timing.latencies:
-        if lat.source == lat.target and lat.max is not None and same_latency(combined, lat.max, lat.max):
-            reason = (
-                "their whole chain with helpers takes as long as the form's own chain through another pair"
-            )
+        if (
+            lat.source == lat.target == source
+            and lat.max is not None
+            and same_latency(combined, lat.max, lat.max)
+        ):
+            reason = "their whole chain with helpers takes as long as the form's own chain through the source"
             return Verdict(THEIRS, reason)
     return None
 

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing
 from pathlib import Path
 
@@ -24,10 +25,14 @@ from benchmarks.common import Check, at_least, parser, present, table
 from benchmarks.processes import command, environment, measured
 from benchmarks.repeat import QUIET
 from benchmarks.results import latencies, read, throughputs
+from cyclescope.isa.table import load_table
+from cyclescope.kernel.links import Helpers
+from cyclescope.measure.plan import Planner
+from cyclescope.measure.store import Store
 
 SEED = 9
 KILLS = 10
-PATIENCE = 300.0  # seconds for the store to appear
+SPENT = 0.6  # of an undisturbed run's time until the last kill: waiting for progress takes the rest
 Rows = Mapping[tuple[str, ...], tuple[object, ...]]
 
 
@@ -44,6 +49,8 @@ class Damage(msgspec.Struct, frozen=True):
 
 def rows(store: Path) -> tuple[Rows, int, str]:
     """Measurements by key, how many keys are there more than once, and SQLite's own verdict."""
+    if not store.is_file() or not count(store):
+        return {}, 0, "ok"
     columns = "form, quantity, source, target, variant, cycles, spread, verdict, rounds, kernel"
     with closing(sqlite3.connect(store)) as db:
         found = db.execute(f"SELECT {columns} FROM measurement").fetchall()
@@ -65,14 +72,18 @@ def moments(seconds: float, count: int, seed: int) -> list[float]:
     return [b - a for a, b in zip([0.0, *points], points, strict=False)]
 
 
-def strike(store: Path, after: float, patterns: Sequence[str]) -> bool:
-    """Start or resume the run and kill its whole group; False where it ended before."""
-    started = time.monotonic()
+def strike(store: Path, after: float, patterns: Sequence[str], rows_there: int) -> bool:
+    """Start or resume the run and kill its whole group; False where it ended before.
+
+    The moment counts from when the store has more than `rows_there` rows, at once where that is
+    negative.
+    """
     process = subprocess.Popen(
         command("measure", "--store", store, *patterns), start_new_session=True, env=environment(),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    _wait_for_store(store, started)
+    while rows_there >= 0 and count(store) <= rows_there and process.poll() is None:
+        time.sleep(0.05)
     try:
         process.wait(after)
         return False
@@ -82,30 +93,23 @@ def strike(store: Path, after: float, patterns: Sequence[str]) -> bool:
         return True
 
 
-def _wait_for_store(store: Path, started: float) -> None:
-    """A moment counts from when the run has a store: before, there is nothing to lose."""
-    while not (store.is_file() and _has_schema(store)) and time.monotonic() - started < PATIENCE:
-        time.sleep(0.02)
-
-
-def _has_schema(store: Path) -> bool:
+def count(store: Path) -> int:
+    """Measurements in a store that another process writes; 0 before there is one."""
+    if not store.is_file():
+        return 0
     try:
         with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
-            db.execute("SELECT 1 FROM measurement LIMIT 1")
-    except sqlite3.Error:
-        return False
-    return True
+            return int(db.execute("SELECT count(*) FROM measurement").fetchone()[0])
+    except sqlite3.Error:  # still without tables
+        return 0
 
 
-def kill(folder: Path, patterns: Sequence[str], kills: int, seed: int, quiet: Path | None) -> Sequence[Check]:
-    """Undisturbed run (unless there is one), killed run, comparison."""
-    start = time.monotonic()
-    if quiet is None:
-        quiet = folder / "undisturbed.sqlite"
-        measured(quiet, *patterns)
-    seconds = max(time.monotonic() - start, 30.0 if not patterns else 3.0)
+def kill(
+    folder: Path, patterns: Sequence[str], kills: int, seed: int, quiet: Path, seconds: float
+) -> Sequence[Check]:
+    """A run that is killed and resumed, against an undisturbed one that took so many seconds."""
     store = folder / "killed.sqlite"
-    damages = _strikes(store, moments(seconds, kills, seed), patterns)
+    damages = _strikes(store, moments(SPENT * seconds, kills, seed), patterns)
     measured(store, *patterns)
     _show(damages)
     return [
@@ -118,8 +122,9 @@ def kill(folder: Path, patterns: Sequence[str], kills: int, seed: int, quiet: Pa
 def _strikes(store: Path, pauses: Sequence[float], patterns: Sequence[str]) -> list[Damage]:
     before: Rows = {}
     damages = []
-    for pause in pauses:
-        if not strike(store, pause, patterns):
+    for number, pause in enumerate(pauses):
+        # Every other kill waits for progress, the rest also hit runs that are only starting.
+        if not strike(store, pause, patterns, len(before) if number % 2 == 0 else -1):
             break
         after, twice, integrity = rows(store)
         damages.append(damage(before, after, twice, integrity))
@@ -141,12 +146,23 @@ def _damage_checks(damages: Sequence[Damage]) -> list[Check]:
     return [*result, Check("stores SQLite calls damaged", str(len(bad)), "0", not bad)]
 
 
+def first_look(store: Path, names: AbstractSet[str]) -> set[tuple[str, ...]]:
+    """Keys of the experiments planned for some forms; a second look is asked for by the values."""
+    opened = Store(store, readonly=True)
+    try:
+        legality = opened.legality()
+    finally:
+        opened.close()
+    everything = load_table("x86-64")
+    planner = Planner(Helpers(everything, lambda form: legality.get(form.id) == "ok"))
+    chosen = [form for name in sorted(names) if (form := everything.get(name)) is not None]
+    return {e.key for form in chosen for e in (*planner.throughput(form), *planner.latency(form))}
+
+
 def _equality(quiet: Path, store: Path) -> list[Check]:
     """Every planned kernel measured in both, values as equal as two undisturbed runs are."""
-    one, two = rows(quiet)[0], rows(store)[0]
-    planned = [
-        key for key in one.keys() ^ two.keys() if key[4] != "filled"
-    ]  # a second look is asked by values
+    different = rows(quiet)[0].keys() ^ rows(store)[0].keys()
+    planned = different & first_look(quiet, {key[0] for key in different})
     tolerance, least = QUIET
     first, second = read(quiet), read(store)
     found = compare(throughputs(first), throughputs(second), tolerance)
@@ -165,13 +181,15 @@ def main() -> None:
     options.add_argument("patterns", nargs="*", help="forms to measure; all without one")
     options.add_argument("--kills", type=int, default=KILLS)
     options.add_argument("--seed", type=int, default=SEED)
-    options.add_argument("--undisturbed", type=Path, help="store of an undisturbed run of the same forms")
     chosen = options.parse_args()
+
+    def work(folder: Path) -> Sequence[Check]:
+        quiet = folder / "undisturbed.sqlite"
+        done = measured(quiet, *chosen.patterns)
+        return kill(folder, chosen.patterns, chosen.kills, chosen.seed, quiet, done.seconds)
+
     with tempfile.TemporaryDirectory() as folder:
-        present(
-            "kill",
-            lambda: kill(Path(folder), chosen.patterns, chosen.kills, chosen.seed, chosen.undisturbed),
-        )
+        present("kill", lambda: work(Path(folder)))
 
 
 if __name__ == "__main__":
