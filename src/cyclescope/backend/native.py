@@ -80,8 +80,9 @@ class NativeBackend:
         try:
             self._hello = self._read_hello()
             self._cpu, self._notes, self._counters = self._setup(cpu)
-        except BackendUnavailable:
+        except BackendUnavailable as error:
             self.close()
+            error.remedy = error.remedy or _REINSTALL
             raise
 
     # --- protocol ---------------------------------------------------------------------------------
@@ -93,11 +94,8 @@ class NativeBackend:
         try:
             return subprocess.Popen([path], stdin=pipe, stdout=pipe, stderr=pipe, process_group=0)
         except OSError as error:
-            if error.errno == ENOEXEC:
-                raise BackendUnavailable(
-                    f"the runner {path} is no program for this CPU", _REINSTALL
-                ) from error
-            raise BackendUnavailable(f"the runner {path} cannot be started: {error.strerror}") from error
+            why = "is no program for this CPU" if error.errno == ENOEXEC else "cannot be started"
+            raise BackendUnavailable(f"the runner {path} {why} ({error.strerror})", _REINSTALL) from error
 
     def _send(self, kind: int, payload: bytes, count: int = 0) -> None:
         stream = self._process.stdin

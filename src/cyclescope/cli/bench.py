@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cyclescope.cli.options import cpu_option, json_option, store_option
-from cyclescope.errors import MeasurementError, UsageError
+from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, open_backend
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, machine_code, snippet, time_kernel
@@ -63,7 +63,7 @@ def command(
     numbers, vectors 1.0.
     """
     if sum(given is not None for given in (text, code, rerun)) != 1:
-        raise UsageError("give one of --asm, --hex and --rerun")
+        raise UsageError("nothing to time", "give one of --asm, --hex and --rerun")
     if rerun is not None:
         label, kernel = _stored(rerun, store)
     elif code is not None:
@@ -78,7 +78,5 @@ def command(
         frequency = backend.calibrate().frequency
     finally:
         backend.close()
-    if not measurement.usable:
-        raise MeasurementError(f"the code cannot be timed: {measurement.error}")
     write = bench_json if as_json else bench_text
     click.echo(write(label, kernel, measurement, unroll if rerun is None else 1, identity.machine, frequency))

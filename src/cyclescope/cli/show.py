@@ -26,7 +26,7 @@ def command(patterns: tuple[str, ...], store: Path | None, as_json: bool, eviden
     Patterns are those of `cyclescope forms`; --json without a pattern prints every form.
     """
     if not patterns and not as_json:
-        raise UsageError("which forms?", 'give a pattern, such as imul, "VADD*" or isa:BMI2')
+        raise UsageError("no pattern", 'give one such as imul, "VADD*" or isa:BMI2')
     table = load_table("x86-64")
     chosen = select(table, patterns)
     opened = Store(store or only_store(), readonly=True)

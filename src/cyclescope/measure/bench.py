@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from cyclescope.backend.base import Backend, Effort
-from cyclescope.errors import UsageError
+from cyclescope.errors import MeasurementError, UnsupportedInstruction, UsageError
 from cyclescope.isa.assemble import assemble
 from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.kernel.registers import ALIAS, BASE, STACK
@@ -24,6 +24,15 @@ from cyclescope.measure.plan import Experiment
 from cyclescope.measure.sampling import Measurement, Sampler
 
 LEVELS = {"sse": VECTOR_LEGACY, "avx": VECTOR_VEX128, "avx2": VECTOR_VEX256, "avx512": VECTOR_EVEX512}
+_OUTCOMES = {
+    "SIGSEGV": "RSP is a stack, R13, R14, RSI and RDI point to 4096 bytes; --init can set other registers",
+    "SIGBUS": "look at the alignment of its memory operands",
+    "SIGFPE": "a division by zero or an overflow; --init can set the operands",
+    "SIGTRAP": "it runs into a breakpoint",
+    "SIGSYS": "system calls are not let through",
+    "hang": "it does not end within a second",
+    "too long": "unroll less",
+}
 _POINTERS = (BASE, ALIAS, 6, 7)  # R14, R13, RSI, RDI
 
 
@@ -58,24 +67,33 @@ def snippet(text: str, init: str, unroll: int, vectors: str) -> Kernel:
         if re.search(r"\br15[dwb]?\b", part.lower()):
             raise UsageError("r15 counts the repetitions", "use another register")
     body = assemble(text)
-    if not body.code:
-        raise UsageError("there is no instruction to time")
     level = LEVELS[vectors] if vectors else level_of(f"{text}\n{init}")
     return machine_code(body.code, assemble(init).code if init else b"", body.instructions, unroll, level)
 
 
 def machine_code(code: bytes, setup: bytes, instructions: int, unroll: int, level: int) -> Kernel:
     """The kernel of machine code, repeated `unroll` times per body."""
+    if not code:
+        raise UsageError("there is no instruction to time")
     if len(code) * unroll > 0xFFFF:
         raise UsageError(f"{len(code) * unroll} bytes per body are too many", "unroll less")
     return Kernel(code * unroll, instructions * unroll, default_state(level), setup, CANARY)
 
 
 def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
-    """Time one kernel; like every measurement, until the rounds agree."""
+    """Time one kernel; like every measurement, until the rounds agree.
+
+    Raises UnsupportedInstruction or MeasurementError for code that does not run.
+    """
     experiment = Experiment("", "bench", "", "", "", kernel, 1)
     effort = Effort(rounds=rounds, want=12, target=10000.0)
     settled: Sequence[tuple[Experiment, Measurement]] = next(
         batch for batch in Sampler(backend, effort).measure([experiment]) if batch
     )
-    return settled[0][1]
+    measurement = settled[0][1]
+    if measurement.error == "SIGILL":
+        raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
+    if not measurement.usable:
+        remedy = _OUTCOMES.get(measurement.error.partition(" at ")[0], "")
+        raise MeasurementError(f"the code cannot be timed, {measurement.error}", remedy)
+    return measurement
