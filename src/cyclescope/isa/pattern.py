@@ -150,8 +150,8 @@ def _fits(form: InstructionForm, texts: list[str]) -> bool:
 def _operand_fits(op: Operand, text: str) -> bool:
     if "[" in text:
         return _address_fits(op, text.lower())
-    if re.fullmatch(r"[-+]?(0x[0-9a-f]+|\d+)", text, re.IGNORECASE):
-        return _number_fits(op, int(text, 0))
+    if re.fullmatch(r"[-+]?(0x[0-9a-f]+|[0-9]+)", text, re.IGNORECASE):
+        return _number_fits(op, int(text, 16 if "x" in text.lower() else 10))
     if op.kind == "branch":
         return True
     name = _TOP.get(text.upper(), text.upper())
