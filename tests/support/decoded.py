@@ -17,6 +17,7 @@ from iced_x86 import (
     Code,
     CpuidFeature,
     Decoder,
+    DecoderOptions,
     Instruction,
     InstructionInfo,
     InstructionInfoFactory,
@@ -47,6 +48,7 @@ def _names(enum: object) -> dict[int, str]:
     return {value: name for value, name in found if isinstance(value, int)}
 
 
+_OPTIONS = sorted(o for o in _names(DecoderOptions) if o != DecoderOptions.NONE)
 CODES, MNEMONICS, FEATURES = _names(Code), _names(Mnemonic), _names(CpuidFeature)
 
 
@@ -68,7 +70,7 @@ class Decoded(NamedTuple):
 
     code: str
     mnemonic: str
-    shape: str  # roles of the sources: one opcode may be with or without memory, index, mask
+    shape: str  # the roles: one opcode may be with or without memory, index, mask
     features: tuple[str, ...]
     length: int
     sources: tuple[tuple[str, str], ...]
@@ -112,9 +114,10 @@ def body(code: bytes) -> tuple[Decoded, ...]:
 
 @cache
 def decode(code: bytes) -> Decoded:
-    """The first instruction of some bytes; AMD's and Intel's common encodings."""
-    ins = Decoder(64, code, ip=CODE_BASE).decode()
-    assert not ins.is_invalid, code.hex()
+    """The first instruction of some bytes; encodings that few CPUs give a meaning come second."""
+    found = (Decoder(64, code, options=o, ip=CODE_BASE).decode() for o in (DecoderOptions.NONE, *_OPTIONS))
+    ins = next((i for i in found if not i.is_invalid), None)
+    assert ins is not None, code.hex()
     return _read(ins)
 
 
@@ -147,7 +150,7 @@ def _read(ins: Instruction) -> Decoded:
         targets.append(("reg.x0", "x0"))  # iced-x86 leaves out what a push writes
     _flags(ins, sources, targets)
     sources += addresses
-    shape = " ".join(role for role, _ in sources)
+    shape = " ".join(role for role, _ in (*sources, *targets)) + " memory" * len(memory)
     return Decoded(
         CODES[ins.code], MNEMONICS[ins.mnemonic], shape,
         tuple(FEATURES[f] for f in ins.cpuid_features()), ins.len,
@@ -184,7 +187,7 @@ def _mask(ins: Instruction, info: InstructionInfo, sources: list, targets: list)
     where = location(ins.op_mask)
     sources.append(("mask", where))
     accesses = [used.access for used in info.used_registers() if used.register == ins.op_mask]
-    if not WRITES.isdisjoint(accesses):
+    if not WRITES.isdisjoint(accesses) and where not in {place for _, place in targets}:
         targets.append(("mask", where))
 
 

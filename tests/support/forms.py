@@ -76,7 +76,13 @@ ALWAYS = (
 
 def usable(form: InstructionForm) -> bool:
     """Whether the simulated core says anything about the form's time."""
-    return not unmeasurable(form) and form.attributes.isdisjoint(_LEFT_OUT) and form.mnemonic not in _NO_TIME
+    padlock = any(name.startswith("PADLOCK") for name in form.features)  # walks through memory
+    return (
+        not unmeasurable(form)
+        and not padlock
+        and form.attributes.isdisjoint(_LEFT_OUT)
+        and form.mnemonic not in _NO_TIME
+    )
 
 
 def groups(table: Table, seed: int = 1) -> Iterator[tuple[str, list[InstructionForm]]]:

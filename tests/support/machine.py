@@ -1,0 +1,33 @@
+"""A made-up machine for the commands: its CPUID leaves, its identity, and a simulated core."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cyclescope.backend.base import Capabilities
+from cyclescope.host.features import _BITS
+from cyclescope.host.identity import Identity
+from tests.support.simulated import SimulatedBackend
+from tests.support.truth import Truth
+
+LACKS = ("XOP", "TBM", "AVX512_FP16")
+IDENTITY = Identity("MadeByHand", "Simulated core", 6, 1, 0, "", "")
+
+
+def leaves(without: tuple[str, ...] = LACKS) -> tuple[tuple[int, int, int, int, int, int], ...]:
+    """CPUID of a machine that announces everything but these features."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for name, (leaf, sub, register, bit) in _BITS.items():
+        values = found.setdefault((leaf, sub), [0, 0, 0, 0])
+        values[register] |= (name not in without) << bit
+    return tuple((*where, *values) for where, values in found.items())
+
+
+class Machine(SimulatedBackend):
+    """A simulated core that says of itself what a real one does."""
+
+    def __init__(self, **more: object) -> None:
+        super().__init__(Truth(1, missing=LACKS), **more)  # type: ignore[arg-type]
+
+    def capabilities(self) -> Capabilities:
+        return msgspec.structs.replace(super().capabilities(), leaves=leaves())

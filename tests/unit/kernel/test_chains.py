@@ -1,0 +1,200 @@
+"""Latency chains, decoded: the critical path runs through the pair, as often as they say."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cyclescope.isa.dataflow import pairs
+from cyclescope.kernel.kernel import UNROLLED
+from cyclescope.kernel.links import Helpers
+from cyclescope.measure.plan import Planner
+from tests.support.decoded import body
+from tests.support.flow import period
+from tests.support.forms import chosen, role, usable
+from tests.support.truth import Truth
+
+LONG = 1000.0
+LOOP_END = ("PF", "AF", "ZF", "SF", "OF")  # what the loop counter destroys
+
+
+class Stretched(Truth):
+    """Every latency is a cycle, but one pair's of one opcode is longer."""
+
+    def __init__(self, code, source, target, by):
+        super().__init__()
+        self.stretched, self.by = (code, source, target), by
+
+    def latency(self, ins, source, target, slow=False):
+        longer = self.by if (ins.code, source, target) == self.stretched else 0.0
+        return 1.0 + longer
+
+
+@pytest.fixture(scope="module")
+def planner(table):
+    return Planner(Helpers(table, lambda form: True))
+
+
+@pytest.fixture(scope="module")
+def forms(table):
+    """A few of every group, and some of all."""
+    some = random.Random(5).sample([f for f in table if usable(f)], 150)
+    return list({f.id: f for f in (*chosen(table, seed=9), *some)}.values())
+
+
+@pytest.fixture(scope="module")
+def experiments(planner, forms):
+    return [(form, e) for form in forms for e in planner.latency(form)]
+
+
+@pytest.fixture(scope="module")
+def cycles(planner):
+    return planner.link_experiments()
+
+
+def moves_stack(form):
+    return any(a.startswith(("x87+", "x87-")) for a in form.attributes)
+
+
+def stretch(form, experiment):
+    """How much longer the body takes when the pair takes LONG longer; None where it is a helper, too."""
+    pair = next(
+        p for p in pairs(form) if (p.source.name, p.target.name) == (experiment.source, experiment.target)
+    )
+    code, state = experiment.kernel.code, experiment.kernel.state
+    own = [ins for ins in body(code) if ins.code == form.code]
+    if len(own) != experiment.count:
+        return None
+    ends = role(form, pair.source, own[0]), role(form, pair.target, own[0])
+    short, long = (period(Stretched(form.code, *ends, by), code, state) for by in (LONG, 2 * LONG))
+    return long.dependency - short.dependency
+
+
+def test_the_pair_is_on_the_critical_path_as_often_as_said(experiments):
+    wrong, seen = [], 0
+    for form, e in experiments:
+        if moves_stack(form):
+            continue
+        found = stretch(form, e)
+        seen += found is not None
+        if found is not None and found != LONG * e.count:
+            wrong.append((form.id, e.source, e.target, e.variant, found / LONG, e.count))
+    assert seen > 2500
+    assert not wrong, wrong
+
+
+def test_no_chain_goes_through_what_the_loop_counter_destroys(experiments, cycles):
+    truth, wrong = Truth(1), []
+    for name, e in [(form.id, e) for form, e in experiments] + [(e.form, e) for e in cycles]:
+        kernel = e.kernel
+        if kernel.flags & UNROLLED:
+            continue
+        whole, cut = (period(truth, kernel.code, kernel.state, drop) for drop in ((), LOOP_END))
+        if whole.dependency != cut.dependency:
+            wrong.append((name, e.source, e.target, e.variant, whole.dependency, cut.dependency))
+    assert not wrong, wrong
+
+
+def test_a_cut_chain_of_links_has_no_dependency_left(cycles):
+    truth = Truth(1)
+    chains = {e.form: e for e in cycles if e.links and not e.variant}
+    cuts = {e.form: e for e in cycles if e.links and e.variant == "cut"}
+    assert set(chains) == set(cuts)
+    assert len(chains) > 60
+    for name, e in chains.items():
+        whole = period(truth, e.kernel.code, e.kernel.state).dependency
+        cut = period(truth, cuts[name].kernel.code, cuts[name].kernel.state).dependency
+        assert cut <= whole - 1 or whole == 0, name
+        assert whole >= 1, name
+
+
+def test_every_pair_has_a_chain_or_a_reason(planner, forms):
+    for form in forms:
+        plan = planner.plan(form)
+        have = {(c.source, c.target) for c in plan.chains}
+        lack = {(m.source, m.target): m.reason for m in plan.missing}
+        for pair in pairs(form):
+            key = pair.source.name, pair.target.name
+            assert (key in have) != (key in lack), (form.id, key)
+            assert key in have or lack[key], (form.id, key)
+
+
+def test_experiments_have_keys_of_their_own(planner, forms):
+    for form in forms:
+        keys = [e.key for e in (*planner.throughput(form), *planner.latency(form))]
+        assert len(keys) == len(set(keys)), form.id
+
+
+def test_kernels_are_the_bytes_of_their_instructions(experiments):
+    for form, e in experiments[::7]:
+        assert e.kernel.code == b"".join(i.code() for i in e.kernel.body), form.id
+        assert e.kernel.instructions == len(e.kernel.body) == len(body(e.kernel.code)), form.id
+        assert e.kernel.text().count("\n") == e.kernel.instructions - 1
+
+
+def test_filled_chains_have_their_filling_on_the_path(planner, forms):
+    wrong, seen = [], 0
+    for form in forms[::3]:
+        if moves_stack(form):
+            continue
+        for chain in planner.plan(form).chains:
+            filled = planner.filled(form, chain.source, chain.target, 5)
+            found = stretch(form, filled) if filled else None
+            seen += found is not None
+            if found is not None and found != LONG * filled.count:
+                wrong.append((form.id, chain.source, chain.target, found / LONG))
+    assert seen > 500
+    assert not wrong, wrong
+
+
+# --- only what the CPU has ----------------------------------------------------------------------
+
+WIDE_ONLY = (
+    "CLZERO",
+    "STTILECFG",
+    "AESENCWIDE256KL",
+    "AESDECWIDE256KL",
+    "AESENC256KL",
+    "AESDEC256KL",
+    "VZEROUPPER",
+)
+
+
+def legal_planner(table, missing):
+    truth = Truth(1, missing=missing)
+    known = {}
+
+    def executes(form):
+        if form.id not in known:
+            kernel = everything.probe_kernel(form)
+            known[form.id] = kernel is not None and all(truth.executes(i) for i in body(kernel.code))
+        return known[form.id]
+
+    everything = Planner(Helpers(table, lambda form: True))
+    return Planner(Helpers(table, executes)), executes
+
+
+def strangers(table, forms, missing):
+    """Forms whose kernels need instructions that the CPU lacks."""
+    planner, executes = legal_planner(table, missing)
+    return {
+        form.id
+        for form in forms
+        if executes(form)
+        for e in (*planner.throughput(form), *planner.latency(form))
+        if not all(executes(i.form) for i in e.kernel.body)
+    }
+
+
+@pytest.mark.parametrize("missing", ["AVX512F", "AVX", "MMX"])
+def test_kernels_need_nothing_that_the_cpu_lacks(table, forms, missing):
+    assert strangers(table, [f for f in forms if not f.mnemonic.startswith(WIDE_ONLY)], (missing,)) == set()
+
+
+@pytest.mark.xfail(strict=True, raises=(AssertionError, KeyError), reason="links of 512 bits without AVX-512")
+@pytest.mark.parametrize("missing", ["AVX512F", "AVX"])
+def test_wide_operands_of_other_extensions(table, missing):
+    forms = [f for f in table if f.mnemonic in WIDE_ONLY]
+    assert len(forms) > 5
+    assert strangers(table, forms, (missing,)) == set()

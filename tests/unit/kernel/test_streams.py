@@ -1,0 +1,222 @@
+"""Throughput sequences, decoded: instances are independent, and no reserved register is written."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cyclescope.kernel.kernel import CANARY
+from cyclescope.kernel.links import Helpers
+from cyclescope.kernel.registers import ALIAS, BASE, COUNTER, NARROW_BASE, STACK
+from cyclescope.kernel.special import unmeasurable
+from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
+from cyclescope.measure.plan import Planner
+from tests.support.decoded import FLAG_BITS, body
+from tests.support.flow import Access, Addresses
+from tests.support.forms import chosen, usable
+
+CONTROL = {"branch", "call", "return", "conditional_branch"}
+LEAVING = ("FINCSTP", "FDECSTP", "FNINIT")
+FRAMES = ("ENTER", "LEAVE")
+MOVES = ("XOR", "MOV", "ADD", "SUB", "LEA")  # what puts an address back, or depends on a result
+
+
+@pytest.fixture(scope="module")
+def planner(table):
+    return Planner(Helpers(table, lambda form: True))
+
+
+@pytest.fixture(scope="module")
+def forms(table):
+    """A sample over all forms that can be timed, and some of every kind."""
+    timed = [f for f in table if not unmeasurable(f) and not any("PADLOCK" in n for n in f.features)]
+    some = random.Random(3).sample(timed, 900)
+    return list({f.id: f for f in (*some, *chosen(table, seed=5))}.values())
+
+
+@pytest.fixture(scope="module")
+def throughput(planner, forms):
+    return [(form, e) for form in forms for e in planner.throughput(form)]
+
+
+@pytest.fixture(scope="module")
+def everything(planner, forms, throughput):
+    return [*throughput, *((form, e) for form in forms[::3] for e in planner.latency(form))]
+
+
+# --- independence -------------------------------------------------------------------------------
+
+
+def dependencies(form, experiment):
+    """Places that an instance reads and another one of the same body has written."""
+    addresses = Addresses(experiment.kernel.state)
+    written, stored, found = set(), [], set()
+    for ins in body(experiment.kernel.code):
+        explicit = {where for role, where in ins.sources if not role.startswith(("reg", "flag"))}
+        loads = [addresses.of(m) for m in ins.memory if m.read]
+        found |= {w for w in explicit if w in written}
+        found |= {a for a in loads for s in stored if Access.overlaps(a, s)}
+        written |= {where for _, where in ins.targets}
+        stored += [addresses.of(m) for m in ins.memory if m.write]
+        addresses.step(ins)
+    return found
+
+
+def implicit(form):
+    """Whether instances share what they read and write: fixed registers, the x87 stack, flags."""
+    fixed = any(op.fixed and op.is_register and op.write for op in form.operands)
+    stack = not form.attributes.isdisjoint(("x87", "stack", "string", "rep", "repne"))
+    return fixed or stack or form.flags_read & form.flags_written
+
+
+def dependent(experiments):
+    """Sequences of ordinary forms whose instances depend on each other; and how many there are."""
+    wrong, seen = [], 0
+    for form, e in experiments:
+        plain = e.variant.startswith(("plain", "unrolled", "indexed"))
+        if not plain or implicit(form) or not usable(form) or "COMPRESS" in form.mnemonic:
+            continue  # a compressed store overlaps the next one, but reads nothing
+        seen += 1
+        if found := dependencies(form, e):
+            wrong.append((form.id, e.variant, sorted(map(str, found))))
+    return wrong, seen
+
+
+def test_instances_do_not_depend_on_each_other(throughput):
+    wrong, seen = dependent((f, e) for f, e in throughput if "lea" not in f.attributes)
+    assert seen > 2500
+    assert not wrong, wrong
+
+
+@pytest.mark.xfail(strict=True, reason="the ring of LEA's targets contains its index register")
+def test_instances_of_lea_do_not_depend_on_each_other(planner, table):
+    forms = [f for f in table if "lea" in f.attributes]
+    wrong, seen = dependent((f, e) for f in forms for e in planner.throughput(f))
+    assert seen > 50
+    assert not wrong, wrong
+
+
+def test_sequences_have_as_many_instances_as_they_say(throughput):
+    for form, e in throughput:
+        own = sum(instruction.form is form for instruction in e.kernel.body)
+        assert own == e.count, (form.id, e.variant)
+
+
+def test_throughput_is_measured_with_canaries(throughput):
+    unguarded = {form.id for form, e in throughput if not e.kernel.flags & CANARY}
+    assert not unguarded, unguarded
+
+
+def test_lengths_differ_so_that_linearity_shows(planner, forms):
+    for form in forms:
+        variants = [s.variant for s, _ in planner.plan(form).streams]
+        if "plain" in variants:
+            assert "unrolled" in variants, form.id
+
+
+# --- reserved registers -------------------------------------------------------------------------
+
+
+def writes(experiment):
+    for ins in body(experiment.kernel.code):
+        yield from ((ins, where) for _, where in ins.targets)
+
+
+def test_the_loop_counter_is_never_touched(everything):
+    for form, e in everything:
+        for ins in body(e.kernel.code):
+            places = {where for _, where in (*ins.sources, *ins.targets)}
+            assert f"r{COUNTER}" not in places, (form.id, e.variant)
+
+
+def test_the_stack_pointer_comes_back(everything):
+    for form, e in everything:
+        if not form.attributes.isdisjoint(CONTROL) or form.mnemonic in FRAMES:
+            continue
+        addresses = Addresses(e.kernel.state)
+        for ins in body(e.kernel.code):
+            addresses.step(ins)
+            lost = any(where == f"r{STACK}" for _, where in ins.targets) and ins.mnemonic not in MOVES
+            assert not lost, (form.id, e.variant)
+        assert addresses.values[STACK] == STACK_TOP, (form.id, e.variant)
+
+
+def test_addresses_are_only_replaced_by_addresses(everything):
+    """XOR with a value twice, a constant or another address: nothing else reaches a pointer."""
+    wrong = []
+    for form, e in everything:
+        if not form.attributes.isdisjoint(("string", "rep", "repne", *CONTROL)) or form.mnemonic in FRAMES:
+            continue
+        instructions = body(e.kernel.code)
+        pointers = {m.base for ins in instructions for m in ins.memory} - {f"r{STACK}", ""}
+        wrong += [
+            (form.id, e.source, e.target, e.variant, ins.mnemonic, where)
+            for ins, where in writes(e)
+            if where in pointers and ins.mnemonic not in MOVES and not ins.mnemonic.startswith("CMOV")
+        ]
+    assert not wrong, wrong
+
+
+def test_pointers_begin_in_the_filled_windows(everything):
+    windows = [(base - 0x800, base + 0x800) for base in (FIRST_WINDOW, SECOND_WINDOW, STACK_TOP)]
+    outside = set()
+    for form, e in everything:
+        if not form.attributes.isdisjoint(CONTROL) or form.mnemonic in FRAMES:
+            continue
+        addresses = Addresses(e.kernel.state)
+        for ins in body(e.kernel.code):
+            for access in [addresses.of(m) for m in ins.memory if m.read or m.write]:
+                if not any(
+                    low <= access.address and access.address + access.size <= high for low, high in windows
+                ):
+                    outside.add((form.id, e.variant, hex(access.address)))
+            addresses.step(ins)
+    assert not outside, sorted(outside)[:20]
+
+
+def test_base_registers_are_no_operands(forms, planner):
+    for form in forms:
+        narrow = "high_byte" in form.attributes
+        bases = {NARROW_BASE if narrow else BASE, *(() if narrow else (ALIAS,))}
+        for stream, _ in planner.plan(form).streams:
+            for ins in body(b"".join(i.code() for i in instructions(form, stream))):
+                explicit = {where for role, where in ins.targets if role.startswith("op")}
+                if form.memory >= 0:
+                    assert not explicit & {f"r{n}" for n in bases - {ALIAS}}, (form.id, stream.variant)
+
+
+def instructions(form, stream):
+    from cyclescope.kernel.instruction import Instruction
+
+    for item in stream.items:
+        if isinstance(item, Instruction):
+            yield item
+        else:
+            yield Instruction(form, item.registers, item.displacement, item.immediates, item.index)
+
+
+def test_no_kernel_changes_the_direction_flag(everything):
+    assert "DF" in FLAG_BITS
+    for form, e in everything:
+        if form.mnemonic not in ("STD", "CLD"):
+            assert all(where != "DF" for _, where in writes(e)), form.id
+
+
+def unbalanced(experiments):
+    """Forms whose body leaves the x87 stack with more or fewer registers than it had."""
+    return {form.id for form, e in experiments if sum(ins.pushes for ins in body(e.kernel.code))}
+
+
+def test_the_x87_stack_stays_balanced_in_sequences(planner, table):
+    forms = [f for f in table if "x87" in f.attributes and not unmeasurable(f) and f.mnemonic not in LEAVING]
+    assert len(forms) > 80
+    assert unbalanced((f, e) for f in forms for e in planner.throughput(f)) == set()
+
+
+@pytest.mark.xfail(
+    strict=True, reason="FLD, FSTP and the popping arithmetic alone overflow or empty the stack"
+)
+def test_the_x87_stack_stays_balanced_in_chains(planner, table):
+    forms = [f for f in table if "x87" in f.attributes and not unmeasurable(f) and f.mnemonic not in LEAVING]
+    assert unbalanced((f, e) for f in forms for e in planner.latency(f)) == set()
