@@ -1,0 +1,84 @@
+"""Commands run in this process, on a simulated machine unless a test says otherwise."""
+
+from __future__ import annotations
+
+import signal
+from typing import NamedTuple
+
+import pytest
+
+from cyclescope.cli.main import main
+from tests.support.machine import IDENTITY, Machine
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FORMS = ("IMUL (R64, R64)", "ADD_01 (R64, R64)", "VPADDD (XMM, XMM, XMM)")
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self):
+        """The one line of an error."""
+        lines = [line for line in self.err.splitlines() if not line.startswith(("measuring", "second look"))]
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("error: ")
+        assert "internal error" not in lines[0]
+        return lines[0].removeprefix("error: ")
+
+
+@pytest.fixture
+def cyclescope(capsys):
+    """Run a command line."""
+    before = [signal.getsignal(number) for number in SIGNALS]
+
+    def run(*args):
+        with pytest.raises(SystemExit) as end:
+            main([str(arg) for arg in args])
+        done = capsys.readouterr()
+        return Ran(end.value.code or 0, done.out, done.err)
+
+    yield run
+    for number, handler in zip(SIGNALS, before, strict=True):
+        signal.signal(number, handler)
+
+
+def simulate(patch, **more):
+    """Let the commands find a simulated machine; the backends they opened."""
+    opened = []
+
+    def open_backend(cpu=None):
+        opened.append(Machine(**more))
+        return opened[-1], IDENTITY
+
+    for name in ("measure", "bench", "host", "verify_isa"):
+        patch.setattr(f"cyclescope.cli.{name}.open_backend", open_backend)
+    return opened
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """The backends that the commands of a test opened."""
+    return simulate(monkeypatch)
+
+
+@pytest.fixture(scope="package")
+def measured(tmp_path_factory):
+    """A store with some forms, one of them illegal; to be copied before it is written."""
+    path = tmp_path_factory.mktemp("measured") / "store.sqlite"
+    with pytest.MonkeyPatch.context() as patch:
+        simulate(patch)
+        with pytest.raises(SystemExit) as end:
+            main(["measure", *FORMS, "VADDPH (XMM, XMM, XMM)", "--store", str(path)])
+        assert not end.value.code
+    return path
+
+
+@pytest.fixture
+def store(measured, tmp_path):
+    """A copy of it."""
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(measured.read_bytes())
+    return path
