@@ -13,7 +13,7 @@ _LAZY = {
     "select": "cyclescope.isa.pattern",
     "FormTiming": "cyclescope.infer.timing",
     "Store": "cyclescope.measure.store",
-    "measure": "cyclescope.infer.api",
+    "measure_forms": "cyclescope.infer.api",
     "timings": "cyclescope.infer.api",
     "NativeBackend": "cyclescope.backend.native",
     "CyclescopeError": "cyclescope.errors",

@@ -10,6 +10,7 @@ import msgspec
 from cyclescope.kernel.kernel import Kernel
 
 OK, SIGNAL, HANG, DIED, TOO_LONG, UNCLEAN, NOT_RUN = range(7)
+USABLE = (OK, UNCLEAN)
 STATUS_NAMES = ("ok", "signal", "hang", "died", "too long", "unclean", "not run")
 SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS"}
 
@@ -31,7 +32,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True):
     @property
     def usable(self) -> bool:
         """Whether there is a value, if perhaps from too few clean samples."""
-        return self.status in (OK, UNCLEAN)
+        return self.status in USABLE
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):

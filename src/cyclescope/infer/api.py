@@ -82,7 +82,7 @@ def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
     }
 
 
-def measure(
+def measure_forms(
     patterns: Sequence[str] = (),
     store: Path | None = None,
     *,

@@ -17,7 +17,8 @@ import msgspec
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
-from cyclescope.infer.timing import EXACT, UPPER_BOUND, FormTiming, Latency, TimingBuilder
+from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
+from cyclescope.infer.timing import AGAIN, WITHHELD, FormTiming, TimingBuilder
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycles import NOP
@@ -30,8 +31,6 @@ from cyclescope.measure.store import Store
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 PROBES = 2000  # forms per batch when finding out which the CPU executes
-NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
-FRACTION = 0.12  # latencies further than this from whole cycles get a second look
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -179,16 +178,13 @@ class Campaign:
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
         done = self.store.done()
+        different = outliers(forms, self.store.throughputs())
         for form, timing in self.timings(forms, links):
-            limit = timing.throughput.value if timing.throughput else None
-            count = math.ceil(limit or 0) + 3
-            for latency, slower in zip(timing.latencies, slower_than_others(timing.latencies), strict=True):
-                doubtful = _doubtful(latency, limit or 0.0)
-                found = [
-                    planner.filled(form, latency.source, latency.target, count) if doubtful else None,
-                    planner.unbroken(form, latency.source, latency.target) if doubtful or slower else None,
-                ]
-                yield from (e for e in found if e is not None and e.key not in done)
+            found = list(_latency_questions(planner, form, timing))
+            throughput = timing.throughput
+            if form.id in different or (throughput and throughput.reason.startswith(WITHHELD)):
+                found += [_again(experiment) for experiment in planner.throughput(form)]
+            yield from (e for e in found if e.key not in done)
 
     def results(self, forms: Sequence[InstructionForm]) -> list[FormTiming]:
         """Timings of the forms, in their order."""
@@ -204,32 +200,18 @@ class Campaign:
             yield form, timing_of(form, records, links, planner, outcome)
 
 
-def slower_than_others(latencies: Sequence[Latency]) -> list[bool]:
-    """Whether a pair takes longer than another of the same kind, perhaps because of what it breaks."""
-    kinds = [(_kind(lat.source), _kind(lat.target)) for lat in latencies]
-    least: dict[tuple[str, str], float] = {}
-    for kind, latency in zip(kinds, latencies, strict=True):
-        if latency.max:
-            least[kind] = min(latency.max, least.get(kind, math.inf))
-    limits = [1.1 * least.get(kind, math.inf) for kind in kinds]
-    return [(lat.max or 0.0) > limit for limit, lat in zip(limits, latencies, strict=True)]
+def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
+    limit = (timing.throughput.value if timing.throughput else None) or 0.0
+    for latency, slower in zip(timing.latencies, slower_than_others(timing.latencies), strict=True):
+        doubtful = is_doubtful(latency, limit)
+        source, target = latency.source, latency.target
+        filled = planner.filled(form, source, target, math.ceil(limit) + 3) if doubtful else None
+        unbroken = planner.unbroken(form, source, target) if doubtful or slower else None
+        yield from (e for e in (filled, unbroken) if e is not None)
 
 
-def _kind(node: str) -> str:
-    """`flags`, `address`, `index`, `data`, or nothing for a register."""
-    head, _, part = node.rpartition(".")
-    return "flags" if head == "flags" else part if head else ""
-
-
-def _doubtful(latency: Latency, throughput: float) -> bool:
-    """Whether a longer chain may tell more: the throughput may hide it, or it is no whole number."""
-    if latency.kind == UPPER_BOUND:
-        return latency.note.startswith("the throughput hides")
-    if latency.kind != EXACT or latency.max is None or latency.values:
-        return False
-    if 1 < latency.max < NEAR * throughput:
-        return True
-    return FRACTION < latency.max % 1 < 1 - FRACTION and 1 < latency.max < 20
+def _again(experiment: Experiment) -> Experiment:
+    return msgspec.structs.replace(experiment, variant=experiment.variant + AGAIN)
 
 
 def stored_links(store: Store) -> dict[str, LinkLatency]:

@@ -146,7 +146,7 @@ class LatencySystem:
         for column, key in enumerate(self.keys):
             least, _ = self._minimise(free, {column: 1.0})
             most, _ = self._minimise(free, {column: -1.0})
-            result[key] = LinkLatency(_whole(values[column]), least, -most)
+            result[key] = LinkLatency(_whole(values[column], least, -most), least, -most)
         return {key: _named(key, link) for key, link in result.items()}
 
     def _bounded(self, highspy: object, slack: list[float], extra: list[tuple[str, str, str]]) -> object:
@@ -158,9 +158,10 @@ class LatencySystem:
         return model
 
 
-def _whole(value: float) -> float:
+def _whole(value: float, least: float, most: float) -> float:
     """A latency is a whole number of cycles but for noise, unless it is the average of several paths."""
-    return float(round(value)) if abs(value - round(value)) <= WHOLE else value
+    nearest = float(round(value))
+    return nearest if abs(value - nearest) <= WHOLE and least <= nearest <= most else value
 
 
 def _named(key: str, link: LinkLatency) -> LinkLatency:

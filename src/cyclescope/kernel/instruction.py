@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import msgspec
 
 from cyclescope.isa.encode import encode
@@ -9,7 +11,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.text import assembly
 
 
-class Instruction(msgspec.Struct, frozen=True):
+class Instruction(msgspec.Struct, frozen=True, dict=True):
     """A form with register numbers (one per encoding slot) and constants."""
 
     form: InstructionForm
@@ -24,4 +26,8 @@ class Instruction(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """Intel-syntax assembly."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return assembly(self.form, self.registers, self.displacement, self.immediates, self.index)

@@ -38,6 +38,9 @@ NOPS = 48
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
 
+Coded = tuple[Instruction, bytes]
+
+
 class Missing(msgspec.Struct, frozen=True):
     """A pair, or the throughput (no source and target), without a kernel, and why."""
 
@@ -84,7 +87,8 @@ class Planner:
         self._plans: dict[object, FormPlan] = {}
         self._states: dict[object, MachineState] = {}
         self._interned: dict[MachineState, MachineState] = {}
-        self._fixed: dict[Instruction, bytes] = {}
+        self._keys: dict[str, object] = {}
+        self._fixed: dict[Instruction, Coded] = {}
 
     # --- plans -----------------------------------------------------------------------------------
 
@@ -97,6 +101,12 @@ class Planner:
         return found
 
     def _key(self, form: InstructionForm) -> object:
+        found = self._keys.get(form.id)
+        if found is None:
+            found = self._keys[form.id] = self._make_key(form)
+        return found
+
+    def _make_key(self, form: InstructionForm) -> object:
         encoding = form.encoding
         kind = (form.mnemonic.startswith(_MOVES), is_narrowing(form))
         special = form.mnemonic if self._is_special(form) else kind
@@ -167,10 +177,11 @@ class Planner:
     def throughput(self, form: InstructionForm) -> list[Experiment]:
         """Throughput experiments of a form."""
         plan = self.plan(form)
+        made: dict[Use, Coded] = {}
         return [
             Experiment(
                 form.id, THROUGHPUT, "", "", self._stream_name(stream, speed),
-                self._kernel(form, stream.items, self._stream_state(form, speed), stream.flags),
+                self._kernel(form, stream.items, self._stream_state(form, speed), stream.flags, made),
                 stream.count,
             )
             for stream, speed in plan.streams
@@ -178,12 +189,15 @@ class Planner:
 
     def latency(self, form: InstructionForm) -> list[Experiment]:
         """Latency experiments of a form."""
-        return [self._chain_experiment(form, chain) for chain in self.plan(form).chains]
+        made: dict[Use, Coded] = {}
+        return [self._chain_experiment(form, chain, made) for chain in self.plan(form).chains]
 
-    def _chain_experiment(self, form: InstructionForm, chain: Chain) -> Experiment:
+    def _chain_experiment(
+        self, form: InstructionForm, chain: Chain, made: dict[Use, Coded] | None = None
+    ) -> Experiment:
         return Experiment(
             form.id, LATENCY, chain.source, chain.target, chain.variant,
-            self._kernel(form, chain.items, self._chain_state(form, chain), chain.flags),
+            self._kernel(form, chain.items, self._chain_state(form, chain), chain.flags, made),
             chain.count, chain.links,
         )  # fmt: skip
 
@@ -272,24 +286,29 @@ class Planner:
         items: tuple[Use | Instruction, ...],
         state: MachineState,
         flags: int,
+        made: dict[Use, Coded] | None = None,
     ) -> Kernel:
-        body = []
-        codes = []
-        start, usual = origin(form), immediates(form.mnemonic)
-        for item in items:
-            if isinstance(item, Use):
-                place = start + item.displacement
-                made = Instruction(form, item.registers, place, item.immediates or usual, item.index)
-                codes.append(made.code())
-            else:
-                made = item
-                code = self._fixed.get(item)
-                if code is None:
-                    code = self._fixed[item] = item.code()
-                codes.append(code)
-            body.append(made)
+        """The kernel of a plan's items; `made` keeps what the kernels of one form have in common."""
+        uses = {} if made is None else made
+        coded = [self._use(form, i, uses) if isinstance(i, Use) else self._helper(i) for i in items]
         setup = self._x87_setup if state.x87 and "x87" in form.attributes else b""
-        return Kernel(b"".join(codes), len(body), state, setup, flags, tuple(body))
+        body = tuple([instruction for instruction, _ in coded])
+        return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)
+
+    def _use(self, form: InstructionForm, use: Use, made: dict[Use, Coded]) -> Coded:
+        found = made.get(use)
+        if found is None:
+            place = origin(form) + use.displacement
+            values = use.immediates or immediates(form.mnemonic)
+            instruction = Instruction(form, use.registers, place, values, use.index)
+            found = made[use] = instruction, instruction.code()
+        return found
+
+    def _helper(self, instruction: Instruction) -> Coded:
+        found = self._fixed.get(instruction)
+        if found is None:
+            found = self._fixed[instruction] = instruction, instruction.code()
+        return found
 
     @cached_property
     def _x87_setup(self) -> bytes:

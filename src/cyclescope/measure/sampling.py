@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from cyclescope.backend.base import OK, SIGNALS, STATUS_NAMES, Backend, Effort, Sample
+from cyclescope.backend.base import OK, SIGNALS, STATUS_NAMES, USABLE, Backend, Effort, Sample
 from cyclescope.measure.plan import Experiment
 
 AGREE = 0.02
@@ -74,7 +74,7 @@ def failure(sample: Sample) -> str:
 
 def summarise(samples: Sequence[Sample]) -> Measurement | None:
     """The measurement, or None where more rounds are needed."""
-    broken = next((s for s in samples if not s.usable), None)
+    broken = next((s for s in samples if s.status not in USABLE), None)
     accepted = sum(s.accepted for s in samples)
     rejected = sum(s.rejected for s in samples)
     if broken is not None:

@@ -235,6 +235,15 @@ class Store:
         """Keys of the experiments that have been measured."""
         return set(self.database.execute("SELECT form, quantity, source, target, variant FROM measurement"))
 
+    @explaining
+    def throughputs(self) -> dict[str, float]:
+        """Least stable time per instance over the ordinary sequences of each form, in cycles."""
+        query = """SELECT form, MIN(cycles / count) FROM measurement
+            WHERE quantity = 'throughput' AND verdict = 'ok'
+            AND (variant GLOB 'plain*' OR variant GLOB 'broken*' OR variant GLOB 'unrolled*')
+            GROUP BY form"""
+        return dict(self.database.execute(query))
+
     def records(self, forms: Sequence[str] | None = None) -> Iterator[Record]:
         """Records of the given forms, or of all, form by form."""
         if forms is None:

@@ -1,0 +1,74 @@
+"""What asks for a second look: values that break a law, or that another kernel may know better.
+
+The laws: a latency is at least a cycle unless the chain is shown to be cut; nothing is faster than a
+NOP; pairs of the same kind take the same time, and so do the widths of one family, or the second look
+has to find the difference again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from cyclescope.infer.timing import EXACT, UPPER_BOUND, WITHHELD, Latency
+from cyclescope.isa.form import InstructionForm
+
+NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
+FRACTION = 0.12  # latencies further than this from whole cycles get a second look
+ALIKE, OTHER = 1.03, 1.3  # throughputs of one family differ by noise between these ratios
+_WIDTHS = (
+    (re.compile(r"\b[XYZ]MM\b"), "VMM"),
+    (re.compile(r"_1to\d+"), "_bcst"),
+    (re.compile(r"\bM\d+\b"), "M"),
+    (re.compile(r"\bR(16|32|64)\b"), "R"),
+    (re.compile(r"\bVSIB_[XYZ]MM\b"), "VSIB"),
+)
+
+
+def is_doubtful(latency: Latency, throughput: float) -> bool:
+    """Whether a longer chain may tell more: withheld, hidden by the throughput, or no whole number."""
+    if latency.reason.startswith(WITHHELD):
+        return True
+    if latency.kind == UPPER_BOUND:
+        return latency.note.startswith("the throughput hides")
+    if latency.kind != EXACT or latency.max is None or latency.values:
+        return False
+    if 1 < latency.max < NEAR * throughput:
+        return True
+    measured = latency.measured or 0.0
+    return FRACTION < measured % 1 < 1 - FRACTION and 1 < measured < 20
+
+
+def slower_than_others(latencies: Sequence[Latency]) -> list[bool]:
+    """Whether a pair takes longer than another of the same kind, perhaps because of what it breaks."""
+    kinds = [(_kind(lat.source), _kind(lat.target)) for lat in latencies]
+    least: dict[tuple[str, str], float] = {}
+    for kind, latency in zip(kinds, latencies, strict=True):
+        if latency.max:
+            least[kind] = min(latency.max, least.get(kind, math.inf))
+    limits = [1.1 * least.get(kind, math.inf) for kind in kinds]
+    return [(lat.max or 0.0) > limit for limit, lat in zip(limits, latencies, strict=True)]
+
+
+def _kind(node: str) -> str:
+    """`flags`, `address`, `index`, `data`, or nothing for a register."""
+    head, _, part = node.rpartition(".")
+    return "flags" if head == "flags" else part if head else ""
+
+
+def family(form: InstructionForm) -> str:
+    """What the forms of one mnemonic that differ in width only have in common."""
+    name = form.id
+    for pattern, replacement in _WIDTHS:
+        name = pattern.sub(replacement, name)
+    return name
+
+
+def outliers(forms: Sequence[InstructionForm], throughputs: Mapping[str, float]) -> set[str]:
+    """Ids of forms whose throughput differs a little from the least of their family."""
+    least: dict[str, float] = {}
+    families = {form.id: family(form) for form in forms if form.id in throughputs}
+    for form_id, name in families.items():
+        least[name] = min(throughputs[form_id], least.get(name, math.inf))
+    return {i for i, name in families.items() if ALIKE < throughputs[i] / max(least[name], 1e-9) < OTHER}
