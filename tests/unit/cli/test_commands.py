@@ -1,0 +1,79 @@
+"""What commands print when all goes well."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cyclescope.cli.main import COMMANDS
+from tests.unit.cli.conftest import FORMS
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_every_command_has_help(cyclescope, command):
+    done = cyclescope(*filter(None, [command]), "--help")
+    assert done.code == 0
+    assert done.out.startswith("Usage: cyclescope")
+
+
+def test_help_names_every_command(cyclescope):
+    text = cyclescope("--help").out
+    assert re.findall(r"^  ([a-z-]+) ", text.partition("Commands:")[2], re.MULTILINE) == list(COMMANDS)
+
+
+def test_measure_goes_on_where_it_was(cyclescope, machine, store):
+    done = cyclescope("measure", *FORMS, "--store", store)
+    assert done.code == 0
+    assert machine[0].measured == 0
+    assert "3 forms: 3 executed by this CPU, 3 with a throughput" in done.out
+
+
+def test_fresh_starts_over(cyclescope, machine, store):
+    assert cyclescope("measure", FORMS[0], "--fresh", "--store", store).code == 0
+    assert machine[0].measured > 0
+    assert "not measured yet" in cyclescope("show", FORMS[1], "--store", store).out
+
+
+def test_a_dry_run_measures_nothing(cyclescope, machine, tmp_path):
+    done = cyclescope("measure", "IMUL (R64, R64)", "--dry-run", "--store", tmp_path / "s.sqlite")
+    assert "nothing measured" in done.out
+    assert "imul" in done.out
+    assert not machine
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_one_quantity(cyclescope, machine, tmp_path):
+    cyclescope("measure", FORMS[0], "--what", "throughput", "--store", tmp_path / "s.sqlite")
+    card = cyclescope("show", FORMS[0], "--store", tmp_path / "s.sqlite").out
+    assert re.search(r"throughput +\d", card)
+    assert "not measured" in card
+
+
+def test_evidence_names_the_command_that_runs_it_again(cyclescope, machine, store):
+    shown = cyclescope("show", FORMS[0], "--evidence", "--store", store).out
+    command = re.search(r"again: cyclescope (bench --rerun \d+ --store \S+)", shown)
+    again = cyclescope(*command[1].split())
+    assert again.code == 0
+    assert "imul" in again.out
+    assert "core cycles" in again.out
+
+
+def test_bench_per_copy(cyclescope, machine):
+    once = cyclescope("bench", "--hex", "480fafc3", "--json").out
+    often = cyclescope("bench", "--hex", "480fafc3", "--unroll", "10", "--json").out
+    cycles = [float(re.search(r'"cycles":([\d.]+)', text)[1]) for text in (once, often)]
+    assert cycles[0] == pytest.approx(cycles[1])
+
+
+def test_forms_are_listed(cyclescope):
+    done = cyclescope("forms", "imul rax, rbx")
+    assert done.out.splitlines()[-1] == "1 forms"
+    assert "IMUL64rr" in done.out
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("1.5s", 1.5), ("10m", 600), ("2 h", 7200)])
+def test_durations(text, seconds):
+    from cyclescope.cli.options import Duration
+
+    assert Duration().convert(text, None, None) == seconds

@@ -1,0 +1,144 @@
+"""The command as a process: what it imports, its pipes, its signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SOURCE = str(Path(__file__).parents[3] / "src")
+# What a command's help may load of the world beside click and what click loads.
+OURS = {
+    "cyclescope",
+    "cyclescope.__main__",
+    "cyclescope.cli",
+    "cyclescope.cli.main",
+    "cyclescope.errors",
+}
+HEAVY = {"rich", "highspy", "numpy", "msgspec", "sqlite3", "subprocess", "asyncio", "iced_x86"}
+
+
+LISTING = [sys.executable, "-m", "cyclescope", "forms", "imul"]
+ENVIRON = os.environ | {"PYTHONPATH": SOURCE}
+
+
+def run(command, **more):
+    """Run a command to its end."""
+    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
+    return subprocess.run(command, check=False, env=ENVIRON, text=True, **more)
+
+
+def modules_after(*args):
+    code = (
+        "import sys\n"
+        "from cyclescope.cli.main import main\n"
+        f"try: main({list(args)!r})\n"
+        "finally: print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    done = run([sys.executable, "-c", code])
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_help_loads_nothing_heavy(argument):
+    loaded = modules_after(argument)
+    assert {name for name in loaded if name.partition(".")[0] == "cyclescope"} <= OURS
+    assert not loaded & HEAVY
+
+
+def test_a_command_that_only_lists_does_not_load_the_solver_or_the_terminal():
+    loaded = modules_after("forms", "imul")
+    assert "msgspec" in loaded
+    assert not loaded & {"rich", "highspy", "numpy"}
+
+
+def test_a_reader_that_stops_reading():
+    read, write = os.pipe()
+    process = subprocess.Popen(LISTING, env=ENVIRON, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    os.close(read)
+    assert process.communicate()[1] == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_output_that_cannot_be_written():
+    with Path("/dev/full").open("w") as full:
+        done = run(LISTING, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed):
+    line = f"'{sys.executable}' -m cyclescope forms imul {closed}"
+    done = run(["sh", "-c", line])
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+SLEEPY = """\
+#!{python}
+import os, struct, sys, time
+frame = struct.Struct("<4I")
+read = sys.stdin.buffer.read
+while len(head := read(16)) == 16:
+    magic, kind, length, count = frame.unpack(head)
+    read(length)
+    if kind == 1:
+        answer = struct.pack("<4I7Q", 2, 1, 0, 4096, *[0] * 7)
+    elif kind == 2:
+        answer = struct.pack("<4i2I", 0, 0, 0, 0, 0, 0)
+    else:
+        open({ready!r}, "w").write(str(os.getpid()))
+        time.sleep(600)
+    sys.stdout.buffer.write(frame.pack(magic, kind, len(answer), 0) + answer)
+    sys.stdout.buffer.flush()
+"""
+
+
+@pytest.fixture
+def busy(tmp_path):
+    """A measurement whose runner never answers, and where that runner leaves its number."""
+    runner, ready = tmp_path / "runner", tmp_path / "ready"
+    runner.write_text(SLEEPY.format(python=sys.executable, ready=str(ready)))
+    runner.chmod(0o755)
+    environ = ENVIRON | {"CYCLESCOPE_RUNNER": str(runner)}
+    arguments = [sys.executable, "-m", "cyclescope", "measure", "imul", "--store", str(tmp_path / "s.sqlite")]
+    process = subprocess.Popen(
+        arguments, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (ready.exists() and ready.read_text()):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    yield process, int(ready.read_text())
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_in_order(busy, number):
+    process, runner = busy
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert err.startswith("error: interrupted: what was measured is kept in ")
+    assert err.count("\n") == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(runner, 0)
+
+
+def test_nohup_is_respected():
+    code = (
+        "import signal\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from cyclescope.cli.main import _stop_in_order\n"
+        "_stop_in_order()\n"
+        "assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN\n"
+        "assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL\n"
+    )
+    assert run([sys.executable, "-c", code]).returncode == 0
