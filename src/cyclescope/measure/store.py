@@ -114,7 +114,8 @@ class Store:
             )
         meta = dict(self.database.execute("SELECT key, value FROM meta"))
         if not readonly:
-            self.database.execute("BEGIN IMMEDIATE").connection.rollback()  # whether it can be written
+            self.database.execute("UPDATE meta SET value = value")  # can it be written?
+            self.database.rollback()
         self._check_version(meta.get("version", ""))
         if machine and meta.get("machine") != machine:
             raise StoreError(
