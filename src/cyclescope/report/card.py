@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 
@@ -117,7 +118,7 @@ def evidence_text(evidence: Sequence[Evidence], store: Path) -> str:
         lines.append(f"      rounds {rounds}; {item.accepted} samples accepted, {item.rejected} rejected")
         lines += [f"        {line}" for line in item.text.splitlines()]
         lines.append(f"      code {item.code.hex()}")
-        lines.append(f"      again: cyclescope bench --rerun {record.id} --store {store}")
+        lines.append(f"      again: cyclescope bench --rerun {record.id} --store {quote(str(store))}")
     return "\n".join([*lines, ""])
 
 

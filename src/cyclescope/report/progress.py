@@ -104,7 +104,7 @@ def _bar(out: TextIO) -> Iterator[Report]:
             if stage != progress.stage:
                 stage = progress.stage
                 bar.reset(task, total=progress.total)
-            counts = _counts(progress)
-            bar.update(task, description=stage, total=progress.total, completed=progress.done, counts=counts)
+            done = f"{progress.done} of {progress.total}"
+            bar.update(task, description=stage, completed=progress.done, done=done, counts=_counts(progress))
 
         yield report
