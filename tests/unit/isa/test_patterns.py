@@ -131,6 +131,7 @@ def test_the_text_of_a_form_finds_it(table):
         ("VADDPQ*", "VPADDQ"),
         ("ADD (R64 R64)", "ADD"),
         ("add rax, xmm0", "ADD"),
+        ("vaddps zmm1, zmm2, [rax]{1to8}", "VADDPS"),  # sixteen are needed
         ("isa:AVX3", "AVX2"),
         ("zzzzqqq", "cyclescope forms"),
         ("isa:", "cyclescope forms"),
