@@ -177,7 +177,7 @@ class Campaign:
     def _questions(
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
-        done = self.store.done()
+        done = self.store.done("filled") | self.store.done("unbroken") | self.store.done("*" + AGAIN)
         different = outliers(forms, self.store.throughputs())
         for form, timing in self.timings(forms, links):
             found = list(_latency_questions(planner, form, timing))

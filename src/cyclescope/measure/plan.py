@@ -35,6 +35,7 @@ from cyclescope.kernel.values import (
 )
 
 NOPS = 48
+PLANS = 1000  # kept; forms of one signature are rarely further apart
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
 
@@ -97,6 +98,8 @@ class Planner:
         key = self._key(form)
         found = self._plans.get(key)
         if found is None:
+            if len(self._plans) >= PLANS:
+                del self._plans[next(iter(self._plans))]
             found = self._plans[key] = self._make_plan(form)
         return found
 

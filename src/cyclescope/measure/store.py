@@ -232,9 +232,10 @@ class Store:
         return {k: v.encode() for k, v in self.database.execute("SELECT key, value FROM link")}
 
     @explaining
-    def done(self) -> set[tuple[str, str, str, str, str]]:
-        """Keys of the experiments that have been measured."""
-        return set(self.database.execute("SELECT form, quantity, source, target, variant FROM measurement"))
+    def done(self, variants: str = "*") -> set[tuple[str, str, str, str, str]]:
+        """Keys of the experiments that have been measured, those whose variant matches a glob."""
+        query = "SELECT form, quantity, source, target, variant FROM measurement WHERE variant GLOB ?"
+        return set(self.database.execute(query, (variants,)))
 
     @explaining
     def throughputs(self) -> dict[str, float]:
