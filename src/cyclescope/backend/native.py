@@ -72,6 +72,7 @@ class NativeBackend:
     def __init__(self, cpu: int = -1, events: Sequence[tuple[str, int, int]] = ()) -> None:
         self._events = events
         self._unanswered = 0
+        self._closed = False
         self._process = self._start()
         self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -81,6 +82,7 @@ class NativeBackend:
             self._hello = self._read_hello()
             self._cpu, self._notes, self._counters = self._setup(cpu)
         except BackendUnavailable as error:
+            self._kill()
             self.close()
             error.remedy = error.remedy or _REINSTALL
             raise
@@ -134,9 +136,7 @@ class NativeBackend:
         try:
             answer = self._answers.get(timeout=patience)
         except Empty:
-            raise BackendUnavailable(
-                f"the runner has not answered for {patience:.0f} s", _REINSTALL
-            ) from None
+            raise BackendUnavailable(f"the runner has not answered for {patience:g} s", _REINSTALL) from None
         if answer is None:
             self._answers.put(None)
             raise self._lost()
@@ -247,6 +247,9 @@ class NativeBackend:
 
     def close(self) -> None:
         """End the runner, at once if it is still at work."""
+        if self._closed:
+            return
+        self._closed = True
         if self._unanswered:
             self._kill()
         with suppress(BackendUnavailable):  # it is gone already

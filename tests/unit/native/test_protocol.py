@@ -1,0 +1,73 @@
+"""Both sides of the protocol have the same layouts, and the build knows every source."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cyclescope.backend import base, native
+from cyclescope.kernel import locations
+from cyclescope.measure.bench import default_state
+
+ROOT = Path(__file__).parents[3]
+NATIVE = ROOT / "src/cyclescope/native"
+HEADER = (NATIVE / "protocol.h").read_text()
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+
+STRUCTS = {
+    "frame": native._FRAME.size,
+    "hello": native._HELLO.size,
+    "cpuid_leaf": native._LEAF.size,
+    "setup": native._SETUP.size + native._COUNTERS * native._EVENT.size,
+    "setup_reply": native._SETUP_REPLY.size,
+    "calibration": native._CALIBRATION.size,
+    "measure": native._MEASURE.size,
+    "kernel": native._KERNEL.size,
+    "result": native._RESULT.size,
+    "probe_result": native._OUTCOME.size,
+    "differ": native._DIFFER.size,
+    "differ_result": native._OBSERVATION.size,
+    "state": len(default_state(0).packed),
+}
+FRAMES = ("HELLO", "SETUP", "CALIBRATE", "STATE", "MEASURE", "PROBE", "DIFFER", "QUIT", "ERROR")
+STATUSES = ("OK", "SIGNAL", "HANG", "DIED", "TOO_LONG", "UNCLEAN", "NOT_RUN")
+VALUES = (
+    {f"FRAME_{name}": getattr(native, name) for name in FRAMES}
+    | {f"STATUS_{name}": getattr(base, name) for name in STATUSES}
+    | {"PROTOCOL_MAGIC": native.MAGIC, "PROTOCOL_VERSION": native.VERSION, "COUNTERS_MAX": native._COUNTERS}
+    | {"LOCATIONS / 8": locations.BYTES}
+)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+def test_the_layouts_are_the_same(tmp_path):
+    checks = [f'_Static_assert(sizeof(struct {name}) == {size}, "{name}");' for name, size in STRUCTS.items()]
+    checks += [f'_Static_assert({name} == {value}, "{name}");' for name, value in VALUES.items()]
+    source = tmp_path / "check.c"
+    source.write_text("\n".join(['#include "protocol.h"', *checks, ""]))
+    command = [str(COMPILER), "-I", str(NATIVE), "-fsyntax-only", str(source)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+
+
+def test_every_struct_of_the_protocol_is_compared():
+    structs = set(re.findall(r"^struct (\w+) \{", HEADER, re.MULTILINE))
+    assert structs - set(STRUCTS) == {"counter_event", "calibrate", "poke", "probe_request"}
+
+
+def test_the_build_has_every_source():
+    build = (ROOT / "meson.build").read_text()
+    named = set(re.findall(r"'(\w+\.c)'", build))
+    assert named == {path.name for path in NATIVE.rglob("*.c")}
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+def test_no_warning():
+    sources = [str(path) for path in sorted(NATIVE.rglob("*.c"))]
+    command = [str(COMPILER), "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I", str(NATIVE), "-fsyntax-only"]
+    done = subprocess.run([*command, *sources], check=False, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
