@@ -10,7 +10,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -178,9 +178,12 @@ class Store:
             self.database.executemany("INSERT OR REPLACE INTO legality VALUES (?, ?)", outcomes)
 
     @explaining
-    def write_links(self, links: Mapping[str, bytes]) -> None:
-        """Latencies of links, encoded as JSON."""
-        with self.database:
+    def write_links(
+        self, links: Mapping[str, bytes], chains: Iterable[tuple[Experiment, Measurement]] = ()
+    ) -> None:
+        """Latencies of links, encoded as JSON, with the chains that they come from. One transaction."""
+        with self._transaction():
+            self._insert(chains)
             self.database.execute("DELETE FROM link")
             self.database.executemany(
                 "INSERT INTO link VALUES (?, ?)", [(k, v.decode()) for k, v in links.items()]
@@ -189,16 +192,22 @@ class Store:
     @explaining
     def write(self, settled: Iterable[tuple[Experiment, Measurement]]) -> None:
         """Measurements, replacing older ones of the same experiments. One transaction."""
-        marks = ", ".join("?" * 21)
+        with self._transaction():
+            self._insert(settled)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         try:
             with self.database:
-                rows = [self._row(e, m) for e, m in settled]
-                self.database.executemany(
-                    f"INSERT OR REPLACE INTO measurement ({COLUMNS}) VALUES ({marks})", rows
-                )
+                yield
         except BaseException:
             self._states.clear()  # the states it brought are taken back too
             raise
+
+    def _insert(self, settled: Iterable[tuple[Experiment, Measurement]]) -> None:
+        rows = [self._row(e, m) for e, m in settled]
+        marks = ", ".join("?" * 21)
+        self.database.executemany(f"INSERT OR REPLACE INTO measurement ({COLUMNS}) VALUES ({marks})", rows)
 
     def _row(self, e: Experiment, m: Measurement) -> tuple[object, ...]:
         kernel = e.kernel

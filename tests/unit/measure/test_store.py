@@ -123,6 +123,15 @@ def test_a_write_that_fails_takes_everything_back(store):
     assert store.kernel(record.id)[1].state.packed == good[0].kernel.state.packed
 
 
+def test_links_and_their_chains_are_written_together(store):
+    chain = (experiment("r>r", quantity="link"), measurement())
+    with pytest.raises(StoreError):
+        store.write_links({"r>r": b"{}", "bad": b"\xff"}, [chain])
+    assert (store.count(), store.links()) == (0, {})
+    store.write_links({"r>r": b"{}"}, [chain])
+    assert (store.count(), store.links()) == (1, {"r>r": b"{}"})
+
+
 def test_an_unknown_measurement(store):
     with pytest.raises(StoreError, match="no measurement 7"):
         store.kernel(7)
