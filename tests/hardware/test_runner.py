@@ -1,0 +1,250 @@
+"""The runner on this machine: faults become records and it goes on; kernels stay where they belong."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cyclescope.backend.base import OK, TOO_LONG, UNCLEAN, Effort
+from cyclescope.backend.native import ERROR, HELLO, MAGIC, MEASURE, SETUP, NativeBackend
+from cyclescope.host.counters import CYCLES, availability
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
+from cyclescope.measure.sampling import failure
+from tests.hardware.conftest import patiently, until
+
+pytestmark = pytest.mark.hardware
+
+ADD, IMUL = "4801d8", "480fafc3"  # add rax, rbx; imul rax, rbx
+ONCE = Effort(rounds=1)
+FAULTS = {
+    "0f0b": "SIGILL",  # ud2
+    "488b042500000000": "SIGSEGV at 0x0",  # mov rax, [0]
+    "488b042510000000": "SIGSEGV at 0x10",
+    "48890425f0ffffff": "SIGSEGV at 0xfffffffffffffff0",  # mov [-16], rax
+    "31c9f7f1": "SIGFPE",  # xor ecx, ecx; div ecx
+    "cc": "SIGTRAP",  # int3
+    "31e450": "SIGSEGV at 0xfffffffffffffff8",  # xor esp, esp; push rax
+    "b83c0000000f05": "SIGSYS",  # mov eax, 60; syscall: exit
+    "f4": "SIGSEGV at 0x0",  # hlt
+}
+
+
+def kernel(code):
+    return machine_code(bytes.fromhex(code), b"", 1, 1, LEVELS["sse"])
+
+
+def measured(backend, *codes, effort=ONCE):
+    """The first round's sample of every code."""
+    backend.submit([kernel(code) for code in codes], effort)
+    return [samples[0] for samples in backend.collect()]
+
+
+# --- faults -------------------------------------------------------------------------------------
+
+
+def test_faults_are_records_and_the_others_are_timed(native):
+    codes = [code for fault in FAULTS for code in (fault, ADD)]
+    native.submit([kernel(code) for code in codes], Effort(rounds=2))
+    answers = native.collect()
+    for code, (first, second) in zip(codes, answers, strict=True):
+        if code == ADD:
+            assert first.status in (OK, UNCLEAN)
+            assert second.status in (OK, UNCLEAN)
+        else:
+            assert failure(first) == failure(second) == FAULTS[code]
+            assert not first.usable
+
+
+def test_faults_when_tried_once(native):
+    outcomes = native.probe([kernel(code) for code in FAULTS])
+    assert [outcome.describe() for outcome in outcomes] == list(FAULTS.values())
+
+
+def test_the_faulting_instruction_is_named(native):
+    (outcome,) = native.probe([kernel("90" * 5 + "0f0b")])
+    assert outcome.instruction == 5
+
+
+def test_a_hang_is_a_record_and_the_others_are_timed(native):
+    before, endless, after = measured(native, ADD, "ebfe", ADD)
+    assert failure(endless) == "hang"
+    assert before.usable
+    assert after.usable
+    assert [outcome.describe() for outcome in native.probe([kernel("ebfe"), kernel(ADD)])] == ["hang", "ok"]
+
+
+def test_a_body_that_does_not_fit_is_a_record(native):
+    sample, _ = measured(native, "90" * 60000, ADD)
+    assert sample.status in (TOO_LONG, OK, UNCLEAN)
+    far = Kernel(b"\x90" * 65000, 1, default_state(1), b"", 0)
+    native.submit([far], ONCE)
+    ((sample,),) = native.collect()
+    assert sample.status == TOO_LONG
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "fd",  # std
+        "dbe3d9e8d9e8d9e8d9e8d9e8d9e8d9e8d9e8d9e8",  # fninit; nine times fld1: the stack overflows
+        "4831e4488b2425000000704831ed31db31f631ff",  # every register of a caller is lost
+        "0fae142500000070",  # ldmxcsr of zero: every exception unmasked
+    ],
+)
+def test_state_that_a_kernel_changes_does_not_reach_the_next(native, code):
+    measured(native, code)
+    (sample,) = measured(native, ADD)
+    assert sample.usable
+    assert native.calibrate().ticks_per_cycle > 0
+
+
+def test_memory_that_a_kernel_writes_does_not_reach_the_next(native):
+    """Where the second one faults shows what it found."""
+    store, load = "498906", "498b06488b00"  # mov [r14], rax; mov rax, [r14] and mov rax, [rax]
+    clean = native.probe([kernel(load)])
+    assert native.probe([kernel(store), kernel(load)])[1:] == clean
+
+
+# --- times --------------------------------------------------------------------------------------
+
+
+def cycles(backend, code, unroll):
+    once = machine_code(bytes.fromhex(code), b"", 1, unroll, LEVELS["sse"])
+    return time_kernel(backend, once, 3).cycles / unroll
+
+
+def test_chains_are_whole_multiples_of_an_addition(native):
+    """A multiplication takes a whole number of additions on every CPU, however often it is repeated."""
+
+    def check():
+        ratios = [cycles(native, IMUL, n) / cycles(native, ADD, n) for n in (1, 4, 16)]
+        assert max(ratios) < 1.03 * min(ratios)
+        assert abs(ratios[0] - round(ratios[0])) < 0.05 * ratios[0]
+        assert round(ratios[0]) >= 2
+
+    patiently(check)
+
+
+def test_twice_the_code_takes_twice_the_time(native):
+    def check():
+        assert cycles(native, IMUL + IMUL, 4) == pytest.approx(2 * cycles(native, IMUL, 4), rel=0.03)
+        assert cycles(native, IMUL + ADD, 4) == pytest.approx(
+            cycles(native, IMUL, 4) + cycles(native, ADD, 4), rel=0.03
+        )
+
+    patiently(check)
+
+
+def test_independent_additions_overlap(native):
+    def check():
+        chain = cycles(native, ADD * 4, 4)
+        independent = cycles(native, "4801d84801d94801da4901d8", 4)  # to RAX, RCX, RDX, R8
+        assert independent < 0.6 * chain
+
+    patiently(check)
+
+
+# --- set up -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cpu", sorted(os.sched_getaffinity(0))[:4])
+def test_kernels_run_on_the_cpu_they_are_told(runner, cpu):
+    """Seen from outside, while a kernel hangs."""
+    with closing(NativeBackend(cpu)) as backend:
+        assert backend.capabilities().cpu == cpu
+        backend.submit([kernel("ebfe")], ONCE)
+        children = Path(f"/proc/{backend._process.pid}/task/{backend._process.pid}/children")
+
+        def masks():
+            workers = children.read_text().split()
+            texts = [Path(f"/proc/{worker}/status").read_text() for worker in workers]
+            return [line.split()[1] for t in texts for line in t.splitlines() if "Cpus_allowed_list" in line]
+
+        assert until(lambda: masks() == [str(cpu)])
+        backend.collect()
+
+
+@pytest.mark.parametrize("cpu", [5000, 1023])
+def test_a_cpu_that_is_not_there_is_a_note(runner, cpu):
+    with closing(NativeBackend(cpu)) as backend:
+        capabilities = backend.capabilities()
+        assert capabilities.cpu == -1
+        assert capabilities.notes[0].startswith(f"not pinned to CPU {cpu}")
+        assert measured(backend, ADD)[0].usable
+
+
+def test_counters_or_a_note_but_always_a_measurement(runner):
+    events = (CYCLES, ("nonsense", 77, 1))
+    with closing(NativeBackend(max(os.sched_getaffinity(0)), events)) as backend:
+        capabilities = backend.capabilities()
+        assert capabilities.counters in ((), ("cycles",))
+        assert len(capabilities.notes) == 1
+        assert "performance counters" in capabilities.notes[0]
+        if availability():
+            assert capabilities.counters == ()
+            assert capabilities.clock == "time-stamp counter"
+        (sample,) = measured(backend, ADD)
+        assert sample.usable
+        assert sample.counters == ()
+
+
+def test_one_cpu_for_everything(runner):
+    mask = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {max(mask)})
+        with closing(NativeBackend(max(mask))) as backend:
+            assert all(sample.usable for sample in measured(backend, ADD, IMUL))
+    finally:
+        os.sched_setaffinity(0, mask)
+
+
+# --- requests that are wrong --------------------------------------------------------------------
+
+
+def frame(kind, payload=b"", count=0, magic=MAGIC):
+    return struct.pack("<4I", magic, kind, len(payload), count) + payload
+
+
+def talk(runner, *frames):
+    """(exit code, types and payloads of the answers, standard error)"""
+    done = subprocess.run([runner], input=b"".join(frames), check=False, capture_output=True, timeout=20)
+    answers, rest = [], done.stdout
+    while rest:
+        _, kind, length, _ = struct.unpack_from("<4I", rest)
+        answers.append((kind, rest[16 : 16 + length]))
+        rest = rest[16 + length :]
+    return done.returncode, answers, done.stderr
+
+
+REQUEST = struct.pack("<4I d", 1, 6, 300, 1, 5000.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        frame(77),
+        frame(SETUP, b"short"),
+        frame(MEASURE, bytes(24) + b"half a kernel", 1),
+        frame(MEASURE, REQUEST + struct.pack("<I 4H", 0, 0, 1, 0, 500), 1),
+        frame(MEASURE, REQUEST + struct.pack("<I 4H", 9999, 0, 1, 0, 0), 1),
+        frame(MEASURE, struct.pack("<4I d", 0, 6, 300, 1, 5000.0)),
+        frame(MEASURE, struct.pack("<4I d", 1 << 31, 6, 300, 1, 5000.0)),
+        frame(MEASURE, REQUEST, 1 << 20),
+    ],
+)
+def test_a_wrong_request_is_refused_and_the_next_one_answered(runner, wrong):
+    code, answers, _ = talk(runner, wrong, frame(HELLO))
+    assert code == 0
+    assert [kind for kind, _ in answers] == [ERROR, HELLO]
+
+
+def test_what_is_no_frame_ends_the_runner_with_a_reason(runner):
+    code, answers, said = talk(runner, frame(HELLO, magic=1))
+    assert (code, answers) == (2, [])
+    assert b"not a cyclescope frame" in said
