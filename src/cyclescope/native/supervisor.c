@@ -115,7 +115,7 @@ static void run_all(work function, const struct batch *batch, uint32_t items,
         int64_t item = run_in_worker(function, batch, first, &detail);
         if (item < 0)
             return;
-        if (detail == DIED_BY_EXIT + EXIT_COUNTERS_LOST) {
+        if (setup.counters && detail == DIED_BY_EXIT + EXIT_COUNTERS_LOST) {
             setup.counters = 0; /* the time-stamp counter cannot be taken away */
             first = (uint32_t)item;
             continue;
