@@ -11,7 +11,7 @@ from cyclescope.cli.options import Duration, cpu_option, json_option, patterns_a
 from cyclescope.errors import Stopped, UnsupportedInstruction, UsageError
 from cyclescope.infer.api import conditions, default_store, explained, open_backend
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.timing import FormTiming
+from cyclescope.infer.results import FormTiming
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT

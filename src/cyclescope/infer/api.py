@@ -17,7 +17,7 @@ from cyclescope.host.features import features, lacking
 from cyclescope.host.identity import Identity, as_leaves, identify
 from cyclescope.host.topology import default_cpu, read_topology
 from cyclescope.infer.campaign import Campaign, Progress, Request, stored_links, timing_of
-from cyclescope.infer.timing import FormTiming
+from cyclescope.infer.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table

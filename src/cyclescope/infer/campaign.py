@@ -18,7 +18,8 @@ from cyclescope.backend.base import Backend, Effort
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
-from cyclescope.infer.timing import AGAIN, WITHHELD, FormTiming, TimingBuilder
+from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
+from cyclescope.infer.timing import TimingBuilder
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycles import NOP
@@ -28,6 +29,7 @@ from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 
+LEAST_SHARE = 0.9  # of what a chain of links takes at least
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 PROBES = 2000  # forms per batch when finding out which the CPU executes
@@ -237,7 +239,9 @@ def timing_of(
     planner: Planner,
     outcome: str,
 ) -> FormTiming:
-    """Timing of a form from its records."""
+    """Timing of a form from its records; a form that the CPU does not execute has no plan."""
+    if outcome != "ok":
+        return TimingBuilder(form, (), links, {}).build(outcome)
     missing = {(m.source, m.target): m.reason for m in planner.plan(form).missing}
     return TimingBuilder(form, records, links, missing).build(outcome)
 
@@ -266,6 +270,8 @@ def solve_links(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, 
         least = sum(lower_bound(key) for key in experiment.links)
         if control.cycles > CARRIES * measurement.cycles and measurement.cycles > 1.1 * least:
             continue  # cutting the link changes nothing: it carries no dependency
+        if measurement.cycles < LEAST_SHARE * least:
+            continue  # faster than the law allows: something in it is eliminated
         equations.append(Equation(experiment.links, measurement.cycles))
     if not any(e.keys == ("r>r",) for e in equations):
         raise MeasurementError(

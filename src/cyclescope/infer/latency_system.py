@@ -25,6 +25,7 @@ LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not elimi
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 SMALLEST = 0.04
 WHOLE = 0.4  # cycles: what noise adds to a link that is found as a difference of chains
+GIVES_WAY = 0.2  # weight of a cycle by which a convention does not hold, to one of a chain
 DETERMINED = 0.4  # cycles: an interval this narrow is a value
 
 
@@ -94,7 +95,10 @@ class LatencySystem:
     # --- linear programs -------------------------------------------------------------------------
 
     def _program(self, highspy: object, extra: Sequence[tuple[str, str, str]]) -> object:
-        """Unknowns x, and per equation slacks u and v: sum x + u - v = measured."""
+        """Unknowns x, and per equation slacks u and v: sum x + u - v = measured.
+
+        The conventions in `extra` have slacks as well: chains outweigh them.
+        """
         model = highspy.Highs()  # type: ignore[attr-defined]
         model.setOptionValue("output_flag", False)
         infinity = model.getInfinity()
@@ -111,8 +115,12 @@ class LatencySystem:
             first = len(self.keys) + 2 * number
             counts |= {first: 1.0, first + 1: -1.0}
             model.addRow(equation.cycles, equation.cycles, len(counts), list(counts), list(counts.values()))
-        for _, a, b in extra:
-            model.addRow(0.0, 0.0, 2, [position[a], position[b]], [1.0, -1.0])
+        for number, (_, a, b) in enumerate(extra):
+            first = len(self.keys) + 2 * (len(self.equations) + number)
+            for _ in range(2):
+                model.addVar(0.0, infinity)
+            columns = [position[a], position[b], first, first + 1]
+            model.addRow(0.0, 0.0, 4, columns, [1.0, -1.0, 1.0, -1.0])
         return model
 
     def _minimise(self, model: object, costs: dict[int, float]) -> tuple[float, list[float]]:
@@ -140,8 +148,11 @@ class LatencySystem:
         self, highspy: object, slack: list[float], fixed: list[tuple[str, str, str]]
     ) -> dict[str, LinkLatency]:
         free = self._bounded(highspy, slack, [])
-        model = self._program(highspy, fixed)
-        _, values = self._minimise(model, dict.fromkeys(self._slack_columns(), 1.0))
+        model = self._bounded(highspy, slack, fixed)
+        costs = dict.fromkeys(self._slack_columns(), 1.0)
+        first = self._slack_columns().stop
+        costs |= dict.fromkeys(range(first, first + 2 * len(fixed)), GIVES_WAY)
+        _, values = self._minimise(model, costs)
         result = {}
         for column, key in enumerate(self.keys):
             least, _ = self._minimise(free, {column: 1.0})

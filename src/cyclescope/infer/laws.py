@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from cyclescope.infer.timing import EXACT, UPPER_BOUND, WITHHELD, Latency
+from cyclescope.infer.results import EXACT, UPPER_BOUND, WITHHELD, Latency
 from cyclescope.isa.form import InstructionForm
 
 NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it

@@ -3,91 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
 import msgspec
 
 from cyclescope.infer.latency_system import LinkLatency
+from cyclescope.infer.results import (
+    EXACT,
+    HIGH,
+    MEDIUM,
+    UPPER_BOUND,
+    WITHHELD,
+    FormTiming,
+    Latency,
+    Throughput,
+    confidence,
+    rounded,
+)
+from cyclescope.infer.throughput import ThroughputBuilder, streams_out
 from cyclescope.isa.dataflow import Pair, pairs
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.cycles import NOP
-from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
-
-EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
-HIGH, MEDIUM, LOW = "high", "medium", "low"
-WITHHELD = "withheld"
-AGAIN = " again"  # ends the variant of a sequence that was measured a second time
+from cyclescope.measure.record import FAILED, Record
 
 _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
 _LEAST_LATENCY = 0.85  # cycles; below, an idiom or an elimination has to be shown
 _WIDE = 0.5
-_STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
-_FASTER = 0.95  # of a NOP's time: less is no throughput
-_AGREED = 1.03  # two sequences within this ratio confirm each other
 _GRAIN, _RELATIVE, _MOST = 0.12, 0.025, 0.4  # how far noise moves a latency: cycles, share of the chain
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
-
-
-class Throughput(msgspec.Struct, frozen=True):
-    """Reciprocal throughput in cycles per instruction.
-
-    `value` is the least over all sequences; `variants` the value of each. `kind` is `exact`, or
-    `upper_bound` where instructions that cannot be left out, or a dependency that cannot be broken,
-    take part in the time.
-    """
-
-    value: float | None
-    spread: float | None
-    kind: str | None
-    variants: dict[str, float] = {}
-    note: str = ""
-    reason: str = ""
-    confidence: str = HIGH
-
-
-class Latency(msgspec.Struct, frozen=True):
-    """Latency from a source to a target in cycles.
-
-    `kind` is `exact`, `interval` (the measurements leave the range open) or `upper_bound`. Where
-    the value depends on the operands' values, `values` has them by class and `min` and `max` are
-    the extremes. `bypass` is the latency when an integer or floating-point instruction consumes the
-    result. `convention` names the conventions the value rests on and `bounds` what is proved
-    without them. `measured` is the value before it was taken for a whole number. A pair without a value
-    has the `reason`.
-    """
-
-    source: str
-    target: str
-    min: float | None
-    max: float | None
-    kind: str | None
-    spread: float | None
-    values: dict[str, float] = {}
-    bypass: dict[str, float] = {}
-    convention: str = ""
-    bounds: tuple[float, float] | None = None
-    note: str = ""
-    reason: str = ""
-    confidence: str = HIGH
-    measured: float | None = None
-
-
-class FormTiming(msgspec.Struct, frozen=True):
-    """Everything measured about one form."""
-
-    id: str
-    names: dict[str, str]
-    status: str
-    throughput: Throughput | None
-    latencies: tuple[Latency, ...]
-    idiom: str = ""
-    notes: tuple[str, ...] = ()
-
-
-def rounded(value: float) -> float:
-    """Two decimals, three below 1: the noise is in the next."""
-    return round(value + 0.0, 2 if abs(value) >= 1 else 3)
 
 
 def whole(value: float, chain: float) -> float:
@@ -122,106 +64,17 @@ class TimingBuilder:
         """The timing; `status` is what legality found (`ok`, `SIGILL`, ...)."""
         if status != "ok":
             return FormTiming(self.form.id, self.form.names, status, None, ())
-        throughput = self.throughput()
+        chains = [r for found in self.chains.values() for r in found if not r.links]
+        builder = ThroughputBuilder(
+            self.form, self.streams, chains, self.links, self.missing.get(("", ""), "")
+        )
+        throughput = builder.throughput()
         latencies = tuple(self.latency(pair, throughput) for pair in pairs(self.form))
-        throughput = self._limited_by_ring(throughput, latencies)
+        throughput = builder.limited_by_registers(throughput, latencies)
         return FormTiming(
             self.form.id, self.form.names, status, throughput, latencies, self._idiom(latencies),
             tuple(self._notes()),
         )  # fmt: skip
-
-    # --- throughput ------------------------------------------------------------------------------
-
-    def throughput(self) -> Throughput:
-        """Least time over all sequences of different registers."""
-        usable = [r for r in self.streams if r.verdict != FAILED]
-        main = [r for r in usable if not r.variant.startswith(("same register", "indexed", "slow"))]
-        variants = {r.variant: rounded(r.per_instance) for r in usable}
-        if not main:
-            reason = self.missing.get(("", "")) or next((r.error for r in self.streams), "not measured")
-            return Throughput(None, None, None, variants, reason=reason)
-        best = self._best(main)
-        again = [r for r in main if r.variant.endswith(AGAIN)]
-        if again and self._breaks_law(best):
-            best = self._best(again)
-        if self._breaks_law(best):
-            reason = f"{WITHHELD}: {best.per_instance:.3f} cycles is faster than a NOP"
-            return Throughput(None, None, None, variants, reason=reason)
-        kind, note = self._throughput_kind(best, main)
-        return Throughput(
-            rounded(best.per_instance), rounded(best.spread / best.count), kind, variants, note,
-            confidence=_confidence(best),
-        )  # fmt: skip
-
-    def _breaks_law(self, best: Record) -> bool:
-        """Whether a throughput is less than that of a NOP."""
-        floor = self.links.get(NOP)
-        return floor is not None and best.per_instance < _FASTER * floor.value
-
-    def _best(self, main: Sequence[Record]) -> Record:
-        """The least value that stands: a stable one, or one that a second sequence agrees with.
-
-        Latency chains without links are sequences of the form, too. Where writes leave the cache, a
-        short sequence stays within the buffers: the longest one counts.
-        """
-        if self._streams_out():
-            return max(main, key=lambda r: (r.count, r.per_instance))
-        chains = [r for found in self.chains.values() for r in found if not r.links and r.verdict == STABLE]
-        least = min(r.per_instance for r in main)
-        chains = [r for r in chains if r.variant not in ("fast", "slow") and r.per_instance < 0.97 * least]
-        ordered = sorted((*main, *chains), key=lambda r: r.per_instance)
-        for record, following in pairwise((*ordered, None)):
-            if record is None or record.verdict == STABLE:
-                break
-            agreed = following is not None and following.per_instance < _AGREED * record.per_instance
-            if record.verdict == UNSTABLE and agreed:
-                return record
-        stable = [r for r in ordered if r.verdict == STABLE]
-        return stable[0] if stable else max(main, key=lambda r: r.count)
-
-    def _streams_out(self) -> bool:
-        """Whether the form's stores bypass the cache."""
-        return self.form.mnemonic.startswith(
-            ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
-        )
-
-    def _throughput_kind(self, best: Record, main: Sequence[Record]) -> tuple[str, str]:
-        name = best.variant.split(" x")[0]
-        if name.startswith("with "):
-            return UPPER_BOUND, f"measured {name}, whose time is included"
-        if name.startswith("count "):
-            return EXACT, f"repeat {name}"
-        if self._streams_out():
-            least = rounded(min(r.per_instance for r in main))
-            return EXACT, f"lines are written out; {least} while few of them stay in buffers"
-        if name == "fast":
-            return EXACT, "operands restored before every instance"
-        plain = min((r.per_instance for r in main if r.variant.startswith("plain")), default=None)
-        if name == "broken" and plain is not None and best.per_instance < 0.97 * plain:
-            return EXACT, f"its own dependency chain allows {rounded(plain)}"
-        if self._own_chain() and not any(r.variant.startswith("broken") for r in main):
-            return UPPER_BOUND, "limited by its own dependency chain, which cannot be broken"
-        return EXACT, ""
-
-    def _limited_by_ring(self, throughput: Throughput, latencies: Sequence[Latency]) -> Throughput:
-        """An upper bound where the registers are too few to hide the form's own latency."""
-        explicit = {op.name for op in self.form.operands if op.is_register and not op.fixed}
-        chain = max((lat.max or 0.0 for lat in latencies if lat.source == lat.target in explicit), default=0)
-        plain = max((r.count for r in self.streams if r.variant.startswith("plain")), default=0)
-        if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
-            return throughput
-        if abs(throughput.value - chain / plain) > max(0.03 * throughput.value, 0.006):
-            return throughput
-        note = f"as fast as chains through {plain} registers allow"
-        return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note)
-
-    def _own_chain(self) -> bool:
-        """Whether every instance depends on the one before through a fixed register or a flag."""
-        fixed = any(
-            op.read and op.write and op.fixed and op.name != "RSP" and op.is_register
-            for op in self.form.operands
-        )
-        return fixed and self.form.attributes.isdisjoint(("string", "rep", "repne"))
 
     # --- latency ---------------------------------------------------------------------------------
 
@@ -306,15 +159,17 @@ class TimingBuilder:
         scatter = "vsib" in self.form.attributes
         if pair.target.part == "data" and pair.source.part in ("address", "index") and scatter:
             return UPPER_BOUND, "the load behind the store may have to be repeated"
-        if self._streams_out() and value > _MEMORY:
+        if streams_out(self.form) and value > _MEMORY:
             return UPPER_BOUND, "the data go through memory, whose time varies"
+        if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > 1:
+            return UPPER_BOUND, "the flags that the form reads are set together"
         if self._hidden(record, throughput):
             return UPPER_BOUND, "the throughput hides a shorter latency"
         return EXACT, ""
 
     def _trust(self, record: Record, value: float) -> str:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
-        found = _confidence(record)
+        found = confidence(record)
         return MEDIUM if found == HIGH and value % 1 else found
 
     def _below_law(self, value: float, most: float) -> tuple[str | None, str]:
@@ -343,21 +198,12 @@ class TimingBuilder:
         other = self._single(pair, slow, throughput)
         if other.max is None:
             return latency
-        values = {"fast": latency.max, "slow": other.max}
-        return msgspec.structs.replace(
-            latency, min=min(values.values()), max=max(values.values()), values=values
-        )
+        return _over_values({"fast": latency, "slow": other})
 
     def _by_value(self, pair: Pair, speeds: Mapping[str, Record], throughput: Throughput) -> Latency:
         """Latency of an integer division: one chain per class of values."""
         found = {name: self._single(pair, record, throughput) for name, record in speeds.items()}
-        values = {name: lat.max for name, lat in found.items() if lat.max is not None}
-        first = next(iter(found.values()))
-        if not values:
-            return first
-        return msgspec.structs.replace(
-            first, min=min(values.values()), max=max(values.values()), values=values
-        )
+        return _over_values({n: f for n, f in found.items() if f.max is not None} or found)
 
     # --- idioms and notes ------------------------------------------------------------------------
 
@@ -383,7 +229,15 @@ class TimingBuilder:
         return [f"floating-point exceptions raised: {', '.join(names)}"] if names else []
 
 
-def _confidence(record: Record) -> str:
-    if record.verdict == STABLE:
-        return MEDIUM if record.exceptions & 0x1F else HIGH
-    return LOW if record.verdict == NOISY else MEDIUM
+def _over_values(found: Mapping[str, Latency]) -> Latency:
+    """One latency from those of several classes of values; an upper bound if one of them is."""
+    first = next(iter(found.values()))
+    values = {name: lat.max for name, lat in found.items() if lat.max is not None}
+    if not values:
+        return first
+    bound = next((lat for lat in found.values() if lat.kind == UPPER_BOUND), None)
+    least = min(lat.min or 0.0 for lat in found.values())
+    shown = first if bound is None else bound
+    return msgspec.structs.replace(
+        first, min=least, max=max(values.values()), values=values, kind=shown.kind, note=shown.note
+    )

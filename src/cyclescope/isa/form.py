@@ -83,6 +83,11 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         return not self.attributes.isdisjoint(("vex", "evex", "xop"))
 
     @cached_property
+    def x87_pops(self) -> int:
+        """How many x87 registers the form pops, less than 0 where it pushes."""
+        return next((int(a[3:]) for a in self.attributes if a.startswith(("x87+", "x87-"))), 0)
+
+    @cached_property
     def vector_width(self) -> int:
         """Widest vector register in bits: 0, 64 (MMX), 128, 256 or 512."""
         widths = [op.width for op in self.operands if op.cls in ("MM", "XMM", "YMM", "ZMM")]

@@ -25,6 +25,11 @@ class Breakers:
         self.avx = self.has("VPXOR (XMM, XMM, XMM)")
         self.avx512 = self.has("VPTESTNMB (K, ZMM, ZMM)") and self.has("KMOVQ (K, R64)")
 
+    @property
+    def widest(self) -> int:
+        """Bits of the widest vector registers that helper instructions work on."""
+        return 512 if self.avx512 else 256 if self.has("VPAND (YMM, YMM, YMM)") else 128
+
     def has(self, form_id: str) -> bool:
         """Whether this CPU executes a form."""
         form = self._table.get(form_id)

@@ -37,9 +37,11 @@ class ChainBuilder(AddressChains):
         if self.form.mnemonic in ("LEAVE", "ENTER"):
             raise Unmeasurable("a chain would move the stack pointer away")
         if pair.source.part in ("address", "index"):
-            return [self._address_chain(pair)]
+            return [self._balanced(self._address_chain(pair))]
         if self._narrows(pair):
             return [self.restored(pair, VECTOR_CONSTANT)]
+        if self.form.x87_pops:
+            return [self._linked(pair)]
         chain = self._self_chain(pair) or self._same_register(pair) or self._swap(pair)
         if chain is None:
             return [self._linked(pair)]
@@ -202,6 +204,18 @@ class ChainBuilder(AddressChains):
             raise Unmeasurable("no vector to make a mask of")
         name = "VORPS (YMM, YMM, YMM)" if source.width == 256 else "VPOR (XMM, XMM, XMM)"
         return self.helpers.make(name, source.number, target.number, VECTOR_ONES)
+
+    def _balanced(self, chain: Chain) -> Chain:
+        """With what a form pops to memory pushed before; what it pushes, its link pops."""
+        pops = self.form.x87_pops
+        if pops <= 0:
+            return chain
+        items: list[Use | Instruction] = []
+        for item in chain.items:
+            if isinstance(item, Use):
+                items += [self.helpers.make("FLD (STi)", 0)] * pops
+            items.append(item)
+        return msgspec.structs.replace(chain, items=tuple(items))
 
     # --- values that a chain would spoil -----------------------------------------------------------
 

@@ -229,6 +229,8 @@ class Helpers(MemoryLinks):
             "k": (8, 16, 32, 64),
         }
         other = (kinds - {"mem"}).pop() if len(kinds) == 2 else ""
+        if other == "v" and not self.has_vector_move(width):
+            return False
         return width in allowed.get(other, ())
 
     def path(self, source: Place, target: Place) -> Step | None:

@@ -13,6 +13,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.registers import ALIAS, VECTOR_CONSTANT
 
+_CLASSES = {32: "XMM", 64: "XMM", 128: "XMM", 256: "YMM", 512: "ZMM"}
 NARROWEST = 32  # bits of a store
 SCRATCH_VECTOR = 8  # on the way between general registers and memory
 
@@ -40,19 +41,24 @@ class MemoryLinks(Breakers):
         return f"{'V' if self.avx else ''}MOV{'D' if width == 32 else 'Q'} ({pair})"
 
     def store_constant(self, width: int) -> list[Instruction]:
-        """Memory := a constant, in a way that cannot be renamed."""
+        """Memory := a constant, in a way that cannot be renamed; nothing where the CPU has no such store."""
         target = Place("mem", width=max(width, NARROWEST))
+        if not self.has_vector_move(target.width):
+            return []
         return self._vector_to_memory(Place("v", VECTOR_CONSTANT, 128), target)
 
     def _memory(self, form_id: str, registers: tuple[int, ...], place: Place) -> Instruction:
         return self.make(form_id, *registers, displacement=place.offset)
 
     def _vector_name(self, width: int, store: bool) -> str:
-        classes = {32: "XMM", 64: "XMM", 128: "XMM", 256: "YMM", 512: "ZMM"}
         mnemonic = {32: "MOVD", 64: "MOVQ"}.get(width, "MOVUPS")
         prefix = "V" if self.avx else ""
-        pair = (f"M{width}", classes[width]) if store else (classes[width], f"M{width}")
+        pair = (f"M{width}", _CLASSES[width]) if store else (_CLASSES[width], f"M{width}")
         return f"{prefix}{mnemonic} ({pair[0]}, {pair[1]})"
+
+    def has_vector_move(self, width: int) -> bool:
+        """Whether this CPU moves vectors of so many bits to and from memory."""
+        return width in _CLASSES and self.has(self._vector_name(width, True))
 
     def _vector_to_memory(self, source: Place, target: Place) -> list[Instruction]:
         return [self._memory(self._vector_name(target.width, True), (ALIAS, source.number), target)]

@@ -109,16 +109,15 @@ class FormOperands:
             number -= 4
         if kind == "x":
             number = self._x87_place(node, op)
-        return Place(kind, number, op.width)
+        return Place(kind, number, min(op.width, self.helpers.widest) if kind == "v" else op.width)
 
     def _x87_place(self, node: Node, op: Operand) -> int:
         """Only ST(0) has links; 1 where the form has pushed it, or popped the old one."""
         if op.fixed != "ST0":
             raise Unmeasurable(f"no link to x87 register {op.name}")
-        moves = [int(a[3:]) for a in self.form.attributes if a.startswith(("x87+", "x87-"))]
-        if moves and abs(moves[0]) > 1:
+        if self.form.x87_pops > 1:
             raise Unmeasurable("the form pops twice")
-        return 1 if moves else 0
+        return 1 if self.form.x87_pops else 0
 
     # --- breaking --------------------------------------------------------------------------------
 
@@ -147,7 +146,7 @@ class FormOperands:
             return [self._general_constant(op, place)]
         if place.kind == "v":
             constant = VECTOR_ONES if self._is_vector_mask(position) else VECTOR_CONSTANT
-            return [self.helpers.vector_constant(place.number, constant, op.width)]
+            return [self.helpers.vector_constant(place.number, constant, place.width)]
         if place.kind == "k":
             return [self.helpers.mask_constant(place.number)]
         return []

@@ -58,6 +58,12 @@ class Roles(msgspec.Struct, frozen=True, dict=True):
         candidates = (6, 5) if self.narrow else (3, 5, 6, 7, 1)
         return next(n for n in candidates if ("r", n) not in self.implicit)
 
+    @cached_property
+    def _has_address(self) -> bool:
+        """Whether an index register may be part of the form's address (LEA has one, but no memory)."""
+        slots = self.form.encoding.slots if self.form.encoding else ()
+        return self.form.memory >= 0 or any(slot.part == 2 for slot in slots)
+
     def _free(self, kind: str, numbers: tuple[int, ...]) -> list[int]:
         return [n for n in numbers if (kind, n) not in self.implicit]
 
@@ -66,7 +72,7 @@ class Roles(msgspec.Struct, frozen=True, dict=True):
         """General registers the form may write in throughput sequences."""
         if self.narrow:
             return self._free("r", (0, 1, 2, 3))
-        taken = {self.index} if self.form.memory >= 0 else set()
+        taken = {self.index} if self._has_address else set()
         order = (0, 1, 2, 5, 6, 7, 8, 9, 10, 3, 13)
         return [n for n in self._free("r", order) if n not in taken]
 

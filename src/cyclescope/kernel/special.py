@@ -81,7 +81,7 @@ class SpecialBuilder:
             return self._stack
         if not attributes.isdisjoint(("rep", "repne")):
             return self._repeated
-        if "x87" in attributes and self._stack_movement():
+        if "x87" in attributes and self.form.x87_pops:
             return self._x87
         return None
 
@@ -223,13 +223,9 @@ class SpecialBuilder:
 
     # --- x87 -------------------------------------------------------------------------------------
 
-    def _stack_movement(self) -> int:
-        found = [int(a[3:]) for a in self.form.attributes if a.startswith(("x87+", "x87-"))]
-        return found[0] if found else 0
-
     def _x87(self) -> list[Stream]:
         """A push is followed by a pop, a pop is preceded by as many pushes."""
-        movement = self._stack_movement()
+        movement = self.form.x87_pops
         use = self._x87_use()
         if movement < 0:
             pop = self.helpers.make("FSTP (STi)", 0)

@@ -249,10 +249,12 @@ class Planner:
         """One instance of a form, to see whether the CPU executes it; None without encoding."""
         if form.encoding is None:
             return None
-        special = SpecialBuilder(form, self.helpers).builder() is not None or is_division(form)
-        if special and self.plan(form).streams:
+        if SpecialBuilder(form, self.helpers).builder() is not None and self.plan(form).streams:
             stream, speed = self.plan(form).streams[0]
             return self._kernel(form, stream.items, self._stream_state(form, speed), 0)
+        if is_division(form) and "x87" not in form.attributes:
+            uses = tuple(StreamBuilder(form, self.helpers).instances(1))
+            return self._kernel(form, uses, self._stream_state(form, "fast"), 0)
         try:
             use = ChainBuilder(form, self.helpers).use()
         except Unmeasurable:

@@ -81,7 +81,7 @@ def summarise(samples: Sequence[Sample]) -> Measurement | None:
         return Measurement(0.0, 0.0, FAILED, accepted, rejected, (), error=failure(broken))
     rounds = tuple(round(s.cycles, 4) for s in samples)
     clean = [s.cycles for s in samples if s.status == OK]
-    verdict, chosen = _judge(clean, [s.cycles for s in samples if s.cycles == s.cycles])
+    verdict, chosen = _judge(clean, [s.cycles for s in samples if s.cycles == s.cycles], len(samples))
     if verdict is None:
         return None
     if not chosen:
@@ -94,13 +94,13 @@ def summarise(samples: Sequence[Sample]) -> Measurement | None:
     )  # fmt: skip
 
 
-def _judge(clean: list[float], every: list[float]) -> tuple[str | None, list[float]]:
-    if len(clean) == len(every) <= ROUNDS and agree(clean[0], clean[-1]):
+def _judge(clean: list[float], every: list[float], rounds: int) -> tuple[str | None, list[float]]:
+    if len(clean) == rounds <= ROUNDS and agree(clean[0], clean[-1]):
         return STABLE, clean
     cluster = low_cluster(clean) if len(clean) > 1 else []
     if len(cluster) >= 3 and len(cluster) * 3 >= len(clean) * 2:
         return STABLE, cluster
-    if len(every) < MOST_ROUNDS:
+    if rounds < MOST_ROUNDS:
         return None, []
     if len(cluster) >= 2:
         return UNSTABLE, cluster

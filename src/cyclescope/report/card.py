@@ -8,7 +8,7 @@ from shlex import quote
 
 import msgspec
 
-from cyclescope.infer.timing import UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.infer.results import UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.store import Evidence
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing import FormTiming
+from cyclescope.infer.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.links import Helpers

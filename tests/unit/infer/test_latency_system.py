@@ -68,7 +68,6 @@ def test_a_chain_faster_than_the_law_allows_does_not_break_the_solver():
     assert all(link.value >= 1.0 - 1e-6 for link in found.values())
 
 
-@pytest.mark.xfail(strict=True, reason="a convention outweighs chains that determine both of its links")
 def test_a_convention_gives_way_to_chains_that_determine_its_links():
     found = solve(("r>r", 1.0), ("m>r m>r", 4.0), ("r>m m>r", 7.0))
     assert (found["m>r"].value, found["r>m"].value) == (pytest.approx(2.0), pytest.approx(5.0))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.latency_system import LinkLatency
-from cyclescope.infer.timing import EXACT, HIGH, LOW, MEDIUM, UPPER_BOUND, TimingBuilder, rounded
+from cyclescope.infer.results import EXACT, HIGH, LOW, MEDIUM, UPPER_BOUND, rounded
+from cyclescope.infer.timing import TimingBuilder
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 
@@ -184,7 +185,6 @@ def test_slow_values_of_vectors_are_next_to_the_plain_ones():
     assert (found.min, found.max, found.values) == (11.0, 15.0, {"fast": 11.0, "slow": 15.0})
 
 
-@pytest.mark.xfail(strict=True, reason="the kind is that of the first class, even where it is withheld")
 def test_a_class_that_is_withheld_does_not_hide_the_other():
     records = [
         chain(3.2, "RAX", "RAX", "fast", links=("v>r",)),
@@ -194,7 +194,6 @@ def test_a_class_that_is_withheld_does_not_hide_the_other():
     assert (found.max, found.kind, found.reason) == (17.0, EXACT, "")
 
 
-@pytest.mark.xfail(strict=True, reason="slow values raise the lower end of an upper bound")
 def test_an_upper_bound_of_fast_values_stays_open_below():
     records = [chain(4.0, "op2", variant="same register"), chain(15.0, "op2", variant="slow")]
     found = latency("VDIVPD (YMM, YMM, YMM)", *records, stream(32.0, "fast", 8), source="op2")

@@ -192,7 +192,6 @@ def test_kernels_need_nothing_that_the_cpu_lacks(table, forms, missing):
     assert strangers(table, [f for f in forms if not f.mnemonic.startswith(WIDE_ONLY)], (missing,)) == set()
 
 
-@pytest.mark.xfail(strict=True, raises=(AssertionError, KeyError), reason="links of 512 bits without AVX-512")
 @pytest.mark.parametrize("missing", ["AVX512F", "AVX"])
 def test_wide_operands_of_other_extensions(table, missing):
     forms = [f for f in table if f.mnemonic in WIDE_ONLY]

@@ -89,7 +89,6 @@ def test_instances_do_not_depend_on_each_other(throughput):
     assert not wrong, wrong
 
 
-@pytest.mark.xfail(strict=True, reason="the ring of LEA's targets contains its index register")
 def test_instances_of_lea_do_not_depend_on_each_other(planner, table):
     forms = [f for f in table if "lea" in f.attributes]
     wrong, seen = dependent((f, e) for f in forms for e in planner.throughput(f))
@@ -214,9 +213,6 @@ def test_the_x87_stack_stays_balanced_in_sequences(planner, table):
     assert unbalanced((f, e) for f in forms for e in planner.throughput(f)) == set()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="FLD, FSTP and the popping arithmetic alone overflow or empty the stack"
-)
 def test_the_x87_stack_stays_balanced_in_chains(planner, table):
     forms = [f for f in table if "x87" in f.attributes and not unmeasurable(f) and f.mnemonic not in LEAVING]
     assert unbalanced((f, e) for f in forms for e in planner.latency(f)) == set()

@@ -141,7 +141,6 @@ def test_one_round_that_fails_is_a_failure_with_its_reason(sample, error):
     assert (found.verdict, found.error, found.usable) == (FAILED, error, False)
 
 
-@pytest.mark.xfail(strict=True, raises=IndexError, reason="no round with a sample is not provided for")
 def test_rounds_without_any_sample_fail_in_the_end():
     nothing = Sample(math.nan, math.nan, UNCLEAN)
     assert summarise([nothing] * 2) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cyclescope.infer.timing import FormTiming, Latency, Throughput
+from cyclescope.infer.results import FormTiming, Latency, Throughput
 from cyclescope.measure.record import Record
 from cyclescope.measure.store import Evidence
 from cyclescope.report.card import card, evidence_text, timings_json

@@ -1,0 +1,80 @@
+"""Results: throughput and latencies of a form, with kinds, notes, reasons and confidence."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cyclescope.measure.record import NOISY, STABLE, Record
+
+EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+WITHHELD = "withheld"
+AGAIN = " again"  # ends the variant of a sequence that was measured a second time
+
+
+class Throughput(msgspec.Struct, frozen=True):
+    """Reciprocal throughput in cycles per instruction.
+
+    `value` is the least over all sequences; `variants` the value of each. `kind` is `exact`, or
+    `upper_bound` where instructions that cannot be left out, or a dependency that cannot be broken,
+    take part in the time.
+    """
+
+    value: float | None
+    spread: float | None
+    kind: str | None
+    variants: dict[str, float] = {}
+    note: str = ""
+    reason: str = ""
+    confidence: str = HIGH
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Latency from a source to a target in cycles.
+
+    `kind` is `exact`, `interval` (the measurements leave the range open) or `upper_bound`. Where
+    the value depends on the operands' values, `values` has them by class and `min` and `max` are
+    the extremes. `bypass` is the latency when an integer or floating-point instruction consumes the
+    result. `convention` names the conventions the value rests on and `bounds` what is proved
+    without them. `measured` is the value before it was taken for a whole number. A pair without a value
+    has the `reason`.
+    """
+
+    source: str
+    target: str
+    min: float | None
+    max: float | None
+    kind: str | None
+    spread: float | None
+    values: dict[str, float] = {}
+    bypass: dict[str, float] = {}
+    convention: str = ""
+    bounds: tuple[float, float] | None = None
+    note: str = ""
+    reason: str = ""
+    confidence: str = HIGH
+    measured: float | None = None
+
+
+class FormTiming(msgspec.Struct, frozen=True):
+    """Everything measured about one form."""
+
+    id: str
+    names: dict[str, str]
+    status: str
+    throughput: Throughput | None
+    latencies: tuple[Latency, ...]
+    idiom: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def rounded(value: float) -> float:
+    """Two decimals, three below 1: the noise is in the next."""
+    return round(value + 0.0, 2 if abs(value) >= 1 else 3)
+
+
+def confidence(record: Record) -> str:
+    """How far a record is to be trusted."""
+    if record.verdict == STABLE:
+        return MEDIUM if record.exceptions & 0x1F else HIGH
+    return LOW if record.verdict == NOISY else MEDIUM

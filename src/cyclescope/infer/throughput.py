@@ -1,0 +1,149 @@
+"""Throughput of a form from its sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from cyclescope.infer.latency_system import LinkLatency
+from cyclescope.infer.results import (
+    AGAIN,
+    EXACT,
+    UPPER_BOUND,
+    WITHHELD,
+    Latency,
+    Throughput,
+    confidence,
+    rounded,
+)
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.cycles import NOP
+from cyclescope.measure.record import FAILED, STABLE, UNSTABLE, Record
+
+_STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
+_FASTER = 0.95  # of a NOP's time: less is no throughput
+_CUTS = 1.0  # cycles: no front end takes longer for the instructions that cut dependencies
+_AGREED = 1.03  # two sequences within this ratio confirm each other
+
+
+def streams_out(form: InstructionForm) -> bool:
+    """Whether the form's stores bypass the cache."""
+    return form.mnemonic.startswith(_STREAMING)
+
+
+class ThroughputBuilder:
+    """Infers a form's throughput; `chains` are its latency chains without links."""
+
+    def __init__(
+        self,
+        form: InstructionForm,
+        streams: Sequence[Record],
+        chains: Sequence[Record],
+        links: Mapping[str, LinkLatency],
+        missing: str,
+    ) -> None:
+        self.form = form
+        self.streams = streams
+        self.chains = chains
+        self.links = links
+        self.missing = missing
+
+    def throughput(self) -> Throughput:
+        """Least time over all sequences of different registers."""
+        usable = [r for r in self.streams if r.verdict != FAILED]
+        main = [r for r in usable if not r.variant.startswith(("same register", "indexed", "slow"))]
+        variants = {r.variant: rounded(r.per_instance) for r in usable}
+        if not main:
+            reason = self.missing or next((r.error for r in self.streams), "not measured")
+            return Throughput(None, None, None, variants, reason=reason)
+        best = self._best(main)
+        again = [r for r in main if r.variant.endswith(AGAIN)]
+        if again and self._breaks_law(best):
+            best = self._best(again)
+        if self._breaks_law(best):
+            reason = f"{WITHHELD}: {best.per_instance:.3f} cycles is faster than a NOP"
+            return Throughput(None, None, None, variants, reason=reason)
+        kind, note = self._kind(best, main)
+        return Throughput(
+            rounded(best.per_instance), rounded(best.spread / best.count), kind, variants, note,
+            confidence=confidence(best),
+        )  # fmt: skip
+
+    def _breaks_law(self, best: Record) -> bool:
+        """Whether a throughput is less than that of a NOP."""
+        floor = self.links.get(NOP)
+        return floor is not None and best.per_instance < _FASTER * floor.value
+
+    def _best(self, main: Sequence[Record]) -> Record:
+        """The least value that stands: a stable one, or one that a second sequence agrees with.
+
+        Latency chains without links are sequences of the form, too. Where writes leave the cache, a
+        short sequence stays within the buffers: the longest one counts.
+        """
+        if streams_out(self.form):
+            return max(main, key=lambda r: (r.count, r.per_instance))
+        least = min(r.per_instance for r in main)
+        chains = [r for r in self.chains if r.verdict == STABLE and r.per_instance < 0.97 * least]
+        chains = [r for r in chains if r.variant not in ("fast", "slow")]
+        ordered = sorted((*main, *chains), key=lambda r: r.per_instance)
+        for record, following in pairwise((*ordered, None)):
+            if record is None or record.verdict == STABLE:
+                break
+            agreed = following is not None and following.per_instance < _AGREED * record.per_instance
+            if record.verdict == UNSTABLE and agreed:
+                return record
+        stable = [r for r in ordered if r.verdict == STABLE]
+        return stable[0] if stable else max(main, key=lambda r: r.count)
+
+    def _kind(self, best: Record, main: Sequence[Record]) -> tuple[str, str]:
+        name = best.variant.split(" x")[0]
+        if best.quantity == "latency":
+            return UPPER_BOUND, "no sequence is faster than the form's latency chain"
+        if name.startswith("with "):
+            return UPPER_BOUND, f"measured {name}, whose time is included"
+        if name.startswith("count "):
+            return EXACT, f"repeat {name}"
+        if streams_out(self.form):
+            least = rounded(min(r.per_instance for r in main))
+            return EXACT, f"lines are written out; {least} while few of them stay in buffers"
+        if name == "fast":
+            return self._with_cuts(best), "operands restored before every instance"
+        plain = min((r.per_instance for r in main if r.variant.startswith("plain")), default=None)
+        if name == "broken" and plain is not None and best.per_instance < 0.97 * plain:
+            return self._with_cuts(best), f"its own dependency chain allows {rounded(plain)}"
+        if self._own_chain() and not any(r.variant.startswith("broken") for r in main):
+            return UPPER_BOUND, "limited by its own dependency chain, which cannot be broken"
+        return EXACT, ""
+
+    def _with_cuts(self, best: Record) -> str:
+        """Exact where the form takes longer than the few instructions that cut its dependencies can."""
+        flags = bool(self.form.flags_read & self.form.flags_written)
+        return UPPER_BOUND if flags or best.per_instance < _CUTS else EXACT
+
+    def limited_by_registers(self, throughput: Throughput, latencies: Sequence[Latency]) -> Throughput:
+        """An upper bound where the registers are too few to hide the form's own latency."""
+        plain = max((r.count for r in self.streams if r.variant.startswith("plain")), default=0)
+        chain = self._longest_cycle(latencies)
+        if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
+            return throughput
+        if abs(throughput.value - chain / plain) > max(0.03 * throughput.value, 0.006):
+            return throughput
+        note = f"as fast as chains through {plain} registers allow"
+        return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note)
+
+    def _longest_cycle(self, latencies: Sequence[Latency]) -> float:
+        """Cycles per instance of the longest chain through explicit registers read and written."""
+        names = {o.name for o in self.form.operands if o.is_register and not o.fixed and o.read and o.write}
+        found = {(lat.source, lat.target): lat.max or 0.0 for lat in latencies}
+        rounds = [(found.get((a, b), 0.0) + found.get((b, a), 0.0)) / 2 for a in names for b in names]
+        return max(rounds, default=0.0)
+
+    def _own_chain(self) -> bool:
+        """Whether every instance depends on the one before through a fixed register or a flag."""
+        fixed = any(
+            op.read and op.write and op.fixed and op.name != "RSP" and op.is_register
+            for op in self.form.operands
+        )
+        return fixed and self.form.attributes.isdisjoint(("string", "rep", "repne"))
