@@ -47,7 +47,7 @@ class MeasurementError(CyclescopeError):
 
 
 class Stopped(BaseException):
-    """A signal asked this program to end; its notes say what becomes of the work."""
+    """A signal asked this program to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
-import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from cyclescope.backend.native import NativeBackend, runner_path
 from cyclescope.errors import BackendUnavailable
-
-SOURCE = str(Path(__file__).parents[2] / "src")
+from tests.support.processes import Command, until
 
 
 @pytest.fixture(scope="session")
@@ -33,60 +27,8 @@ def native(runner):
         yield opened
 
 
-class Command:
-    """Starts commands with a runner of their own, so that what they leave behind can be found."""
-
-    def __init__(self, runner, folder):
-        self.runner = folder / "runner"
-        shutil.copy(runner, self.runner)
-        self.environ = os.environ | {"PYTHONPATH": SOURCE, "CYCLESCOPE_RUNNER": str(self.runner)}
-
-    def start(self, *args, **more):
-        line = [sys.executable, "-m", "cyclescope", *map(str, args)]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(line, env=self.environ, stdout=pipe, stderr=pipe, text=True, **more)
-
-    def run(self, *args, **more):
-        """(exit code, standard output, standard error) of a command."""
-        process = self.start(*args, **more)
-        out, err = process.communicate(timeout=120)
-        return process.returncode, out, err
-
-    def running(self):
-        """Process numbers of runners and workers that are alive."""
-        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/exe") if self._is_ours(path)]
-
-    def _is_ours(self, path):
-        try:
-            return path.readlink() == self.runner
-        except OSError:
-            return False
-
-
 @pytest.fixture
 def cyclescope(runner, tmp_path):
     command = Command(runner, tmp_path)
     yield command
     assert until(lambda: not command.running()), "a runner was left behind"
-
-
-def until(condition, seconds=10.0):
-    """Wait for a condition; whether it came true."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.005)
-    return True
-
-
-def patiently(check, tries=5):
-    """Repeat what noise can spoil; the last failure counts."""
-    for left in reversed(range(tries)):
-        try:
-            return check()
-        except AssertionError:
-            if not left:
-                raise
-            time.sleep(0.3)
-    raise AssertionError

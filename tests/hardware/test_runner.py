@@ -16,7 +16,7 @@ from cyclescope.host.counters import CYCLES, availability
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
 from cyclescope.measure.sampling import failure
-from tests.hardware.conftest import patiently, until
+from tests.support.processes import patiently, until
 
 pytestmark = pytest.mark.hardware
 

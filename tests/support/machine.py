@@ -11,6 +11,7 @@ from tests.support.simulated import SimulatedBackend
 from tests.support.truth import Truth
 
 LACKS = ("XOP", "TBM", "AVX512_FP16")
+FORMS = ("IMUL (R64, R64)", "ADD_01 (R64, R64)", "VPADDD (XMM, XMM, XMM)")  # some that it executes
 IDENTITY = Identity("MadeByHand", "Simulated core", 6, 1, 0, "", "")
 
 
@@ -31,3 +32,16 @@ class Machine(SimulatedBackend):
 
     def capabilities(self) -> Capabilities:
         return msgspec.structs.replace(super().capabilities(), leaves=leaves())
+
+
+def simulate(patch, **more):
+    """Let the commands find a simulated machine; the backends they opened."""
+    opened = []
+
+    def open_backend(cpu=None):
+        opened.append(Machine(**more))
+        return opened[-1], IDENTITY
+
+    for name in ("measure", "bench", "host", "verify_isa"):
+        patch.setattr(f"cyclescope.cli.{name}.open_backend", open_backend)
+    return opened

@@ -102,16 +102,18 @@ class NativeBackend:
     def _send(self, kind: int, payload: bytes, count: int = 0) -> None:
         stream = self._process.stdin
         assert stream is not None
+        self._unanswered += 1  # until the frame is whole, lest a signal comes in between
         try:
             stream.write(_FRAME.pack(MAGIC, kind, len(payload), count) + payload)
             stream.flush()
         except (BrokenPipeError, ValueError) as error:
             raise self._lost() from error
+        self._unanswered -= 1
 
     def _request(self, kind: int, payload: bytes, count: int = 0) -> None:
         """Send what will be answered."""
-        self._send(kind, payload, count)
         self._unanswered += 1
+        self._send(kind, payload, count)
 
     def _listen(self) -> None:
         """Read answers as they come, so that neither side ever waits to write."""

@@ -79,7 +79,7 @@ def cli(ctx: click.Context, debug: bool) -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Entry point: every error is one line on standard error and an exit code."""
     args = sys.argv[1:] if arguments is None else arguments
-    _stop_in_order()
+    received = _stop_in_order()
     try:
         code = cli.main(args=args, prog_name="cyclescope", standalone_mode=False)
     except (Exception, Stopped) as error:
@@ -88,19 +88,30 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             sys.exit(error.exit_code)
         if "--debug" in args:
             raise
-        _fail(*_told(error))
+        _fail(*(_interrupted(error, received[0]) if received else _told(error)))
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _stop_in_order() -> None:
-    """Let signals end the program by way of its `finally` clauses; leave alone what nohup ignores."""
+def _stop_in_order() -> list[int]:
+    """Let signals end the program by way of its `finally` clauses; leave alone what nohup ignores.
+
+    Returns the list of the signals that came: a library can make another error of the exception.
+    """
+    received: list[int] = []
 
     def stop(number: int, _: object) -> NoReturn:
+        received.append(number)
         raise Stopped(number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, stop)
+    return received
+
+
+def _interrupted(error: BaseException, number: int) -> tuple[str, int]:
+    """What becomes of the work, which the error's notes say, and the exit code."""
+    return ": ".join(["interrupted", *getattr(error, "__notes__", ())]), Stopped(number).exit_code
 
 
 def _told(error: BaseException) -> tuple[str, int]:
@@ -109,8 +120,6 @@ def _told(error: BaseException) -> tuple[str, int]:
         return error.format_message(), error.exit_code
     if isinstance(error, CyclescopeError):
         return str(error), error.exit_code
-    if isinstance(error, Stopped):
-        return ": ".join(["interrupted", *getattr(error, "__notes__", ())]), error.exit_code
     if isinstance(error, BrokenPipeError):
         return "", 1
     if isinstance(error, OSError) and error.strerror:

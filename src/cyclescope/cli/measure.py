@@ -72,8 +72,8 @@ def command(
             with reporter() as report:
                 campaign = Campaign(table, backend, opened, report)
                 finished = campaign.run(request, conditions(backend, identity))
-        except Stopped as stop:
-            stop.add_note(f"what was measured is kept in {opened.path}, the same command goes on from there")
+        except (Exception, Stopped) as error:
+            error.add_note(f"what was measured is kept in {opened.path}, the same command goes on from there")
             raise
         _print(opened, explained(opened, forms, campaign.results(forms)), finished, as_json)
 

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from cyclescope.cli.main import main
-from tests.support.machine import IDENTITY, Machine
+from tests.support.machine import FORMS, simulate
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-FORMS = ("IMUL (R64, R64)", "ADD_01 (R64, R64)", "VPADDD (XMM, XMM, XMM)")
 
 
 class Ran(NamedTuple):
@@ -43,19 +42,6 @@ def cyclescope(capsys):
     yield run
     for number, handler in zip(SIGNALS, before, strict=True):
         signal.signal(number, handler)
-
-
-def simulate(patch, **more):
-    """Let the commands find a simulated machine; the backends they opened."""
-    opened = []
-
-    def open_backend(cpu=None):
-        opened.append(Machine(**more))
-        return opened[-1], IDENTITY
-
-    for name in ("measure", "bench", "host", "verify_isa"):
-        patch.setattr(f"cyclescope.cli.{name}.open_backend", open_backend)
-    return opened
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from cyclescope.host.topology import Topology
-from tests.unit.cli.conftest import simulate
+from tests.support.machine import simulate
 
 USAGE, FAILURE, UNSUPPORTED, NO_BACKEND = 2, 1, 3, 4
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from cyclescope.cli.main import COMMANDS
-from tests.unit.cli.conftest import FORMS
+from tests.support.machine import FORMS
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

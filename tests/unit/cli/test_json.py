@@ -9,8 +9,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from cyclescope.infer.timing import FormTiming, Latency, Throughput
-from tests.unit.cli.conftest import FORMS
+from cyclescope.infer.results import FormTiming, Latency, Throughput
+from tests.support.machine import FORMS
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/reference/results.schema.json").read_text())
 

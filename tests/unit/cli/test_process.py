@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cyclescope.errors import Stopped
+
 SOURCE = str(Path(__file__).parents[3] / "src")
 # What a command's help may load of the world beside click and what click loads.
 OURS = {
@@ -142,3 +144,17 @@ def test_nohup_is_respected():
         "assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL\n"
     )
     assert run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_signal_that_a_library_takes_for_its_own_failure(cyclescope, monkeypatch):
+    """Extension modules make an ImportError or a TypeError of an exception that comes in between."""
+
+    def load(isa):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except Stopped as stop:
+            raise ImportError("initialization failed") from stop
+
+    monkeypatch.setattr("cyclescope.cli.forms.load_table", load)
+    done = cyclescope("forms")
+    assert (done.code, done.error) == (128 + signal.SIGTERM, "interrupted")
