@@ -27,6 +27,7 @@ from cyclescope.measure.record import FAILED, Record
 _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
 _LEAST_LATENCY = 0.85  # cycles; below, an idiom or an elimination has to be shown
 _WIDE = 0.5
+_ONE = 1.12  # cycles: the law, but for noise
 _GRAIN, _RELATIVE, _MOST = 0.12, 0.025, 0.4  # how far noise moves a latency: cycles, share of the chain
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
@@ -161,7 +162,7 @@ class TimingBuilder:
             return UPPER_BOUND, "the load behind the store may have to be repeated"
         if streams_out(self.form) and value > _MEMORY:
             return UPPER_BOUND, "the data go through memory, whose time varies"
-        if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > 1:
+        if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > _ONE:
             return UPPER_BOUND, "the flags that the form reads are set together"
         if self._hidden(record, throughput):
             return UPPER_BOUND, "the throughput hides a shorter latency"

@@ -103,6 +103,8 @@ def pairs(form: InstructionForm) -> list[Pair]:
     for source in sources(form):
         for target in targets(form):
             reason = _excluded(form, source) or _excluded(form, target)
+            if source.part == "flag" and not form.attributes.isdisjoint(("rep", "repne")):
+                reason = reason or "flags pass a repeated instruction only where the count is 0"
             result.append(Pair(source, target, reason))
     return result
 
