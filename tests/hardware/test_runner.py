@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from cyclescope.host.counters import CYCLES, availability
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
 from cyclescope.measure.sampling import failure
-from tests.support.processes import patiently, until
+from tests.support.processes import SOURCE, patiently, until
 
 pytestmark = pytest.mark.hardware
 
@@ -202,6 +204,27 @@ def test_one_cpu_for_everything(runner):
             assert all(sample.usable for sample in measured(backend, ADD, IMUL))
     finally:
         os.sched_setaffinity(0, mask)
+
+
+ABANDON = """
+import os, signal
+from cyclescope.backend.base import Effort
+from cyclescope.backend.native import NativeBackend
+from cyclescope.measure.bench import LEVELS, machine_code
+backend = NativeBackend()
+print(backend._process.pid, flush=True)
+endless = machine_code(b"\\xeb\\xfe", b"", 1, 1, LEVELS["sse"])
+backend.submit([endless] * 60, Effort(rounds=1))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_runner_does_not_finish_a_batch_for_nobody(runner):
+    """A minute of hanging kernels, whose results nobody waits for any more."""
+    command = [sys.executable, "-c", ABANDON]
+    done = subprocess.run(command, check=False, capture_output=True, env=os.environ | {"PYTHONPATH": SOURCE})
+    assert done.returncode == -signal.SIGKILL
+    assert until(lambda: not Path(f"/proc/{int(done.stdout)}").exists(), seconds=5)
 
 
 # --- requests that are wrong --------------------------------------------------------------------
