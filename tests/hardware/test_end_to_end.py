@@ -111,15 +111,9 @@ def test_one_cpu(cyclescope, store):
 
 
 def rows(store):
-    """Number and cycles of every measurement of a form, by its experiment.
-
-    Without the links, which are solved together: a run that ends before that measures them again.
-    """
+    """Number and cycles of every measurement, by its experiment."""
     with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
-        found = db.execute(
-            "SELECT id, cycles, form, quantity, source, target, variant FROM measurement "
-            "WHERE quantity != 'link'"
-        )
+        found = db.execute("SELECT id, cycles, form, quantity, source, target, variant FROM measurement")
         return {row[2:]: row[:2] for row in found}
 
 

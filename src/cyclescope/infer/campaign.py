@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from cyclescope.backend.base import Backend, Effort
-from cyclescope.errors import MeasurementError
+from cyclescope.errors import MeasurementError, StoreError
 from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
 from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
@@ -133,9 +133,8 @@ class Campaign:
             return stored
         experiments = self.planner().link_experiments()
         settled = [pair for batch in Sampler(self.backend).measure(experiments) for pair in batch]
-        self.store.write(settled)
         links = solve_links(settled) | fastest(settled)
-        self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()})
+        self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()}, settled)
         return links
 
     def _experiments(
@@ -165,6 +164,8 @@ class Campaign:
             self._write(batch)
             reached = max([reached, *(place[e.form] for e, _ in batch)])
             self._tell(stage, reached, len(forms), sampler)
+        if reached and time.monotonic() < deadline:
+            self._tell(stage, len(forms), len(forms), sampler)
         return time.monotonic() < deadline
 
     def _write(self, batch: Sequence[tuple[Experiment, Measurement]]) -> None:
@@ -218,7 +219,10 @@ def _again(experiment: Experiment) -> Experiment:
 
 def stored_links(store: Store) -> dict[str, LinkLatency]:
     """Latencies of the links that a store has."""
-    return {k: msgspec.json.decode(v, type=LinkLatency) for k, v in store.links().items()}
+    try:
+        return {k: msgspec.json.decode(v, type=LinkLatency) for k, v in store.links().items()}
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{store.path} is damaged: {error}", "measure again with --fresh") from error
 
 
 def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[InstructionForm, list[Record]]]:
