@@ -17,6 +17,7 @@ from cyclescope.isa.form import InstructionForm
 NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
 FRACTION = 0.12  # latencies further than this from whole cycles get a second look
 ALIKE, OTHER = 1.03, 1.3  # throughputs of one family differ by noise between these ratios
+EVEN, SMALLEST, LARGEST = 0.012, 0.2, 4.0  # share of the throughput; cycles
 _WIDTHS = (
     (re.compile(r"\b[XYZ]MM\b"), "VMM"),
     (re.compile(r"_1to\d+"), "_bcst"),
@@ -45,7 +46,7 @@ def slower_than_others(latencies: Sequence[Latency]) -> list[bool]:
     kinds = [(_kind(lat.source), _kind(lat.target)) for lat in latencies]
     least: dict[tuple[str, str], float] = {}
     for kind, latency in zip(kinds, latencies, strict=True):
-        if latency.max:
+        if latency.max is not None:
             least[kind] = min(latency.max, least.get(kind, math.inf))
     limits = [1.1 * least.get(kind, math.inf) for kind in kinds]
     return [(lat.max or 0.0) > limit for limit, lat in zip(limits, latencies, strict=True)]
@@ -65,10 +66,22 @@ def family(form: InstructionForm) -> str:
     return name
 
 
+def is_uneven(throughput: float) -> bool:
+    """Whether a throughput is no simple fraction, as whole micro-operations on equal ports give it.
+
+    Many are true; but a core shared with another program's thread gives such values as well.
+    """
+    if not SMALLEST < throughput < LARGEST:
+        return False
+    parts = (2, 3, 4, 6)
+    return min(abs(throughput - round(throughput * n) / n) for n in parts) > EVEN * throughput
+
+
 def outliers(forms: Sequence[InstructionForm], throughputs: Mapping[str, float]) -> set[str]:
-    """Ids of forms whose throughput differs a little from the least of their family."""
+    """Ids of forms whose throughput is uneven, or differs a little from the least of their family."""
     least: dict[str, float] = {}
     families = {form.id: family(form) for form in forms if form.id in throughputs}
     for form_id, name in families.items():
         least[name] = min(throughputs[form_id], least.get(name, math.inf))
-    return {i for i, name in families.items() if ALIKE < throughputs[i] / max(least[name], 1e-9) < OTHER}
+    alone = {i for i, name in families.items() if ALIKE < throughputs[i] / max(least[name], 1e-9) < OTHER}
+    return alone | {i for i in families if is_uneven(throughputs[i])}
