@@ -28,6 +28,8 @@ from cyclescope.measure.record import FAILED, Record
 _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
 _LEAST_LATENCY = 0.85  # cycles; below, an idiom or an elimination has to be shown
 _WIDE = 0.5
+_APART = 2.0  # cycles: an index takes that much longer than a base at most
+REPEATED = "the load behind the store may have to be repeated"
 _ONE = 1.12  # cycles: the law, but for noise
 _GRAIN, _RELATIVE, _MOST = 0.12, 0.025, 0.4  # how far noise moves a latency: cycles, share of the chain
 _MEMORY = 300  # cycles: longer than any way through the caches
@@ -71,7 +73,7 @@ class TimingBuilder:
             self.form, self.streams, chains, self.links, self.missing.get(("", ""), "")
         )
         throughput = builder.throughput()
-        latencies = tuple(self.latency(pair, throughput) for pair in pairs(self.form))
+        latencies = _with_repeated_loads([self.latency(pair, throughput) for pair in pairs(self.form)])
         throughput = builder.limited_by_registers(throughput, latencies)
         return FormTiming(
             self.form.id, self.form.names, status, throughput, latencies, self._idiom(latencies),
@@ -99,9 +101,13 @@ class TimingBuilder:
         return self._with_slow(main, speeds.get("slow"), pair, throughput)
 
     def _preferred(self, base: Sequence[Record], throughput: Throughput) -> Record:
-        """The configuration with the least latency among those that show a latency."""
+        """The configuration with the least latency among those that show a latency.
+
+        A chain of the form alone is a fact, where others rest on the latencies of their links.
+        """
         shown = [r for r in base if not self._hidden(r, throughput)]
-        return min(shown or base, key=self._net)
+        alone = [r for r in shown if not r.links]
+        return min(alone or shown or base, key=self._net)
 
     def _hidden(self, record: Record, throughput: Throughput) -> bool:
         """Whether the chain is no longer than the throughput, so that it may not be what is seen."""
@@ -162,13 +168,12 @@ class TimingBuilder:
         """Kind and note; kind None with the reason where a law withholds the value."""
         value, most = found
         if value < _LEAST_LATENCY:
-            return self._below_law(value, most)
+            return self._below_law(pair, value, most)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, "AF is only readable together with the other flags"
-        scatter = "vsib" in self.form.attributes
-        if pair.target.part == "data" and pair.source.part in ("address", "index") and scatter:
-            return UPPER_BOUND, "the load behind the store may have to be repeated"
+        if pair.target.part == "data" and "vsib" in self.form.attributes:
+            return UPPER_BOUND, REPEATED
         if streams_out(self.form) and value > _MEMORY:
             return UPPER_BOUND, "the data go through memory, whose time varies"
         if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > _ONE:
@@ -182,12 +187,16 @@ class TimingBuilder:
         found = confidence(record)
         return MEDIUM if found == HIGH and value % 1 else found
 
-    def _below_law(self, value: float, most: float) -> tuple[str | None, str]:
+    def _below_law(self, pair: Pair, value: float, most: float) -> tuple[str | None, str]:
         """Less than a cycle, even without conventions, is proof that there is no dependency."""
         if most < _LEAST_LATENCY:
             moves = ("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH")
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
-            return EXACT, "eliminated at rename" if move else "no dependency: the chain is cut here"
+            if move and pair.source != pair.target:
+                return EXACT, "eliminated at rename"
+            kept = pair.source.part == "flag" and self._keeps_flags
+            where = " (with a count other than 0)" if kept else ""
+            return EXACT, f"no dependency: the chain is cut here{where}"
         return None, f"{WITHHELD}: {value:.2f} cycles breaks the law that a latency is at least 1"
 
     def _with_bypass(self, latency: Latency, usable: Sequence[Record]) -> Latency:
@@ -237,6 +246,25 @@ class TimingBuilder:
             raised |= record.exceptions
         names = [name for bit, name in _EXCEPTIONS if raised & bit]
         return [f"floating-point exceptions raised: {', '.join(names)}"] if names else []
+
+
+def _with_repeated_loads(latencies: Sequence[Latency]) -> tuple[Latency, ...]:
+    """The law that base and index reach a store alike: what takes much longer is a bound only."""
+    least: dict[tuple[str, str], float] = {}
+    keys = [(lat.source.rpartition(".")[0], lat.target) for lat in latencies]
+    for key, lat in zip(keys, latencies, strict=True):
+        if lat.max is not None and _is_store_address(lat):
+            least[key] = min(lat.max, least.get(key, lat.max))
+    return tuple(
+        msgspec.structs.replace(lat, kind=UPPER_BOUND, min=0.0, note=REPEATED)
+        if _is_store_address(lat) and (lat.max or 0.0) > least.get(key, 0.0) + _APART
+        else lat
+        for key, lat in zip(keys, latencies, strict=True)
+    )
+
+
+def _is_store_address(latency: Latency) -> bool:
+    return latency.source.endswith((".address", ".index")) and latency.target.endswith(".data")
 
 
 def _over_values(found: Mapping[str, Latency]) -> Latency:

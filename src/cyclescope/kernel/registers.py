@@ -132,7 +132,12 @@ class Roles(msgspec.Struct, frozen=True, dict=True):
             return [n & ~1 for n in numbers[1:4:2]] if op.fixed == "pair" else numbers
         if kind == "m":
             return [0, 1, 2, 3, 4, 5, 6] if use in ("ring", "chain") else [7, 6]
-        return {"x": [1, 2, 3], "?": [0]}.get(kind, [0]) if op.cls != "SEG" else [0]
+        return {"x": self._x87_registers, "?": [0]}.get(kind, [0]) if op.cls != "SEG" else [0]
+
+    @property
+    def _x87_registers(self) -> list[int]:
+        """Below ST(0); only six registers are in use where the form pushes or pops."""
+        return [1, 2, 3] if self.form.x87_pops else [1, 2, 3, 4, 5, 6, 7]
 
     def _class_numbers(self, op: Operand, numbers: list[int]) -> list[int]:
         if op.cls == "R8h":

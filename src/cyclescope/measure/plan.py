@@ -7,7 +7,6 @@ encoding a few instructions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import msgspec
 
@@ -235,7 +234,7 @@ class Planner:
             for variant, items in (("", cycle.items), ("cut", cycle.control)):
                 kernel = self._kernel(reference, items, state, 0)
                 if any("x" in key.split(".")[0].split(">") or ".x." in key for key in cycle.keys):
-                    kernel = msgspec.structs.replace(kernel, setup=self._x87_setup, state=x87_state)
+                    kernel = msgspec.structs.replace(kernel, setup=self._x87_setup(), state=x87_state)
                 result.append(Experiment(cycle.name, LINK, "", "", variant, kernel, 1, cycle.keys))
         nops = self._kernel(reference, (self.helpers.make("NOP"),) * NOPS, state, CANARY | FAST)
         return [*result, Experiment(NOP, LINK, "", "", "", nops, NOPS)]
@@ -296,7 +295,8 @@ class Planner:
         """The kernel of a plan's items; `made` keeps what the kernels of one form have in common."""
         uses = {} if made is None else made
         coded = [self._use(form, i, uses) if isinstance(i, Use) else self._helper(i) for i in items]
-        setup = self._x87_setup if state.x87 and "x87" in form.attributes else b""
+        stack = state.x87 and "x87" in form.attributes
+        setup = self._x87_setup(form.x87_pops == 0) if stack else b""
         body = tuple([instruction for instruction, _ in coded])
         return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)
 
@@ -315,10 +315,10 @@ class Planner:
             found = self._fixed[instruction] = instruction, instruction.code()
         return found
 
-    @cached_property
-    def _x87_setup(self) -> bytes:
+    def _x87_setup(self, full: bool = False) -> bytes:
+        """Six x87 registers with 1.0, or all eight where nothing is pushed."""
         make = self.helpers.make
-        return make("FNINIT").code() + make("FLD1").code() * 6
+        return make("FNINIT").code() + make("FLD1").code() * (8 if full else 6)
 
 
 _MOVES = ("MOV", "VMOV", "KMOV", "XCHG")
