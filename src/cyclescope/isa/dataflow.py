@@ -97,12 +97,20 @@ def _excluded(form: InstructionForm, node: Node) -> str:
     return ""
 
 
+def _no_data(form: InstructionForm) -> str:
+    """Why no value passes through a form although registers are read and written, or ""."""
+    if form.mnemonic == "VZEROUPPER":
+        return "the lower halves stay what they are: no value passes through"
+    return ""
+
+
 def pairs(form: InstructionForm) -> list[Pair]:
     """Every (source, target) pair of a form, the ones without a chain marked with the reason."""
     result = []
+    whole = _no_data(form)
     for source in sources(form):
         for target in targets(form):
-            reason = _excluded(form, source) or _excluded(form, target)
+            reason = whole or _excluded(form, source) or _excluded(form, target)
             if source.part == "flag" and not form.attributes.isdisjoint(("rep", "repne")):
                 reason = reason or "flags pass a repeated instruction only where the count is 0"
             result.append(Pair(source, target, reason))

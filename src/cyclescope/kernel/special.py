@@ -30,6 +30,7 @@ _SYSTEM = {
     "INCSSPQ", "SAVEPREVSSP", "RSTORSSP", "WRSSD", "WRSSQ", "SETSSBSY", "CLRSSBSY", "TILELOADD",
     "LLWPCB", "SLWPCB", "LWPINS", "LWPVAL", "SEAMCALL", "TDCALL", "CCS_HASH", "CCS_ENCRYPT",
     "MONTMUL", "XSTORE", "POPF", "POPFQ",
+    "SGDT", "SIDT", "SLDT", "SMSW", "STR",  # many kernels trap and emulate them
 }  # fmt: skip
 _STATE_SAVING = {"FLDENV", "FNSTENV", "FRSTOR", "FNSAVE"}
 

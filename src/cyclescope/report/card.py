@@ -28,7 +28,8 @@ def card(form: InstructionForm, timing: FormTiming) -> str:
     if timing.status == "not run":
         return "\n".join([*lines, f'  not measured yet: cyclescope measure "{form.id}"', ""])
     if timing.status != "ok":
-        return "\n".join([*lines, f"  not executed by this CPU: {timing.status}", ""])
+        how = "not executed by this CPU" if timing.status.startswith("SIGILL") else "cannot be run alone"
+        return "\n".join([*lines, f"  {how}: {timing.status}", ""])
     if timing.throughput is not None:
         lines += _throughput(timing.throughput)
     lines += _latencies(timing.latencies)
