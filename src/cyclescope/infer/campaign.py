@@ -182,7 +182,7 @@ class Campaign:
     ) -> Iterator[Experiment]:
         done = self.store.done("filled") | self.store.done("unbroken") | self.store.done("*" + AGAIN)
         different = outliers(forms, self.store.throughputs())
-        for form, timing in self.timings(forms, links):
+        for form, timing in self.timings(forms, links, is_first):
             found = list(_latency_questions(planner, form, timing))
             throughput = timing.throughput
             if form.id in different or (throughput and throughput.reason.startswith(WITHHELD)):
@@ -194,13 +194,17 @@ class Campaign:
         return [timing for _, timing in self.timings(forms, stored_links(self.store))]
 
     def timings(
-        self, forms: Iterable[InstructionForm], links: dict[str, LinkLatency]
+        self,
+        forms: Iterable[InstructionForm],
+        links: dict[str, LinkLatency],
+        wanted: Callable[[Record], bool] = lambda record: True,
     ) -> Iterator[tuple[InstructionForm, FormTiming]]:
-        """Timing of each form as far as it is measured."""
+        """Timing of each form as far as it is measured, from the records that are wanted."""
         planner = self.planner()
         for form, records in grouped(self.store, list(forms)):
             outcome = self._legality.get(form.id, "not run")
-            yield form, timing_of(form, records, links, planner, outcome)
+            some = [record for record in records if wanted(record)]
+            yield form, timing_of(form, some, links, planner, outcome)
 
 
 def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
@@ -211,6 +215,11 @@ def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTimi
         filled = planner.filled(form, source, target, math.ceil(limit) + 3) if doubtful else None
         unbroken = planner.unbroken(form, source, target) if doubtful or slower else None
         yield from (e for e in (filled, unbroken) if e is not None)
+
+
+def is_first(record: Record) -> bool:
+    """Whether a record is no second look: only the first ones raise questions, so that they end."""
+    return record.variant not in ("filled", "unbroken") and not record.variant.endswith(AGAIN)
 
 
 def _again(experiment: Experiment) -> Experiment:
@@ -245,9 +254,8 @@ def timing_of(
 ) -> FormTiming:
     """Timing of a form from its records; a form that the CPU does not execute has no plan."""
     if outcome != "ok":
-        return TimingBuilder(form, (), links, {}).build(outcome)
-    missing = {(m.source, m.target): m.reason for m in planner.plan(form).missing}
-    return TimingBuilder(form, records, links, missing).build(outcome)
+        return TimingBuilder(form, (), links, lambda source, target: "").build(outcome)
+    return TimingBuilder(form, records, links, lambda s, t: planner.reason(form, s, t)).build(outcome)
 
 
 def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:

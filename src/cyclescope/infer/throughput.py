@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -30,7 +30,8 @@ _AGREED = 1.03  # two sequences within this ratio confirm each other
 
 def streams_out(form: InstructionForm) -> bool:
     """Whether the form's stores bypass the cache."""
-    return form.mnemonic.startswith(_STREAMING)
+    writes = any(op.is_memory and op.write for op in form.operands)
+    return writes and form.mnemonic.startswith(_STREAMING)
 
 
 class ThroughputBuilder:
@@ -42,7 +43,7 @@ class ThroughputBuilder:
         streams: Sequence[Record],
         chains: Sequence[Record],
         links: Mapping[str, LinkLatency],
-        missing: str,
+        missing: Callable[[], str],
     ) -> None:
         self.form = form
         self.streams = streams
@@ -56,7 +57,7 @@ class ThroughputBuilder:
         main = [r for r in usable if not r.variant.startswith(("same register", "indexed", "slow"))]
         variants = {r.variant: rounded(r.per_instance) for r in usable}
         if not main:
-            reason = self.missing or next((r.error for r in self.streams), "not measured")
+            reason = self.missing() or next((r.error for r in self.streams), "not measured")
             return Throughput(None, None, None, variants, reason=reason)
         best = self._best(main)
         again = [r for r in main if r.variant.endswith(AGAIN)]
@@ -83,7 +84,7 @@ class ThroughputBuilder:
         short sequence stays within the buffers: the longest one counts.
         """
         if streams_out(self.form):
-            return max(main, key=lambda r: (r.count, r.per_instance))
+            return max(main, key=lambda r: (r.count, r.verdict == STABLE, -r.per_instance))
         least = min(r.per_instance for r in main)
         chains = [r for r in self.chains if r.verdict == STABLE and r.per_instance < 0.97 * least]
         chains = [r for r in chains if r.variant not in ("fast", "slow")]
@@ -98,7 +99,7 @@ class ThroughputBuilder:
         return stable[0] if stable else max(main, key=lambda r: r.count)
 
     def _kind(self, best: Record, main: Sequence[Record]) -> tuple[str, str]:
-        name = best.variant.split(" x")[0]
+        name = best.variant.removesuffix(AGAIN).split(" x")[0]
         if best.quantity == "latency":
             return UPPER_BOUND, "no sequence is faster than the form's latency chain"
         if name.startswith("with "):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -44,14 +44,17 @@ def whole(value: float, chain: float) -> float:
 
 
 class TimingBuilder:
-    """Infers the timing of one form from its records."""
+    """Infers the timing of one form from its records.
+
+    `missing` says why a pair (the throughput: "", "") has no kernel, or "".
+    """
 
     def __init__(
         self,
         form: InstructionForm,
         records: Iterable[Record],
         links: Mapping[str, LinkLatency],
-        missing: Mapping[tuple[str, str], str],
+        missing: Callable[[str, str], str],
     ) -> None:
         self.form = form
         self.links = links
@@ -69,9 +72,7 @@ class TimingBuilder:
         if status != "ok":
             return FormTiming(self.form.id, self.form.names, status, None, ())
         chains = [r for found in self.chains.values() for r in found if not r.links]
-        builder = ThroughputBuilder(
-            self.form, self.streams, chains, self.links, self.missing.get(("", ""), "")
-        )
+        builder = ThroughputBuilder(self.form, self.streams, chains, self.links, lambda: self.missing("", ""))
         throughput = builder.throughput()
         latencies = _with_repeated_loads([self.latency(pair, throughput) for pair in pairs(self.form)])
         throughput = builder.limited_by_registers(throughput, latencies)
@@ -88,7 +89,7 @@ class TimingBuilder:
         records = self.chains.get((source, target), [])
         usable = [r for r in records if r.verdict != FAILED]
         if not usable:
-            reason = pair.excluded or self.missing.get((source, target), "")
+            reason = pair.excluded or self.missing(source, target)
             reason = reason or next((r.error for r in records), "not measured")
             return Latency(source, target, None, None, None, None, reason=reason)
         speeds = {r.variant: r for r in usable if r.variant in ("fast", "slow")}
@@ -154,7 +155,7 @@ class TimingBuilder:
         value = 0.0 if free else whole(value, record.cycles / record.count)
         bounds = None
         if convention and most - least > _WIDE and not free:
-            bounds = (rounded(max(least, 0.0)), rounded(most))
+            bounds = (rounded(max(min(least, value), 0.0)), rounded(max(most, value)))
         low = rounded(value)
         lowest = 0.0 if kind == UPPER_BOUND else low
         return Latency(

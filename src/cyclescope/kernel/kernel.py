@@ -30,7 +30,7 @@ class Kernel(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         """The body as Intel-syntax assembly, one instruction per line."""
-        return "\n".join(instruction.text() for instruction in self.body)
+        return "\n".join([instruction.text() for instruction in self.body])
 
 
 def kernel_of(body: Iterable[Instruction], state: MachineState, setup: bytes = b"", flags: int = 0) -> Kernel:

@@ -48,6 +48,7 @@ class StreamBuilder:
         self.helpers = helpers
         self.roles = Roles(form)
         self.slots = form.encoding.slots if form.encoding else ()
+        self._pools: dict[tuple[str, str], list[tuple[int, tuple[str, int]]]] = {}
 
     # --- instances -------------------------------------------------------------------------------
 
@@ -95,16 +96,24 @@ class StreamBuilder:
             return self.roles.base
         if part == 2:
             return self._index_number(op)
+        taken = used | sources
         if not op.write:
-            pool = [n for n in self.roles.pool(op, "source") if physical(op, n) not in sources]
-            return pool[0] if pool else self._spare(op, used, sources)
-        pool = [n for n in self.roles.pool(op, "ring") if physical(op, n) not in used | sources]
-        pool = [n for n in pool if physical(op, n) not in self._reserved]
-        return pool[0] if pool else None
+            free = (n for n, place in self._pool(op, "source") if place not in sources)
+            first = next(free, None)
+            return (
+                first
+                if first is not None
+                else next((n for n, place in self._pool(op, "ring")[::-1] if place not in taken), None)
+            )
+        taken |= self._reserved
+        return next((n for n, place in self._pool(op, "ring") if place not in taken), None)
 
-    def _spare(self, op: Operand, used: set[tuple[str, int]], sources: set[tuple[str, int]]) -> int | None:
-        pool = self.roles.pool(op, "ring")[::-1]
-        return next((n for n in pool if physical(op, n) not in used | sources), None)
+    def _pool(self, op: Operand, use: str) -> list[tuple[int, tuple[str, int]]]:
+        """Numbers of a pool with the registers they are."""
+        key = op.name, use
+        if key not in self._pools:
+            self._pools[key] = [(n, physical(op, n)) for n in self.roles.pool(op, use)]
+        return self._pools[key]
 
     @cached_property
     def _reserved(self) -> set[tuple[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.locations import GENERAL, X87
+from cyclescope.kernel.locations import X87
 
 
 class Documented(msgspec.Struct, frozen=True):
@@ -23,12 +23,6 @@ EXCEPTIONS = (
         "write",
         range(X87, X87 + 8),
         "marks x87 registers as empty: the table has the registers as operands, not their tags",
-    ),
-    Documented(
-        frozenset(("SLDT", "STR", "SMSW")),
-        "read",
-        range(GENERAL, GENERAL + 16),
-        "where the CPU has UMIP, Linux emulates it with 16 bits and keeps the rest of the register",
     ),
 )
 

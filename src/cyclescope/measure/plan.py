@@ -102,6 +102,11 @@ class Planner:
             found = self._plans[key] = self._make_plan(form)
         return found
 
+    def reason(self, form: InstructionForm, source: str, target: str) -> str:
+        """Why a pair (the throughput: "", "") has no kernel, or ""."""
+        found = (m.reason for m in self.plan(form).missing if (m.source, m.target) == (source, target))
+        return next(found, "")
+
     def _key(self, form: InstructionForm) -> object:
         found = self._keys.get(form.id)
         if found is None:

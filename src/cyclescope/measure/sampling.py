@@ -74,6 +74,8 @@ def failure(sample: Sample) -> str:
 
 def summarise(samples: Sequence[Sample]) -> Measurement | None:
     """The measurement, or None where more rounds are needed."""
+    if len(samples) == ROUNDS == 2 and (at_once := _agreed(*samples)):
+        return at_once
     broken = next((s for s in samples if s.status not in USABLE), None)
     accepted = sum(s.accepted for s in samples)
     rejected = sum(s.rejected for s in samples)
@@ -94,9 +96,18 @@ def summarise(samples: Sequence[Sample]) -> Measurement | None:
     )  # fmt: skip
 
 
+def _agreed(first: Sample, second: Sample) -> Measurement | None:
+    """Two clean rounds that agree: nearly all that there is to measure."""
+    if first.status != OK or second.status != OK or not agree(first.cycles, second.cycles):
+        return None
+    return Measurement(
+        (first.cycles + second.cycles) / 2, abs(first.cycles - second.cycles), STABLE,
+        first.accepted + second.accepted, first.rejected + second.rejected,
+        (round(first.cycles, 4), round(second.cycles, 4)), second.exceptions, counters=second.counters,
+    )  # fmt: skip
+
+
 def _judge(clean: list[float], every: list[float], rounds: int) -> tuple[str | None, list[float]]:
-    if len(clean) == rounds <= ROUNDS and agree(clean[0], clean[-1]):
-        return STABLE, clean
     cluster = low_cluster(clean) if len(clean) > 1 else []
     if len(cluster) >= 3 and len(cluster) * 3 >= len(clean) * 2:
         return STABLE, cluster

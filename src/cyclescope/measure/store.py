@@ -248,10 +248,11 @@ class Store:
 
     @explaining
     def throughputs(self) -> dict[str, float]:
-        """Least stable time per instance over the ordinary sequences of each form, in cycles."""
+        """Least stable time per instance over each form's ordinary sequences, first looks only (cycles)."""
         query = """SELECT form, MIN(cycles / count) FROM measurement
             WHERE quantity = 'throughput' AND verdict = 'ok'
             AND (variant GLOB 'plain*' OR variant GLOB 'broken*' OR variant GLOB 'unrolled*')
+            AND variant NOT GLOB '* again'
             GROUP BY form"""
         return dict(self.database.execute(query))
 

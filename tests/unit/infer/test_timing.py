@@ -33,7 +33,9 @@ def stream(cycles, variant="plain x4", count=4, **more):
 
 
 def timing(form, *records, missing=None, status="ok"):
-    return TimingBuilder(TABLE[form], records, LINKS, missing or {}).build(status)
+    reasons = missing or {}
+    builder = TimingBuilder(TABLE[form], records, LINKS, lambda s, t: reasons.get((s, t), ""))
+    return builder.build(status)
 
 
 def latency(form, *records, source="op1", target="op1", **more):
