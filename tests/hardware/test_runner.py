@@ -18,7 +18,7 @@ from cyclescope.host.counters import CYCLES, availability
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
 from cyclescope.measure.sampling import failure
-from tests.support.processes import SOURCE, patiently, until
+from tests.support.processes import environment, patiently, until
 
 pytestmark = pytest.mark.hardware
 
@@ -222,7 +222,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_runner_does_not_finish_a_batch_for_nobody(runner):
     """A minute of hanging kernels, whose results nobody waits for any more."""
     command = [sys.executable, "-c", ABANDON]
-    done = subprocess.run(command, check=False, capture_output=True, env=os.environ | {"PYTHONPATH": SOURCE})
+    environ = environment(CYCLESCOPE_RUNNER=str(runner))
+    done = subprocess.run(command, check=False, capture_output=True, env=environ)
     assert done.returncode == -signal.SIGKILL
     assert until(lambda: not Path(f"/proc/{int(done.stdout)}").exists(), seconds=5)
 

@@ -9,7 +9,15 @@ import sys
 import time
 from pathlib import Path
 
-SOURCE = str(Path(__file__).parents[2] / "src")
+import cyclescope
+
+SOURCE = str(Path(cyclescope.__file__).parents[1])  # children run the package that the tests import
+
+
+def environment(**more):
+    """Of a child process: nothing in it changes how Python buffers, warns or finds modules."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return kept | {"PYTHONPATH": SOURCE} | more
 
 
 class Command:
@@ -18,7 +26,7 @@ class Command:
     def __init__(self, runner, folder):
         self.runner = folder / "runner"
         shutil.copy(runner, self.runner)
-        self.environ = os.environ | {"PYTHONPATH": SOURCE, "CYCLESCOPE_RUNNER": str(self.runner)}
+        self.environ = environment(CYCLESCOPE_RUNNER=str(self.runner))
 
     def start(self, *args, **more):
         line = [sys.executable, "-m", "cyclescope", *map(str, args)]

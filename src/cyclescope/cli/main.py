@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
@@ -130,7 +131,16 @@ def _told(error: BaseException) -> tuple[str, int]:
 
 def _fail(message: str, code: int) -> NoReturn:
     if message:
-        click.echo(f"error: {' '.join(message.split())}", err=True)
-    else:  # nobody reads any more, so nothing must be written when Python ends either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with suppress(OSError):  # nowhere to say it, but the exit code still tells
+            click.echo(f"error: {' '.join(message.split())}", err=True)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        _give_up(stream)
     sys.exit(code)
+
+
+def _give_up(stream: TextIO) -> None:
+    """Leave nothing to write when Python ends, where that would fail and change the exit code."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

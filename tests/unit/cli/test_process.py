@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cyclescope.errors import Stopped
+from tests.support.processes import environment
 
-SOURCE = str(Path(__file__).parents[3] / "src")
 # What a command's help may load of the world beside click and what click loads.
 OURS = {
     "cyclescope",
@@ -26,13 +26,13 @@ HEAVY = {"rich", "highspy", "numpy", "msgspec", "sqlite3", "subprocess", "asynci
 
 
 LISTING = [sys.executable, "-m", "cyclescope", "forms", "imul"]
-ENVIRON = os.environ | {"PYTHONPATH": SOURCE}
+ENVIRON = environment()
 
 
 def run(command, **more):
     """Run a command to its end."""
-    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
-    return subprocess.run(command, check=False, env=ENVIRON, text=True, **more)
+    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": ENVIRON} | more
+    return subprocess.run(command, check=False, text=True, **more)
 
 
 def modules_after(*args):
@@ -65,14 +65,29 @@ def test_a_reader_that_stops_reading():
     os.close(write)
     os.close(read)
     assert process.communicate()[1] == ""
+    assert process.returncode == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_output_that_cannot_be_written():
+@pytest.mark.parametrize("more", [{}, {"PYTHONUNBUFFERED": "1"}])
+def test_output_that_cannot_be_written(more):
     with Path("/dev/full").open("w") as full:
-        done = run(LISTING, stdout=full)
+        done = run(LISTING, stdout=full, env=ENVIRON | more)
     assert done.returncode == 1
     assert done.stderr == "error: standard output: No space left on device\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_error_that_cannot_be_written():
+    with Path("/dev/full").open("w") as full:
+        done = run([*LISTING, "--isa", "6502"], stderr=full)
+    assert done.returncode == 2
+
+
+def test_an_error_without_standard_output():
+    done = run(["sh", "-c", f"'{sys.executable}' -m cyclescope forms nosuch >&-"])
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: no instruction form matches 'nosuch'")
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
