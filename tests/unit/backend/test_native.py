@@ -310,3 +310,4 @@ def test_closing_twice_does_no_harm(runner):
     backend = NativeBackend(0)
     backend.close()
     backend.close()
+    assert backend._process.returncode == 0

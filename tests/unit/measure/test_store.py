@@ -1,62 +1,14 @@
-"""The store: what goes in comes out, wrong files are refused, one writer at a time, merging."""
+"""The store: what goes in comes out, wrong files are refused."""
 
 from __future__ import annotations
 
-import sqlite3
-import subprocess
-import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from cyclescope.errors import StoreError, UsageError
-from cyclescope.kernel.kernel import Kernel
-from cyclescope.measure import database
-from cyclescope.measure.bench import default_state
-from cyclescope.measure.merge import merge_files
-from cyclescope.measure.plan import Experiment
-from cyclescope.measure.sampling import Measurement
+from cyclescope.errors import StoreError
 from cyclescope.measure.store import VERSION, Store
-
-HERE, THERE = "this machine", "that machine"
-SOURCE = str(Path(__file__).parents[3] / "src")
-
-
-def experiment(form="ADD", variant="plain", code=b"\x90", level=0, **more):
-    kernel = Kernel(code, 1, default_state(level), b"\xcc", 3)
-    parts = {"quantity": "latency", "source": "op1", "target": "op2", "count": 2, "links": ("a", "b")} | more
-    return Experiment(form=form, variant=variant, kernel=kernel, **parts)
-
-
-def measurement(cycles=1.0, verdict="ok", **more):
-    return Measurement(cycles, 0.25, verdict, 12, 3, (1.0, 1.5), 2, "", (4.0,), **more)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "store.sqlite"
-
-
-@pytest.fixture
-def store(path):
-    with closing(Store(path, HERE)) as opened:
-        opened.begin_session("now", {"cpu": 1})
-        yield opened
-
-
-def filled(path, *pairs, machine=HERE, session="a session"):
-    with closing(Store(path, machine)) as opened:
-        opened.begin_session(session, {"name": session})
-        opened.write(pairs)
-        opened.write_legality([("ADD", "ok"), (path.stem, "SIGILL")])
-    return path
-
-
-def spoil(path, statement, *values):
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute(statement, values)
-
+from tests.support.stores import HERE, THERE, experiment, filled, measurement, opening, spoil
 
 # --- what goes in comes out ---------------------------------------------------------------------
 
@@ -138,14 +90,6 @@ def test_an_unknown_measurement(store):
 
 
 # --- files that are no store of ours ------------------------------------------------------------
-
-
-def opening(path, readonly):
-    with pytest.raises(StoreError) as error:
-        Store(path, HERE, readonly=readonly).close()
-    assert str(path) in error.value.message
-    assert error.value.remedy
-    return str(error.value)
 
 
 BOTH = pytest.mark.parametrize("readonly", [False, True])
@@ -234,189 +178,5 @@ def test_a_creation_that_was_killed_left_nothing(path, monkeypatch):
         Store(path, HERE)
     monkeypatch.undo()
     filled(path, (experiment(), measurement()))
-
-
-# --- where nothing can be written ---------------------------------------------------------------
-
-
-def test_a_readonly_file(path, monkeypatch):
-    """The superuser may write any file, so the database is opened for reading instead."""
-    filled(path, (experiment(), measurement()))
-    before = path.read_bytes()
-    connect = database._connect
-    monkeypatch.setattr(database, "_connect", lambda path, how: connect(path, "mode=ro"))
-    assert "cannot be written" in opening(path, readonly=False)
-    assert path.read_bytes() == before
-
-
-def test_a_folder_that_cannot_be_made(path):
-    path.write_bytes(b"")
-    assert "cannot be written" in opening(path / "below" / "store.sqlite", readonly=False)
-
-
-def test_a_readonly_folder_can_be_read(path, monkeypatch):
-    """SQLite wants files next to one in WAL mode, which cannot be made there."""
-    filled(path, (experiment(), measurement()))
-    connect, asked = database._connect, []
-
-    def unable(path, how):
-        asked.append(how)
-        if how == "mode=ro":
-            raise sqlite3.OperationalError("unable to open database file")
-        return connect(path, how)
-
-    monkeypatch.setattr(database, "_connect", unable)
     with closing(Store(path, HERE, readonly=True)) as store:
         assert store.count() == 1
-    assert asked == ["mode=ro", "immutable=1"]
-
-
-def test_no_room_on_the_disk(store):
-    store.write([(experiment(), measurement())])
-    pages = store.database.execute("PRAGMA page_count").fetchone()[0]
-    store.database.execute(f"PRAGMA max_page_count = {pages + 1}")
-    with pytest.raises(StoreError, match="no room left"):
-        store.write([(experiment(f"F{n}"), measurement()) for n in range(500)])
-    assert [record.form for record in store.records()] == ["ADD"]
-
-
-# --- one writer ---------------------------------------------------------------------------------
-
-
-def test_a_second_writer_is_refused_and_readers_are_welcome(store, path):
-    store.write([(experiment(), measurement())])
-    assert "in use" in opening(path, readonly=False)
-    with closing(Store(path, HERE, readonly=True)) as reader:
-        assert reader.count() == 1
-    store.write([(experiment("SUB"), measurement())])
-    assert store.count() == 2
-
-
-def test_the_next_writer_comes_after_the_first(path):
-    for _ in range(3):
-        filled(path)
-    assert not Path(f"{path}-lock").exists()
-
-
-def test_a_killed_writer_leaves_the_store_free(path):
-    code = (
-        "import os, sys\n"
-        "from pathlib import Path\n"
-        "from cyclescope.measure.store import Store\n"
-        f"store = Store(Path({str(path)!r}), {HERE!r})\n"
-        "store.write_legality([('ADD', 'ok')])\n"
-        "os.kill(os.getpid(), 9)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=False, env={"PYTHONPATH": SOURCE})
-    assert done.returncode == -9
-    with closing(Store(path, HERE)) as store:
-        assert store.legality() == {"ADD": "ok"}
-
-
-def test_a_lock_removed_under_a_waiting_writer_is_taken_anew(path, monkeypatch):
-    first = database.WriterLock(path)
-    flock = database.fcntl.flock
-
-    def slow(file, how):
-        monkeypatch.setattr(database.fcntl, "flock", flock)
-        first.release()  # between opening the file and locking it
-        flock(file, how)
-
-    monkeypatch.setattr(database.fcntl, "flock", slow)
-    second = database.WriterLock(path)
-    with pytest.raises(StoreError):
-        database.WriterLock(path)
-    second.release()
-
-
-def test_a_file_system_without_locks_is_no_obstacle(path, monkeypatch):
-    def unsupported(file, how):
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(database.fcntl, "flock", unsupported)
-    filled(path, (experiment(), measurement()))
-
-
-# --- merging ------------------------------------------------------------------------------------
-
-
-def test_merging_takes_what_is_missing_or_better(tmp_path):
-    one = filled(
-        tmp_path / "one.sqlite",
-        (experiment("A"), measurement(1.0)),
-        (experiment("B"), measurement(2.0, "unstable")),
-        (experiment("C"), measurement(3.0, "unstable")),
-    )
-    two = filled(
-        tmp_path / "two.sqlite",
-        (experiment("A"), measurement(10.0)),
-        (experiment("B", level=2), measurement(20.0)),
-        (experiment("C"), measurement(30.0, "noisy")),
-        (experiment("D"), measurement(40.0)),
-        session="other",
-    )
-    before = two.read_bytes()
-    assert merge_files([two], one) == [(two, 2)]
-    assert two.read_bytes() == before
-    with closing(Store(one, HERE, readonly=True)) as store:
-        assert {r.form: r.cycles for r in store.records()} == {"A": 1.0, "B": 20.0, "C": 3.0, "D": 40.0}
-        assert store.legality() == {"ADD": "ok", "one": "SIGILL", "two": "SIGILL"}
-        (taken,) = store.evidence("B")
-        assert taken.conditions == {"name": "other"}
-        assert taken.state == default_state(2).packed
-
-
-def test_merging_twice_changes_nothing(tmp_path):
-    one = filled(tmp_path / "one.sqlite", (experiment("A"), measurement()))
-    out = tmp_path / "out.sqlite"
-    assert merge_files([one], out) == [(one, 1)]
-    assert merge_files([one, one], out) == [(one, 0), (one, 0)]
-    with closing(Store(out, HERE, readonly=True)) as store:
-        assert len(store.sessions()) == 1
-
-
-def refused(sources, output, kind=StoreError):
-    with pytest.raises(kind) as error:
-        merge_files(sources, output)
-    return str(error.value)
-
-
-def test_stores_of_two_machines_do_not_merge(tmp_path):
-    one = filled(tmp_path / "one.sqlite", (experiment(), measurement()))
-    two = filled(tmp_path / "two.sqlite", machine=THERE)
-    assert "one machine" in refused([one, two], tmp_path / "out.sqlite")
-    assert not (tmp_path / "out.sqlite").exists()
-    before = two.read_bytes()
-    assert "another machine" in refused([one], two)
-    assert two.read_bytes() == before
-
-
-def test_a_store_does_not_merge_into_itself(tmp_path, monkeypatch):
-    one = filled(tmp_path / "one.sqlite", (experiment(), measurement()))
-    monkeypatch.chdir(tmp_path)
-    assert "both" in refused([one], Path("one.sqlite"), UsageError)
-
-
-def test_a_missing_source(tmp_path):
-    one = filled(tmp_path / "one.sqlite")
-    assert "no store at" in refused([one, tmp_path / "none"], tmp_path / "out.sqlite")
-    assert not (tmp_path / "out.sqlite").exists()
-
-
-def test_a_damaged_source_is_the_one_named(tmp_path):
-    many = [(experiment(f"F{n}"), measurement()) for n in range(400)]
-    one = filled(tmp_path / "one.sqlite", *many)
-    whole = one.read_bytes()
-    one.write_bytes(whole[:8192] + bytes(len(whole) - 8192))
-    out = filled(tmp_path / "out.sqlite", (experiment("A"), measurement()))
-    said = refused([one], out)
-    assert "one.sqlite is damaged" in said
-    with closing(Store(out, HERE, readonly=True)) as store:
-        assert store.count() == 1
-
-
-def test_a_source_that_a_program_writes_can_be_merged(tmp_path):
-    one = tmp_path / "one.sqlite"
-    with closing(Store(one, HERE)) as writer:
-        writer.write([(experiment(), measurement())])
-        assert merge_files([one], tmp_path / "out.sqlite") == [(one, 1)]

@@ -95,10 +95,11 @@ def test_nothing_to_say_before_the_first_sample(clock):
     assert lines(clock, []) == []
 
 
-def test_a_closed_standard_error(monkeypatch):
+def test_a_closed_standard_error(monkeypatch, capsys):
     monkeypatch.setattr(progress.sys, "stderr", None)
     with reporter() as report:
         report(step(1))
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_bar(monkeypatch):
