@@ -17,6 +17,11 @@ from cyclescope.isa.text import ONE_OPERAND, SIZES
 _SUFFIX = re.compile(r"_(?:0F|0F38|0F3A)?[0-9A-F]{2}(?=[ _]|$)")
 _SIZES = {name: bits for bits, name in SIZES.items()}
 _PREFIXES = {"lock": "lock", "rep": "rep", "repe": "rep", "repz": "rep", "repne": "repne", "repnz": "repne"}
+_ADDRESS_REGISTER = re.compile(r"r([a-ds][xpi]|\d+|ip)")
+_NEED_DISPLACEMENT = ("rbp", "r13")  # as a base
+_FAR = 1 << 20  # a distance that needs 32 bits
+_EITHER_ORDER = {"TEST", "XCHG"}  # assemblers take the two operands in any order
+_BARE_ROUNDING = re.compile(r"([^,\s])\s*(\{(?:r[nduz]-)?sae\})", re.IGNORECASE)  # without its comma
 _TOP = {"ST": "ST0", "ST(0)": "ST0"}
 _CONDITIONS = tuple(
     set(names.split())
@@ -55,7 +60,9 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
     glob = _glob(pattern)
     found = [f for f in table if any(glob.match(name) for name in names(f))]
     spellings = _spellings(pattern.upper())
-    return found or [f for f in table if f.mnemonic in spellings] or by_example(table, pattern)
+    found = found or [f for f in table if f.mnemonic in spellings] or by_example(table, pattern)
+    spaced = _spaced(pattern)
+    return found if found or spaced == pattern else _matching(table, spaced)
 
 
 def names(form: InstructionForm) -> Iterable[str]:
@@ -71,12 +78,21 @@ def _glob(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern.replace("[", "[[]")), re.IGNORECASE)
 
 
+def _spaced(pattern: str) -> str:
+    """What looks like an id, with the spaces that ids have."""
+    match = re.fullmatch(r"([^\s(]+)\s*\((.*)\)", pattern)
+    return f"{match[1]} ({', '.join(_split(match[2]))})" if match else pattern
+
+
 def _suggest(table: Table, pattern: str) -> str:
     word = re.split(r"[\s(*?]", pattern.strip())[0].upper()
     known = {f.mnemonic for f in table} | {f.id for f in table}
+    features = {name for f in table for name in f.features}
     if pattern.lower().startswith("isa:"):
-        known = {name for f in table for name in f.features}
+        known = features
         word = pattern[4:].upper()
+    elif word in features:
+        return f"isa:{word} finds the forms of this feature"
     close = difflib.get_close_matches(word, known, n=3)
     if close:
         return f"did you mean {', '.join(close)}?"
@@ -88,14 +104,16 @@ def _suggest(table: Table, pattern: str) -> str:
 
 def by_example(table: Table, text: str) -> list[InstructionForm]:
     """Forms that an Intel-syntax instruction such as `imul rax, rbx` can be."""
-    words = text.split()
+    words = _BARE_ROUNDING.sub(r"\1, \2", text).split()
     prefix = ""
     while words and words[0].lower() in _PREFIXES:
         prefix = _PREFIXES[words.pop(0).lower()]
-    if not words:
+    if not words or any(text.count(a) != text.count(b) for a, b in ("[]", "()", "{}")):
         return []
     mnemonic = words[0].upper()
     operands, spellings = _split(" ".join(words[1:])), _spellings(mnemonic)
+    exchanged = mnemonic in _EITHER_ORDER and not re.match(r"[-+\d]", operands[0] if operands else "")
+    orders = [operands, operands[::-1]] if exchanged else [operands]
     return [
         form
         for form in table
@@ -103,7 +121,7 @@ def by_example(table: Table, text: str) -> list[InstructionForm]:
         and ("lock" in form.attributes) == (prefix == "lock")
         and ("rep" in form.attributes) == (prefix == "rep")
         and ("repne" in form.attributes) == (prefix == "repne")
-        and _fits(form, operands)
+        and any(_fits(form, order) for order in orders)
     ]
 
 
@@ -152,13 +170,11 @@ def _operand_fits(op: Operand, text: str) -> bool:
         return _address_fits(op, text.lower())
     if re.fullmatch(r"[-+]?(0x[0-9a-f]+|[0-9]+)", text, re.IGNORECASE):
         return _number_fits(op, int(text, 16 if "x" in text.lower() else 10))
-    if op.kind == "branch":
-        return True
     name = _TOP.get(text.upper(), text.upper())
     try:
         cls, _ = register_number(name)
     except KeyError:
-        return False
+        return op.kind == "branch"  # to a label
     if op.fixed and op.fixed not in BLOCKS:
         return op.fixed == name
     return op.is_register and op.cls == cls
@@ -166,7 +182,7 @@ def _operand_fits(op: Operand, text: str) -> bool:
 
 def _address_fits(op: Operand, text: str) -> bool:
     if op.kind == "address":
-        return True
+        return op.cls in _lea_classes(text)
     if not op.is_memory:
         return False
     broadcast = re.search(r"\{(1to\d+)\}", text)
@@ -177,6 +193,44 @@ def _address_fits(op: Operand, text: str) -> bool:
         return False
     size = re.match(r"(\w+)\s+ptr", text)
     return size is None or _SIZES.get(size[1]) == op.width
+
+
+def _lea_classes(text: str) -> set[str]:
+    """Classes of LEA's operand that an address can be encoded as."""
+    inside = re.sub(r"\s", "", text).partition("[")[2].rstrip("]")
+    inside = re.sub(r"\b(\d+)\*(\w+)", r"\2*\1", inside)
+    terms = [(sign, *term.partition("*")[::2]) for sign, term in re.findall("([-+]?)([^-+]+)", inside)]
+    distance = sum(_distance(sign + name) for sign, name, _ in terms if not _is_register(name))
+    registers = [(name, scale) for _, name, scale in terms if _is_register(name)]
+    if not terms or not all(_ADDRESS_REGISTER.fullmatch(name) for name, _ in registers):
+        return set()
+    bases = [name for name, scale in registers if not scale]
+    scales = [scale for _, scale in registers if scale]
+    index = "_I" if scales or len(bases) > 1 else ""
+    index += "S" if scales and scales != ["1"] else ""
+    if bases == ["rip"]:
+        return {"LEA_R_D32"}
+    if not bases:
+        return {f"LEA{index}_D32"}
+    if distance == 0 and bases[0] not in _NEED_DISPLACEMENT:
+        return {f"LEA_B{index}"}
+    small = {f"LEA_B{index}_D8"} if -128 <= distance < 128 else set()
+    return small | {f"LEA_B{index}_D32"}
+
+
+def _distance(term: str) -> int:
+    try:
+        return int(term, 0)
+    except ValueError:
+        return _FAR  # a symbol
+
+
+def _is_register(name: str) -> bool:
+    try:
+        register_number(name.upper())
+    except KeyError:
+        return name == "rip"
+    return True
 
 
 def _number_fits(op: Operand, value: int) -> bool:

@@ -63,6 +63,9 @@ def test_a_glob_over_features(table):
         ("FADD (ST(i), ST0)", ["FADD (STi, ST0)"]),
         ("CLFLUSH (M512)", ["CLFLUSH (M8)"]),
         ("CDQ", ["CDQ"]),
+        ("ADD_01 (R64,R64)", ["ADD_01 (R64, R64)"]),
+        ("imul(r64,r64)", ["IMUL (R64, R64)"]),
+        ("FADD(ST(i),ST0)", ["FADD (STi, ST0)"]),
     ],
 )
 def test_exact_names(table, name, expected):
@@ -99,15 +102,48 @@ def test_several_patterns_in_table_order_without_doubles(table):
         ("vaddps zmm1{k2}{z}, zmm2, zmm3", ["VADDPS_Z (ZMM, K, ZMM, ZMM)"]),
         ("vaddps zmm1{k2}, zmm2, dword ptr [rax]{1to16}", ["VADDPS (ZMM, K, ZMM, M32_1to16)"]),
         ("vaddps zmm1, zmm2, zmm3, {rn-sae}", ["VADDPS_ER (ZMM, ZMM, ZMM)"]),
+        ("vaddps zmm1, zmm2, zmm3{rn-sae}", ["VADDPS_ER (ZMM, ZMM, ZMM)"]),
         ("vpgatherdd ymm1, [rax+ymm2*4], ymm3", ["VPGATHERDD (YMM, VSIB_YMM, YMM)"]),
         ("fadd st, st(3)", ["FADD (ST0, STi)"]),
         ("fadd st(3), st(0)", ["FADD (STi, ST0)"]),
         ("fucom st(1)", ["FUCOM (ST0, STi)"]),
+        ("xchg rax, [rbx]", ["XCHG (M64, R64)"]),
+        ("xchg [rbx], rax", ["XCHG (M64, R64)"]),
+        ("xchg rax, rbx", ["XCHG (R64, R64)", "XCHG (R64, RAX)"]),
+        ("test rax, [rbx]", ["TEST (M64, R64)"]),
+        ("call rax", ["CALL_NEAR (R64)"]),
+        ("jmp r9", ["JMP (R64)"]),
+        ("loop away", ["LOOP_O16_E2 (Rel8)", "LOOP_E2 (Rel8)", "LOOP_O16 (Rel8)", "LOOP (Rel8)"]),
         ("jne .+16", ["JNZ_O16 (Rel8)", "JNZ (Rel8)", "JNZ_O16 (Rel16)", "JNZ (Rel32)"]),
     ],
 )
 def test_assembly_examples(table, text, expected):
     assert ids(table, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "classes"),
+    [
+        ("[rbx]", ["B"]),
+        ("[rbp]", ["B_D8", "B_D32"]),
+        ("[rbx+8]", ["B_D8", "B_D32"]),
+        ("[rbx - 0x80]", ["B_D8", "B_D32"]),
+        ("[rbx+128]", ["B_D32"]),
+        ("[rbx+rcx]", ["B_I"]),
+        ("[rbx + rcx*1 + 8]", ["B_I_D8", "B_I_D32"]),
+        ("[rbx+rcx*4]", ["B_IS"]),
+        ("[8+4*rcx+rbx]", ["B_IS_D8", "B_IS_D32"]),
+        ("[r13+r12*2]", ["B_IS_D8", "B_IS_D32"]),
+        ("[rcx*1]", ["I_D32"]),
+        ("[rcx*8-1]", ["IS_D32"]),
+        ("[0x40]", ["D32"]),
+        ("[rip+5]", ["R_D32"]),
+        ("[rip+symbol]", ["R_D32"]),
+        ("[rbx+symbol]", ["B_D32"]),
+    ],
+)
+def test_an_address_chooses_the_form_of_lea(table, address, classes):
+    assert ids(table, f"lea rax, {address}") == [f"LEA_{cls} (R64)" for cls in classes]
 
 
 def test_an_address_without_a_size_is_every_width(table):
@@ -137,6 +173,12 @@ def test_the_text_of_a_form_finds_it(table):
         ("isa:", "cyclescope forms"),
         ("", "cyclescope forms"),
         ("lock", "did you mean"),
+        ("add rax, [rbx", "ADD"),
+        ("test 5, rbx", "TEST"),
+        ("call eax", "CALL"),
+        ("lea rax, [ebx]", "LEA"),
+        ("lea rax, []", "LEA"),
+        ("fma4", "isa:FMA4"),
     ],
 )
 def test_an_unknown_pattern_has_a_suggestion(table, pattern, hint):
