@@ -10,7 +10,8 @@ programs), and a value under named conventions that fix what cannot be measured:
 * masks: the instruction that makes masks of vectors reads its vector and its mask operand together;
 * loads: a load takes as long from the data, once stored, as from the address;
 * x87: an x87 load takes as long from the data, once stored, as a vector load does;
-* mmx, high bytes: both directions take the same time.
+* mmx: MOVD from an MMX register takes as long as VMOVD from a vector register;
+* high bytes: both directions take the same time.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def conventions(keys: Iterable[str]) -> list[tuple[str, str, str]]:
     wanted = [
         ("transfer", TRANSFER, "v>r"),
         ("masks", "v>k", MASK_SYNC),
-        ("mmx", "m>r", "r>m"),
+        ("mmx", "m>r", "v>r"),
         ("high bytes", "h>r", "r>h"),
     ]
     wanted += [("x87", key, key.replace("mem>x", "load.v")) for key in known if key.startswith("mem>x")]
@@ -190,9 +191,9 @@ def _named(key: str, link: LinkLatency) -> LinkLatency:
     if transfers or "x" in files or files in ({"r", "k"}, {"k"}) or through_vector:
         names.append("transfer")
     if "m" in files:
-        names.append("mmx")
+        names += ["mmx", "transfer"]
     if "x" in files:
         names.append("x87")
     if "h" in files:
         names.append("high bytes")
-    return msgspec.structs.replace(link, convention=", ".join(names) or "least")
+    return msgspec.structs.replace(link, convention=", ".join(dict.fromkeys(names)) or "least")

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from cyclescope.infer.results import EXACT, UPPER_BOUND, WITHHELD, Latency
+from cyclescope.infer.results import EXACT, INTERVAL, UPPER_BOUND, WITHHELD, Latency
 from cyclescope.isa.form import InstructionForm
 
 NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
@@ -33,7 +33,7 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
         return True
     if latency.kind == UPPER_BOUND:
         return latency.note.startswith("the throughput hides")
-    if latency.kind != EXACT or latency.max is None or latency.values:
+    if latency.kind not in (EXACT, INTERVAL) or latency.max is None or latency.values:
         return False
     if 1 < latency.max < NEAR * throughput:
         return True

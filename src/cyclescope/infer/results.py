@@ -32,7 +32,8 @@ class Throughput(msgspec.Struct, frozen=True):
 class Latency(msgspec.Struct, frozen=True):
     """Latency from a source to a target in cycles.
 
-    `kind` is `exact`, `interval` (the measurements leave the range open) or `upper_bound`. Where
+    `kind` is `exact`, `interval` (chains with links gave an average between whole numbers: from it to
+    the nearest one) or `upper_bound`. Where
     the value depends on the operands' values, `values` has them by class and `min` and `max` are
     the extremes. `bypass` is the latency when an integer or floating-point instruction consumes the
     result. `convention` names the conventions the value rests on and `bounds` what is proved

@@ -11,6 +11,8 @@ from cyclescope.infer.latency_system import LinkLatency
 from cyclescope.infer.results import (
     AGAIN,
     EXACT,
+    HIGH,
+    MEDIUM,
     UPPER_BOUND,
     WITHHELD,
     Latency,
@@ -22,9 +24,12 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycles import NOP
 from cyclescope.measure.record import FAILED, STABLE, UNSTABLE, Record
 
+RESTORED = "operands restored before every instance"
+CUT = "its own dependency chain allows"
 _STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
 _FASTER = 0.95  # of a NOP's time: less is no throughput
 _CUTS = 1.0  # cycles: no front end takes longer for the instructions that cut dependencies
+_APART = 1.08  # a sequence so much faster than all others stands alone
 _AGREED = 1.03  # two sequences within this ratio confirm each other
 
 
@@ -32,6 +37,12 @@ def streams_out(form: InstructionForm) -> bool:
     """Whether the form's stores bypass the cache."""
     writes = any(op.is_memory and op.write for op in form.operands)
     return writes and form.mnemonic.startswith(_STREAMING)
+
+
+def limit_of(throughput: Throughput) -> float:
+    """Cycles that a chain has to exceed to show a latency; 0 where the throughput itself is a chain's."""
+    cut = throughput.note.startswith((CUT, RESTORED))
+    return (throughput.value or 0.0) if cut or throughput.kind == EXACT else 0.0
 
 
 class ThroughputBuilder:
@@ -69,8 +80,15 @@ class ThroughputBuilder:
         kind, note = self._kind(best, main)
         return Throughput(
             rounded(best.per_instance), rounded(best.spread / best.count), kind, variants, note,
-            confidence=confidence(best),
+            confidence=self._trust(best, main),
         )  # fmt: skip
+
+    def _trust(self, best: Record, main: Sequence[Record]) -> str:
+        """Confidence: less where all other sequences are clearly slower."""
+        found = confidence(best)
+        others = [r.per_instance for r in main if r is not best]
+        alone = bool(others) and min(others) > _APART * best.per_instance
+        return MEDIUM if found == HIGH and alone else found
 
     def _breaks_law(self, best: Record) -> bool:
         """Whether a throughput is less than that of a NOP."""
@@ -102,6 +120,8 @@ class ThroughputBuilder:
         name = best.variant.removesuffix(AGAIN).split(" x")[0]
         if best.quantity == "latency":
             return UPPER_BOUND, "no sequence is faster than the form's latency chain"
+        if name.startswith(("taken", "not taken")) and any(op.is_register for op in self.form.operands):
+            return UPPER_BOUND, "with the instructions that set its target or count"
         if name.startswith("with "):
             return UPPER_BOUND, f"measured {name}, whose time is included"
         if name.startswith("count "):
@@ -110,10 +130,10 @@ class ThroughputBuilder:
             least = rounded(min(r.per_instance for r in main))
             return EXACT, f"lines are written out; {least} while few of them stay in buffers"
         if name == "fast":
-            return self._with_cuts(best), "operands restored before every instance"
+            return self._with_cuts(best), RESTORED
         plain = min((r.per_instance for r in main if r.variant.startswith("plain")), default=None)
         if name == "broken" and plain is not None and best.per_instance < 0.97 * plain:
-            return self._with_cuts(best), f"its own dependency chain allows {rounded(plain)}"
+            return self._with_cuts(best), f"{CUT} {rounded(plain)}"
         if self._own_chain() and not any(r.variant.startswith("broken") for r in main):
             return UPPER_BOUND, "limited by its own dependency chain, which cannot be broken"
         return EXACT, ""

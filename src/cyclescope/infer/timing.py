@@ -11,6 +11,7 @@ from cyclescope.infer.latency_system import LinkLatency
 from cyclescope.infer.results import (
     EXACT,
     HIGH,
+    INTERVAL,
     MEDIUM,
     UPPER_BOUND,
     WITHHELD,
@@ -20,7 +21,7 @@ from cyclescope.infer.results import (
     confidence,
     rounded,
 )
-from cyclescope.infer.throughput import ThroughputBuilder, streams_out
+from cyclescope.infer.throughput import ThroughputBuilder, limit_of, streams_out
 from cyclescope.isa.dataflow import Pair, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.record import FAILED, Record
@@ -29,9 +30,10 @@ _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput 
 _LEAST_LATENCY = 0.85  # cycles; below, an idiom or an elimination has to be shown
 _WIDE = 0.5
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
+AVERAGE = "an average: several paths, or something in the way"
 REPEATED = "the load behind the store may have to be repeated"
 _ONE = 1.12  # cycles: the law, but for noise
-_GRAIN, _RELATIVE, _MOST = 0.12, 0.025, 0.4  # how far noise moves a latency: cycles, share of the chain
+_BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # how far noise moves latencies found in short and long chains
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
 
@@ -39,8 +41,8 @@ _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "ov
 def whole(value: float, chain: float) -> float:
     """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise."""
     nearest = float(round(value))
-    above = max(_GRAIN, min(_RELATIVE * chain, _MOST))  # a chain that is disturbed takes longer, not less
-    return nearest if -_GRAIN <= value - nearest <= above else value
+    above = _SHORT if chain < 4 else _LONG  # a chain that is disturbed takes longer, not less
+    return nearest if -_BELOW <= value - nearest <= above else value
 
 
 class TimingBuilder:
@@ -108,13 +110,16 @@ class TimingBuilder:
         """
         shown = [r for r in base if not self._hidden(r, throughput)]
         alone = [r for r in shown if not r.links]
-        return min(alone or shown or base, key=self._net)
+        if any(r.variant != "unbroken" for r in alone):
+            return min(alone, key=self._net)
+        return min(shown or base, key=self._net)
 
     def _hidden(self, record: Record, throughput: Throughput) -> bool:
         """Whether the chain is no longer than the throughput, so that it may not be what is seen."""
         if record.source.startswith("flags.") and self._keeps_flags:  # a latency of 0 is lawful there
-            return record.per_instance < _BOUND_BY_THROUGHPUT * (throughput.value or 0.0)
-        limit = throughput.value if throughput.kind == EXACT and throughput.value else 0.0
+            slowest = max((r.per_instance for r in self.streams if r.verdict != FAILED), default=0.0)
+            return record.per_instance < _BOUND_BY_THROUGHPUT * slowest
+        limit = limit_of(throughput)
         return self._net(record) > 1.2 and record.per_instance < _BOUND_BY_THROUGHPUT * limit
 
     @cached_property
@@ -156,11 +161,15 @@ class TimingBuilder:
         bounds = None
         if convention and most - least > _WIDE and not free:
             bounds = (rounded(max(min(least, value), 0.0)), rounded(max(most, value)))
-        low = rounded(value)
-        lowest = 0.0 if kind == UPPER_BOUND else low
+        high = rounded(value)
+        low = 0.0 if kind == UPPER_BOUND else high
+        if kind == EXACT and high % 1 and high > 1:
+            note = AVERAGE
+            if record.links:  # helpers may be in the way: from the average to the nearest whole number
+                kind, (low, high) = INTERVAL, sorted((high, float(round(high))))
         return Latency(
-            source, target, lowest, low, kind, spread, convention=convention if bounds else "",
-            bounds=bounds, note=note, confidence=self._trust(record, low), measured=measured,
+            source, target, low, high, kind, spread, convention=convention if bounds else "",
+            bounds=bounds, note=note, confidence=self._trust(record, high), measured=measured,
         )  # fmt: skip
 
     def _latency_kind(
@@ -207,7 +216,8 @@ class TimingBuilder:
         for record in usable:
             if record.variant in ("integer link", "fp link") and record.links[0] in self.links:
                 name = record.variant.split(" ")[0]
-                bypass[name] = rounded(record.per_instance - self.links[record.links[0]].value)
+                value = record.per_instance - self.links[record.links[0]].value
+                bypass[name] = rounded(whole(value, record.per_instance))
         return msgspec.structs.replace(latency, bypass=bypass)
 
     def _with_slow(
@@ -277,6 +287,9 @@ def _over_values(found: Mapping[str, Latency]) -> Latency:
     bound = next((lat for lat in found.values() if lat.kind == UPPER_BOUND), None)
     least = min(lat.min or 0.0 for lat in found.values())
     shown = first if bound is None else bound
+    ranges = [lat.bounds for lat in found.values() if lat.bounds]
+    bounds = (min(r[0] for r in ranges), max(r[1] for r in ranges)) if len(ranges) == len(found) else None
     return msgspec.structs.replace(
-        first, min=least, max=max(values.values()), values=values, kind=shown.kind, note=shown.note
-    )
+        first, min=least, max=max(values.values()), values=values, kind=shown.kind, note=shown.note,
+        bounds=bounds, convention=first.convention if bounds else "",
+    )  # fmt: skip

@@ -8,6 +8,9 @@ the way, `count` how often the pair's latency occurs in one period.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import msgspec
 
 from cyclescope.isa.dataflow import Node, Pair
@@ -22,7 +25,7 @@ from cyclescope.kernel.registers import (
     VECTOR_CONSTANT,
     VECTOR_ONES,
 )
-from cyclescope.kernel.values import is_narrowing
+from cyclescope.kernel.values import is_division, is_narrowing
 
 
 class ChainBuilder(AddressChains):
@@ -53,13 +56,20 @@ class ChainBuilder(AddressChains):
         No less true (a loop takes as long as its longest cycle), and shorter where the cutting
         instructions get in the way. None where there is nothing to leave out, or not safely.
         """
-        if "vsib" in self.form.attributes or any(o.is_memory and o.implicit for o in self.form.operands):
-            return None
         broken = self.chains(pair)[0]
-        self._cuts = False
-        chain = self.chains(pair)[0]
-        self._cuts = True
+        with self._uncut():
+            chain = self.chains(pair)[0]
         return None if chain.items == broken.items else msgspec.structs.replace(chain, variant="unbroken")
+
+    @contextmanager
+    def _uncut(self) -> Iterator[None]:
+        """Chains without cuts, unless what is cut has to keep its value."""
+        implicit = any(op.is_memory and op.implicit for op in self.form.operands)
+        self._cuts = implicit or "vsib" in self.form.attributes or is_division(self.form)
+        try:
+            yield
+        finally:
+            self._cuts = True
 
     def _self_chain(self, pair: Pair) -> Chain | None:
         """Source and target are the same place already."""
@@ -255,11 +265,16 @@ class ChainBuilder(AddressChains):
     # --- chains longer than the throughput -------------------------------------------------------
 
     def filled(self, pair: Pair, count: int) -> Chain:
-        """The pair's chain with `count` one-cycle instructions on its way.
+        """The pair's chain with `count` one-cycle instructions on its way, and nothing cut.
 
         Needed where a form's throughput is longer than its latency: then the chain alone runs at
-        the throughput. Raises Unmeasurable where nothing can be put in.
+        the throughput. Other dependencies are shorter than this chain. Raises Unmeasurable where
+        nothing can be put in.
         """
+        with self._uncut():
+            return self._filled(pair, count)
+
+    def _filled(self, pair: Pair, count: int) -> Chain:
         s = pair.source
         at_end = (s.part == "register" and s.domain in ("r", "v", "k")) or s.domain == "v"
         if at_end and not self._needs_value(s):
