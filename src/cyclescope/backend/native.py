@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from errno import ENOEXEC
+from errno import EAGAIN, EMFILE, ENFILE, ENOEXEC, ENOMEM
 from importlib import resources
 from math import isnan
 from pathlib import Path
@@ -52,6 +52,8 @@ _STATES = 1024
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
 _ISAS = {1: "x86-64", 2: "aarch64", 3: "riscv64"}
 _PATIENCE = 10.0  # seconds for a first answer, and for a last goodbye
+_SCARCE = (EAGAIN, EMFILE, ENFILE, ENOMEM)
+_LIMITS = "end other programs, or raise the limits of this shell (ulimit -a)"
 _REINSTALL = "reinstall with `pip install .` and a C compiler, or set CYCLESCOPE_RUNNER"
 
 
@@ -75,10 +77,10 @@ class NativeBackend:
         self._closed = False
         self._process = self._start()
         self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
-        threading.Thread(target=self._listen, daemon=True).start()
         self._states: dict[int, tuple[int, MachineState]] = {}
         self._submitted: deque[tuple[int, int]] = deque()
         try:
+            self._start_listening()
             self._hello = self._read_hello()
             self._cpu, self._notes, self._counters = self._setup(cpu)
         except BackendUnavailable as error:
@@ -97,7 +99,14 @@ class NativeBackend:
             return subprocess.Popen([path], stdin=pipe, stdout=pipe, stderr=pipe, process_group=0)
         except OSError as error:
             why = "is no program for this CPU" if error.errno == ENOEXEC else "cannot be started"
-            raise BackendUnavailable(f"the runner {path} {why} ({error.strerror})", _REINSTALL) from error
+            remedy = _LIMITS if error.errno in _SCARCE else _REINSTALL
+            raise BackendUnavailable(f"the runner {path} {why} ({error.strerror})", remedy) from error
+
+    def _start_listening(self) -> None:
+        try:
+            threading.Thread(target=self._listen, daemon=True).start()
+        except RuntimeError as error:
+            raise BackendUnavailable(f"the runner cannot be listened to ({error})", _LIMITS) from error
 
     def _send(self, kind: int, payload: bytes, count: int = 0) -> None:
         stream = self._process.stdin

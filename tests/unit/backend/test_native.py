@@ -6,6 +6,7 @@ import math
 import os
 import time
 from contextlib import closing
+from errno import EMFILE
 
 import pytest
 
@@ -183,6 +184,35 @@ def test_a_runner_of_another_architecture(runner):
     machine = (243).to_bytes(2, "little")  # RISC-V
     path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\0" + machine + bytes(200))
     assert "no program for this CPU" in refused()
+
+
+def test_a_system_without_room_for_a_runner(runner, monkeypatch):
+    """Installing again would not help."""
+
+    def scarce(*args, **more):
+        raise OSError(EMFILE, "Too many open files")
+
+    runner()
+    monkeypatch.setattr(native.subprocess, "Popen", scarce)
+    said = refused()
+    assert "cannot be started (Too many open files)" in said
+    assert "ulimit" in said
+
+
+def test_a_system_without_room_for_a_thread(runner, monkeypatch):
+    processes = []
+
+    class Scarce:
+        def __init__(self, target, daemon):
+            processes.append(target.__self__._process)
+
+        def start(self):
+            raise RuntimeError("can't start new thread")
+
+    runner()
+    monkeypatch.setattr(native.threading, "Thread", Scarce)
+    assert "ulimit" in refused()
+    assert gone(processes[0].pid)
 
 
 def test_a_runner_without_its_interpreter(runner):
