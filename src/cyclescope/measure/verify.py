@@ -59,11 +59,12 @@ class Coverage(msgspec.Struct):
     writes_seen: int = 0
 
     def add(self, table: Declared, observation: Observation) -> None:
-        """Count one form."""
+        """Count one form; what it leaves undefined need not change."""
+        writes = table.writes & ~table.undefined
         self.reads += (table.reads & observation.present).bit_count()
         self.reads_seen += (table.reads & sources(observation)).bit_count()
-        self.writes += (table.writes & observation.present).bit_count()
-        self.writes_seen += (table.writes & observation.written).bit_count()
+        self.writes += (writes & observation.present).bit_count()
+        self.writes_seen += (writes & observation.written).bit_count()
 
 
 class Verification(msgspec.Struct):

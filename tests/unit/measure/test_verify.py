@@ -112,6 +112,15 @@ def test_a_table_that_is_right_passes():
     assert found.coverage.writes == found.coverage.writes_seen > 0
 
 
+def test_undefined_flags_need_not_change():
+    form = TABLE["IMUL (R64, R64)"]
+    undefined = declared(specimen(form)).undefined
+    kept = [n for n in members(as_declared(form).written) if not undefined >> n & 1]
+    coverage = verify(Backend({form.id: observation(kept)}), [form], Depth()).coverage
+    assert undefined
+    assert coverage.writes == coverage.writes_seen == len(kept)
+
+
 def test_registers_the_cpu_lacks_do_not_count():
     form = TABLE["VPADDD (XMM, XMM, XMM)"]
     seen = msgspec.structs.replace(as_declared(form), present=1 << XMM + 1, written=1 << XMM + 1)
