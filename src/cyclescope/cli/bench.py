@@ -33,7 +33,9 @@ def _stored(number: int, store: Path | None) -> tuple[str, Kernel]:
 @click.command("bench")
 @click.option("--asm", "text", help="Instructions in Intel syntax, separated by ';'.")
 @click.option("--hex", "code", help="Machine code instead of --asm.")
-@click.option("--rerun", type=int, metavar="ID", help="A kernel of a store instead of --asm.")
+@click.option(
+    "--rerun", type=click.IntRange(1, 2**63 - 1), metavar="ID", help="A kernel of a store instead of --asm."
+)
 @click.option("--init", default="", help="Instructions that run once before.")
 @click.option("--unroll", type=click.IntRange(1, 10000), default=1, show_default=True,
               help="Copies of the code per body.")  # fmt: skip
@@ -62,8 +64,10 @@ def command(
     RSP is a stack, R13, R14, RSI and RDI point to memory, R15 counts; the other registers hold small
     numbers, vectors 1.0.
     """
-    if sum(given is not None for given in (text, code, rerun)) != 1:
-        raise UsageError("nothing to time", "give one of --asm, --hex and --rerun")
+    given = sum(value is not None for value in (text, code, rerun))
+    if given != 1:
+        what = "more than one thing to time" if given else "nothing to time"
+        raise UsageError(what, "give one of --asm, --hex and --rerun")
     if rerun is not None:
         label, kernel = _stored(rerun, store)
     elif code is not None:

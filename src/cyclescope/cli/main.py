@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
+from traceback import walk_tb
 from typing import NoReturn, TextIO
 
 import click
@@ -124,9 +125,15 @@ def _told(error: BaseException) -> tuple[str, int]:
     if isinstance(error, BrokenPipeError):
         return "", 1
     if isinstance(error, OSError) and error.strerror:
-        where = error.filename or "standard output"
-        return f"{where}: {error.strerror}", 1
+        where = error.filename or ("standard output" if _of_output(error) else "")
+        return ": ".join(filter(None, (where, error.strerror))), 1
     return f"internal error: {type(error).__name__}: {error} (--debug shows where)", 1
+
+
+def _of_output(error: OSError) -> bool:
+    """Whether it came from writing: all that commands print goes through `click.echo`."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return frame.f_code is click.echo.__code__
 
 
 def _fail(message: str, code: int) -> NoReturn:

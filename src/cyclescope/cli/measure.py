@@ -18,7 +18,8 @@ from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.store import Store
 from cyclescope.report.card import timings_json
 from cyclescope.report.progress import reporter
-from cyclescope.report.summary import dry_run_text, summary_text
+from cyclescope.report.summary import dry_run_json, dry_run_text, summary_text
+from cyclescope.report.words import counted
 
 
 def _quantities(text: str) -> frozenset[str]:
@@ -31,7 +32,8 @@ def _quantities(text: str) -> frozenset[str]:
 
 @click.command("measure")
 @patterns_argument
-@click.option("--what", default="latency,throughput", show_default=True, help="Quantities to measure.")
+@click.option("--what", default="latency,throughput", show_default=True, metavar="LIST",
+              help="Quantities to measure: latency, throughput or both.")  # fmt: skip
 @cpu_option
 @store_option
 @click.option("--time-budget", type=Duration(), default=None, help="Stop after this long: 90s, 10m.")
@@ -58,7 +60,8 @@ def command(
     table = load_table("x86-64")
     forms = select(table, patterns)
     if dry_run:
-        click.echo(dry_run_text(table, forms, quantities))
+        write = dry_run_json if as_json else dry_run_text
+        click.echo(write(table, forms, quantities))
         return
     backend, identity = open_backend(cpu)
     with (
@@ -75,16 +78,17 @@ def command(
         except (Exception, Stopped) as error:
             error.add_note(f"what was measured is kept in {opened.path}, the same command goes on from there")
             raise
-        _print(opened, explained(opened, forms, campaign.results(forms)), finished, as_json)
+        found = explained(opened, forms, campaign.results(forms))
+        if as_json:
+            click.echo(timings_json(opened.machine, found))
+        else:
+            click.echo(summary_text(opened, found, finished, store))
+        _check_executed(found)
 
 
-def _print(store: Store, found: list[FormTiming], finished: bool, as_json: bool) -> None:
-    if as_json:
-        click.echo(timings_json(store.machine, found))
-    else:
-        click.echo(summary_text(store, found, finished))
+def _check_executed(found: list[FormTiming]) -> None:
     if all(timing.status != "ok" for timing in found):
         outcomes = sorted({timing.status for timing in found})
         raise UnsupportedInstruction(
-            f"this CPU executes none of the {len(found)} forms", "; ".join(outcomes[:3])
+            f"this CPU executes none of {counted(len(found), 'form')}", "; ".join(outcomes[:3])
         )

@@ -12,6 +12,7 @@ from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.verify import verify
 from cyclescope.report.verify import verification_json, verification_text
+from cyclescope.report.words import counted
 
 _MANY = click.IntRange(1, 64)
 _DEFAULT = Depth()
@@ -47,5 +48,5 @@ def command(
         backend.close()
     click.echo(verification_json(identity.machine, found) if as_json else verification_text(found))
     if not found.checked:
-        raise UnsupportedInstruction(f"none of the {len(forms)} forms can be run here")
+        raise UnsupportedInstruction(f"none of {counted(len(forms), 'form')} can be run here")
     return 1 if found.undeclared else 0

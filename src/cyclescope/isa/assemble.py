@@ -42,27 +42,29 @@ def assemble(text: str) -> Assembled:
         source, output, binary = (Path(folder) / name for name in ("a.s", "a.o", "a.bin"))
         body = [".intel_syntax noprefix", ".text", *lines]
         source.write_text("\n".join(body) + "\n")
-        done = subprocess.run(
-            [str(tools[0]), "--64", "-mnaked-reg", str(source), "-o", str(output)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = _run(str(tools[0]), "--64", "-mnaked-reg", str(source), "-o", str(output))
         if done.returncode:
-            raise UnsupportedInstruction(_first_error(done.stderr, lines))
-        command = [str(tools[1]), "-O", "binary", "-j", ".text", str(output), str(binary)]
-        subprocess.run(command, check=True, capture_output=True)
+            raise UnsupportedInstruction(_first_error(done.stderr, str(source), lines))
+        done = _run(str(tools[1]), "-O", "binary", "-j", ".text", str(output), str(binary))
+        if done.returncode:
+            raise BackendUnavailable(f"objcopy failed: {done.stderr.strip()}")
         return Assembled(binary.read_bytes(), _executed(lines))
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BackendUnavailable(f"{command[0]} cannot be started ({error.strerror})") from error
 
 
 def _executed(lines: list[str]) -> int:
     return sum(not line.endswith(":") and not line.startswith(".") for line in lines)
 
 
-def _first_error(messages: str, lines: list[str]) -> str:
-    match = re.search(r":(\d+): Error: (.*)", messages)
-    if not match:
-        return f"the assembler failed: {messages.strip()}"
-    number = int(match[1]) - 3  # behind the two directives
-    line = lines[number] if 0 <= number < len(lines) else ""
-    return f"{line!r} cannot be assembled: {match[2]}"
+def _first_error(messages: str, source: str, lines: list[str]) -> str:
+    match = re.search(rf"^{re.escape(source)}:(\d+): (?:Fatal )?[Ee]rror: (.*)", messages, re.MULTILINE)
+    number = int(match[1]) - 3 if match else -1  # behind the two directives
+    if not match or not 0 <= number < len(lines):
+        return f"the assembler failed: {messages.replace(source, 'the text').strip()}"
+    return f"{lines[number]!r} cannot be assembled: {match[2]}"

@@ -25,6 +25,8 @@ from cyclescope.measure.sampling import Measurement, Sampler
 
 LEVELS = {"sse": VECTOR_LEGACY, "avx": VECTOR_VEX128, "avx2": VECTOR_VEX256, "avx512": VECTOR_EVEX512}
 _OUTCOMES = {
+    "SIGSEGV at 0x0": "address 0 was accessed, or no address at all: an instruction that may not run in user "
+    "space or not with these operands; --init can set registers",
     "SIGSEGV": "RSP is a stack, R13, R14, RSI and RDI point to 4096 bytes; --init can set other registers",
     "SIGBUS": "look at the alignment of its memory operands",
     "SIGFPE": "a division by zero or an overflow; --init can set the operands",
@@ -94,6 +96,7 @@ def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
     if measurement.error == "SIGILL":
         raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
     if not measurement.usable:
-        remedy = _OUTCOMES.get(measurement.error.partition(" at ")[0], "")
+        kind = measurement.error.partition(" at ")[0]
+        remedy = _OUTCOMES.get(measurement.error) or _OUTCOMES.get(kind, "")
         raise MeasurementError(f"the code cannot be timed, {measurement.error}", remedy)
     return measurement

@@ -19,16 +19,20 @@ def bench_json(
         "machine": machine,
         "code": label,
         "bytes": kernel.code.hex(),
-        "cycles": measured.cycles / unroll,
-        "spread": measured.spread / unroll,
+        "cycles": _rounded(measured.cycles / unroll),
+        "spread": _rounded(measured.spread / unroll),
         "verdict": measured.verdict,
-        "rounds": [value / unroll for value in measured.rounds],
+        "rounds": [_rounded(value / unroll) for value in measured.rounds],
         "accepted": measured.accepted,
         "rejected": measured.rejected,
         "counters": measured.counters,
-        "frequency": frequency,
+        "frequency": round(frequency),
     }
     return msgspec.json.encode(data).decode()
+
+
+def _rounded(cycles: float) -> float:
+    return round(cycles, 4)
 
 
 def bench_text(

@@ -9,6 +9,7 @@ import msgspec
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.table import Table
+from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
 
@@ -17,7 +18,7 @@ def forms_text(forms: Sequence[InstructionForm]) -> str:
     """One line per form: id, features, LLVM's name."""
     width = max(len(f.id) for f in forms)
     lines = [f"{f.id:{width}}  {'+'.join(f.features):24} {f.llvm}".rstrip() for f in forms]
-    return "\n".join([*lines, f"{len(forms)} forms"])
+    return "\n".join([*lines, counted(len(forms), "form")])
 
 
 def forms_json(table: Table, forms: Sequence[InstructionForm]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from cyclescope.measure.verify import READ, Coverage, Finding, NotRun, Verification
+from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
 _WIDTH = 100
@@ -34,7 +35,7 @@ def verification_json(machine: str, found: Verification) -> str:
 def verification_text(found: Verification) -> str:
     """The violations line by line, the rest in groups."""
     lines = [
-        f"{len(found.checked)} forms checked, {found.trials} trials in {found.seconds:.1f} s",
+        f"{counted(len(found.checked), 'form')} checked, {found.trials} trials in {found.seconds:.1f} s",
         *_undeclared(found.undeclared),
         *_documented(found.documented),
         *_coverage(found.coverage),
@@ -49,19 +50,19 @@ def _undeclared(findings: Sequence[Finding]) -> Iterator[str]:
     if not findings:
         yield "undeclared reads and writes: none"
         return
-    yield f"undeclared reads and writes: {len(findings)} in {_forms(findings)} forms"
+    yield f"undeclared reads and writes: {len(findings)} in {_forms(findings)}"
     for f in findings:
         seen = f" (seen in {', '.join(f.through)})" if f.access == READ else ""
         yield f"  {f.form} {f.access}s {f.location}{seen}"
 
 
-def _forms(findings: Iterable[Finding]) -> int:
-    return len({f.form for f in findings})
+def _forms(findings: Iterable[Finding]) -> str:
+    return counted(len({f.form for f in findings}), "form")
 
 
 def _documented(findings: Sequence[Finding]) -> Iterator[str]:
     if findings:
-        yield f"documented exceptions: {len(findings)} in {_forms(findings)} forms"
+        yield f"documented exceptions: {len(findings)} in {_forms(findings)}"
     for reason in dict.fromkeys(f.reason for f in findings):
         names = dict.fromkeys(f.form for f in findings if f.reason == reason)
         yield from _wrapped(f"{', '.join(names)}: {reason}")
@@ -85,13 +86,13 @@ def _unstable(unstable: dict[str, tuple[str, ...]]) -> Iterator[str]:
 def _mxcsr(forms: Sequence[str]) -> Iterator[str]:
     if forms:
         shown = f": {', '.join(forms)}" if len(forms) <= 3 else " (--json lists them)"
-        yield f"{len(forms)} forms declare MXCSR but showed no use of it{shown}"
+        yield f"{counted(len(forms), 'form')} with MXCSR in the table that showed no use of it{shown}"
 
 
 def _not_run(forms: Sequence[NotRun]) -> Iterator[str]:
     if not forms:
         return
-    yield f"{len(forms)} forms not run:"
+    yield f"{counted(len(forms), 'form')} not run:"
     groups: dict[str, list[NotRun]] = {}
     for form in forms:
         groups.setdefault(form.reason.split(" at ")[0], []).append(form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 
@@ -55,8 +56,10 @@ def test_an_unknown_feature_is_met_with_a_suggestion(cyclescope):
         (["nonsense"], "nonsense"),
         (["show"], "give one"),
         (["forms", "--isa", "z80"], "x86-64"),
-        (["bench"], "--asm"),
-        (["bench", "--asm", "nop", "--hex", "90"], "--asm"),
+        (["bench"], "nothing to time"),
+        (["bench", "--asm", "nop", "--hex", "90"], "more than one thing"),
+        (["bench", "--rerun", str(2**63)], "--rerun"),
+        (["bench", "--rerun", "0"], "--rerun"),
         (["bench", "--asm", ""], "no instruction"),
         (["bench", "--asm", "# nothing"], "no instruction"),
         (["bench", "--hex", ""], "no instruction"),
@@ -151,6 +154,25 @@ def test_bench_without_an_assembler(cyclescope, machine, monkeypatch, tmp_path):
     assert "--hex" in done.error
 
 
+def test_bench_of_a_file_that_cannot_be_assembled(cyclescope, machine, tmp_path):
+    path = tmp_path / "included.s"
+    path.write_text("nonsense\n")
+    done = cyclescope("bench", "--asm", f'nop; .include "{path}"')
+    assert done.code == UNSUPPORTED
+    assert f"{path}:1: " in done.error
+    assert "nonsense" in done.error
+
+
+def test_bench_where_no_program_can_be_started(cyclescope, machine, monkeypatch):
+    def scarce(*args, **more):
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("cyclescope.isa.assemble.subprocess.run", scarce)
+    done = cyclescope("bench", "--asm", "nop")
+    assert done.code == NO_BACKEND
+    assert "cannot be started (Resource temporarily unavailable)" in done.error
+
+
 # --- the runner ---------------------------------------------------------------------------------
 
 
@@ -208,6 +230,22 @@ def test_several_stores_have_to_be_told_apart(cyclescope, monkeypatch, tmp_path)
         (tmp_path / "cyclescope" / name).touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert "a.sqlite, b.sqlite" in cyclescope("show", "imul").error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
+        (OSError(errno.EACCES, "Permission denied", "a file"), "a file: Permission denied"),
+    ],
+)
+def test_a_refusal_of_the_system_is_not_blamed_on_the_output(cyclescope, monkeypatch, error, said):
+    def refused(isa):
+        raise error
+
+    monkeypatch.setattr("cyclescope.cli.forms.load_table", refused)
+    done = cyclescope("forms")
+    assert (done.code, done.error) == (FAILURE, said)
 
 
 def test_an_error_nobody_thought_of(cyclescope, monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 
 import pytest
 
@@ -43,6 +45,28 @@ def test_a_dry_run_measures_nothing(cyclescope, machine, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_dry_run_as_json(cyclescope, machine, table):
+    form = "IMUL (R64, R64)"
+    data = json.loads(cyclescope("measure", form, "JMP (M80)", "--dry-run", "--json").out)
+    chain = next(k for k in data["kernels"] if k["variant"] == "swap" and k["source"] == "op2")
+    assert (chain["form"], chain["quantity"], chain["target"]) == (form, "latency", "op1")
+    assert "imul" in chain["assembly"]
+    assert {m["form"] for m in data["missing"]} == {"JMP (M80)"}
+    only = json.loads(cyclescope("measure", form, "--dry-run", "--json", "--what", "throughput").out)
+    assert {k["quantity"] for k in only["kernels"]} == {"throughput"}
+    assert not machine
+
+
+def test_measure_names_the_command_that_shows_its_store(cyclescope, machine, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    path = tmp_path / "a store.sqlite"
+    for option in (["--store", str(path)], []):
+        hint = cyclescope("measure", FORMS[0], *option).out.splitlines()[-1]
+        command = shlex.split(hint.removeprefix("look at results with: cyclescope "))
+        assert command == ["show", "imul", *option]
+        assert "throughput" in cyclescope(*command).out
+
+
 def test_only_one_quantity(cyclescope, machine, tmp_path):
     cyclescope("measure", FORMS[0], "--what", "throughput", "--store", tmp_path / "s.sqlite")
     card = cyclescope("show", FORMS[0], "--store", tmp_path / "s.sqlite").out
@@ -63,12 +87,13 @@ def test_bench_per_copy(cyclescope, machine):
     once = cyclescope("bench", "--hex", "480fafc3", "--json").out
     often = cyclescope("bench", "--hex", "480fafc3", "--unroll", "10", "--json").out
     cycles = [float(re.search(r'"cycles":([\d.]+)', text)[1]) for text in (once, often)]
-    assert cycles[0] == pytest.approx(cycles[1])
+    assert cycles[0] == pytest.approx(cycles[1], rel=1e-4)
+    assert all(re.fullmatch(r"\d+\.\d{1,4}", f"{x}") for x in cycles)
 
 
 def test_forms_are_listed(cyclescope):
     done = cyclescope("forms", "imul rax, rbx")
-    assert done.out.splitlines()[-1] == "1 forms"
+    assert done.out.splitlines()[-1] == "1 form"
     assert "IMUL64rr" in done.out
 
 

@@ -30,7 +30,7 @@ def test_nothing_undeclared():
 
 def test_violations_are_listed_with_what_showed_them():
     text = verification_text(verification(findings=VIOLATIONS))
-    assert "undeclared reads and writes: 2 in 1 forms" in text
+    assert "undeclared reads and writes: 2 in 1 form" in text
     assert "  ADD reads RAX (seen in RCX, flags.CF)" in text
     assert "  ADD writes RDX\n" in text
 
