@@ -8,11 +8,12 @@ from shlex import quote
 
 import msgspec
 
-from cyclescope.infer.results import UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.infer.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.store import Evidence
 
 SCHEMA_VERSION = 1
+_SAME = 0.5  # cycles: what crossing between domains costs is a whole number
 
 
 def timings_json(machine: str, timings: Sequence[FormTiming]) -> str:
@@ -94,11 +95,18 @@ def _row(group: list[Latency]) -> tuple[str, str, str, str, str]:
         target = "flags." + " ".join(latency.target.removeprefix("flags.") for latency in group)
     spread = f"+-{max(lat.spread or 0.0 for lat in group):.2f}" if first.max is not None else ""
     remarks = [first.note, first.reason]
-    remarks += [f"to {name} {value:.2f}" for name, value in first.bypass.items()]
+    remarks += [f"to {name} {_consumed(first, value):.2f}" for name, value in first.bypass.items()]
     if first.confidence != "high" and first.max is not None:
         remarks.append(f"{first.confidence} confidence")
     text = "; ".join(r for r in remarks if r)
     return first.source, f"-> {target}", _value(first), spread, text
+
+
+def _consumed(latency: Latency, value: float) -> float:
+    """The latency to another consumer: the latency itself where it is not half a cycle off."""
+    if latency.kind != EXACT or latency.max is None or abs(value - latency.max) >= _SAME:
+        return value
+    return latency.max
 
 
 def evidence_text(evidence: Sequence[Evidence], store: Path) -> str:

@@ -35,6 +35,13 @@ def test_flags_of_equal_latency_share_a_line(table):
     assert text.count("->") == 2
 
 
+def test_other_consumers_are_shown_without_noise(table):
+    text = shown(table, latency(low=11.0, high=11.0, bypass={"integer": 10.67, "fp": 12.02}))
+    assert "to integer 11.00; to fp 12.02" in text
+    bound = latency(low=0.0, high=11.4, kind="upper_bound", bypass={"fp": 11.1})
+    assert "to fp 11.10" in shown(table, bound)
+
+
 def test_flags_of_other_latency_do_not(table):
     text = shown(table, latency(target="flags.CF"), latency(target="flags.OF", low=4.0, high=4.0))
     assert text.count("->") == 2
