@@ -16,7 +16,7 @@ import msgspec
 
 from benchmarks.judging import Case, same_latency, same_throughput
 from benchmarks.reference import Reference
-from cyclescope.infer.results import UPPER_BOUND, FormTiming
+from cyclescope.infer.results import AGAIN, UPPER_BOUND, FormTiming
 from cyclescope.isa.form import InstructionForm
 
 OURS, THEIRS, OTHER, UNEXPLAINED = "ours wrong", "theirs wrong", "other definition", "unexplained"
@@ -210,7 +210,8 @@ def serial(case: Case, around: Context) -> Verdict | None:
 
 def few_registers(case: Case, around: Context) -> Verdict | None:
     """Our value is the form's own latency divided by the number of our instances."""
-    lengths = [int(name.rpartition(" x")[2]) for name in _variants(case) if name.startswith("plain x")]
+    plain = [name.removesuffix(AGAIN) for name in _variants(case) if name.startswith("plain x")]
+    lengths = [int(name.rpartition(" x")[2]) for name in plain]
     own = [lat.max for lat in case.timing.latencies if lat.source == lat.target and lat.max is not None]
     if not lengths or case.our_value <= case.their_value:
         return None

@@ -18,7 +18,7 @@ from cyclescope.host.counters import CYCLES, availability
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
 from cyclescope.measure.sampling import failure
-from tests.support.processes import environment, patiently, until
+from tests.support.processes import ended, environment, patiently, until
 
 pytestmark = pytest.mark.hardware
 
@@ -225,7 +225,7 @@ def test_a_runner_does_not_finish_a_batch_for_nobody(runner):
     environ = environment(CYCLESCOPE_RUNNER=str(runner))
     done = subprocess.run(command, check=False, capture_output=True, env=environ)
     assert done.returncode == -signal.SIGKILL
-    assert until(lambda: not Path(f"/proc/{int(done.stdout)}").exists(), seconds=5)
+    assert until(lambda: ended(int(done.stdout)), seconds=5)
 
 
 # --- requests that are wrong --------------------------------------------------------------------

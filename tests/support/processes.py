@@ -50,6 +50,15 @@ class Command:
             return False
 
 
+def ended(pid):
+    """A process is gone, or a zombie: in a container, the first process may never reap the orphans."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state in "ZX"
+
+
 def until(condition, seconds=10.0):
     """Wait for a condition; whether it came true."""
     end = time.monotonic() + seconds

@@ -68,7 +68,7 @@ def test_a_latency_given_as_a_throughput(table):
 
 
 def test_chains_of_too_few_registers(table):
-    ours = throughput(0.5, plain_x4=0.75, plain_x6=0.5)
+    ours = throughput(0.5, plain_x4=0.75, plain_x6=0.5, plain_x6_again=0.5)
     found = throughput_verdict(table, ours, 0.25, latency("op1", "op1", 3.0))
     assert (found.whose, "few instances" in found.reason) == (OURS, True)
 

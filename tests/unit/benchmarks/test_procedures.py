@@ -16,6 +16,7 @@ from benchmarks.common import Check, at_least, at_most, checks_table, table
 from benchmarks.compare import require
 from benchmarks.processes import Run
 from cyclescope.errors import StoreError, UsageError
+from tests.support.processes import ended
 
 # --- checks ----------------------------------------------------------------------------------------
 
@@ -161,9 +162,9 @@ def test_a_repeat_is_judged_on_all_values_together():
 
 def test_busy_loops_end_with_their_block():
     with processes.busy(1):
-        running = [pid for pid in _children() if _running(pid)]
+        running = [pid for pid in _children() if not ended(pid)]
         assert running
-    assert not any(_running(pid) for pid in running)
+    assert all(ended(pid) for pid in running)
 
 
 def _children():
@@ -174,11 +175,6 @@ def _children():
             if len(fields) > 1 and int(fields[1]) == os.getpid():
                 found.append(int(entry.name))
     return found
-
-
-def _running(pid):
-    fields = processes._read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    return bool(fields) and fields[0] != "Z"
 
 
 def test_a_command_is_timed_with_its_memory():
