@@ -228,6 +228,23 @@ def test_a_runner_does_not_finish_a_batch_for_nobody(runner):
     assert until(lambda: ended(int(done.stdout)), seconds=5)
 
 
+def test_signals_that_the_starter_ignores_or_blocks(runner):
+    """As a service manager or a broken wrapper leaves them: faults, hangs and ends are noticed all the same."""
+
+    def hostile():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+
+    command = [sys.executable, "-m", "cyclescope", "bench", "--asm"]
+    environ = environment(CYCLESCOPE_RUNNER=str(runner))
+    for snippet, said in (("ud2", "SIGILL"), ("1: jmp 1b", "hang")):
+        done = subprocess.run(
+            [*command, snippet], check=False, capture_output=True, env=environ, preexec_fn=hostile, timeout=60
+        )
+        assert done.returncode != 0
+        assert said in done.stderr.decode()
+
+
 # --- requests that are wrong --------------------------------------------------------------------
 
 

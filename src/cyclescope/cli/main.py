@@ -108,6 +108,7 @@ def _stop_in_order() -> list[int]:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, stop)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, nobody would learn how the runner ended
     return received
 
 

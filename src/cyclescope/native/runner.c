@@ -244,13 +244,23 @@ static void serve(void)
     }
 }
 
+/* Whoever started us may ignore or block what the supervisor and its workers wait for. */
+static void usual_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         printf("cyclescope-runner protocol %u\n", PROTOCOL_VERSION);
         return 0;
     }
-    signal(SIGPIPE, SIG_IGN);
+    usual_signals();
     fcntl(0, F_SETPIPE_SZ, 1 << 20);
     fcntl(1, F_SETPIPE_SZ, 1 << 20);
     shared = shared_memory(sizeof *shared);
