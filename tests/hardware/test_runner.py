@@ -229,7 +229,7 @@ def test_a_runner_does_not_finish_a_batch_for_nobody(runner):
 
 
 def test_signals_that_the_starter_ignores_or_blocks(runner):
-    """As a service manager or a broken wrapper leaves them: faults, hangs and ends are noticed all the same."""
+    """As a service manager or a broken wrapper leaves them: faults, hangs and ends are noticed."""
 
     def hostile():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -1,0 +1,104 @@
+"""Machine models: the ports, widths and buffers of a core, and what every instruction form costs on it.
+
+Two views of the same form stand side by side. The ports view says which micro-operations a form
+consists of and which ports may execute each. The resource view says how many cycles of each shared
+resource a form takes; a resource is a set of ports that some form is confined to, the front end, or
+a unit that no port explains (a divider, a transfer path). Timing alone identifies the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+SCHEMA_VERSION = 1
+MEASURED, EXTRACTED, DRAWN = "measured", "extracted", "drawn"  # kinds of provenance
+
+
+class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a model comes from: measured here, extracted from another tool, or drawn at random."""
+
+    kind: str
+    source: str = ""
+    version: str = ""
+    licence: str = ""
+    date: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Operation(msgspec.Struct, frozen=True, array_like=True):
+    """`count` equal micro-operations, each taking one of `ports` (indices) for `cycles` cycles.
+
+    After that many cycles the port is free for the next one; a pipelined unit has 1.
+    """
+
+    ports: tuple[int, ...]
+    count: float = 1
+    cycles: float = 1
+
+
+class Scheduler(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A queue in front of some ports (indices); `entries` 0 where its size is not known."""
+
+    name: str
+    ports: tuple[int, ...]
+    entries: int = 0
+
+
+class Core(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is not about single forms; 0 where it is not known.
+
+    `width` is in front-end slots per cycle, the buffers in entries, the rest in cycles.
+    """
+
+    width: float
+    reorder_buffer: int = 0
+    load_buffer: int = 0
+    store_buffer: int = 0
+    load_latency: float = 0
+    forward_latency: float = 0
+    mispredict_penalty: float = 0
+    in_order: bool = False
+    schedulers: tuple[Scheduler, ...] = ()
+
+
+class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one instruction form costs.
+
+    `slots` are front-end slots. `latencies` has cycles by `source->target`, operands named as the
+    instruction table names them. `throughput` is the measured reciprocal throughput in cycles.
+    `operations` is None where the port usage is not known, empty where no port is needed. `resources`
+    has cycles by resource name. `alternatives` are other port usages that the experiments do not
+    rule out. `eliminated` marks moves that the renamer executes; `idiom` what one register for all
+    sources does: `zero` (no execution unit) or `breaking` (no dependency).
+    """
+
+    slots: float | None = None
+    operations: tuple[Operation, ...] | None = None
+    latencies: Mapping[str, float] = {}
+    throughput: float | None = None
+    resources: Mapping[str, float] = {}
+    microcoded: bool = False
+    eliminated: bool = False
+    idiom: str = ""
+    confidence: str = ""
+    alternatives: tuple[str, ...] = ()
+    note: str = ""
+
+
+class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A machine: `ports` are names, `resources` capacities (cycles offered per cycle) by name.
+
+    `forms` has the cost of each form by the id of the instruction table of the `isa`, or by LLVM's
+    opcode name where there is no table.
+    """
+
+    name: str
+    isa: str
+    provenance: Provenance
+    core: Core
+    ports: tuple[str, ...]
+    forms: Mapping[str, FormCost]
+    resources: Mapping[str, float] = {}
+    schema_version: int = SCHEMA_VERSION

@@ -1,0 +1,42 @@
+"""Port usage: the notation `1*p06+2*p23`, and the throughput that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from cyclescope.model.machine import Operation
+
+
+def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
+    """`1*p06+1*p23`, smallest port sets first; `-` where no port is used.
+
+    Ports named with more than one character are separated by commas. Operations that keep a port busy
+    for several cycles are written `1*p0/4`.
+    """
+    parts = []
+    for op in sorted(operations, key=lambda o: (len(o.ports), o.ports)):
+        names = [ports[p] for p in op.ports]
+        joined = ("" if all(len(n) == 1 for n in names) else ",").join(names)
+        busy = f"/{op.cycles:g}" if op.cycles != 1 else ""
+        parts.append(f"{op.count:g}*p{joined}{busy}")
+    return "+".join(parts) or "-"
+
+
+def port_throughput(operations: Iterable[Operation]) -> float:
+    """Least cycles per instruction that the ports allow: the load of the fullest set of ports.
+
+    Exact for ideal port binding: by linear programming duality it is the maximum, over unions of the
+    port sets that occur, of the cycles confined to the union divided by its size.
+    """
+    loads: dict[frozenset[int], float] = {}
+    for op in operations:
+        key = frozenset(op.ports)
+        loads[key] = loads.get(key, 0.0) + op.count * op.cycles
+    best = 0.0
+    for count in range(1, len(loads) + 1):
+        for some in combinations(loads, count):
+            union = frozenset().union(*some)
+            confined = sum(load for ports, load in loads.items() if ports <= union)
+            best = max(best, confined / len(union))
+    return best
