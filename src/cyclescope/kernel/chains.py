@@ -271,6 +271,11 @@ class ChainBuilder(AddressChains):
         the throughput. Other dependencies are shorter than this chain. Raises Unmeasurable where
         nothing can be put in.
         """
+        stores = any(op.is_memory and op.write for op in self.form.operands)
+        if stores and pair.source.part in ("address", "index"):
+            raise Unmeasurable(
+                "a core that predicts which store a load takes its data from skips the address"
+            )
         with self._uncut():
             return self._filled(pair, count)
 

@@ -133,6 +133,18 @@ def test_kernels_are_the_bytes_of_their_instructions(experiments):
         assert e.kernel.text().count("\n") == e.kernel.instructions - 1
 
 
+def test_no_filled_chain_from_the_address_of_what_it_stores(planner, table):
+    """At one address the core predicts the store that a load takes its data from, and skips the address."""
+    for name, source, target in (
+        ("SUB (M64, I32)", "op1.address", "flags.OF"),
+        ("SUB (M64, I32)", "op1.index", "op1.data"),
+        ("VMOVUPS (M128, XMM)", "op1.address", "op1.data"),
+    ):
+        assert planner.filled(table[name], source, target, 5) is None
+    assert planner.filled(table["SUB (M64, I32)"], "op1.data", "flags.OF", 5) is not None
+    assert planner.filled(table["IMUL (R64, M64)"], "op2.address", "op1", 5) is not None
+
+
 def test_filled_chains_have_their_filling_on_the_path(planner, forms):
     wrong, seen = [], 0
     for form in forms[::3]:
