@@ -1,0 +1,289 @@
+"""llvm-mca answers: LLVM's scheduling model of a CPU instead of the CPU.
+
+The same kernels go through the same inference; what comes out is what LLVM believes of the CPU, not a
+measurement. Instructions are given as text, so the assembler chooses among equal encodings.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from math import ceil, log2
+from typing import TypeVar
+
+import msgspec
+
+from cyclescope.backend.analyzers import Analysis, AnalyzerBackend, ending, find_program, run_program
+from cyclescope.backend.base import Capabilities
+from cyclescope.errors import BackendUnavailable, UsageError
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.kernel import CANARY, Kernel
+
+NAMES = ("llvm-mca", *(f"llvm-mca-{version}" for version in range(22, 13, -1)))
+_ALWAYS = "nop"  # in a call that may have nothing else to answer
+PATIENCE = 300.0  # seconds for one call
+CALL = 4000  # instructions in one call
+SETTLE = 512  # instructions before the steady state: as many as a large reorder buffer holds
+WINDOW = 500.0  # cycles at least of the steady state that are counted
+
+_REMEDY = "install LLVM (apt install llvm), or name another program"
+_HEADER = ".intel_syntax noprefix"
+_PARSE_ERROR = re.compile(r"^\S*?:(\d+):\d+: error: (.*)$", re.MULTILINE)
+_BRANCH_TARGET = re.compile(r" \.[+-]\d+$")
+_INTEGER_ROUNDED = re.compile(r", ([er]\w+), (\{\w+-sae\})$")
+_ENCODINGS = {"evex": "{evex} ", "vex": "{vex} "}
+
+Key = TypeVar("Key")
+
+
+class _Pressure(msgspec.Struct):
+    row: int = msgspec.field(name="InstructionIndex")
+    port: int = msgspec.field(name="ResourceIndex")
+    cycles: float = msgspec.field(name="ResourceUsage")
+
+
+class _Pressures(msgspec.Struct):
+    rows: list[_Pressure] = msgspec.field(name="ResourcePressureInfo")
+
+
+class _Summary(msgspec.Struct):
+    cycles: int = msgspec.field(name="TotalCycles")
+    iterations: int = msgspec.field(name="Iterations")
+
+
+class _Region(msgspec.Struct):
+    name: str = msgspec.field(name="Name")
+    instructions: list[str] = msgspec.field(name="Instructions")
+    summary: _Summary = msgspec.field(name="SummaryView")
+    pressures: _Pressures | None = msgspec.field(name="ResourcePressureView", default=None)
+
+    def pressure(self, ports: int) -> tuple[float, ...]:
+        """Cycles of each port per iteration: the row behind those of the instructions."""
+        found = [0.0] * ports
+        for entry in self.pressures.rows if self.pressures else ():
+            if entry.row == len(self.instructions):
+                found[entry.port] = entry.cycles
+        return tuple(found)
+
+
+class _Target(msgspec.Struct):
+    ports: list[str] = msgspec.field(name="Resources")
+
+
+class _Report(msgspec.Struct):
+    regions: list[_Region] = msgspec.field(name="CodeRegions")
+    target: _Target = msgspec.field(name="TargetInfo")
+
+
+_DECODER = msgspec.json.Decoder(_Report)
+
+
+class LlvmMcaBackend(AnalyzerBackend):
+    """llvm-mca with its model of a CPU, named as in `-mcpu`.
+
+    `executable` is a path or name; otherwise the newest installed one is taken. `patience` is the time
+    limit of one call in seconds. Counters are cycles per port of the model. Raises BackendUnavailable
+    where the program is absent or does not work, UsageError where it has no model of the CPU.
+    """
+
+    def __init__(self, cpu: str, executable: str | None = None, patience: float = PATIENCE) -> None:
+        super().__init__()
+        self.cpu = cpu
+        self.refused: dict[str, str] = {}  # instructions that have no analysis, with the reason
+        self._known: set[str] = set()
+        self.program = find_program(NAMES, executable, _REMEDY)
+        self._patience = patience
+        self._version = self._read_version()
+        self._skips = "parse-failure" in self._run(["--help"], "").stdout
+        self._ports = self._read_ports()
+
+    def capabilities(self) -> Capabilities:
+        """Version and CPU of the model, and its ports."""
+        return Capabilities(
+            "x86-64", f"llvm-mca {self._version}, model of {self.cpu}", 0, "model", self._ports,
+            notes=("predicted by LLVM's scheduling model, not measured",), real_time=False,
+        )  # fmt: skip
+
+    def accepted(self, kernels: Sequence[Kernel]) -> list[int]:
+        """Position of the first instruction that LLVM does not know for this CPU, or -1."""
+        bodies = [lines(kernel) for kernel in kernels]
+        new = dict.fromkeys(line for body in bodies for line in body)
+        self._check([line for line in new if line not in self._known and line not in self.refused])
+        return [next((n for n, line in enumerate(body) if line in self.refused), -1) for body in bodies]
+
+    def analysed(self, kernels: Sequence[Kernel]) -> list[Analysis | None]:
+        """Cycles per iteration in the steady state, and the pressure on each port."""
+        bodies = [lines(kernel) for kernel in kernels]
+        streams = [bool(kernel.flags & CANARY) for kernel in kernels]
+        settling = [_power(SETTLE / len(body)) for body in bodies]
+        first = self._regions(bodies, zip(settling, streams, strict=True), views=True)
+        longer = zip(map(_window, settling, first), streams, strict=True)
+        second = self._regions(bodies, longer, views=False)
+        return [self._analysis(*both) for both in zip(first, second, strict=True)]
+
+    def _analysis(self, first: _Region | None, second: _Region | None) -> Analysis | None:
+        if first is None or second is None:
+            return None
+        cycles = second.summary.cycles - first.summary.cycles
+        iterations = second.summary.iterations - first.summary.iterations
+        return Analysis(cycles / iterations, first.pressure(len(self._ports)))
+
+    # --- what LLVM knows ---------------------------------------------------------------------------
+
+    def _check(self, new: Sequence[str]) -> None:
+        """Find out which instructions have an analysis: each alone in a region."""
+        for start in range(0, len(new), CALL):
+            self._check_some(new[start : start + CALL])
+
+    def _check_some(self, some: Sequence[str]) -> None:
+        report, messages = self._call([[line] for line in (*some, _ALWAYS)], 1, True, views=False)
+        if report is None and len(some) > 1:  # an older LLVM, which gives up without a line number
+            half = len(some) // 2
+            self._check_some(some[:half])
+            self._check_some(some[half:])
+            return
+        found = {int(region.name) for region in report.regions} if report else set()
+        for number, line in enumerate(some):
+            if number in found:
+                self._known.add(line)
+            else:
+                self.refused[line] = messages.get(number, f"{self.cpu} has no scheduling information")
+
+    # --- analyses ----------------------------------------------------------------------------------
+
+    def _regions(
+        self, bodies: Sequence[list[str]], settings: Iterable[tuple[int, bool]], views: bool
+    ) -> list[_Region | None]:
+        """The region of each body, run with its number of iterations."""
+        result: list[_Region | None] = [None] * len(bodies)
+        for (iterations, stream), numbers in _grouped(settings).items():
+            for some in _batches(numbers, lambda n: len(bodies[n])):
+                call = partial(self._call, iterations=iterations, stream=stream, views=views)
+                self._fill(result, bodies, some, call)
+        return result
+
+    def _fill(
+        self,
+        result: list[_Region | None],
+        bodies: Sequence[list[str]],
+        numbers: Sequence[int],
+        call: Callable[[list[list[str]]], tuple[_Report | None, dict[int, str]]],
+    ) -> None:
+        """Fill in what a call answers; bodies that it fails on are found by halving."""
+        report, _ = call([bodies[n] for n in numbers])
+        if report is None and len(numbers) > 1:
+            half = len(numbers) // 2
+            self._fill(result, bodies, numbers[:half], call)
+            self._fill(result, bodies, numbers[half:], call)
+            return
+        for region in report.regions if report else ():
+            number = numbers[int(region.name)]
+            if len(region.instructions) == len(bodies[number]):
+                result[number] = region
+
+    def _call(
+        self, bodies: Sequence[list[str]], iterations: int, stream: bool, views: bool
+    ) -> tuple[_Report | None, dict[int, str]]:
+        """The report on some bodies, None where there is none, and what is wrong by line."""
+        text = [_HEADER]
+        for number, body in enumerate(bodies):
+            text += [f"# LLVM-MCA-BEGIN {number}", *body, f"# LLVM-MCA-END {number}"]
+        options = [f"-iterations={iterations}", f"-noalias={'true' if stream else 'false'}"]
+        options += [f"-resource-pressure={int(views)}", "-instruction-info=0"]
+        options += ["-skip-unsupported-instructions=any"] if self._skips else []
+        done = self._run([*self._target(), "-json", *options, "-"], "\n".join(text) + "\n")
+        # One line per body where a line number is of use, behind the header and the region's beginning.
+        messages = {(int(line) - 3) // 3: said for line, said in _PARSE_ERROR.findall(done.stderr)}
+        try:
+            return _DECODER.decode(done.stdout), messages
+        except msgspec.DecodeError:
+            return None, messages
+
+    # --- the program -------------------------------------------------------------------------------
+
+    def _target(self) -> list[str]:
+        return ["-mtriple=x86_64-unknown-linux-gnu", f"-mcpu={self.cpu}"]
+
+    def _run(self, options: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
+        return run_program([self.program, *options], text, self._patience)
+
+    def _read_version(self) -> str:
+        done = self._run(["--version"], "")
+        found = re.search(r"LLVM version (\S+)", done.stdout)
+        if done.returncode or found is None:
+            raise BackendUnavailable(f"{self.program} is no llvm-mca: it {ending(done)}", _REMEDY)
+        return found[1]
+
+    def _read_ports(self) -> tuple[str, ...]:
+        """Names of the model's ports; units of the same name are numbered."""
+        done = self._run([*self._target(), "-json", "-"], f"{_HEADER}\nnop\n")
+        listed = f"`{self.program} -mtriple=x86_64 -mcpu=help` lists those it knows"
+        if "is not a recognized processor" in done.stderr:
+            raise UsageError(f"LLVM {self._version} knows no CPU {self.cpu!r}", listed)
+        if "unable to find instruction-level scheduling information" in done.stderr:
+            raise UsageError(f"LLVM {self._version} has no scheduling model of {self.cpu!r}", listed)
+        try:
+            names = _DECODER.decode(done.stdout).target.ports
+        except msgspec.DecodeError as error:
+            raise BackendUnavailable(f"{self.program} {ending(done)}", _REMEDY) from error
+        return tuple(re.sub(r"\.([\0-\x1f])$", lambda unit: f".{ord(unit[1])}", name) for name in names)
+
+
+# --- text -------------------------------------------------------------------------------------------
+
+
+def lines(kernel: Kernel) -> list[str]:
+    """The body in the words of LLVM's assembler, one instruction per line."""
+    return [line(instruction) for instruction in kernel.body]
+
+
+def line(instruction: Instruction) -> str:
+    """An instruction in the words of LLVM's assembler, which differ from those of GNU as.
+
+    The encoding is asked for, rounding comes before an integer source, and a branch goes to a symbol:
+    it is never resolved.
+    """
+    attributes = instruction.form.attributes
+    text = _INTEGER_ROUNDED.sub(r", \2, \1", _BRANCH_TARGET.sub(" next", instruction.text()))
+    return next((prefix for name, prefix in _ENCODINGS.items() if name in attributes), "") + text
+
+
+def _window(settling: int, found: _Region | None) -> int:
+    """Iterations until WINDOW cycles, and a quarter of the settling, have passed in the steady state."""
+    if found is None:
+        return settling
+    needed = WINDOW * found.summary.iterations / found.summary.cycles
+    return settling + _power(max(needed, settling / 4))
+
+
+# --- batches ----------------------------------------------------------------------------------------
+
+
+def _power(least: float) -> int:
+    """The next power of two, so that few numbers of iterations occur."""
+    return 1 << max(ceil(log2(max(least, 1.0))), 0)
+
+
+def _grouped(keys: Iterable[Key]) -> dict[Key, list[int]]:
+    """Positions by key."""
+    found: dict[Key, list[int]] = defaultdict(list)
+    for position, key in enumerate(keys):
+        found[key].append(position)
+    return found
+
+
+def _batches(numbers: Iterable[int], size: Callable[[int], int]) -> Iterator[list[int]]:
+    """Consecutive numbers, their sizes at most CALL together."""
+    batch: list[int] = []
+    total = 0
+    for number in numbers:
+        if batch and total + size(number) > CALL:
+            yield batch
+            batch, total = [], 0
+        batch.append(number)
+        total += size(number)
+    if batch:
+        yield batch
