@@ -1,0 +1,105 @@
+/* A cycle-level out-of-order core.
+ *
+ * In: a machine (widths, buffers, queues, ports), templates (what one instruction form needs) and a
+ * loop body (templates with locations). Out: cycles per iteration in the steady state, micro-ops per
+ * port, and on demand a trace. Times within a cycle and slots are in parts of 1/ONE.
+ */
+#ifndef CYCLESCOPE_CORE_H
+#define CYCLESCOPE_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ONE 1024
+#define PORTS 64
+#define QUEUES 64
+#define MOST_OPERATIONS 256 /* of one template */
+#define MOST_TARGETS 32
+#define NEVER INT32_MIN       /* a pair without a latency, a source that is not waited for */
+#define UNKNOWN INT64_MAX     /* a time that is not known yet */
+#define EXPORT __attribute__((visibility("default")))
+
+enum { IDEAL, STATIC, ROUND_ROBIN };        /* how operations are bound to ports */
+enum { MICROCODED = 1 };                    /* flags of a template */
+enum { FAILED_INPUT = -1, FAILED_MEMORY = -2, FAILED_STUCK = -3 };
+
+struct operation {
+    uint64_t ports;
+    int32_t cycles; /* the port is busy, in parts */
+    uint32_t feeds; /* targets that wait for it, as a set */
+    int32_t *after; /* per source: parts between its arrival and readiness, or NEVER */
+};
+
+struct template {
+    int32_t slots, flags, entries, loads, stores;
+    int32_t sources, targets, operations;
+    int32_t *base;    /* per target: parts from the dispatch on, whatever the sources */
+    int32_t *latency; /* [source * targets + target] in parts, or NEVER */
+    struct operation *operation;
+};
+
+/* Where a source comes from: `target` of instruction `producer`, `distance` iterations ago. */
+struct link {
+    int32_t source, producer, target, distance;
+};
+
+struct instruction {
+    const struct template *form;
+    int32_t first_link, links, first_operation;
+};
+
+struct program {
+    struct instruction *body;
+    struct link *links;
+    int32_t *classes; /* per operation of the body: index into `masks` */
+    uint64_t *masks;  /* distinct port sets, in ranks */
+    uint64_t *ports;  /* per operation: its port set, in ranks */
+    uint8_t port_of[PORTS]; /* port of a rank: the least loaded port has rank 0 */
+    int32_t count, operations, link_count, class_count;
+    int32_t most_sources, most_targets, most_operations, most_links;
+    int fractional; /* whether some port is busy for less than a cycle */
+};
+
+struct heap {
+    uint64_t *keys;
+    int32_t count, room;
+};
+
+struct core {
+    int64_t width;
+    int32_t entries, loads, stores, in_order, policy, ports, queues;
+    uint64_t queue_ports[QUEUES];
+    int32_t queue_entries[QUEUES];
+    struct template **templates;
+    int32_t template_count, template_room;
+    struct heap heaps[MOST_OPERATIONS];
+};
+
+/* What a run found. */
+struct outcome {
+    double cycles;     /* per iteration */
+    double operations[PORTS]; /* per iteration */
+    int64_t simulated_cycles, simulated_instructions;
+    int64_t exact; /* whether the state came back: the cycles are no average */
+};
+
+/* One row per dynamic instruction (dispatched, completed, retired) and operation (issued, port). */
+struct trace {
+    int64_t iterations;
+    int64_t *instructions, *operations;
+};
+
+/* program.c */
+int program_build(struct program *p, const struct core *core, const int32_t *words, int32_t count,
+                  const int64_t *memory, int32_t accesses);
+void program_free(struct program *p);
+
+/* heap.c */
+int heap_push(struct heap *h, uint64_t key);
+uint64_t heap_pop(struct heap *h);
+
+/* run.c */
+int core_simulate(struct core *core, const struct program *p, int64_t limit, struct outcome *out,
+                  struct trace *trace);
+
+#endif

@@ -1,0 +1,251 @@
+/* Operations to ports: at dispatch, or when they issue. */
+#include "run.h"
+
+static int has_room(const struct run *r, int32_t queue)
+{
+    return queue == NONE || r->queued[queue] < r->core->queue_entries[queue] || r->head == r->tail;
+}
+
+/* The least loaded port with room in its queue, or NONE. */
+static int32_t least_loaded(const struct run *r, uint64_t ports)
+{
+    int32_t best = NONE;
+    for (; ports; ports &= ports - 1) {
+        int32_t port = __builtin_ctzll(ports);
+        if (has_room(r, r->queue_of[port]) && (best == NONE || r->waiting[port] < r->waiting[best]))
+            best = port;
+    }
+    return best;
+}
+
+/* The next port of the class in turn, whether it is loaded or not; NONE where its queue is full. */
+static int32_t in_turn(struct run *r, uint64_t ports, int32_t class)
+{
+    uint64_t above = ports & ~((2ull << r->turn[class]) - 1);
+    int32_t port = __builtin_ctzll(above ? above : ports);
+    if (!has_room(r, r->queue_of[port]))
+        return NONE;
+    r->turn[class] = (uint8_t)port;
+    return port;
+}
+
+/* The emptiest queue in front of a port of the set; NONE also where some port has no queue. */
+static int bind_queue(struct run *r, uint64_t ports, struct pending *op)
+{
+    int32_t best = NONE, most = INT32_MIN;
+    op->port = NONE;
+    for (; ports; ports &= ports - 1) {
+        int32_t queue = r->queue_of[__builtin_ctzll(ports)];
+        if (queue == NONE) {
+            op->queue = NONE;
+            return 1;
+        }
+        int32_t room = r->core->queue_entries[queue] - r->queued[queue];
+        if (room > most)
+            most = room, best = queue;
+    }
+    op->queue = best;
+    return has_room(r, best);
+}
+
+static int bind_one(struct run *r, int32_t at, struct pending *op)
+{
+    if (r->core->policy == IDEAL)
+        return bind_queue(r, r->p->ports[at], op);
+    op->port = r->core->policy == STATIC ? least_loaded(r, r->p->ports[at])
+                                         : in_turn(r, r->p->ports[at], r->p->classes[at]);
+    op->queue = op->port == NONE ? NONE : r->queue_of[op->port];
+    return op->port != NONE;
+}
+
+static void count(struct run *r, const struct pending *op, int32_t change)
+{
+    if (op->queue != NONE)
+        r->queued[op->queue] += change;
+    if (op->port != NONE)
+        r->waiting[op->port] += change;
+}
+
+/* Binds the operations of an instruction about to be dispatched; 0 where a queue is full. */
+int bind_all(struct run *r, int64_t sequence)
+{
+    const struct instruction *ins = &r->p->body[r->position];
+    struct pending *ops = operations_of(r, sequence & r->mask);
+    for (int32_t o = 0; o < ins->form->operations; o++) {
+        int32_t at = ins->first_operation + o;
+        ops[o].ready = r->turn[r->p->classes[at]]; /* where the turn goes back to */
+        if (bind_one(r, at, &ops[o])) {
+            count(r, &ops[o], 1);
+            continue;
+        }
+        while (o--) {
+            count(r, &ops[o], -1);
+            r->turn[r->p->classes[ins->first_operation + o]] = (uint8_t)ops[o].ready;
+        }
+        return 0;
+    }
+    return 1;
+}
+
+static void start(struct run *r, uint64_t key, int32_t rank)
+{
+    int64_t sequence = (int64_t)(key >> 8), slot = sequence & r->mask;
+    int32_t o = (int32_t)(key & 255), port = r->p->port_of[rank];
+    struct instance *i = &r->instances[slot];
+    const struct instruction *ins = &r->p->body[i->index];
+    struct pending *op = &operations_of(r, slot)[o];
+    int64_t from = r->busy_at[rank] > r->now * ONE ? r->busy_at[rank] : r->now * ONE;
+    r->busy_at[rank] = from + ins->form->operation[o].cycles;
+    r->issued[port]++;
+    count(r, op, -1);
+    op->issued = r->now;
+    op->port = rank;
+    i->left--;
+    if (i->complete_at < (r->now + 1) * ONE)
+        i->complete_at = (r->now + 1) * ONE;
+    if (r->trace && sequence < r->trace->iterations * r->p->count) {
+        int64_t row = sequence / r->p->count * r->p->operations + ins->first_operation + o;
+        r->trace->operations[2 * row] = r->now;
+        r->trace->operations[2 * row + 1] = port;
+    }
+    r->active = 1;
+    feed(r, slot, ins->form->operation[o].feeds, r->now - op->ready);
+}
+
+static uint64_t free_ports(const struct run *r)
+{
+    uint64_t set = 0;
+    for (int32_t rank = 0; rank < r->core->ports; rank++)
+        set |= (uint64_t)(r->busy_at[rank] < (r->now + 1) * ONE) << rank;
+    return set;
+}
+
+/* Who gets which port in this cycle. */
+struct match {
+    uint64_t free, taken;
+    uint64_t key[PORTS], ports[PORTS]; /* by rank */
+};
+
+/* Finds a port for an operation, moving others that could use another one. */
+static int assign(struct match *m, uint64_t key, uint64_t ports, uint64_t *seen)
+{
+    uint64_t open = ports & m->free & ~m->taken;
+    if (open) {
+        int32_t rank = __builtin_ctzll(open);
+        m->taken |= 1ull << rank;
+        m->key[rank] = key;
+        m->ports[rank] = ports;
+        return 1;
+    }
+    for (uint64_t left; (left = ports & m->free & ~*seen);) {
+        int32_t rank = __builtin_ctzll(left);
+        *seen |= 1ull << rank;
+        if (assign(m, m->key[rank], m->ports[rank], seen)) {
+            m->key[rank] = key;
+            m->ports[rank] = ports;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void start_all(struct run *r, const struct match *m)
+{
+    for (uint64_t left = m->taken; left; left &= left - 1) {
+        int32_t rank = __builtin_ctzll(left);
+        start(r, m->key[rank], rank);
+    }
+}
+
+/* As many operations as possible, the oldest of them: a class that finds no port finds none later. */
+static int issue_ideal(struct run *r)
+{
+    struct match m = {free_ports(r), 0, {0}, {0}};
+    uint64_t masks[MOST_OPERATIONS];
+    int32_t classes[MOST_OPERATIONS], alive = 0, started = 0;
+    for (int32_t c = 0; c < r->p->class_count; c++)
+        if (r->core->heaps[c].count && r->p->masks[c] & m.free)
+            masks[alive] = r->p->masks[c], classes[alive++] = c;
+    while (alive && m.taken != m.free) {
+        int32_t oldest = 0;
+        for (int32_t n = 1; n < alive; n++)
+            if (r->core->heaps[classes[n]].keys[0] < r->core->heaps[classes[oldest]].keys[0])
+                oldest = n;
+        struct heap *heap = &r->core->heaps[classes[oldest]];
+        uint64_t seen = 0;
+        int placed = assign(&m, heap->keys[0], masks[oldest], &seen);
+        if (placed) {
+            heap_pop(heap);
+            r->ready--;
+            started++;
+        }
+        if (!placed || !heap->count) {
+            alive--;
+            masks[oldest] = masks[alive];
+            classes[oldest] = classes[alive];
+        }
+    }
+    start_all(r, &m);
+    return started;
+}
+
+static void issue_bound(struct run *r)
+{
+    for (int32_t port = 0; port < r->core->ports; port++) {
+        struct heap *heap = &r->core->heaps[port];
+        while (heap->count && r->busy_at[port] < (r->now + 1) * ONE) {
+            r->ready--;
+            start(r, heap_pop(heap), port);
+        }
+    }
+}
+
+/* One instruction's operations in program order; 0 where one cannot issue now. */
+static int match_in_order(struct run *r, struct match *m, int64_t sequence)
+{
+    int64_t slot = sequence & r->mask;
+    const struct instruction *ins = &r->p->body[r->instances[slot].index];
+    struct pending *ops = operations_of(r, slot);
+    for (int32_t o = 0; o < ins->form->operations; o++) {
+        if (ops[o].issued != NONE)
+            continue;
+        uint64_t ports = r->p->ports[ins->first_operation + o], seen = 0;
+        if (r->core->policy != IDEAL)
+            ports = 1ull << ops[o].port;
+        if (ops[o].waits || ops[o].ready > r->now || !assign(m, key_of(sequence, o), ports, &seen))
+            return 0;
+    }
+    return 1;
+}
+
+static void issue_in_order(struct run *r)
+{
+    struct match m = {free_ports(r), 0, {0}, {0}};
+    if (r->oldest_waiting < r->head)
+        r->oldest_waiting = r->head;
+    while (r->oldest_waiting < r->tail && match_in_order(r, &m, r->oldest_waiting))
+        r->oldest_waiting++;
+    start_all(r, &m);
+}
+
+/* Issues what can be issued in this cycle. */
+void issue(struct run *r)
+{
+    if (r->core->in_order)
+        issue_in_order(r);
+    else if (r->core->policy != IDEAL)
+        issue_bound(r);
+    else
+        while (r->ready && issue_ideal(r) && r->p->fractional)
+            ;
+}
+
+/* The first cycle after this one in which a busy port is free, UNKNOWN where none is busy. */
+int64_t next_port(const struct run *r)
+{
+    int64_t first = UNKNOWN;
+    for (int32_t rank = 0; rank < r->core->ports; rank++)
+        if (r->busy_at[rank] >= (r->now + 1) * ONE && r->busy_at[rank] / ONE < first)
+            first = r->busy_at[rank] / ONE;
+    return first;
+}

@@ -1,0 +1,96 @@
+/* The state of a running core. Times are in cycles, those that end in `_at` in parts of cycles. */
+#ifndef CYCLESCOPE_CORE_RUN_H
+#define CYCLESCOPE_CORE_RUN_H
+
+#include "core.h"
+
+#define WHEEL 1024 /* cycles ahead that a wake-up is found at once */
+#define NONE (-1)
+
+/* An instruction in flight. */
+struct instance {
+    int32_t index;      /* in the body */
+    int32_t left;       /* operations not issued and targets not known */
+    int64_t dispatched; /* cycle */
+    int64_t complete_at;
+};
+
+/* An operation in flight; `place` in the arrays is ring slot * most_operations + number. */
+struct pending {
+    int64_t ready; /* cycle in which it could issue */
+    int64_t issued; /* cycle, or NONE */
+    int32_t waits;  /* links that it still waits for */
+    int32_t port, queue; /* rank; NONE where not bound */
+    int32_t next;        /* in the same bucket of the wheel */
+};
+
+struct value {
+    int64_t at;   /* when it is there, or UNKNOWN */
+    int64_t late; /* cycles that its operations waited for ports */
+    int32_t waits;
+    int32_t readers; /* first of a list of reader numbers: ring slot * most_links + link */
+};
+
+struct run {
+    struct core *core;
+    const struct program *p;
+    struct trace *trace;
+    int64_t now, head, tail; /* cycle; oldest in flight and next to dispatch, counted from 0 */
+    int64_t mask;            /* ring slots - 1 */
+    int64_t remaining;       /* slots of the instruction under dispatch, NONE before it begins */
+    int64_t busy_at[PORTS];
+    int64_t issued[PORTS];
+    int64_t oldest_waiting; /* in order: the first instruction with operations not issued */
+    int32_t position, ready; /* of the next instruction in the body; operations in heaps */
+    int32_t entries, loads, stores, queued[QUEUES], waiting[PORTS];
+    int32_t queue_of[PORTS];
+    uint8_t turn[MOST_OPERATIONS]; /* round robin: the last port by class */
+    int32_t failed, active;
+    struct instance *instances;
+    struct pending *operations;
+    struct value *values;
+    int64_t *arrivals; /* per source of an instance */
+    int32_t *next_reader;
+    int32_t wheel[WHEEL];
+};
+
+/* Keys order operations by age and find them again. */
+static inline uint64_t key_of(int64_t sequence, int32_t operation)
+{
+    return (uint64_t)sequence << 8 | (uint32_t)operation;
+}
+
+static inline int64_t in_cycles(int64_t parts)
+{
+    return (parts + ONE - 1) / ONE;
+}
+
+static inline struct instance *instance_of(struct run *r, int64_t sequence)
+{
+    return &r->instances[sequence & r->mask];
+}
+
+static inline struct pending *operations_of(struct run *r, int64_t slot)
+{
+    return &r->operations[slot * r->p->most_operations];
+}
+
+static inline struct value *values_of(struct run *r, int64_t slot)
+{
+    return &r->values[slot * r->p->most_targets];
+}
+
+/* values.c: who waits for whom */
+void connect(struct run *r, int64_t sequence);
+void feed(struct run *r, int64_t slot, uint32_t targets, int64_t late);
+void wake(struct run *r);
+
+/* issue.c: operations to ports */
+int bind_all(struct run *r, int64_t sequence);
+void issue(struct run *r);
+int64_t next_port(const struct run *r);
+
+/* state.c */
+uint64_t fingerprint(struct run *r);
+
+#endif

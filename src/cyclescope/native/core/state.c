@@ -1,0 +1,66 @@
+/* The state as a number: what comes back will go on as it did before. */
+#include "run.h"
+
+static uint64_t mix(uint64_t hash, int64_t word)
+{
+    hash = (hash ^ (uint64_t)word) * 0x9E3779B97F4A7C15ull;
+    return hash ^ hash >> 29;
+}
+
+static int64_t ahead(int64_t at, int64_t now_at)
+{
+    return at > now_at ? at - now_at : 0;
+}
+
+static uint64_t mix_values(uint64_t hash, struct run *r, int64_t slot, int64_t now_at)
+{
+    const struct template *form = r->p->body[r->instances[slot].index].form;
+    const struct value *values = values_of(r, slot);
+    for (int32_t t = 0; t < form->targets; t++) {
+        int known = values[t].at != UNKNOWN;
+        hash = mix(hash, known ? ahead(values[t].at, now_at) : -1 - values[t].late);
+    }
+    return hash;
+}
+
+/* What an instruction that is not done still depends on. */
+static uint64_t mix_unfinished(uint64_t hash, struct run *r, int64_t slot, int64_t now_at)
+{
+    const struct instance *i = &r->instances[slot];
+    const struct template *form = r->p->body[i->index].form;
+    const int64_t *arrivals = &r->arrivals[slot * r->p->most_sources];
+    const struct pending *ops = operations_of(r, slot);
+    int64_t first = (i->dispatched + 1) * ONE;
+    hash = mix(hash, first - now_at);
+    for (int32_t s = 0; s < form->sources; s++)
+        hash = mix(hash, ahead(arrivals[s], first));
+    for (int32_t o = 0; o < form->operations; o++) {
+        int waits = ops[o].issued == NONE;
+        hash = mix(hash, waits ? ops[o].waits * 4096 + ops[o].port * 64 + ops[o].queue : -2);
+        if (waits && !ops[o].waits)
+            hash = mix(hash, ops[o].ready - r->now);
+    }
+    return hash;
+}
+
+/* Equal for equal states, whenever they occur. */
+uint64_t fingerprint(struct run *r)
+{
+    int64_t now_at = r->now * ONE;
+    uint64_t hash = mix(mix(r->tail - r->head, r->position), r->remaining);
+    for (int32_t rank = 0; rank < r->core->ports; rank++)
+        hash = mix(hash, ahead(r->busy_at[rank], now_at));
+    if (r->core->policy == ROUND_ROBIN)
+        for (int32_t c = 0; c < r->p->class_count; c++)
+            hash = mix(hash, r->turn[c]);
+    for (int64_t sequence = r->head; sequence < r->tail; sequence++) {
+        int64_t slot = sequence & r->mask;
+        const struct instance *i = &r->instances[slot];
+        hash = mix(hash, i->left);
+        hash = mix(hash, ahead(i->complete_at, now_at));
+        hash = mix_values(hash, r, slot, now_at);
+        if (i->left)
+            hash = mix_unfinished(hash, r, slot, now_at);
+    }
+    return hash;
+}

@@ -1,0 +1,178 @@
+"""From a form's cost in a machine model to what the engine needs of it.
+
+A model has latencies from operand to operand, and micro-operations without an order. The engine gets
+both: an operation waits for the sources it needs, a target comes after its sources by the model's
+latencies, and is late by what its operations waited for ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from math import ceil
+
+import msgspec
+
+from cyclescope.isa.dataflow import Node, sources, targets
+from cyclescope.isa.form import InstructionForm
+from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
+from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
+
+ZERO, BREAKING = "zero", "breaking"
+LOAD_LATENCY, LATENCY = 4.0, 1.0  # cycles where the model says nothing
+_LOADS = ("MOV (R64, M64)", "MOVUPS (XMM, M128)", "MOVUPS_0F10 (XMM, M128)")
+_STORES = ("MOV (M64, R64)", "MOVUPS (M128, XMM)", "MOVUPS_0F11 (M128, XMM)")
+
+
+class Units(msgspec.Struct, frozen=True):
+    """Port sets of the operations that load and store, as the machine's plain moves have them."""
+
+    loads: frozenset[tuple[int, ...]]
+    stores: frozenset[tuple[int, ...]]
+
+    @classmethod
+    def of(cls, machine: MachineModel) -> Units:
+        """Those of a machine."""
+        return cls(_port_sets(machine, _LOADS), _port_sets(machine, _STORES))
+
+
+def _port_sets(machine: MachineModel, forms: Iterable[str]) -> frozenset[tuple[int, ...]]:
+    costs = [machine.forms[form] for form in forms if form in machine.forms]
+    return frozenset(op.ports for cost in costs for op in cost.operations or ())
+
+
+class Ends(msgspec.Struct, frozen=True, dict=True):
+    """Sources and targets of a form, in the order in which the engine sees them."""
+
+    form: InstructionForm
+
+    @cached_property
+    def sources(self) -> list[Node]:
+        """Everything that the form reads."""
+        return sources(self.form)
+
+    @cached_property
+    def targets(self) -> list[Node]:
+        """Everything that it writes, as far as the engine can hold it."""
+        return targets(self.form)[:MOST_TARGETS]
+
+    def is_loaded(self, node: Node) -> bool:
+        """Whether a source reaches the result through a load."""
+        return node.part == "data" or (
+            node.part in ("address", "index") and self.form.operands[node.operand].is_memory
+        )
+
+
+class Latencies:
+    """Cycles from every source to every target, with the gaps of the model filled.
+
+    A gap between registers and flags has the largest latency known between such; one through a load
+    adds the load's latency to that, or takes the time that a store's data needs.
+    """
+
+    def __init__(self, ends: Ends, cost: FormCost, core: Core) -> None:
+        self.ends = ends
+        self._known = cost.latencies
+        self._load = core.load_latency or LOAD_LATENCY
+        self._forward = core.forward_latency or self._load
+        self._only_loads = bool(ends.sources) and all(map(ends.is_loaded, ends.sources))
+
+    @cached_property
+    def own(self) -> float:
+        """Latency of what is not known, without loads and stores."""
+        pairs = [(s, t, self._given(s, t)) for s in self.ends.sources for t in self.ends.targets]
+        direct = [c for s, t, c in pairs if c is not None and not self.ends.is_loaded(s) and t.part != "data"]
+        if direct:
+            return max(direct)
+        loaded = [c for s, _, c in pairs if c is not None and s.part in ("address", "index")]
+        if loaded:
+            return max(max(loaded) - self._load, 0.0)
+        return max(self._known.values(), default=0.0 if self._only_loads else LATENCY)
+
+    def between(self, source: Node, target: Node) -> float:
+        """Cycles from a source to a target."""
+        given = self._given(source, target)
+        if given is not None:
+            return max(given, 0.0)
+        if _is_stack_pointer(source) and _is_stack_pointer(target):
+            return 0.0  # the front end updates it
+        if source.part == "data":
+            return self._forwarded(target)
+        if target.part == "data":
+            return LATENCY
+        return self.own + (self._load if self.ends.is_loaded(source) else 0.0)
+
+    def _given(self, source: Node, target: Node) -> float | None:
+        return self._known.get(f"{source.name}->{target.name}")
+
+    def _forwarded(self, target: Node) -> float:
+        """From a store's data to a target of the load; the store has one cycle of the way."""
+        address = (s for s in self.ends.sources if s.part == "address")
+        known = next((c for s in address if (c := self._given(s, target)) is not None), None)
+        own = self.own if known is None else max(known - self._load, 0.0)
+        return max(self._forward - LATENCY, 0.0) + own
+
+    def lead(self, source: Node) -> float:
+        """Cycles between the arrival of a source and the start of the operation that computes with it.
+
+        Less than 0 for a source that is needed later than others.
+        """
+        rows = [(self.between(source, t), self._computing(t)) for t in self.ends.targets]
+        return max((whole - own for whole, own in rows), default=self._load * self.ends.is_loaded(source))
+
+    def _computing(self, target: Node) -> float:
+        """The part of the latencies to a target that is computing."""
+        direct = [self.between(s, target) for s in self.ends.sources if not self.ends.is_loaded(s)]
+        return max(direct, default=LATENCY if target.part == "data" else self.own)
+
+
+def _is_stack_pointer(node: Node) -> bool:
+    return node.name == "RSP" and node.part == "register"
+
+
+def template(form: InstructionForm, cost: FormCost, core: Core, units: Units, idiom: str = "") -> Template:
+    """What the form needs. `idiom` is what its registers make of it, "" for nothing special."""
+    ends = Ends(form)
+    idle = cost.eliminated or idiom == ZERO
+    latencies = Latencies(ends, cost, core)
+    rows = _rows(ends, latencies, cost, idiom)
+    alone = not any(cycles is not None for row in rows for cycles in row)
+    base = (0.0 if idle or not alone else latencies.own or LATENCY,) * len(ends.targets)
+    work = () if idle else tuple(_work(ends, latencies, cost, units, idiom))
+    slots = cost.slots if cost.slots is not None else max(sum(op.count for op in cost.operations or ()), 1.0)
+    memory = [op for op in form.operands if op.is_memory]
+    return Template(
+        slots, base, rows, work, cost.microcoded, max(ceil(slots), 1),
+        0 if idle else sum(op.read for op in memory), 0 if idle else sum(op.write for op in memory),
+    )  # fmt: skip
+
+
+def _rows(
+    ends: Ends, latencies: Latencies, cost: FormCost, idiom: str
+) -> tuple[tuple[float | None, ...], ...]:
+    if idiom:
+        return tuple((None,) * len(ends.targets) for _ in ends.sources)
+    if cost.eliminated:
+        return tuple((0.0,) * len(ends.targets) for _ in ends.sources)
+    return tuple(tuple(latencies.between(s, t) for t in ends.targets) for s in ends.sources)
+
+
+def _work(ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom: str) -> Iterable[Work]:
+    """The micro-operations, loads as early as their address, stores only on the way to memory."""
+    operations = [op for op in cost.operations or () if op.ports and op.count > 0]
+    every = (1 << len(ends.targets)) - 1
+    memory = sum(1 << n for n, t in enumerate(ends.targets) if t.part == "data")
+    leads = tuple(None if idiom else latencies.lead(s) for s in ends.sources)
+    early = tuple(0.0 if s.part in ("address", "index") and not idiom else None for s in ends.sources)
+    loads = any(op.is_memory and op.read for op in ends.form.operands)
+    for op in operations:
+        is_load = loads and op.ports in units.loads
+        is_store = bool(memory) and not is_load and op.ports in units.stores
+        yield from _copies(op, memory if is_store else every, early if is_load else leads, len(operations))
+
+
+def _copies(op: Operation, feeds: int, after: tuple[float | None, ...], kinds: int) -> list[Work]:
+    """As many whole operations as it takes, at most what the engine can hold."""
+    count = min(max(ceil(op.count - 1e-6), 1), MOST_OPERATIONS // kinds)
+    ports = sum(1 << p for p in set(op.ports))
+    return [Work(ports, op.cycles * op.count / count, feeds, after)] * count

@@ -1,0 +1,268 @@
+"""The C engine: cores, what instructions need of them, and what a loop did.
+
+The engine (native/core) knows no instruction set: a loop body is a list of templates with numbered
+locations that they read and write. It is a shared library, loaded when the first core is made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from array import array
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from cyclescope.errors import BackendUnavailable, UsageError
+
+ONE = 1024  # parts of a cycle, parts of a slot
+IDEAL, STATIC, ROUND_ROBIN = "ideal", "static", "round robin"
+POLICIES = (IDEAL, STATIC, ROUND_ROBIN)
+PORTS = QUEUES = 64
+MOST_OPERATIONS, MOST_TARGETS = 256, 32
+UNLIMITED = 1 << 20  # entries of a buffer whose size is not known
+WINDOW = 256  # entries of a reorder buffer whose size is not known
+LIMIT = 60_000  # instructions after which an average has to do
+_NEVER = -(1 << 31)
+_ERRORS = {
+    -1: "the simulated core was given what it cannot run",
+    -2: "no memory for the simulated core",
+    -3: "the simulated core is stuck",
+}
+_REINSTALL = "reinstall with `pip install .` and a C compiler, or set CYCLESCOPE_CORE"
+
+
+class _Outcome(ctypes.Structure):
+    _fields_ = [
+        ("cycles", ctypes.c_double),
+        ("operations", ctypes.c_double * PORTS),
+        ("simulated_cycles", ctypes.c_int64),
+        ("simulated_instructions", ctypes.c_int64),
+        ("exact", ctypes.c_int64),
+    ]
+
+
+class _Trace(ctypes.Structure):
+    _fields_ = [
+        ("iterations", ctypes.c_int64),
+        ("instructions", ctypes.c_void_p),
+        ("operations", ctypes.c_void_p),
+    ]
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """The core around the ports. `width` is in slots per cycle, buffers in entries.
+
+    `queues` are (set of ports, entries) of the schedulers; a port in none waits for nothing.
+    """
+
+    width: float
+    ports: int
+    reorder_buffer: int = WINDOW
+    load_buffer: int = UNLIMITED
+    store_buffer: int = UNLIMITED
+    in_order: bool = False
+    policy: str = IDEAL
+    queues: tuple[tuple[int, int], ...] = ()
+
+    def words(self) -> array[int]:
+        """The layout as the engine reads it. Raises UsageError for what it cannot be."""
+        if self.policy not in POLICIES:
+            raise UsageError(f"no port binding policy {self.policy}", f"one of {', '.join(POLICIES)}")
+        if not 1 <= self.ports <= PORTS or self.width <= 0 or len(self.queues) > QUEUES:
+            raise UsageError(f"no core with {self.ports} ports, {self.width:g} slots per cycle")
+        words = [
+            max(round(self.width * ONE), 1), self.reorder_buffer, self.load_buffer, self.store_buffer,
+            int(self.in_order), POLICIES.index(self.policy), self.ports, len(self.queues),
+        ]  # fmt: skip
+        for ports, entries in self.queues:
+            words += [_signed(ports), entries]
+        return array("q", words)
+
+
+class Work(msgspec.Struct, frozen=True):
+    """One micro-operation: `ports` is a set of port numbers as bits, busy for `cycles`.
+
+    `feeds` is the set of targets that are late when it is; `after` has per source the cycles between
+    its arrival and readiness, None where it does not wait for the source.
+    """
+
+    ports: int
+    cycles: float
+    feeds: int
+    after: tuple[float | None, ...]
+
+
+class Template(msgspec.Struct, frozen=True):
+    """What an instruction needs, whatever its registers.
+
+    `slots` are front-end slots; `entries`, `loads` and `stores` go to the reorder, load and store
+    buffer. `base` has per target the cycles from dispatch that it takes at least, `latencies` per
+    source the cycles to every target, None for no dependency.
+    """
+
+    slots: float
+    base: tuple[float, ...]
+    latencies: tuple[tuple[float | None, ...], ...]
+    work: tuple[Work, ...]
+    microcoded: bool = False
+    entries: int = 1
+    loads: int = 0
+    stores: int = 0
+
+    def words(self) -> array[int]:
+        """The template as the engine reads it."""
+        words = [
+            round(self.slots * ONE), int(self.microcoded), self.entries, self.loads, self.stores,
+            len(self.latencies), len(self.base), len(self.work), *map(_parts, self.base),
+        ]  # fmt: skip
+        for row in self.latencies:
+            words += map(_parts, row)
+        for op in self.work:
+            words += [_signed(op.ports), max(_parts(op.cycles), 1), op.feeds, *map(_parts, op.after)]
+        return array("q", words)
+
+
+class Body(msgspec.Struct, frozen=True):
+    """A loop body: per instruction its template's number, locations read, locations written.
+
+    A negative location is memory: -1 - n is access n of `accesses`, an (address, bytes) each. What is
+    read before it is written was written in the iteration before, or never.
+    """
+
+    words: Sequence[int]
+    accesses: Sequence[int] = ()
+
+
+class Steady(msgspec.Struct, frozen=True):
+    """The steady state: cycles and micro-operations per port, per iteration.
+
+    `exact` says that a state came back, so that this goes on forever; else it is an average.
+    """
+
+    cycles: float
+    operations: tuple[float, ...]
+    exact: bool
+    simulated_cycles: int
+    simulated_instructions: int
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """What every instruction did, in program order; times are cycles from the start.
+
+    `instructions` has (dispatched, completed, retired), `operations` per instruction (issued, port).
+    """
+
+    instructions: tuple[tuple[int, int, int], ...]
+    operations: tuple[tuple[tuple[int, int], ...], ...]
+
+
+class Engine:
+    """One core; templates are added once, bodies run on it."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._ports = layout.ports
+        self._library = _library()
+        words = layout.words()
+        self._core = self._library.core_new(_address(words), len(words))
+        if not self._core:
+            raise UsageError("no such core", "check its widths, buffers and ports")
+        self._templates: list[Template] = []
+
+    def __del__(self) -> None:
+        if getattr(self, "_core", None):
+            self._library.core_free(self._core)
+
+    def add(self, template: Template) -> int:
+        """The number of a new template. Raises UsageError for what the engine cannot hold."""
+        words = template.words()
+        number: int = self._library.core_template(self._core, _address(words), len(words))
+        _check(number)
+        self._templates.append(template)
+        return number
+
+    def run(self, body: Body, limit: int = LIMIT) -> Steady:
+        """The loop's steady state, looked for in at most about `limit` instructions."""
+        out = self._run(body, limit, None)
+        return Steady(
+            out.cycles, tuple(out.operations[: self._ports]), bool(out.exact),
+            out.simulated_cycles, out.simulated_instructions,
+        )  # fmt: skip
+
+    def trace(self, body: Body, iterations: int) -> Trace:
+        """What happens in the first iterations of the loop."""
+        counts = self._operations(body) * iterations
+        rows, ops = array("q", bytes(24 * len(counts))), array("q", bytes(16 * sum(counts) + 16))
+        self._run(body, 0, _Trace(iterations, _address(rows), _address(ops)))
+        instructions = tuple((rows[i], rows[i + 1], rows[i + 2]) for i in range(0, len(rows), 3))
+        operations, at = [], 0
+        for count in counts:
+            operations.append(tuple((ops[2 * n], ops[2 * n + 1]) for n in range(at, at + count)))
+            at += count
+        return Trace(instructions, tuple(operations))
+
+    def _run(self, body: Body, limit: int, trace: _Trace | None) -> _Outcome:
+        words, accesses = array("i", body.words), array("q", body.accesses)
+        out = _Outcome()
+        _check(
+            self._library.core_run(
+                self._core, _address(words), len(words), _address(accesses), len(accesses) // 2,
+                limit, ctypes.byref(out), ctypes.byref(trace) if trace else None,
+            )
+        )  # fmt: skip
+        return out
+
+    def _operations(self, body: Body) -> list[int]:
+        """Micro-operations per instruction of the body."""
+        counts, at = [], 0
+        while at < len(body.words):
+            template = self._templates[body.words[at]]
+            counts.append(len(template.work))
+            at += 1 + len(template.latencies) + len(template.base)
+        return counts
+
+
+def engine_path() -> Path:
+    """The shared library built with the package."""
+    override = os.environ.get("CYCLESCOPE_CORE")
+    return Path(override) if override else Path(str(resources.files("cyclescope"))) / "native/core.so"
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    path = engine_path()
+    if not path.is_file():
+        raise BackendUnavailable(f"the simulated core {path} is missing", _REINSTALL)
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BackendUnavailable(f"the simulated core cannot be loaded ({error})", _REINSTALL) from error
+    pointer, number = ctypes.c_void_p, ctypes.c_int32
+    library.core_new.restype, library.core_new.argtypes = pointer, (pointer, number)
+    library.core_free.restype, library.core_free.argtypes = None, (pointer,)
+    library.core_template.restype, library.core_template.argtypes = number, (pointer, pointer, number)
+    library.core_run.restype = number
+    library.core_run.argtypes = (
+        pointer, pointer, number, pointer, number, ctypes.c_int64, pointer, pointer,
+    )  # fmt: skip
+    return library
+
+
+def _address(words: array[int]) -> int:
+    return words.buffer_info()[0]
+
+
+def _check(status: int) -> None:
+    if status < 0:
+        raise UsageError(_ERRORS[status])
+
+
+def _parts(cycles: float | None) -> int:
+    return _NEVER if cycles is None else round(cycles * ONE)
+
+
+def _signed(ports: int) -> int:
+    return ports - (1 << 64) if ports >> 63 else ports

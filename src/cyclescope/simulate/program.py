@@ -1,0 +1,273 @@
+"""From a kernel's instructions to a loop body of the engine: locations, addresses, the path taken.
+
+A register file is one location per register, whatever the part: narrow writes that merge are reads in
+the instruction table. Flags are one location each. Memory is compared by address, computed from the
+kernel's first state: kernels keep the values of their address registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from cyclescope.errors import UnsupportedInstruction
+from cyclescope.isa.dataflow import Node
+from cyclescope.isa.form import FLAGS, InstructionForm
+from cyclescope.isa.operand import BLOCKS, Operand
+from cyclescope.isa.register import domain, register_number
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.state import MachineState
+from cyclescope.model.machine import Core, FormCost, MachineModel
+from cyclescope.simulate.cost import Ends, Units, template
+from cyclescope.simulate.engine import IDEAL, PORTS, UNLIMITED, WINDOW, Body, Engine, Layout, Steady, Trace
+
+_FILES = {"r": 0, "v": 32, "k": 64, "m": 72, "x": 80}  # first location of each register file
+_FLAG, _NOWHERE, _OTHERS = 88, 95, 96
+_STACK = 4  # RSP
+MOST_STEPS = 10_000  # of the path through a body with jumps
+
+
+class _Access(msgspec.Struct, frozen=True):
+    """A memory access: its place among the words, and what its address is made of."""
+
+    word: int
+    registers: tuple[int, ...]
+    displacement: int
+    size: int
+    on_stack: bool
+
+
+class _Step(msgspec.Struct, frozen=True):
+    """A translated instruction. `stack` is what it adds to the stack pointer, in bytes."""
+
+    words: tuple[int, ...]
+    accesses: tuple[_Access, ...] = ()
+    stack: int = 0
+
+
+class Simulator:
+    """A machine model as a core that runs instruction sequences.
+
+    `policy` says how operations are bound to ports (see `engine`). Raises UsageError where the engine
+    cannot be such a machine.
+    """
+
+    def __init__(self, machine: MachineModel, policy: str = IDEAL) -> None:
+        self.machine = machine
+        self.engine = Engine(layout_of(machine.core, len(machine.ports), policy))
+        self._units = Units.of(machine)
+        self._templates: dict[tuple[str, str], int] = {}
+        self._ends: dict[str, Ends] = {}
+        self._steps: dict[tuple[Instruction, int], _Step] = {}
+        self._others: dict[tuple[str, int], int] = {}
+
+    def knows(self, form: InstructionForm) -> bool:
+        """Whether the machine has the instruction."""
+        return form.id in self.machine.forms
+
+    def run(self, instructions: Sequence[Instruction], state: MachineState) -> Steady:
+        """Steady state of a loop. Raises UnsupportedInstruction."""
+        return self.engine.run(self.body(instructions, state))
+
+    def trace(self, instructions: Sequence[Instruction], state: MachineState, iterations: int) -> Trace:
+        """The first iterations of a loop. Raises UnsupportedInstruction."""
+        return self.engine.trace(self.body(instructions, state), iterations)
+
+    def body(self, instructions: Sequence[Instruction], state: MachineState) -> Body:
+        """The loop as the engine takes it. Raises UnsupportedInstruction."""
+        words: list[int] = []
+        accesses: list[int] = []
+        top = stack = 0
+        for instruction in path(instructions):
+            step = self._step(instruction, top)
+            start = len(words)
+            words += step.words
+            for access in step.accesses:
+                words[start + access.word] = -1 - len(accesses) // 2
+                accesses += (_address(access, state, stack), access.size)
+            stack += step.stack
+            top = (top + instruction.form.x87_pops) & 7
+        return Body(words, accesses)
+
+    # --- one instruction -------------------------------------------------------------------------
+
+    def _step(self, instruction: Instruction, top: int) -> _Step:
+        known = self._steps.get((instruction, top))
+        if known is None:
+            known = self._steps[instruction, top] = self._translate(instruction, top)
+        return known
+
+    def _translate(self, instruction: Instruction, top: int) -> _Step:
+        form = instruction.form
+        cost = self.machine.forms.get(form.id)
+        if cost is None:
+            raise UnsupportedInstruction(f"{self.machine.name} has no {form.id}")
+        ends = self._ends.setdefault(form.id, Ends(form))
+        pushed = (top + min(form.x87_pops, 0)) & 7  # a push names its target after the fact
+        words = [self._template(form, cost, instruction)]
+        accesses = []
+        places = [(node, top) for node in ends.sources] + [(node, pushed) for node in ends.targets]
+        for node, base in places:
+            if node.part == "data":
+                accesses.append(_access(instruction, node, len(words)))
+                words.append(0)
+            else:
+                words.append(self._location(instruction, node, base))
+        return _Step(tuple(words), tuple(accesses), _stack_change(form))
+
+    def _template(self, form: InstructionForm, cost: FormCost, instruction: Instruction) -> int:
+        idiom = cost.idiom if cost.idiom and _has_one_source(instruction) else ""
+        key = form.id, idiom
+        if key not in self._templates:
+            self._templates[key] = self.engine.add(
+                template(form, cost, self.machine.core, self._units, idiom)
+            )
+        return self._templates[key]
+
+    def _location(self, instruction: Instruction, node: Node, top: int) -> int:
+        if node.part == "flag":
+            return _FLAG + FLAGS.index(node.flag)
+        if node.part in ("address", "index"):
+            number = _address_register(instruction, node)
+            return _NOWHERE if number is None else _FILES[node.domain] + number
+        op = instruction.form.operands[node.operand]
+        kind, number = register_of(instruction, node.operand)
+        if kind == "x":
+            return _FILES[kind] + (number + top & 7)
+        if kind in _FILES:
+            return _FILES[kind] + number
+        return _OTHERS + self._others.setdefault((op.cls, number), len(self._others))
+
+
+def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
+    """The engine's core for a machine; sizes that the model does not know are no limit."""
+    queues = tuple(
+        (sum(1 << p for p in set(s.ports)), s.entries)
+        for s in sorted(core.schedulers, key=lambda s: len(s.ports))
+        if s.entries and s.ports
+    )
+    return Layout(
+        core.width, max(ports, 1), core.reorder_buffer or WINDOW, core.load_buffer or UNLIMITED,
+        core.store_buffer or UNLIMITED, core.in_order, policy, queues[:PORTS],
+    )  # fmt: skip
+
+
+def register_of(instruction: Instruction, position: int) -> tuple[str, int]:
+    """Register file and number of a register operand; a high byte is part of its register."""
+    op = instruction.form.operands[position]
+    cls, number = op.cls, _slot(instruction, position, 0)
+    if number is None:
+        cls, number = _fixed(op)
+    kind = domain(cls)
+    return ("r", number - 4) if kind == "h" else (kind, number)
+
+
+def _fixed(op: Operand) -> tuple[str, int]:
+    if not op.fixed or op.fixed in BLOCKS:
+        return op.cls, 0
+    try:
+        return register_number(op.fixed)
+    except KeyError:  # no register file of the table: RIP, MXCSR, ...
+        return op.fixed, 0
+
+
+def _slot(instruction: Instruction, position: int, part: int) -> int | None:
+    encoding = instruction.form.encoding
+    for slot, number in zip(encoding.slots if encoding else (), instruction.registers, strict=False):
+        if slot.operand == position and slot.part == part:
+            return number
+    return None
+
+
+def _address_register(instruction: Instruction, node: Node) -> int | None:
+    if node.part == "address":
+        return _slot(instruction, node.operand, 1)
+    number = _slot(instruction, node.operand, 2)
+    return instruction.index if number is None else number
+
+
+def _has_one_source(instruction: Instruction) -> bool:
+    """Whether one register is all that the instruction's registers read."""
+    operands = enumerate(instruction.form.operands)
+    read = [register_of(instruction, n) for n, op in operands if op.is_register and op.read]
+    return len(read) > 1 and len(set(read)) == 1
+
+
+# --- memory ----------------------------------------------------------------------------------------
+
+
+def _access(instruction: Instruction, node: Node, word: int) -> _Access:
+    op = instruction.form.operands[node.operand]
+    size = max(op.width // 8, 1)
+    if not op.implicit:
+        found = (_slot(instruction, node.operand, 1), _index(instruction, node.operand))
+        registers = tuple(n for n in found if n is not None)
+        return _Access(word, registers, instruction.displacement, size, False)
+    kind, number = _fixed(op)
+    on_stack = number == _STACK and "stack" in instruction.form.attributes
+    below = size if on_stack and op.write else 0
+    return _Access(word, (number,) if kind == "R64" else (), -below, size, on_stack)
+
+
+def _index(instruction: Instruction, position: int) -> int | None:
+    """The general register that an address adds; the elements of a vector count as 0."""
+    op = instruction.form.operands[position]
+    number = None if op.cls.startswith("VSIB_") else _slot(instruction, position, 2)
+    return instruction.index if number is None else number
+
+
+def _address(access: _Access, state: MachineState, stack: int) -> int:
+    address = access.displacement + sum(state.general[n] for n in access.registers if n < 16)
+    address += stack if access.on_stack else 0
+    return (address + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _stack_change(form: InstructionForm) -> int:
+    """Bytes that pushes and pops move the stack pointer by."""
+    if "stack" not in form.attributes:
+        return 0
+    implicit = [op for op in form.operands if op.is_memory and op.implicit]
+    return sum((op.read - op.write) * max(op.width // 8, 1) for op in implicit)
+
+
+# --- the path --------------------------------------------------------------------------------------
+
+
+def path(instructions: Sequence[Instruction]) -> Iterable[Instruction]:
+    """The instructions that one iteration executes: direct jumps, calls and returns are followed.
+
+    Conditional branches are not taken, and indirect ones go to the next instruction.
+    """
+    if not any(_leaves(i.form) for i in instructions):
+        return instructions
+    starts, position = {}, 0
+    for number, instruction in enumerate(instructions):
+        starts[position] = number
+        position += len(instruction.code())
+    ends = [*list(starts)[1:], position]
+    taken: list[Instruction] = []
+    calls: list[int] = []
+    at = 0
+    while at < len(instructions) and len(taken) < MOST_STEPS:
+        taken.append(instructions[at])
+        target = _target(instructions[at], ends[at], calls)
+        at = starts.get(target, len(instructions) if target == position else at + 1)
+    return taken
+
+
+def _leaves(form: InstructionForm) -> bool:
+    attributes = form.attributes
+    return not attributes.isdisjoint(("branch", "call", "return")) and "conditional_branch" not in attributes
+
+
+def _target(instruction: Instruction, end: int, calls: list[int]) -> int:
+    """Where the path goes on; `calls` are the places that returns go to."""
+    form = instruction.form
+    if "return" in form.attributes:
+        return calls.pop() if calls else end
+    if not _leaves(form) or "indirect" in form.attributes:
+        return end
+    if "call" in form.attributes:
+        calls.append(end)
+    return end + (instruction.immediates[0] if instruction.immediates else 0)
