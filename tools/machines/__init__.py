@@ -1,0 +1,1 @@
+"""The machine models that ship, from the scheduling models of LLVM."""

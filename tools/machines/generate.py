@@ -1,0 +1,158 @@
+"""Generate `src/cyclescope/model/machines/*.json.xz`.
+
+    python -m tools.machines.generate
+
+Needs g++ and llvm-22-dev. Run by developers, and again where the instruction table has changed; the
+result is committed and never edited.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from .costs import Costs, Place, plain_places
+from .names import canonical, natural
+from .samples import places, samples
+
+HERE = Path(__file__).parent
+TARGET = HERE.parents[1] / "src/cyclescope/model/machines"
+TRIPLES = {"x86-64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "riscv64": "riscv64-linux-gnu"}
+LICENCE = "Apache-2.0 WITH LLVM-exception"
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
+Record = dict[str, Any]
+
+
+def build(directory: Path) -> Path:
+    """Compile the extractor."""
+    flags, libraries = (
+        shlex.split(subprocess.run(["llvm-config-22", option], check=True, capture_output=True, text=True).stdout)
+        for option in ("--cxxflags", "--ldflags")
+    )
+    program = directory / "extract"
+    source = HERE / "extract.cpp"
+    command = ["g++", *flags, "-O1", "-std=c++17", source, "-o", program, *libraries, "-lLLVM-22"]
+    subprocess.run(command, check=True)
+    return program
+
+
+def extract(program: Path, isa: str) -> tuple[Record, list[tuple[Record, list[Place]]], list[Record]]:
+    """Models, instructions with their pairs, and the classes of every model."""
+    examples = {sample.form.id: sample for sample in samples()} if isa == "x86-64" else {}
+    given = "".join(f"{name}\t{sample.code.hex()}\n" for name, sample in examples.items())
+    done = subprocess.run([program, TRIPLES[isa]], input=given, capture_output=True, text=True, check=True)
+    head, *lines, classes = map(json.loads, done.stdout.splitlines())
+    found = [(r, places(examples[r["name"]], r) if examples else plain_places(r)) for r in lines]
+    return head, found, classes
+
+
+def archive(isa: str, head: Record, found: list[tuple[Record, list[Place]]], classes: list[Record]) -> Record:
+    """Everything about the machines of an ISA; forms that cost the same everywhere share a row."""
+    chosen = [(n, model, canonical(model["aliases"])) for n, model in enumerate(head["models"])]
+    chosen = [(n, model, name) for n, model, name in chosen if name]
+    all_costs = [Costs(model, classes[n]) for n, model, _ in chosen]
+    shapes: dict[str, int] = {}
+    rows: dict[tuple[int, ...], int] = {}
+    form_rows, forms = [], []
+    for record, pairs in found:
+        shape = shapes.setdefault(" ".join(pair for pair, *_ in pairs), len(shapes))
+        costs = (c.of(record["classes"][n], pairs, record["call"]) for c, (n, *_) in zip(all_costs, chosen, strict=True))
+        row = (shape, *costs)
+        if any(row[1:]):
+            forms.append(record["name"])
+            form_rows.append(rows.setdefault(row, len(rows)))
+    table = list(rows)
+    return {
+        "schema_version": 1,
+        "isa": isa,
+        "provenance": provenance(head),
+        "forms": forms,
+        "form_rows": form_rows,
+        "shapes": list(shapes),
+        "rows": list(rows),
+        "machines": {
+            name: machine(name, model, costs, sum(table[row][k] > 0 for row in form_rows))
+            for k, (costs, (_, model, name)) in enumerate(zip(all_costs, chosen, strict=True), 1)
+        },
+    }
+
+
+def provenance(head: Record) -> Record:
+    """Source, version and licence, for every machine of the archive."""
+    return {
+        "kind": "extracted",
+        "source": "LLVM scheduling models",
+        "version": head["llvm"],
+        "licence": LICENCE,
+    }
+
+
+def machine(name: str, model: Record, costs: Costs, forms: int) -> Record:
+    """One machine; ports that nothing uses are left out."""
+    resources = costs.resources
+    used = sorted(
+        {port for ops in costs.operations for ports, *_ in ops for port in ports},
+        key=lambda port: natural(resources.ports[port]),
+    )
+    renumbered = {port: k for k, port in enumerate(used)}
+    queues = {model.get("load_queue", 0), model.get("store_queue", 0)}
+    schedulers = [
+        {"name": name, "ports": sorted(renumbered[p] for p in ports if p in renumbered), "entries": entries}
+        for name, ports, entries in resources.schedulers(queues)
+    ]
+    return {
+        "aliases": [alias for alias in model["aliases"] if alias not in (name, "generic")],
+        "ports": [resources.ports[port] for port in used],
+        "core": core(model, costs) | {"schedulers": [s for s in schedulers if s["ports"]]},
+        "operations": [
+            sorted(([sorted(renumbered[p] for p in o[0]), *o[1:]] for o in ops), key=lambda o: (len(o[0]), o))
+            for ops in costs.operations
+        ],
+        "costs": costs.costs,
+        "forms": forms,
+    }
+
+
+def core(model: Record, costs: Costs) -> Record:
+    """Width, buffers and penalties."""
+    return {
+        "width": model["width"],
+        "reorder_buffer": model.get("rob") or (model["buffer"] if model["buffer"] > 1 else 0),
+        "load_buffer": costs.resources.buffer(model.get("load_queue", 0)),
+        "store_buffer": costs.resources.buffer(model.get("store_queue", 0)),
+        "load_latency": model["load_latency"],
+        "mispredict_penalty": model["mispredict"],
+        "in_order": model["buffer"] <= 1,
+    }
+
+
+def write(isa: str, data: Record) -> str:
+    """Write an archive and say what is in it."""
+    text = json.dumps(data, separators=(",", ":")).encode()
+    packed = lzma.compress(text, filters=FILTERS)
+    TARGET.mkdir(exist_ok=True)
+    (TARGET / f"{isa}.json.xz").write_bytes(packed)
+    machines = data["machines"]
+    pairs = sum(m["forms"] for m in machines.values())
+    return (
+        f"{isa}: {len(machines)} machines, {len(data['forms'])} forms, {pairs} pairs, "
+        f"{len(data['rows'])} rows, {len(data['shapes'])} shapes, {len(text)} bytes, {len(packed)} packed"
+    )
+
+
+def main() -> None:
+    """Write the archives of all ISAs."""
+    with tempfile.TemporaryDirectory() as directory:
+        program = build(Path(directory))
+        for isa in TRIPLES:
+            print(write(isa, archive(isa, *extract(program, isa))), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

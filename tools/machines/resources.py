@@ -1,0 +1,122 @@
+"""LLVM's processor resources as ports, sets of ports and schedulers.
+
+A resource of n units is n ports, unless it says that its units are some of another's (Zen 3: loads and
+stores share three address units); then it is a subset of those. A group is the union of its members.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+Raw = list[dict[str, Any]]
+Use = tuple[int, int, int]  # resource, released at cycle, acquired at cycle
+
+
+class Resources:
+    """The resources of one model."""
+
+    def __init__(self, raw: Raw) -> None:
+        self._raw = raw
+        self._prefix = _common_prefix([r["name"] for r in raw[1:]])
+        self.ports: list[str] = []
+        self._sets: dict[int, tuple[int, ...]] = {}
+        self._given: dict[int, int] = {}  # units of a resource that others were made of
+        for k in range(1, len(raw)):
+            self.units(k)
+
+    def units(self, k: int) -> tuple[int, ...]:
+        """Ports of a resource."""
+        if k not in self._sets:
+            self._sets[k] = self._new_units(k)
+        return self._sets[k]
+
+    def _new_units(self, k: int) -> tuple[int, ...]:
+        raw = self._raw[k]
+        if "sub" in raw:
+            return tuple(sorted({unit for member in raw["sub"] for unit in self.units(member)}))
+        parent = raw["super"]
+        if parent and raw["units"] <= self._raw[parent]["units"]:
+            return self._part_of(parent, raw["units"])
+        names = self._names(raw)
+        self.ports += names
+        return tuple(range(len(self.ports) - len(names), len(self.ports)))
+
+    def _part_of(self, parent: int, count: int) -> tuple[int, ...]:
+        """Units of the parent that others of its parts do not have, as far as they go."""
+        units = self.units(parent)
+        start = self._given.get(parent, 0)
+        self._given[parent] = start + count
+        return tuple(sorted(units[(start + n) % len(units)] for n in range(count)))
+
+    def _names(self, raw: dict[str, Any]) -> list[str]:
+        name, count = self._short(raw["name"]), raw["units"]
+        return [name] if count == 1 else [f"{name}{'.' * name[-1].isdigit()}{n}" for n in range(count)]
+
+    def _short(self, name: str) -> str:
+        """The name without the model's prefix; numbered ports by their hexadecimal digit."""
+        rest = name[len(self._prefix) :].lstrip("_")
+        numbered = re.fullmatch(r"(?:Port)?0?(\d|1[0-5])", rest)
+        return f"{int(numbered[1]):X}" if numbered else rest
+
+    def operations(self, uses: list[Use], slots: int) -> list[list[Any]]:
+        """[ports, count, cycles] of a class; see `own_cycles` and `_split`."""
+        own = sorted(own_cycles([(self.units(k), end - start) for k, end, start in uses]), key=lambda o: o[1])
+        result = []
+        for place, (ports, cycles) in enumerate(own):
+            count = _split(cycles, slots - (len(own) - place - 1))
+            slots -= count
+            result.append([list(ports), count, cycles // count])
+        return sorted(result, key=lambda op: (len(op[0]), op))
+
+    def schedulers(self, queues: set[int]) -> list[list[Any]]:
+        """[name, ports, entries] of the buffers that are no load or store queue."""
+        return [
+            [self._short(raw["name"]), list(self.units(k)), raw["buffer"]]
+            for k, raw in enumerate(self._raw)
+            if raw["buffer"] > 0 and k not in queues
+        ]
+
+    def buffer(self, k: int) -> int:
+        """Entries in front of a resource, 0 where unknown."""
+        return max(0, self._raw[k]["buffer"]) if k else 0
+
+
+def own_cycles(uses: list[tuple[tuple[int, ...], int]]) -> list[tuple[tuple[int, ...], int]]:
+    """Cycles that each set of ports is used for beyond the use of its subsets.
+
+    LLVM counts the use of a resource again in every group that contains it.
+    """
+    listed: dict[tuple[int, ...], int] = {}
+    for ports, cycles in uses:
+        listed[ports] = max(cycles, listed.get(ports, 0))
+    own: dict[tuple[int, ...], int] = {}
+    for ports in sorted(listed, key=len):
+        inside = sum(cycles for other, cycles in own.items() if set(other) < set(ports))
+        if listed[ports] > inside:
+            own[ports] = listed[ports] - inside
+    return list(own.items())
+
+
+def _split(cycles: int, slots: int) -> int:
+    """How many micro-operations share the cycles: one for each, where the form has so many.
+
+    LLVM does not say whether a group used for two cycles means two micro-operations or one that
+    keeps a unit for two cycles; the number of micro-operations of the form decides.
+    """
+    return cycles if cycles <= slots else 1
+
+
+def _common_prefix(names: list[str]) -> str:
+    """What all names begin with, up to the begin of a word and short of a whole name."""
+    if len(names) < 2:
+        return ""
+    prefix = os.path.commonprefix(names)
+    while prefix and not all(_begins(name[len(prefix) :]) for name in names):
+        prefix = prefix[:-1]
+    return prefix
+
+
+def _begins(rest: str) -> bool:
+    return bool(rest.lstrip("_")) and not rest[0].islower()
