@@ -35,19 +35,21 @@ def assembly(machine: MachineModel) -> dict[str, str]:
     texts = [line for line in lines if line.startswith("\t") and not line.startswith("\t.")]
     if len(texts) != len(chosen):
         raise ValueError(f"{len(chosen)} forms, {len(texts)} lines of assembly")
-    refused = _refused(texts, machine.name)
-    return {
-        s.form.id: text
-        for line, (s, text) in enumerate(zip(chosen, texts, strict=True), 1)
-        if line not in refused and not UNSUITABLE.search(text)
-    }
+    usable = [(s, text) for s, text in zip(chosen, texts, strict=True) if not UNSUITABLE.search(text)]
+    opcodes = _read_again([text for _, text in usable], machine.name)
+    return {s.form.id: text for (s, text), name in zip(usable, opcodes, strict=True) if name == s.form.llvm}
 
 
-def _refused(texts: list[str], cpu: str) -> set[int]:
-    """Numbers of the lines that LLVM does not read for a CPU."""
-    command = ["llvm-mc-22", "-triple=x86_64", f"-mcpu={cpu}", "-filetype=null"]
+def _read_again(texts: list[str], cpu: str) -> list[str]:
+    """LLVM's opcode of every line, empty where it does not read it for the CPU.
+
+    What it writes of an EVEX form can be a VEX form when it is read again.
+    """
+    command = ["llvm-mc-22", "-triple=x86_64", f"-mcpu={cpu}", "-show-inst"]
     done = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=False)
-    return {int(line) for line in re.findall(r"<stdin>:(\d+):\d+: error", done.stderr)}
+    refused = {int(line) for line in re.findall(r"<stdin>:(\d+):\d+: error", done.stderr)}
+    names = iter(re.findall(r"<MCInst #\d+ (\w+)", done.stdout))
+    return ["" if line in refused else next(names) for line in range(1, len(texts) + 1)]
 
 
 def tables(name: str, texts: list[str]) -> list[dict[str, Any]]:
