@@ -168,11 +168,12 @@ def _work(ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom:
     for op in operations:
         is_load = loads and op.ports in units.loads
         is_store = bool(memory) and not is_load and op.ports in units.stores
-        yield from _copies(op, memory if is_store else every, early if is_load else leads, len(operations))
+        copy = Work(0, 1, memory if is_store else every, early if is_load else leads, is_load)
+        yield from _copies(op, copy, len(operations))
 
 
-def _copies(op: Operation, feeds: int, after: tuple[float | None, ...], kinds: int) -> list[Work]:
+def _copies(op: Operation, copy: Work, kinds: int) -> list[Work]:
     """As many whole operations as it takes, at most what the engine can hold."""
     count = min(max(ceil(op.count - 1e-6), 1), MOST_OPERATIONS // kinds)
     ports = sum(1 << p for p in set(op.ports))
-    return [Work(ports, op.cycles * op.count / count, feeds, after)] * count
+    return [msgspec.structs.replace(copy, ports=ports, cycles=op.cycles * op.count / count)] * count

@@ -25,7 +25,7 @@ PORTS = QUEUES = 64
 MOST_OPERATIONS, MOST_TARGETS = 256, 32
 UNLIMITED = 1 << 20  # entries of a buffer whose size is not known
 WINDOW = 256  # entries of a reorder buffer whose size is not known
-LIMIT = 60_000  # instructions after which an average has to do
+LIMIT = 20_000  # instructions after which an average has to do
 _NEVER = -(1 << 31)
 _ERRORS = {
     -1: "the simulated core was given what it cannot run",
@@ -87,13 +87,15 @@ class Work(msgspec.Struct, frozen=True):
     """One micro-operation: `ports` is a set of port numbers as bits, busy for `cycles`.
 
     `feeds` is the set of targets that are late when it is; `after` has per source the cycles between
-    its arrival and readiness, None where it does not wait for the source.
+    its arrival and readiness, None where it does not wait for the source. All others wait for an `early`
+    one, a load: they and the targets are late only on the way from the sources it waits for.
     """
 
     ports: int
     cycles: float
     feeds: int
     after: tuple[float | None, ...]
+    early: bool = False
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -122,7 +124,8 @@ class Template(msgspec.Struct, frozen=True):
         for row in self.latencies:
             words += map(_parts, row)
         for op in self.work:
-            words += [_signed(op.ports), max(_parts(op.cycles), 1), op.feeds, *map(_parts, op.after)]
+            words += [_signed(op.ports), max(_parts(op.cycles), 1), op.feeds, int(op.early)]
+            words += map(_parts, op.after)
         return array("q", words)
 
 

@@ -26,13 +26,14 @@ enum { FAILED_INPUT = -1, FAILED_MEMORY = -2, FAILED_STUCK = -3 };
 struct operation {
     uint64_t ports;
     int32_t cycles; /* the port is busy, in parts */
+    int32_t early;  /* the others and all targets wait for it, by way of its sources: a load */
     uint32_t feeds; /* targets that wait for it, as a set */
     int32_t *after; /* per source: parts between its arrival and readiness, or NEVER */
 };
 
 struct template {
     int32_t slots, flags, entries, loads, stores;
-    int32_t sources, targets, operations;
+    int32_t sources, targets, operations, early;
     int32_t *base;    /* per target: parts from the dispatch on, whatever the sources */
     int32_t *latency; /* [source * targets + target] in parts, or NEVER */
     struct operation *operation;
@@ -45,6 +46,7 @@ struct link {
 
 struct instruction {
     const struct template *form;
+    uint32_t live; /* targets that something reads, and the first: the set that is followed */
     int32_t first_link, links, first_operation;
 };
 
@@ -73,6 +75,8 @@ struct core {
     struct template **templates;
     int32_t template_count, template_room;
     struct heap heaps[MOST_OPERATIONS];
+    void *memory; /* of runs, kept between them */
+    size_t room;
 };
 
 /* What a run found. */

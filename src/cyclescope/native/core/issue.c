@@ -109,7 +109,10 @@ static void start(struct run *r, uint64_t key, int32_t rank)
         r->trace->operations[2 * row + 1] = port;
     }
     r->active = 1;
-    feed(r, slot, ins->form->operation[o].feeds, r->now - op->ready);
+    if (ins->form->operation[o].early)
+        load(r, slot, &ins->form->operation[o], r->now - op->ready);
+    else
+        feed(r, slot, ins->form->operation[o].feeds, r->now - op->ready);
 }
 
 static uint64_t free_ports(const struct run *r)

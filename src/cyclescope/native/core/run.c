@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPACING 64 /* instructions between two looks for a state seen before */
-#define SLOTS 4096 /* of the table of states */
+#define SPACING 64 /* instructions, those in flight apart, between two looks for a state seen before */
+#define SLOTS 1024 /* of the table of states */
 
 /* A state seen: when, and what had been done by then. */
 struct seen {
@@ -59,11 +59,16 @@ static int allocate(struct run *r, const struct template *form)
     return 1;
 }
 
+static int32_t live_count(const struct run *r)
+{
+    return __builtin_popcount(r->p->body[r->position].live);
+}
+
 static void enter(struct run *r, const struct template *form)
 {
     int64_t sequence = r->tail++;
     *instance_of(r, sequence) =
-        (struct instance){r->position, form->operations + form->targets, r->now, r->now * ONE};
+        (struct instance){r->position, form->operations + live_count(r), r->now, r->now * ONE};
     if (r->trace && sequence < r->trace->iterations * r->p->count)
         r->trace->instructions[3 * sequence] = r->now;
     connect(r, sequence);
@@ -205,7 +210,7 @@ static int is_due(const struct run *r, struct history *h)
     int64_t iteration = r->tail / r->p->count;
     if (iteration < h->next)
         return 0;
-    h->next = iteration + 1 + SPACING / r->p->count;
+    h->next = iteration + 1 + (SPACING + r->tail - r->head) / r->p->count;
     return 1;
 }
 
@@ -253,25 +258,36 @@ static int32_t ring_size(const struct core *core)
     return size;
 }
 
-static int allocate_all(struct run *r, int32_t ring)
+/* A piece of the memory of runs; NULL while it is only measured. */
+static void *piece(struct core *core, size_t *used, size_t count, size_t size)
 {
-    const struct program *p = r->p;
-    size_t n = (size_t)ring;
-    r->instances = malloc(n * sizeof *r->instances);
-    r->operations = malloc((n * (size_t)p->most_operations + 1) * sizeof *r->operations);
-    r->values = malloc((n * (size_t)p->most_targets + 1) * sizeof *r->values);
-    r->arrivals = malloc((n * (size_t)p->most_sources + 1) * sizeof *r->arrivals);
-    r->next_reader = malloc((n * (size_t)p->most_links + 1) * sizeof *r->next_reader);
-    return r->instances && r->operations && r->values && r->arrivals && r->next_reader;
+    void *start = core->memory ? (char *)core->memory + *used : NULL;
+    *used += (count * size + 63) & ~(size_t)63;
+    return start;
 }
 
-static void free_all(struct run *r)
+static size_t lay_out(struct run *r, size_t ring)
 {
-    free(r->instances);
-    free(r->operations);
-    free(r->values);
-    free(r->arrivals);
-    free(r->next_reader);
+    const struct program *p = r->p;
+    size_t used = 0;
+    r->instances = piece(r->core, &used, ring, sizeof *r->instances);
+    r->operations = piece(r->core, &used, ring * (size_t)p->most_operations, sizeof *r->operations);
+    r->values = piece(r->core, &used, ring * (size_t)p->most_targets, sizeof *r->values);
+    r->arrivals = piece(r->core, &used, ring * (size_t)p->most_sources, sizeof *r->arrivals);
+    r->next_reader = piece(r->core, &used, ring * (size_t)p->most_links, sizeof *r->next_reader);
+    return used;
+}
+
+static int allocate_all(struct run *r, size_t ring)
+{
+    size_t needed = lay_out(r, ring);
+    if (needed > r->core->room) {
+        free(r->core->memory);
+        r->core->memory = malloc(needed);
+        r->core->room = r->core->memory ? needed : 0;
+    }
+    lay_out(r, ring);
+    return r->core->memory != NULL;
 }
 
 static void set_up(struct run *r)
@@ -299,7 +315,7 @@ int core_simulate(struct core *core, const struct program *p, int64_t limit, str
     int32_t ring = ring_size(core);
     int64_t fewest = 8 * (int64_t)p->count + 4 * core->entries;
     r.mask = ring - 1;
-    if (!h || !allocate_all(&r, ring)) {
+    if (!h || !allocate_all(&r, (size_t)ring)) {
         r.failed = FAILED_MEMORY;
     } else {
         set_up(&r);
@@ -308,7 +324,6 @@ int core_simulate(struct core *core, const struct program *p, int64_t limit, str
         else
             settle_down(&r, limit > fewest ? limit : fewest, out, h);
     }
-    free_all(&r);
     if (h)
         free(h->rows);
     free(h);

@@ -31,6 +31,11 @@ struct value {
     int32_t readers; /* first of a list of reader numbers: ring slot * most_links + link */
 };
 
+/* When a source is there, and the cycles that the load behind it waited for a port. */
+struct arrival {
+    int64_t at, late;
+};
+
 struct run {
     struct core *core;
     const struct program *p;
@@ -49,7 +54,7 @@ struct run {
     struct instance *instances;
     struct pending *operations;
     struct value *values;
-    int64_t *arrivals; /* per source of an instance */
+    struct arrival *arrivals; /* per source of an instance */
     int32_t *next_reader;
     int32_t wheel[WHEEL];
 };
@@ -80,9 +85,26 @@ static inline struct value *values_of(struct run *r, int64_t slot)
     return &r->values[slot * r->p->most_targets];
 }
 
+static inline struct arrival *arrivals_of(const struct run *r, int64_t slot)
+{
+    return &r->arrivals[slot * r->p->most_sources];
+}
+
+static inline uint32_t live_of(const struct run *r, int64_t slot)
+{
+    return r->p->body[r->instances[slot].index].live;
+}
+
+/* When computing with a source could begin at the earliest, for an instruction that `first` begins. */
+static inline int64_t start_of(const struct arrival *arrival, int64_t first)
+{
+    return (arrival->at > first ? arrival->at : first) + arrival->late * ONE;
+}
+
 /* values.c: who waits for whom */
 void connect(struct run *r, int64_t sequence);
 void feed(struct run *r, int64_t slot, uint32_t targets, int64_t late);
+void load(struct run *r, int64_t slot, const struct operation *early, int64_t late);
 void wake(struct run *r);
 
 /* issue.c: operations to ports */

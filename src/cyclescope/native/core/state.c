@@ -14,9 +14,9 @@ static int64_t ahead(int64_t at, int64_t now_at)
 
 static uint64_t mix_values(uint64_t hash, struct run *r, int64_t slot, int64_t now_at)
 {
-    const struct template *form = r->p->body[r->instances[slot].index].form;
     const struct value *values = values_of(r, slot);
-    for (int32_t t = 0; t < form->targets; t++) {
+    for (uint32_t left = live_of(r, slot); left; left &= left - 1) {
+        int32_t t = __builtin_ctz(left);
         int known = values[t].at != UNKNOWN;
         hash = mix(hash, known ? ahead(values[t].at, now_at) : -1 - values[t].late);
     }
@@ -28,12 +28,12 @@ static uint64_t mix_unfinished(uint64_t hash, struct run *r, int64_t slot, int64
 {
     const struct instance *i = &r->instances[slot];
     const struct template *form = r->p->body[i->index].form;
-    const int64_t *arrivals = &r->arrivals[slot * r->p->most_sources];
+    const struct arrival *arrivals = arrivals_of(r, slot);
     const struct pending *ops = operations_of(r, slot);
     int64_t first = (i->dispatched + 1) * ONE;
     hash = mix(hash, first - now_at);
     for (int32_t s = 0; s < form->sources; s++)
-        hash = mix(hash, ahead(arrivals[s], first));
+        hash = mix(hash, ahead(arrivals[s].at, first) * 64 + arrivals[s].late);
     for (int32_t o = 0; o < form->operations; o++) {
         int waits = ops[o].issued == NONE;
         hash = mix(hash, waits ? ops[o].waits * 4096 + ops[o].port * 64 + ops[o].queue : -2);
@@ -56,8 +56,9 @@ uint64_t fingerprint(struct run *r)
     for (int64_t sequence = r->head; sequence < r->tail; sequence++) {
         int64_t slot = sequence & r->mask;
         const struct instance *i = &r->instances[slot];
-        hash = mix(hash, i->left);
-        hash = mix(hash, ahead(i->complete_at, now_at));
+        hash = mix(hash, ahead(i->complete_at, now_at) * 64 + i->left);
+        if (!i->left && i->complete_at <= now_at)
+            continue;
         hash = mix_values(hash, r, slot, now_at);
         if (i->left)
             hash = mix_unfinished(hash, r, slot, now_at);

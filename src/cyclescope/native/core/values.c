@@ -6,13 +6,16 @@ static void schedule(struct run *r, int64_t slot, int32_t o)
 {
     const struct instance *i = &r->instances[slot];
     const struct template *form = r->p->body[i->index].form;
-    const int64_t *arrivals = &r->arrivals[slot * r->p->most_sources];
+    const struct arrival *arrivals = arrivals_of(r, slot);
     struct pending *op = &operations_of(r, slot)[o];
-    int64_t ready_at = (i->dispatched + 1) * ONE;
+    int64_t first = (i->dispatched + 1) * ONE, ready_at = first;
     for (int32_t s = 0; s < form->sources; s++) {
         int32_t after = form->operation[o].after[s];
-        if (after != NEVER && arrivals[s] + after > ready_at)
-            ready_at = arrivals[s] + after;
+        if (after == NEVER)
+            continue;
+        int64_t from = form->operation[o].early ? arrivals[s].at : start_of(&arrivals[s], first);
+        if (from + after > ready_at)
+            ready_at = from + after;
     }
     op->ready = in_cycles(ready_at);
     if (op->ready <= r->now)
@@ -30,28 +33,30 @@ static void settle(struct run *r, int64_t slot, int32_t t);
 static void arrive(struct run *r, int64_t slot, int32_t s, int64_t at)
 {
     const struct template *form = r->p->body[r->instances[slot].index].form;
-    int64_t *arrival = &r->arrivals[slot * r->p->most_sources + s];
-    if (at > *arrival)
-        *arrival = at;
+    struct arrival *arrival = &arrivals_of(r, slot)[s];
+    if (at > arrival->at)
+        arrival->at = at;
     struct pending *ops = operations_of(r, slot);
     for (int32_t o = 0; o < form->operations; o++)
         if (form->operation[o].after[s] != NEVER && !--ops[o].waits)
             schedule(r, slot, o);
     struct value *values = values_of(r, slot);
-    for (int32_t t = 0; t < form->targets; t++)
+    for (uint32_t left = live_of(r, slot); left; left &= left - 1) {
+        int32_t t = __builtin_ctz(left);
         if (form->latency[s * form->targets + t] != NEVER && !--values[t].waits)
             settle(r, slot, t);
+    }
 }
 
 static int64_t value_at(const struct run *r, int64_t slot, int32_t t, const struct value *value)
 {
     const struct instance *i = &r->instances[slot];
     const struct template *form = r->p->body[i->index].form;
-    const int64_t *arrivals = &r->arrivals[slot * r->p->most_sources];
+    const struct arrival *arrivals = arrivals_of(r, slot);
     int64_t first = (i->dispatched + 1) * ONE, at = first + form->base[t];
     for (int32_t s = 0; s < form->sources; s++) {
         int32_t latency = form->latency[s * form->targets + t];
-        int64_t from = arrivals[s] > first ? arrivals[s] : first;
+        int64_t from = start_of(&arrivals[s], first);
         if (latency != NEVER && from + latency > at)
             at = from + latency;
     }
@@ -80,10 +85,25 @@ static void settle(struct run *r, int64_t slot, int32_t t)
     }
 }
 
+/* A load has issued: what it waited for counts from when it got a port. */
+void load(struct run *r, int64_t slot, const struct operation *early, int64_t late)
+{
+    const struct template *form = r->p->body[r->instances[slot].index].form;
+    struct arrival *arrivals = arrivals_of(r, slot);
+    for (int32_t s = 0; s < form->sources; s++)
+        if (early->after[s] != NEVER && late > arrivals[s].late)
+            arrivals[s].late = late;
+    struct pending *ops = operations_of(r, slot);
+    for (int32_t o = 0; o < form->operations; o++)
+        if (!form->operation[o].early && !--ops[o].waits)
+            schedule(r, slot, o);
+    feed(r, slot, early->feeds, 0);
+}
+
 /* One operation fewer that targets wait for, `late` cycles after it was ready. */
 void feed(struct run *r, int64_t slot, uint32_t targets, int64_t late)
 {
-    for (; targets; targets &= targets - 1) {
+    for (targets &= live_of(r, slot); targets; targets &= targets - 1) {
         int32_t t = __builtin_ctz(targets);
         struct value *value = &values_of(r, slot)[t];
         if (late > value->late)
@@ -100,8 +120,10 @@ static void wait_for(struct run *r, int64_t slot, int32_t s)
     struct value *values = values_of(r, slot);
     for (int32_t o = 0; o < form->operations; o++)
         ops[o].waits += form->operation[o].after[s] != NEVER;
-    for (int32_t t = 0; t < form->targets; t++)
+    for (uint32_t left = live_of(r, slot); left; left &= left - 1) {
+        int32_t t = __builtin_ctz(left);
         values[t].waits += form->latency[s * form->targets + t] != NEVER;
+    }
 }
 
 /* Links of a new instance to its producers in flight. What has retired is there. */
@@ -109,7 +131,7 @@ static void link_up(struct run *r, int64_t sequence)
 {
     int64_t slot = sequence & r->mask;
     const struct instruction *ins = &r->p->body[r->instances[slot].index];
-    int64_t *arrivals = &r->arrivals[slot * r->p->most_sources];
+    struct arrival *arrivals = arrivals_of(r, slot);
     for (int32_t l = 0; l < ins->links; l++) {
         const struct link *link = &r->p->links[ins->first_link + l];
         int64_t from = sequence - r->instances[slot].index + link->producer -
@@ -118,8 +140,8 @@ static void link_up(struct run *r, int64_t sequence)
             continue;
         struct value *value = &values_of(r, from & r->mask)[link->target];
         if (value->at != UNKNOWN) {
-            if (value->at > arrivals[link->source])
-                arrivals[link->source] = value->at;
+            if (value->at > arrivals[link->source].at)
+                arrivals[link->source].at = value->at;
             continue;
         }
         int32_t reader = (int32_t)(slot * r->p->most_links + l);
@@ -136,23 +158,24 @@ void connect(struct run *r, int64_t sequence)
     const struct template *form = r->p->body[r->instances[slot].index].form;
     struct pending *ops = operations_of(r, slot);
     struct value *values = values_of(r, slot);
+    uint32_t live = live_of(r, slot);
     for (int32_t s = 0; s < form->sources; s++)
-        r->arrivals[slot * r->p->most_sources + s] = 0;
-    for (int32_t t = 0; t < form->targets; t++)
-        values[t] = (struct value){UNKNOWN, 0, 1, NONE}; /* 1: held until all is linked */
+        arrivals_of(r, slot)[s] = (struct arrival){0, 0};
+    for (uint32_t left = live; left; left &= left - 1)
+        values[__builtin_ctz(left)] = (struct value){UNKNOWN, 0, 1, NONE}; /* 1: until all is linked */
     for (int32_t o = 0; o < form->operations; o++) {
-        ops[o].waits = 0;
+        ops[o].waits = form->operation[o].early ? 0 : form->early;
         ops[o].issued = NONE;
-        for (uint32_t fed = form->operation[o].feeds; fed; fed &= fed - 1)
+        for (uint32_t fed = form->operation[o].feeds & live; fed; fed &= fed - 1)
             values[__builtin_ctz(fed)].waits++;
     }
     link_up(r, sequence);
     for (int32_t o = 0; o < form->operations; o++)
         if (!ops[o].waits)
             schedule(r, slot, o);
-    for (int32_t t = 0; t < form->targets; t++)
-        if (!--values[t].waits)
-            settle(r, slot, t);
+    for (; live; live &= live - 1)
+        if (!--values[__builtin_ctz(live)].waits)
+            settle(r, slot, __builtin_ctz(live));
 }
 
 /* Moves operations that are ready in this cycle to the heaps. */
