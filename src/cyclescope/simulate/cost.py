@@ -157,7 +157,7 @@ def _rows(
     return tuple(tuple(latencies.between(s, t) for t in ends.targets) for s in ends.sources)
 
 
-def _work(ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom: str) -> Iterable[Work]:
+def _work(ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom: str) -> list[Work]:
     """The micro-operations, loads as early as their address, stores only on the way to memory."""
     operations = [op for op in cost.operations or () if op.ports and op.count > 0]
     every = (1 << len(ends.targets)) - 1
@@ -165,11 +165,13 @@ def _work(ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom:
     leads = tuple(None if idiom else latencies.lead(s) for s in ends.sources)
     early = tuple(0.0 if s.part in ("address", "index") and not idiom else None for s in ends.sources)
     loads = any(op.is_memory and op.read for op in ends.form.operands)
+    work: list[Work] = []
     for op in operations:
         is_load = loads and op.ports in units.loads
         is_store = bool(memory) and not is_load and op.ports in units.stores
         copy = Work(0, 1, memory if is_store else every, early if is_load else leads, is_load)
-        yield from _copies(op, copy, len(operations))
+        work += _copies(op, copy, len(operations))
+    return _with_slack(work)
 
 
 def _copies(op: Operation, copy: Work, kinds: int) -> list[Work]:
@@ -177,3 +179,17 @@ def _copies(op: Operation, copy: Work, kinds: int) -> list[Work]:
     count = min(max(ceil(op.count - 1e-6), 1), MOST_OPERATIONS // kinds)
     ports = sum(1 << p for p in set(op.ports))
     return [msgspec.structs.replace(copy, ports=ports, cycles=op.cycles * op.count / count)] * count
+
+
+def _with_slack(work: list[Work]) -> list[Work]:
+    """Operations that need the same ports cannot all start at once: the latencies include that."""
+    free: dict[tuple[bool, int], float] = {}
+    result = list(work)
+    for n in sorted(range(len(work)), key=lambda n: work[n].ports.bit_count()):
+        op = work[n]
+        ports = [(op.early, p) for p in range(op.ports.bit_length()) if op.ports >> p & 1]
+        first = min(ports, key=lambda port: free.get(port, 0.0))
+        start = free.get(first, 0.0)
+        free[first] = start + op.cycles
+        result[n] = msgspec.structs.replace(op, slack=int(start))
+    return result

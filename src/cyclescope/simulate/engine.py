@@ -88,7 +88,8 @@ class Work(msgspec.Struct, frozen=True):
 
     `feeds` is the set of targets that are late when it is; `after` has per source the cycles between
     its arrival and readiness, None where it does not wait for the source. All others wait for an `early`
-    one, a load: they and the targets are late only on the way from the sources it waits for.
+    one, a load: they and the targets are late only on the way from the sources it waits for. Waiting for
+    a port makes late after `slack` cycles: so long it waits even where the instruction runs alone.
     """
 
     ports: int
@@ -96,6 +97,7 @@ class Work(msgspec.Struct, frozen=True):
     feeds: int
     after: tuple[float | None, ...]
     early: bool = False
+    slack: int = 0
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -124,7 +126,7 @@ class Template(msgspec.Struct, frozen=True):
         for row in self.latencies:
             words += map(_parts, row)
         for op in self.work:
-            words += [_signed(op.ports), max(_parts(op.cycles), 1), op.feeds, int(op.early)]
+            words += [_signed(op.ports), max(_parts(op.cycles), 1), op.feeds, int(op.early), op.slack]
             words += map(_parts, op.after)
         return array("q", words)
 

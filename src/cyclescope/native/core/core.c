@@ -74,7 +74,8 @@ static int read_operations(struct template *t, const int64_t *words)
         op->feeds = (uint32_t)words[2];
         op->early = words[3] != 0;
         t->early += op->early;
-        words += 4;
+        op->slack = (int32_t)words[4];
+        words += 5;
         op->after = copied(&words, t->sources);
         if (!op->after)
             return -1;
@@ -88,7 +89,7 @@ static int has_legal_head(const int64_t *words, int32_t count)
         return 0;
     if (words[2] < 1 || words[6] > MOST_TARGETS || words[7] > MOST_OPERATIONS)
         return 0;
-    return count == HEAD + words[6] + words[5] * words[6] + words[7] * (4 + words[5]);
+    return count == HEAD + words[6] + words[5] * words[6] + words[7] * (5 + words[5]);
 }
 
 static struct template *read_template(const int64_t *words)
@@ -114,8 +115,8 @@ static struct template *read_template(const int64_t *words)
 }
 
 /* slots, flags, entries, loads, stores, sources, targets, operations; base per target; latency per
- * source and target; per operation its ports, cycles, targets fed, whether it is early, and what it
- * waits for per source. Returns the template's number or an error. */
+ * source and target; per operation its ports, cycles, targets fed, whether it is early, its slack, and
+ * what it waits for per source. Returns the template's number or an error. */
 EXPORT int32_t core_template(struct core *core, const int64_t *words, int32_t count)
 {
     if (!has_legal_head(words, count))

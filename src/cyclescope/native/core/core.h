@@ -27,6 +27,7 @@ struct operation {
     uint64_t ports;
     int32_t cycles; /* the port is busy, in parts */
     int32_t early;  /* the others and all targets wait for it, by way of its sources: a load */
+    int32_t slack;  /* cycles that it waits when the instruction runs alone: latencies include them */
     uint32_t feeds; /* targets that wait for it, as a set */
     int32_t *after; /* per source: parts between its arrival and readiness, or NEVER */
 };

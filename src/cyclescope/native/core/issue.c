@@ -109,10 +109,12 @@ static void start(struct run *r, uint64_t key, int32_t rank)
         r->trace->operations[2 * row + 1] = port;
     }
     r->active = 1;
-    if (ins->form->operation[o].early)
-        load(r, slot, &ins->form->operation[o], r->now - op->ready);
+    const struct operation *what = &ins->form->operation[o];
+    int64_t late = r->now - op->ready - what->slack;
+    if (what->early)
+        load(r, slot, what, late);
     else
-        feed(r, slot, ins->form->operation[o].feeds, r->now - op->ready);
+        feed(r, slot, what->feeds, late);
 }
 
 static uint64_t free_ports(const struct run *r)
