@@ -15,6 +15,7 @@ from cyclescope.infer.results import FormTiming
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
+from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.report.card import timings_json
 from cyclescope.report.progress import reporter
@@ -24,16 +25,16 @@ from cyclescope.report.words import counted
 
 def _quantities(text: str) -> frozenset[str]:
     wanted = frozenset(part.strip() for part in text.split(",") if part.strip())
-    unknown = wanted - {THROUGHPUT, LATENCY}
+    unknown = wanted - {THROUGHPUT, LATENCY, PORTS}
     if unknown or not wanted:
-        raise UsageError(f"--what {text!r}", f"choose from {THROUGHPUT}, {LATENCY}")
+        raise UsageError(f"--what {text!r}", f"choose from {THROUGHPUT}, {LATENCY}, {PORTS}")
     return wanted
 
 
 @click.command("measure")
 @patterns_argument
 @click.option("--what", default="latency,throughput", show_default=True, metavar="LIST",
-              help="Quantities to measure: latency, throughput or both.")  # fmt: skip
+              help="Quantities to measure: latency, throughput, ports; separated by commas.")  # fmt: skip
 @cpu_option
 @store_option
 @click.option("--time-budget", type=Duration(), default=None, help="Stop after this long: 90s, 10m.")
@@ -52,9 +53,9 @@ def command(
 ) -> None:
     """Measure forms on this machine and keep the results in a store.
 
-    Without a PATTERN every form is measured, about a minute. A run that is stopped, by a time budget
-    or by a signal, goes on where it was when the same command is given again. Patterns are those of
-    `cyclescope forms`.
+    Without a PATTERN every form is measured, about a minute; ports take another one. A run that is
+    stopped, by a time budget or by a signal, goes on where it was when the same command is given again.
+    Patterns are those of `cyclescope forms`.
     """
     quantities = _quantities(what)
     table = load_table("x86-64")

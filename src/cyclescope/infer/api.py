@@ -17,6 +17,7 @@ from cyclescope.host.features import features, lacking
 from cyclescope.host.identity import Identity, as_leaves, identify
 from cyclescope.host.topology import default_cpu, read_topology
 from cyclescope.infer.campaign import Campaign, Progress, Request, stored_links, timing_of
+from cyclescope.infer.port_campaign import with_ports
 from cyclescope.infer.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.pattern import select
@@ -144,4 +145,4 @@ def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> lis
         timing_of(form, records[form.id], links, planner, legality.get(form.id, "not run"))  # type: ignore[arg-type]
         for form in forms
     ]
-    return explained(store, forms, found)
+    return explained(store, forms, with_ports(store, table, planner, forms, found))

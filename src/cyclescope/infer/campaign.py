@@ -18,6 +18,8 @@ from cyclescope.backend.base import Backend, Effort
 from cyclescope.errors import MeasurementError, StoreError
 from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
+from cyclescope.infer.port_campaign import PortCampaign, with_ports
+from cyclescope.infer.port_facts import is_candidate
 from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
 from cyclescope.infer.timing import TimingBuilder
 from cyclescope.isa.form import InstructionForm
@@ -25,6 +27,7 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.cycles import NOP
 from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
+from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
@@ -89,7 +92,25 @@ class Campaign:
             questions = self._questions(planner, forms, links)
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle("second look", questions, forms, sampler, deadline)
+        if finished and PORTS in request.quantities:
+            finished = self._ports(forms, deadline)
         return finished
+
+    def _ports(self, forms: Sequence[InstructionForm], deadline: float) -> bool:
+        """Port usage: it needs the throughputs of the forms and of what may block ports."""
+        candidates = [f for f in self.table if is_candidate(f)]
+        self.find_legal(candidates)
+        blocking = [f for f in candidates if self._legality[f.id] == "ok"]
+        planner = self.planner()
+        both = list({form.id: form for form in (*forms, *blocking)}.values())
+        experiments = self._experiments(planner, both, frozenset((THROUGHPUT,)))
+        if not self._settle("throughputs for ports", experiments, both, Sampler(self.backend), deadline):
+            return False
+        ports = PortCampaign(self.table, self.backend, self.store, planner, self._tell_ports)
+        return ports.run(forms, blocking, deadline)
+
+    def _tell_ports(self, stage: str, done: int, total: int, sampler: Sampler) -> None:
+        self._report(Progress(stage, done, total, self._failed, sampler.accepted, sampler.rejected))
 
     def planner(self) -> Planner:
         """The planner with the helper instructions of this CPU."""
@@ -191,7 +212,8 @@ class Campaign:
 
     def results(self, forms: Sequence[InstructionForm]) -> list[FormTiming]:
         """Timings of the forms, in their order."""
-        return [timing for _, timing in self.timings(forms, stored_links(self.store))]
+        found = [timing for _, timing in self.timings(forms, stored_links(self.store))]
+        return with_ports(self.store, self.table, self.planner(), forms, found)
 
     def timings(
         self,

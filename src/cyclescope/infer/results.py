@@ -58,7 +58,14 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class FormTiming(msgspec.Struct, frozen=True):
-    """Everything measured about one form."""
+    """Everything measured about one form.
+
+    `slots` are front-end slots. `ports` is the port usage in the notation `1*p06+1*p23`, with `?` for
+    what no set of micro-operations explains, `ports_throughput` the cycles per instruction that it
+    allows, `ports_alternatives` other usages that fit as well; without a usage `ports_note` says why.
+    `resources` has cycles of each resource, which are ports that some form is confined to (`p06`) and
+    units that no set of ports explains.
+    """
 
     id: str
     names: dict[str, str]
@@ -67,6 +74,13 @@ class FormTiming(msgspec.Struct, frozen=True):
     latencies: tuple[Latency, ...]
     idiom: str = ""
     notes: tuple[str, ...] = ()
+    slots: float | None = None
+    ports: str | None = None
+    ports_confidence: str = ""
+    ports_throughput: float | None = None
+    ports_alternatives: tuple[str, ...] = ()
+    ports_note: str = ""
+    resources: dict[str, float] = {}
 
 
 def rounded(value: float) -> float:

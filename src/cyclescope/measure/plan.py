@@ -79,6 +79,14 @@ class Experiment(msgspec.Struct, frozen=True):
         return self.form, self.quantity, self.source, self.target, self.variant
 
 
+class Instances(msgspec.Struct, frozen=True):
+    """Independent instances of a form, as a kernel, and the registers of each."""
+
+    form: InstructionForm
+    kernel: Kernel
+    registers: tuple[tuple[int, ...], ...]
+
+
 class Planner:
     """Makes experiments of forms with this CPU's helper instructions."""
 
@@ -180,6 +188,25 @@ class Planner:
         return [plain]
 
     # --- experiments -----------------------------------------------------------------------------
+
+    def instances(self, form: InstructionForm, count: int) -> Instances:
+        """Independent instances of a form for a mix with others. Raises Unmeasurable with the reason."""
+        plan = self.plan(form)
+        if not plan.streams:
+            raise Unmeasurable(self.reason(form, "", "") or "no throughput sequence")
+        stream, speed = plan.streams[0]
+        uses = [item for item in stream.items if isinstance(item, Use)]
+        if len(uses) < len(stream.items):
+            raise Unmeasurable("its instances need other instructions beside them")
+        kernel = self._kernel(form, tuple(uses[:count]), self._stream_state(form, speed), 0)
+        registers = tuple(use.registers for use in uses[:count])
+        return Instances(form, kernel, registers)
+
+    def with_vectors(self, state: MachineState, level: int) -> MachineState:
+        """A state with at least so much vector state."""
+        if state.vector_level >= level:
+            return state
+        return self._intern(msgspec.structs.replace(state, vector_level=level))
 
     def throughput(self, form: InstructionForm) -> list[Experiment]:
         """Throughput experiments of a form."""

@@ -256,6 +256,12 @@ class Store:
             GROUP BY form"""
         return dict(self.database.execute(query))
 
+    @explaining
+    def has(self, quantity: str) -> bool:
+        """Whether anything was measured of a quantity."""
+        query = "SELECT 1 FROM measurement WHERE quantity = ? LIMIT 1"
+        return self.database.execute(query, (quantity,)).fetchone() is not None
+
     def records(self, forms: Sequence[str] | None = None) -> Iterator[Record]:
         """Records of the given forms, or of all, form by form."""
         if forms is None:
@@ -265,6 +271,17 @@ class Store:
             some = forms[start : start + 500]
             marks = ", ".join("?" * len(some))
             yield from self._select(f"WHERE form IN ({marks}) ORDER BY form, id", some)
+
+    def records_of(self, quantities: Sequence[str], forms: Sequence[str] | None = None) -> Iterator[Record]:
+        """Records of some quantities, of the given forms or of all."""
+        marks = ", ".join("?" * len(quantities))
+        if forms is None:
+            yield from self._select(f"WHERE quantity IN ({marks})", list(quantities))
+            return
+        for start in range(0, len(forms), 500):
+            some = forms[start : start + 500]
+            where = f"WHERE quantity IN ({marks}) AND form IN ({', '.join('?' * len(some))})"
+            yield from self._select(where, [*quantities, *some])
 
     def _select(self, where: str, values: Sequence[object]) -> Iterator[Record]:
         try:

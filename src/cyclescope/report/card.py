@@ -10,6 +10,7 @@ import msgspec
 
 from cyclescope.infer.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.isa.form import InstructionForm
+from cyclescope.measure.record import Record
 from cyclescope.measure.store import Evidence
 
 SCHEMA_VERSION = 1
@@ -33,6 +34,7 @@ def card(form: InstructionForm, timing: FormTiming) -> str:
         return "\n".join([*lines, f"  {how}: {timing.status}", ""])
     if timing.throughput is not None:
         lines += _throughput(timing.throughput)
+    lines += _ports(timing)
     lines += _latencies(timing.latencies)
     lines += [f"  idiom: with one register twice it is a {timing.idiom}"] if timing.idiom else []
     lines += [f"  note: {note}" for note in timing.notes]
@@ -47,6 +49,19 @@ def _throughput(throughput: Throughput) -> list[str]:
     line = f"  throughput  {bound}{throughput.value:.2f} +-{throughput.spread:.2f}  {throughput.confidence}"
     note = f"  ({throughput.note})" if throughput.note else ""
     return [line + note, f"              {details}"]
+
+
+def _ports(timing: FormTiming) -> list[str]:
+    if timing.ports is None:
+        return [f"  ports       -      {timing.ports_note}"] if timing.ports_note else []
+    slots = f"{timing.slots:g} front-end slots" if timing.slots is not None else "slots unknown"
+    allowed = (
+        "" if timing.ports_throughput is None else f", {timing.ports_throughput:.2f} cycles by its ports"
+    )
+    lines = [f"  ports       {timing.ports}  {timing.ports_confidence}  ({slots}{allowed})"]
+    if timing.ports_alternatives:
+        lines.append(f"              or {', '.join(timing.ports_alternatives)}")
+    return lines + ([f"              {timing.ports_note}"] if timing.ports_note else [])
 
 
 def _latencies(latencies: Sequence[Latency]) -> list[str]:
@@ -114,7 +129,7 @@ def evidence_text(evidence: Sequence[Evidence], store: Path) -> str:
     lines = []
     for item in evidence:
         record = item.record
-        what = record.quantity if not record.source else f"latency {record.source} -> {record.target}"
+        what = _question(record)
         per = f" / {record.count} instances" if record.count > 1 else ""
         lines.append(
             f"  [{record.id}] {what}, {record.variant}: {record.cycles:.3f} cycles{per} ({record.verdict})"
@@ -129,6 +144,13 @@ def evidence_text(evidence: Sequence[Evidence], store: Path) -> str:
         lines.append(f"      code {item.code.hex()}")
         lines.append(f"      again: cyclescope bench --rerun {record.id} --store {quote(str(store))}")
     return "\n".join([*lines, ""])
+
+
+def _question(record: Record) -> str:
+    """What a kernel was measured for."""
+    if record.target:
+        return f"latency {record.source} -> {record.target}"
+    return f"{record.quantity} beside {record.source}" if record.source else record.quantity
 
 
 def _counted(keys: Sequence[str]) -> str:

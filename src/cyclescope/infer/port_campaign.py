@@ -1,0 +1,199 @@
+"""The port step of a campaign: front-end slots, classes of blocking instructions, confinements.
+
+Every stage reads what the stages before it wrote to the store, so that a run that was stopped goes on
+where it was, and asks for the experiments that are not there yet.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import combinations
+
+import msgspec
+
+from cyclescope.backend.base import Backend
+from cyclescope.infer.port_facts import PortFacts, domains, read_facts
+from cyclescope.infer.ports import PortBuilder
+from cyclescope.infer.results import HIGH, FormTiming
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table
+from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.measure.plan import Experiment, Planner
+from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner
+from cyclescope.measure.sampling import Sampler
+from cyclescope.measure.store import Store
+
+SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
+LEAST = 8  # cycles of blocking
+SPARE = 5  # more cycles of blocking when looking a second time
+LONGEST = 64
+
+
+class PortCampaign:
+    """Runs port experiments on a backend and writes a store."""
+
+    def __init__(
+        self,
+        table: Table,
+        backend: Backend,
+        store: Store,
+        planner: Planner,
+        tell: Callable[[str, int, int, Sampler], None] = lambda stage, done, total, sampler: None,
+    ) -> None:
+        self.table = table
+        self.backend = backend
+        self.store = store
+        self.plans = PortPlanner(planner)
+        self._tell = tell
+
+    def run(
+        self, forms: Sequence[InstructionForm], blocking: Sequence[InstructionForm], deadline: float
+    ) -> bool:
+        """Measure forms; `blocking` are those that may become blocking instructions.
+
+        Throughputs have to be in the store. Returns whether there was time for everything.
+        """
+        both = list({form.id: form for form in (*blocking, *forms)}.values())
+        stages: tuple[tuple[str, Callable[[PortFacts], Iterable[Experiment]]], ...] = (
+            ("forms alone", lambda facts: self._alone(both)),
+            ("front-end slots", lambda facts: self._slots(facts, both)),
+            ("classes", self._within_groups),
+            ("classes against each other", self._between_classes),
+            ("ports", lambda facts: self._against(facts, forms, 0)),
+            ("ports, second look", lambda facts: self._second(facts, forms)),
+        )
+        return all(self._settle(stage, list(make(self.facts())), deadline) for stage, make in stages)
+
+    def facts(self) -> PortFacts:
+        """What the store tells by now."""
+        return read_facts(self.store, self.table)
+
+    def _settle(self, stage: str, experiments: Sequence[Experiment], deadline: float) -> bool:
+        done = self.store.done()
+        wanted = [e for e in experiments if e.key not in done]
+        settled = 0
+        sampler = Sampler(self.backend)
+        for batch in sampler.measure(iter(wanted), lambda: time.monotonic() < deadline):
+            self.store.write(batch)
+            settled += len(batch)
+            self._tell(stage, settled, len(wanted), sampler)
+        return time.monotonic() < deadline
+
+    # --- stages ------------------------------------------------------------------------------------
+
+    def _alone(self, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
+        for form in forms:
+            yield from _possible(partial(self.plans.alone, form))
+
+    def _slots(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
+        filler = self.table[facts.filler]
+        for form in forms:
+            alone = facts.alone.get(form.id, math.inf)
+            if alone > SLOWEST:
+                continue
+            count = math.ceil(1.5 * facts.width * alone) + 2 * round(facts.width)
+            for more in (count, count + 2 * round(facts.width)):
+                yield from _possible(partial(self.plans.slots, form, filler, more))
+
+    def _within_groups(self, facts: PortFacts) -> Iterator[Experiment]:
+        for (_, width), names in facts.blockers.items():
+            for one, other in combinations(names, 2):
+                yield from self._pair(one, other, width, width)
+
+    def _pair(self, one: str, other: str, first: int, second: int) -> Iterator[Experiment]:
+        forms = self.table[one], self.table[other]
+        for order in (0, 1):
+            yield from _possible(partial(self.plans.pair, *forms, (first, second), order))
+
+    def _between_classes(self, facts: PortFacts) -> Iterator[Experiment]:
+        names = sorted(facts.widths)
+        for one, other in combinations(names, 2):
+            yield from self._pair(one, other, facts.widths[one], facts.widths[other])
+        for more in (0, SPARE):
+            yield from self._against(facts, [self.table[name] for name in names], more, everything=True)
+
+    def _against(
+        self, facts: PortFacts, forms: Iterable[InstructionForm], more: int, everything: bool = False
+    ) -> Iterator[Experiment]:
+        """Forms among the blocking instructions of the register files that they work on."""
+        classes = [(self.table[name], width) for name, width in facts.widths.items()]
+        for form in forms:
+            mine = domains(form)
+            for blocker, width in classes:
+                near = everything or facts.files[blocker.id] <= mine
+                cycles = self._cycles(facts, form, width)
+                if near and cycles:
+                    yield from _possible(partial(self.plans.against, form, blocker, width, cycles + more))
+
+    def _cycles(self, facts: PortFacts, form: InstructionForm, width: int) -> int:
+        """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
+        alone = facts.alone.get(form.id, math.inf)
+        if alone > SLOWEST or form.id not in facts.slots:
+            return 0
+        spare = facts.width - width
+        slots = max(facts.slots[form.id], 1.0) * INSTANCES
+        needed = max(LEAST, math.ceil(1.3 * alone) + 2, math.ceil(1.2 * slots / spare) + 1)
+        return needed if needed <= LONGEST else 0
+
+    def _second(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Experiment]:
+        """What is not clear at first sight is measured with more blocking instructions."""
+        builder = PortBuilder(facts)
+        for form in forms:
+            usage = builder.usage(form, facts.throughputs.get(form.id))
+            if usage.ports is not None and usage.confidence != HIGH and not usage.microcoded:
+                yield from self._against(facts, [form], SPARE)
+
+
+def _possible(make: Callable[[], Experiment | None]) -> Iterator[Experiment]:
+    """The experiment, unless the form has none."""
+    try:
+        found = make()
+    except Unmeasurable:
+        return
+    if found is not None:
+        yield found
+
+
+def with_ports(
+    store: Store,
+    table: Table,
+    planner: Planner,
+    forms: Sequence[InstructionForm],
+    timings: Sequence[FormTiming],
+) -> list[FormTiming]:
+    """The timings with what a store tells of their ports, or why it tells nothing."""
+    if not store.has(PORTS):
+        return list(timings)
+    facts = read_facts(store, table, forms)
+    builder = PortBuilder(facts)
+    return [_with_usage(t, builder, planner, form) for form, t in zip(forms, timings, strict=True)]
+
+
+def _with_usage(
+    timing: FormTiming, builder: PortBuilder, planner: Planner, form: InstructionForm
+) -> FormTiming:
+    if timing.status != "ok":
+        return timing
+    facts = builder.facts
+    usage = builder.usage(form, facts.throughputs.get(form.id), _reason(facts, planner, form))
+    return msgspec.structs.replace(
+        timing, slots=usage.slots, ports=usage.ports, ports_confidence=usage.confidence,
+        ports_throughput=usage.throughput, ports_alternatives=usage.alternatives,
+        ports_note=usage.note or usage.reason, resources=dict(usage.resources),
+    )  # fmt: skip
+
+
+def _reason(facts: PortFacts, planner: Planner, form: InstructionForm) -> str:
+    """Why a form has no port usage, or ""."""
+    if form.id in facts.confined:
+        return ""
+    try:
+        planner.instances(form, 1)
+    except Unmeasurable as error:
+        return str(error)
+    if facts.alone.get(form.id, 0.0) > SLOWEST:
+        return f"two instances take {facts.alone[form.id]:.0f} cycles: too long to be hidden"
+    return "not measured"

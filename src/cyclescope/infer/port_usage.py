@@ -1,0 +1,121 @@
+"""Port usage of a form from how much it slows blocking instructions down.
+
+Among blocking instructions that fill the ports of a class, a form costs as many port cycles as it has
+micro-operations that can go nowhere else. Which multiset of micro-operations fits all these numbers,
+the form's reciprocal throughput and its front-end slots best is found by trying them all: few sets of
+ports exist, and few micro-operations are in a form. The counts follow uops.info's Algorithm 1 (Abel
+and Reineke 2019), solved jointly instead of class by class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
+
+import msgspec
+
+from cyclescope.infer.results import HIGH, LOW, MEDIUM
+from cyclescope.model.machine import Operation
+from cyclescope.model.ports import port_throughput
+
+Ports = tuple[int, ...]
+
+MOST = 4  # micro-operations of a form in one group of ports
+CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation misses a class
+EQUAL = 0.12  # explanations closer than this cannot be told apart
+_EACH, _BEYOND = 0.05, 0.45  # of a micro-operation more, of one more than front-end slots
+_CROWDED = 0.3  # weight of a micro-operation too many where an uneven distribution explains it
+_STEALS = 0.2  # micro-operations: so near to as many as a class has ports is a cycle of all of them
+_SHARED = 0.02  # of a set of ports that is no class by itself
+_TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Micro-operations with their ports (None if no set of them fits), how well, and what fits as well."""
+
+    operations: tuple[Operation, ...] | None
+    residual: float
+    confidence: str
+    alternatives: tuple[tuple[Operation, ...], ...] = ()
+    note: str = ""
+
+
+class UsageSolver:
+    """Explains confinements on one group of ports that no class leads out of.
+
+    `blockers` are the classes' ports; `sets` the ports that a micro-operation may have.
+    """
+
+    def __init__(self, blockers: Mapping[str, Ports], sets: Sequence[Ports]) -> None:
+        self.blockers = dict(blockers)
+        self.explanations = [_Explanation(some, self.blockers) for some in _multisets(sets)]
+
+    def solve(self, confined: Mapping[str, float], throughput: float, slots: float) -> Usage:
+        """The best explanation of the micro-operations confined to each class.
+
+        `throughput` is the measured reciprocal throughput in cycles, infinite if unknown; `slots` the
+        micro-operations that the front-end slots let expect.
+        """
+        scored = []
+        for explanation in self.explanations:
+            if explanation.throughput > _TOO_FAST * throughput + 0.02:
+                continue
+            misfit = explanation.misfit(confined)
+            scored.append((misfit + explanation.cost(slots), misfit, explanation))
+        scored.sort(key=lambda item: item[0])
+        score, misfit, best = scored[0]
+        others = [e for s, _, e in scored[1:] if s - score < EQUAL]
+        most = max(confined.values(), default=0.0)
+        if most > MOST + 0.5 or self._is_stall(confined):
+            return Usage(None, misfit, LOW, (), f"conflict: it holds ports for {most:.1f} port cycles")
+        confidence = HIGH if misfit <= CLEAR else MEDIUM if misfit <= ROUGH else LOW
+        if others and confidence == HIGH:
+            confidence = MEDIUM
+        return Usage(best.operations, misfit, confidence, tuple(e.operations for e in others[:3]))
+
+    def _is_stall(self, confined: Mapping[str, float]) -> bool:
+        """Whether whole cycles of every class concerned are lost, as no micro-operation does it."""
+        held = {name: value for name, value in confined.items() if value > _STEALS}
+        widest = max((len(self.blockers[name]) for name in held), default=0)
+        full = all(value > len(self.blockers[name]) - _STEALS for name, value in held.items())
+        return len(held) > 1 and widest > 2 and full
+
+
+class _Explanation:
+    """A multiset of micro-operations, and what it does to each class."""
+
+    def __init__(self, ports: tuple[Ports, ...], blockers: Mapping[str, Ports]) -> None:
+        self.ports = ports
+        counts: dict[Ports, int] = {}
+        for one in ports:
+            counts[one] = counts.get(one, 0) + 1
+        self.operations = tuple(Operation(one, count) for one, count in counts.items())
+        self.throughput = port_throughput(self.operations)
+        self.confined = {name: sum(set(one) <= set(wide) for one in ports) for name, wide in blockers.items()}
+        self.crowded = {
+            name for name, wide in blockers.items()
+            if any(one != wide and not set(one).isdisjoint(wide) for one in ports)
+        }  # fmt: skip
+        self.shared = sum(one not in blockers.values() for one in ports)
+
+    def cost(self, slots: float) -> float:
+        """What makes the explanation less likely than a simpler one that fits as well."""
+        count = len(self.ports)
+        return _EACH * count + _BEYOND * max(0.0, count - max(1.0, slots)) + _SHARED * self.shared
+
+    def misfit(self, confined: Mapping[str, float]) -> float:
+        """Micro-operations too many or too few, at the class where most are.
+
+        A core that binds micro-operations to ports before it knows which will be free makes a class
+        slower than its confined micro-operations do: too many measured count less where others of its
+        ports' micro-operations may be in the way.
+        """
+        worst = 0.0
+        for name, value in confined.items():
+            miss = value - self.confined[name]
+            worst = max(worst, miss * (_CROWDED if name in self.crowded else 1.0) if miss > 0 else -miss)
+        return worst
+
+
+def _multisets(sets: Sequence[Ports]) -> list[tuple[Ports, ...]]:
+    return [some for count in range(MOST + 1) for some in combinations_with_replacement(sets, count)]

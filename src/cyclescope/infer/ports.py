@@ -1,0 +1,137 @@
+"""Port usage of forms: from the facts of port experiments to results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.infer.port_facts import PortFacts
+from cyclescope.infer.port_mapping import port_sets
+from cyclescope.infer.port_usage import Usage, UsageSolver
+from cyclescope.infer.results import HIGH, LOW, MEDIUM
+from cyclescope.isa.form import InstructionForm
+from cyclescope.model.machine import Operation
+from cyclescope.model.ports import notation, port_throughput
+
+NOISE = 0.08  # micro-operations: less of a resource is none
+MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
+SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
+_ORDER = (HIGH, MEDIUM, LOW)
+
+
+class PortUsage(msgspec.Struct, frozen=True):
+    """Slots, ports and resources of a form.
+
+    `ports` is the usage in the notation of `model.ports`, with `?` for what no set of micro-operations
+    explains, None with a `reason` where nothing was measured; `throughput` the
+    reciprocal throughput that follows from it, in cycles. `resources` has cycles of each resource:
+    sets of ports by their notation, hidden units by the form that shows them. `residual` is by how
+    many micro-operations the explanation misses the measurements at most.
+    """
+
+    slots: float | None
+    ports: str | None
+    operations: tuple[Operation, ...] | None = None
+    throughput: float | None = None
+    residual: float | None = None
+    confidence: str = ""
+    alternatives: tuple[str, ...] = ()
+    resources: Mapping[str, float] = {}
+    microcoded: bool = False
+    note: str = ""
+    reason: str = ""
+
+
+class PortBuilder:
+    """Port usage of every form from the facts."""
+
+    def __init__(self, facts: PortFacts) -> None:
+        self.facts = facts
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Neutral names of the ports: numbers in the order of the structure."""
+        count = self.facts.structure.ports
+        return tuple(str(n) if count <= 10 else f"{n:x}" for n in range(count))
+
+    @cached_property
+    def groups(self) -> list[tuple[dict[str, tuple[int, ...]], UsageSolver]]:
+        """Classes that share ports, with their solver."""
+        sets = self.facts.structure.sets
+        groups: list[dict[str, tuple[int, ...]]] = []
+        for name, ports in sets.items():
+            touching = [g for g in groups if any(not set(ports).isdisjoint(other) for other in g.values())]
+            merged = {name: ports}
+            for group in touching:
+                merged |= group
+                groups.remove(group)
+            groups.append(merged)
+        return [(group, UsageSolver(group, port_sets(group))) for group in groups]
+
+    @cached_property
+    def resources(self) -> dict[str, tuple[str, float]]:
+        """Name and capacity of the resource that each class stands for."""
+        structure = self.facts.structure
+        found = {}
+        for name, width in self.facts.widths.items():
+            ports = structure.sets.get(name)
+            label = "p" + "".join(self.names[p] for p in ports) if ports else f"unit of {name}"
+            found[name] = label, float(width)
+        return found
+
+    def usage(self, form: InstructionForm, throughput: float | None, reason: str = "") -> PortUsage:
+        """What is known of a form. `reason` says why nothing was measured."""
+        slots = self.facts.slots.get(form.id)
+        shown = None if slots is None else _whole(slots)
+        confined = self.facts.confined.get(form.id)
+        if confined is None:
+            return PortUsage(shown, None, reason=reason or "not measured")
+        microcoded = slots is not None and slots > MICROCODED
+        expected = math.ceil(slots - 0.3) if slots is not None else 1
+        parts: list[Usage] = []
+        for group, solver in self.groups:
+            some = {name: value for name, value in confined.items() if name in group}
+            if some:
+                parts.append(solver.solve(some, throughput or math.inf, expected))
+        return self._combined(parts, confined, shown, microcoded, throughput or 0.0)
+
+    def _combined(
+        self,
+        parts: list[Usage],
+        confined: Mapping[str, float],
+        slots: float | None,
+        microcoded: bool,
+        throughput: float,
+    ) -> PortUsage:
+        known = tuple(op for part in parts for op in part.operations or ())
+        complete = all(part.operations is not None for part in parts)
+        usage = notation(known, self.names)
+        if not complete:
+            usage = f"{usage}+?" if known else "?"
+        confidence = max((part.confidence for part in parts), key=_ORDER.index, default=LOW)
+        notes = [part.note for part in parts if part.note]
+        if complete and not microcoded and port_throughput(known) < SLOWER * throughput:
+            confidence = max(confidence, MEDIUM, key=_ORDER.index)
+            notes.append("it runs slower than these ports allow: something else limits it")
+        if microcoded:
+            confidence = LOW
+            notes.append("microcoded: dispatch stalls while the sequencer delivers")
+        weights = {
+            self.resources[name][0]: round(value, 2) for name, value in confined.items() if value > NOISE
+        }
+        return PortUsage(
+            slots, usage, known if complete else None,
+            round(port_throughput(known), 2) if complete else None,
+            round(max((part.residual for part in parts), default=0.0), 2), confidence,
+            tuple(notation(other, self.names) for part in parts for other in part.alternatives),
+            weights, microcoded, "; ".join(dict.fromkeys(notes)),
+        )  # fmt: skip
+
+
+def _whole(slots: float) -> float:
+    """Slots are whole, or halves where a core fuses instructions; anything else stays as measured."""
+    nearest = round(2 * slots) / 2
+    return max(nearest, 0.0) if abs(slots - nearest) < 0.2 else round(slots, 1)

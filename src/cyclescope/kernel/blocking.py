@@ -1,0 +1,159 @@
+"""Kernels that keep ports busy: many blocking instructions around a few of the form under test.
+
+A blocking instruction is a form of one micro-operation. Its instances must not wait for the form
+under test, or the kernel would measure a latency: they read only registers that nothing in the kernel
+writes. That the form under test may read what they write does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.register import domain
+from cyclescope.kernel.chain import Unmeasurable, Use
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.registers import BASE, CONSTANT, MASK_ONES, Roles, physical
+
+Register = tuple[str, int]
+
+# Counted from the end that throughput sequences reach last; RSI, RDI and RCX may be implicit.
+_WRITTEN = {
+    "r": (10, 9, 8, 7, 6, 5, 2, 1),
+    "v": (11, 10, 9, 8, 7, 6, 5, 4),
+    "k": (5, 4, 3, 2, 1),
+    "m": (6, 5, 4, 3, 2, 1),
+}
+_READ = {"r": (CONSTANT, 11, 3), "v": (15, 14, 13, 12), "k": (MASK_ONES, 6), "m": (7, 0)}
+_LOADS, _STORES = -128, -64  # displacements; the form under test has its data from 0 on
+_REACH = 64  # bytes of loads or stores
+
+
+def written(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
+    """Registers that an instance writes, implicit ones included."""
+    return _touched(form, registers, write=True)
+
+
+def read(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
+    """Registers that an instance reads, those of addresses and implicit ones included."""
+    found = _touched(form, registers, write=False)
+    for slot, number in zip(form.encoding.slots if form.encoding else (), registers, strict=True):
+        if slot.part:
+            cls = form.operands[slot.operand].cls
+            found.add(("v" if slot.part == 2 and cls.startswith("VSIB_") else "r", number))
+    return found
+
+
+def _touched(form: InstructionForm, registers: Sequence[int], write: bool) -> set[Register]:
+    found = {place for place in Roles(form).implicit if _implicit_access(form, place, write)}
+    for slot, number in zip(form.encoding.slots if form.encoding else (), registers, strict=True):
+        op = form.operands[slot.operand]
+        if slot.part == 0 and op.is_register and (op.write if write else op.read):
+            found.add(physical(op, number))
+    return found
+
+
+def _implicit_access(form: InstructionForm, place: Register, write: bool) -> bool:
+    fixed = [op for op in form.operands if op.fixed and op.is_register and domain(op.cls) in (place[0], "h")]
+    accesses = [op.write if write else op.read for op in fixed]
+    return any(accesses) if accesses else not write  # a register of an implicit address is read
+
+
+class Block(msgspec.Struct, frozen=True):
+    """Instances of a blocking instruction, to be repeated, and the registers that they read."""
+
+    form: str
+    instructions: tuple[Instruction, ...]
+    reads: frozenset[Register]
+
+    def take(self, count: int, first: int = 0) -> list[Instruction]:
+        """`count` instances, beginning with number `first`."""
+        have = self.instructions
+        return [have[(first + i) % len(have)] for i in range(count)]
+
+
+def block_of(form: InstructionForm, avoid: Iterable[Register] = ()) -> Block:
+    """Blocking instances of a form that touch none of the registers to avoid.
+
+    Raises Unmeasurable where there are too few registers.
+    """
+    builder = _BlockBuilder(form, set(avoid))
+    uses = builder.uses()
+    made = tuple(Instruction(form, u.registers, u.displacement, None, None) for u in uses)
+    reads = frozenset().union(*[read(form, use.registers) for use in uses])
+    return Block(form.id, made, reads)
+
+
+class _BlockBuilder:
+    """Chooses registers and addresses for the instances of one form."""
+
+    def __init__(self, form: InstructionForm, avoid: set[Register]) -> None:
+        self.form = form
+        self.avoid = avoid
+        self.slots = form.encoding.slots if form.encoding else ()
+        if self._needs_more:
+            raise Unmeasurable("its registers are not for a blocking instruction to choose")
+
+    @property
+    def _needs_more(self) -> bool:
+        return any(op.is_register and op.fixed for op in self.form.operands) or any(
+            s.part == 2 for s in self.slots
+        )
+
+    def uses(self) -> list[Use]:
+        """One instance per register of the ring, or one where nothing is written."""
+        ring = self._ring()
+        places = self._displacements()
+        count = max(len(ring), len(places), 1)
+        return [
+            self._use(ring[i % len(ring)] if ring else None, places[i % len(places)]) for i in range(count)
+        ]
+
+    def _written(self) -> list[Operand]:
+        return [op for op in self.form.operands if op.is_register and op.write]
+
+    def _ring(self) -> list[int]:
+        targets = self._written()
+        if not targets:
+            return []
+        if len(targets) > 1:
+            raise Unmeasurable("it writes several registers")
+        numbers = _WRITTEN.get(domain(targets[0].cls), ())
+        free = [n for n in numbers if physical(targets[0], n) not in self.avoid]
+        least = 4 if targets[0].read else 1
+        if len(free) < least:
+            raise Unmeasurable("too few registers for a blocking instruction")
+        return free
+
+    def _use(self, target: int | None, displacement: int) -> Use:
+        taken = set(self.avoid)
+        numbers = []
+        for slot in self.slots:
+            op = self.form.operands[slot.operand]
+            if slot.part == 1:
+                numbers.append(BASE)
+            elif op.write:
+                assert target is not None
+                numbers.append(target)
+            else:
+                numbers.append(self._source(op, taken))
+        return Use(tuple(numbers), displacement)
+
+    def _source(self, op: Operand, taken: set[Register]) -> int:
+        for number in _READ.get(domain(op.cls), ()):
+            place = physical(op, number)
+            if place not in taken:
+                taken.add(place)
+                return number
+        raise Unmeasurable("too few registers for a blocking instruction")
+
+    def _displacements(self) -> list[int]:
+        if self.form.memory < 0:
+            return [0]
+        op = self.form.operands[self.form.memory]
+        step = max(op.width // 8, 8)
+        first = _STORES if op.write else _LOADS
+        return list(range(first, first + _REACH, step))

@@ -1,0 +1,125 @@
+"""Plans of port experiments: forms between NOP-like fillers, and forms among blocking instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.blocking import Block, Register, block_of, written
+from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
+from cyclescope.kernel.values import vector_level
+from cyclescope.measure.plan import Experiment, Instances, Planner
+
+SLOTS, PORTS, PAIRS = "slots", "ports", "pairs"
+ALONE = "alone"
+CYCLES = 4  # that the instances of each of two blocking forms take alone
+INSTANCES = 2  # of the form under test among blocking instructions
+_LONG = 100  # instructions: above, a body is a loop of its own
+
+
+class PortPlanner:
+    """Makes port experiments with a planner's kernels."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self._blocks: dict[tuple[str, frozenset[Register]], Block | None] = {}
+        self._codes: dict[Instruction, bytes] = {}
+
+    # --- kernels ---------------------------------------------------------------------------------
+
+    def block(self, form: InstructionForm, avoid: frozenset[Register] = frozenset()) -> Block | None:
+        """Blocking instances of a form, or None where the registers do not suffice."""
+        key = form.id, avoid
+        if key not in self._blocks:
+            try:
+                self._blocks[key] = block_of(form, avoid)
+            except Unmeasurable:
+                self._blocks[key] = None
+        return self._blocks[key]
+
+    def beside(self, blocker: InstructionForm, found: Instances) -> Block | None:
+        """Blocking instances that do not wait for the instances found."""
+        block = self.block(blocker)
+        writes = frozenset().union(*[written(found.form, numbers) for numbers in found.registers])
+        if block is not None and block.reads.isdisjoint(writes):
+            return block
+        return self.block(blocker, writes)
+
+    def against(
+        self, form: InstructionForm, blocker: InstructionForm, width: int, cycles: int
+    ) -> Experiment | None:
+        """`INSTANCES` of a form among blocking instructions that fill their ports for `cycles` cycles."""
+        found = self.planner.instances(form, INSTANCES)
+        block = self.beside(blocker, found)
+        if block is None:
+            return None
+        kernel = self._mixed(found, block, width * cycles, vector_level(blocker))
+        return Experiment(form.id, PORTS, blocker.id, "", f"x{cycles}", kernel, INSTANCES)
+
+    def slots(self, form: InstructionForm, filler: InstructionForm, count: int) -> Experiment | None:
+        """`INSTANCES` of a form among `count` instructions that need a front-end slot and no port."""
+        found = self.planner.instances(form, INSTANCES)
+        block = self.beside(filler, found)
+        if block is None:
+            return None
+        kernel = self._mixed(found, block, count, vector_level(filler))
+        return Experiment(form.id, SLOTS, filler.id, "", f"x{count}", kernel, INSTANCES)
+
+    def alone(self, form: InstructionForm) -> Experiment:
+        """`INSTANCES` of a form with nothing around them: the least time of any mix with it."""
+        found = self.planner.instances(form, INSTANCES)
+        kernel = msgspec.structs.replace(found.kernel, flags=CANARY)
+        return Experiment(form.id, PORTS, "", "", ALONE, kernel, INSTANCES)
+
+    def pair(
+        self, first: InstructionForm, second: InstructionForm, widths: tuple[int, int], order: int
+    ) -> Experiment | None:
+        """Two blocking forms for as long as `CYCLES` of each alone, mixed or one after the other."""
+        one = self.block(first)
+        if one is None:
+            return None
+        other = self.block(
+            second, frozenset().union(*[written(first, i.registers) for i in one.instructions])
+        )
+        other = self.block(second) if other is None else other
+        if other is None:
+            return None
+        items = _spread(one.take(CYCLES * widths[0]), other.take(CYCLES * widths[1]), order)
+        level = max(vector_level(first), vector_level(second))
+        wide = first if vector_level(first) >= vector_level(second) else second
+        state = self.planner.with_vectors(self.planner.instances(wide, 1).kernel.state, level)
+        kernel = self._kernel(items, state, b"")
+        return Experiment(first.id, PAIRS, second.id, "", f"x{CYCLES}.{order}", kernel, 1)
+
+    def _mixed(self, found: Instances, block: Block, count: int, level: int) -> Kernel:
+        """The blocking instructions in equal parts, an instance of the form after each part."""
+        items: list[Instruction] = []
+        body = found.kernel.body
+        for number, instruction in enumerate(body):
+            first, last = count * number // len(body), count * (number + 1) // len(body)
+            items += [*block.take(last - first, first), instruction]
+        return self._kernel(items, self.planner.with_vectors(found.kernel.state, level), found.kernel.setup)
+
+    def _kernel(self, items: Sequence[Instruction], state: object, setup: bytes) -> Kernel:
+        code = b"".join([self._code(i) for i in items])
+        flags = CANARY | (LONG if len(items) > _LONG else FAST)
+        return Kernel(code, len(items), state, setup, flags, tuple(items))  # type: ignore[arg-type]
+
+    def _code(self, instruction: Instruction) -> bytes:
+        found = self._codes.get(instruction)
+        if found is None:
+            found = self._codes[instruction] = instruction.code()
+        return found
+
+
+def _spread(one: list[Instruction], other: list[Instruction], order: int) -> list[Instruction]:
+    """Both lists after each other, or evenly mixed."""
+    if order:
+        return [*one, *other]
+    places = [((i + 0.5) / len(one), 0, x) for i, x in enumerate(one)]
+    places += [((i + 0.5) / len(other), 1, x) for i, x in enumerate(other)]
+    return [x for _, _, x in sorted(places, key=lambda place: place[:2])]
