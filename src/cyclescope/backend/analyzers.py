@@ -108,14 +108,14 @@ def _failed(outcome: Outcome) -> Sample:
 # --- programs ---------------------------------------------------------------------------------------
 
 
-def find_program(names: Sequence[str], explicit: str | None, remedy: str) -> str:
-    """Path of a program: the one asked for, or the first of the names that is installed.
+def find_programs(names: Sequence[str], explicit: str | None, remedy: str) -> list[str]:
+    """Path of the program asked for, or of all installed ones of the names, in their order.
 
     Raises BackendUnavailable where there is none.
     """
     wanted = [explicit] if explicit else names
-    found = next((path for path in map(shutil.which, wanted) if path), None)
-    if found is not None:
+    found = [path for path in map(shutil.which, wanted) if path]
+    if found:
         return found
     if not explicit:
         raise BackendUnavailable(f"{names[0]} is not installed", remedy)

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cyclescope.backend.analyzers import Analysis, AnalyzerBackend, ending, find_program, run_program
+from cyclescope.backend.analyzers import Analysis, AnalyzerBackend, ending, find_programs, run_program
 from cyclescope.backend.base import Capabilities
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.kernel.instruction import Instruction
@@ -39,6 +39,13 @@ _ENCODINGS = {"evex": "{evex} ", "vex": "{vex} "}
 Key = TypeVar("Key")
 
 
+class _Version(tuple[int, ...]):
+    """A version number: later ones are greater."""
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self))
+
+
 class _Pressure(msgspec.Struct):
     row: int = msgspec.field(name="InstructionIndex")
     port: int = msgspec.field(name="ResourceIndex")
@@ -52,6 +59,28 @@ class _Pressures(msgspec.Struct):
 class _Summary(msgspec.Struct):
     cycles: int = msgspec.field(name="TotalCycles")
     iterations: int = msgspec.field(name="Iterations")
+    throughput: float = msgspec.field(name="BlockRThroughput")
+
+
+class Stated(msgspec.Struct, frozen=True):
+    """What llvm-mca states for an instruction alone.
+
+    Cycles until the slowest result, cycles per instruction that ports and dispatch allow, and
+    micro-operations.
+    """
+
+    latency: float
+    throughput: float
+    operations: int
+
+
+class _Info(msgspec.Struct):
+    latency: float = msgspec.field(name="Latency")
+    operations: int = msgspec.field(name="NumMicroOpcodes")
+
+
+class _Infos(msgspec.Struct):
+    rows: list[_Info] = msgspec.field(name="InstructionList")
 
 
 class _Region(msgspec.Struct):
@@ -59,6 +88,15 @@ class _Region(msgspec.Struct):
     instructions: list[str] = msgspec.field(name="Instructions")
     summary: _Summary = msgspec.field(name="SummaryView")
     pressures: _Pressures | None = msgspec.field(name="ResourcePressureView", default=None)
+
+    infos: _Infos | None = msgspec.field(name="InstructionInfoView", default=None)
+
+    def stated(self) -> Stated | None:
+        """What is stated for a region of one instruction."""
+        if self.infos is None:
+            return None
+        info = self.infos.rows[0]
+        return Stated(info.latency, self.summary.throughput, info.operations)
 
     def pressure(self, ports: int) -> tuple[float, ...]:
         """Cycles of each port per iteration: the row behind those of the instructions."""
@@ -94,9 +132,8 @@ class LlvmMcaBackend(AnalyzerBackend):
         self.cpu = cpu
         self.refused: dict[str, str] = {}  # instructions that have no analysis, with the reason
         self._known: set[str] = set()
-        self.program = find_program(NAMES, executable, _REMEDY)
         self._patience = patience
-        self._version = self._read_version()
+        self._version, self.program = max(map(self._with_version, find_programs(NAMES, executable, _REMEDY)))
         self._skips = "parse-failure" in self._run(["--help"], "").stdout
         self._ports = self._read_ports()
 
@@ -130,6 +167,12 @@ class LlvmMcaBackend(AnalyzerBackend):
         cycles = second.summary.cycles - first.summary.cycles
         iterations = second.summary.iterations - first.summary.iterations
         return Analysis(cycles / iterations, first.pressure(len(self._ports)))
+
+    def stated(self, instructions: Sequence[Instruction]) -> list[Stated | None]:
+        """What the model states for each instruction alone; None where it does not know it."""
+        bodies = [[line(instruction)] for instruction in instructions]
+        found = self._regions(bodies, [(1, True)] * len(bodies), views=True)
+        return [region.stated() if region else None for region in found]
 
     # --- what LLVM knows ---------------------------------------------------------------------------
 
@@ -192,7 +235,7 @@ class LlvmMcaBackend(AnalyzerBackend):
         for number, body in enumerate(bodies):
             text += [f"# LLVM-MCA-BEGIN {number}", *body, f"# LLVM-MCA-END {number}"]
         options = [f"-iterations={iterations}", f"-noalias={'true' if stream else 'false'}"]
-        options += [f"-resource-pressure={int(views)}", "-instruction-info=0"]
+        options += [f"-resource-pressure={int(views)}", f"-instruction-info={int(views)}"]
         options += ["-skip-unsupported-instructions=any"] if self._skips else []
         done = self._run([*self._target(), "-json", *options, "-"], "\n".join(text) + "\n")
         # One line per body where a line number is of use, behind the header and the region's beginning.
@@ -210,12 +253,12 @@ class LlvmMcaBackend(AnalyzerBackend):
     def _run(self, options: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
         return run_program([self.program, *options], text, self._patience)
 
-    def _read_version(self) -> str:
-        done = self._run(["--version"], "")
-        found = re.search(r"LLVM version (\S+)", done.stdout)
+    def _with_version(self, program: str) -> tuple[_Version, str]:
+        done = run_program([program, "--version"], "", self._patience)
+        found = re.search(r"LLVM version ([\d.]*\d)", done.stdout)
         if done.returncode or found is None:
-            raise BackendUnavailable(f"{self.program} is no llvm-mca: it {ending(done)}", _REMEDY)
-        return found[1]
+            raise BackendUnavailable(f"{program} is no llvm-mca: it {ending(done)}", _REMEDY)
+        return _Version(map(int, found[1].split("."))), program
 
     def _read_ports(self) -> tuple[str, ...]:
         """Names of the model's ports; units of the same name are numbered."""

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cyclescope.backend.base import DIED, NOT_RUN, OK, Effort, Outcome
-from cyclescope.backend.llvm_mca import NAMES, LlvmMcaBackend, line, lines
+from cyclescope.backend.llvm_mca import NAMES, LlvmMcaBackend, Stated, line, lines
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, Kernel, kernel_of
@@ -23,11 +23,11 @@ RAMP = 1000  # cycles before the steady state
 # crashes when analysed, `cpuid` takes forever. Options are appended to a log.
 FAKE = f"""#!{sys.executable} -IS
 import json, re, sys, time
-MODERN, LOG = %(modern)r, %(log)r
+MODERN, LOG, VERSION = %(modern)r, %(log)r, %(version)r
 options, text = sys.argv[1:], sys.stdin.read()
 open(LOG, "a").write(" ".join(options) + "\\n")
 if "--version" in options:
-    sys.exit(print("LLVM version 99.1"))
+    sys.exit(print("LLVM version", VERSION))
 if "--help" in options:
     sys.exit(print("=parse-failure" if MODERN else ""))
 if "-mcpu=frob" in options:
@@ -36,7 +36,6 @@ if "-mcpu=i386" in options:
     print("error: unable to find instruction-level scheduling information for it.", file=sys.stderr)
     sys.exit(1)
 count = int(next((o[12:] for o in options if o.startswith("-iterations=")), 100))
-pressure = "-resource-pressure=1" in options
 regions, body, name = [], [], ""
 for number, line in enumerate(text.splitlines(), 1):
     if line.startswith("# LLVM-MCA-BEGIN"):
@@ -45,8 +44,12 @@ for number, line in enumerate(text.splitlines(), 1):
         if body:
             cycles = sum(2 if i.startswith("not") else 1 for i in body)
             region = dict(Name=name, Instructions=body)
-            region["SummaryView"] = dict(TotalCycles={RAMP} + cycles * count, Iterations=count)
-            if pressure:
+            total = {RAMP} + cycles * count
+            region["SummaryView"] = dict(TotalCycles=total, Iterations=count, BlockRThroughput=cycles / 4)
+            if "-instruction-info=1" in options:
+                info = [dict(Latency=cycles, NumMicroOpcodes=2, RThroughput=7) for _ in body]
+                region["InstructionInfoView"] = dict(InstructionList=info)
+            if "-resource-pressure=1" in options:
                 rows = [dict(InstructionIndex=n, ResourceIndex=1, ResourceUsage=c)
                         for n, c in ((0, 9.0), (len(body), float(len(body))))]
                 region["ResourcePressureView"] = dict(ResourcePressureInfo=rows)
@@ -87,9 +90,9 @@ def kernel(table, state):
 def program(tmp_path):
     """Makes a program in place of llvm-mca, by default a modern one."""
 
-    def make(name: str = "llvm-mca", modern: bool = True) -> str:
+    def make(name: str = "llvm-mca", modern: bool = True, version: str = "99.1") -> str:
         path = tmp_path / name
-        path.write_text(FAKE % {"modern": modern, "log": str(tmp_path / "log")})
+        path.write_text(FAKE % {"modern": modern, "log": str(tmp_path / "log"), "version": version})
         path.chmod(0o755)
         return str(path)
 
@@ -121,9 +124,12 @@ def test_no_llvm_mca_is_one_clear_line(monkeypatch, tmp_path):
 def test_the_newest_is_taken_unless_one_is_named(monkeypatch, tmp_path, program):
     assert (NAMES[0], NAMES[1], NAMES[-1]) == ("llvm-mca", "llvm-mca-22", "llvm-mca-14")
     monkeypatch.setenv("PATH", str(tmp_path))
-    program("llvm-mca-15")
-    old = program("llvm-mca-14")
-    assert LlvmMcaBackend("znver4").program == str(tmp_path / "llvm-mca-15")
+    old = program("llvm-mca", version="9.0.1")
+    program("llvm-mca-15", version="15.0.7git")
+    program("llvm-mca-14", version="14.0.6")
+    found = LlvmMcaBackend("znver4")
+    assert found.program == str(tmp_path / "llvm-mca-15")
+    assert found.capabilities().description == "llvm-mca 15.0.7, model of znver4"
     assert LlvmMcaBackend("znver4", old).program == old
 
 
@@ -184,6 +190,12 @@ def test_cycles_are_those_of_the_steady_state(program, kernel):
     assert [(s.cycles, s.status) for s in one] == [(5.0, OK)] * 2
     assert [(s.cycles, s.status) for s in two] == [(1.0, OK)] * 2
     assert (one[0].counters, two[0].counters) == ((0.0, 3.0, 0.0), (0.0, 1.0, 0.0))
+
+
+def test_what_is_stated_for_an_instruction_alone(program, kernel):
+    backend = LlvmMcaBackend("znver4", program())
+    some = [i for k in (kernel(NOT), kernel(NEG), kernel(ADD)) for i in k.body]
+    assert backend.stated(some) == [Stated(2.0, 0.5, 2), None, Stated(1.0, 0.25, 2)]
 
 
 def test_batches_are_answered_in_order(program, kernel):
