@@ -56,10 +56,31 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         """Everything that it writes, as far as the engine can hold it."""
         return targets(self.form)[:MOST_TARGETS]
 
+    def is_address(self, node: Node) -> bool:
+        """Whether a source is where something is loaded from."""
+        if node.part in ("address", "index"):
+            return self.form.operands[node.operand].is_memory and self.form.operands[node.operand].read
+        return node.part == "register" and node.name in self._bases(loads=True)
+
+    def is_pointer(self, node: Node) -> bool:
+        """Whether a target is a pointer that the form moves on: it depends on itself alone."""
+        moves = node.part == "register" and node.name in self._bases(loads=False)
+        return moves and any(source.name == node.name for source in self.sources)
+
+    def _bases(self, loads: bool) -> set[str]:
+        """Registers that implicit memory operands go by."""
+        implicit = (op for op in self.form.operands if op.is_memory and op.implicit)
+        return {op.fixed for op in implicit if op.read or not loads}
+
     def is_loaded(self, node: Node) -> bool:
         """Whether a source reaches the result through a load."""
-        return node.part == "data" or (
-            node.part in ("address", "index") and self.form.operands[node.operand].is_memory
+        return node.part == "data" or self.is_address(node)
+
+    @cached_property
+    def computes(self) -> bool:
+        """Whether there is more than a store: something is made of what is read."""
+        return any(op.is_memory and op.read for op in self.form.operands) or any(
+            t.part != "data" and not self.is_pointer(t) for t in self.targets
         )
 
 
@@ -81,35 +102,41 @@ class Latencies:
     def own(self) -> float:
         """Latency of what is not known, without loads and stores."""
         pairs = [(s, t, self._given(s, t)) for s in self.ends.sources for t in self.ends.targets]
-        direct = [c for s, t, c in pairs if c is not None and not self.ends.is_loaded(s) and t.part != "data"]
+        known = [(s, t, cycles) for s, t, cycles in pairs if cycles is not None]
+        direct = [c for s, t, c in known if not self.ends.is_loaded(s) and t.part != "data"]
         if direct:
             return max(direct)
-        loaded = [c for s, _, c in pairs if c is not None and s.part in ("address", "index")]
+        loaded = [c for s, _, c in known if self.ends.is_address(s)]
         if loaded:
             return max(max(loaded) - self._load, 0.0)
         return max(self._known.values(), default=0.0 if self._only_loads else LATENCY)
 
-    def between(self, source: Node, target: Node) -> float:
-        """Cycles from a source to a target."""
+    def between(self, source: Node, target: Node) -> float | None:
+        """Cycles from a source to a target, None where it does not depend on it."""
         given = self._given(source, target)
         if given is not None:
             return max(given, 0.0)
-        if _is_stack_pointer(source) and _is_stack_pointer(target):
-            return 0.0  # the front end updates it
+        if self.ends.is_pointer(target):
+            return self._moved(source, target)
         if source.part == "data":
             return self._forwarded(target)
-        if target.part == "data":
-            return LATENCY
-        return self.own + (self._load if self.ends.is_loaded(source) else 0.0)
+        own = self.own if self.ends.computes else 0.0
+        return own + _stored(target) + (self._load if self.ends.is_address(source) else 0.0)
+
+    def _moved(self, source: Node, target: Node) -> float | None:
+        """A pointer moved on; the front end does it for the stack pointer."""
+        if source.name != target.name:
+            return None
+        return 0.0 if target.name == "RSP" else LATENCY
 
     def _given(self, source: Node, target: Node) -> float | None:
         return self._known.get(f"{source.name}->{target.name}")
 
     def _forwarded(self, target: Node) -> float:
         """From a store's data to a target of the load; the store has one cycle of the way."""
-        address = (s for s in self.ends.sources if s.part == "address")
+        address = (s for s in self.ends.sources if self.ends.is_address(s))
         known = next((c for s in address if (c := self._given(s, target)) is not None), None)
-        own = self.own if known is None else max(known - self._load, 0.0)
+        own = self.own + _stored(target) if known is None else max(known - self._load, 0.0)
         return max(self._forward - LATENCY, 0.0) + own
 
     def lead(self, source: Node) -> float:
@@ -117,17 +144,19 @@ class Latencies:
 
         Less than 0 for a source that is needed later than others.
         """
-        rows = [(self.between(source, t), self._computing(t)) for t in self.ends.targets]
-        return max((whole - own for whole, own in rows), default=self._load * self.ends.is_loaded(source))
+        rows = [(self.between(source, t), t) for t in self.ends.targets]
+        leads = [whole - self._computing(t) for whole, t in rows if whole is not None]
+        return max(leads, default=self._load * self.ends.is_loaded(source))
 
     def _computing(self, target: Node) -> float:
         """The part of the latencies to a target that is computing."""
         direct = [self.between(s, target) for s in self.ends.sources if not self.ends.is_loaded(s)]
-        return max(direct, default=LATENCY if target.part == "data" else self.own)
+        return max((c for c in direct if c is not None), default=self.own + _stored(target))
 
 
-def _is_stack_pointer(node: Node) -> bool:
-    return node.name == "RSP" and node.part == "register"
+def _stored(target: Node) -> float:
+    """Cycles that a store adds."""
+    return LATENCY if target.part == "data" else 0.0
 
 
 def template(form: InstructionForm, cost: FormCost, core: Core, units: Units, idiom: str = "") -> Template:
@@ -160,10 +189,10 @@ def _rows(
 def _work(ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom: str) -> list[Work]:
     """The micro-operations, loads as early as their address, stores only on the way to memory."""
     operations = [op for op in cost.operations or () if op.ports and op.count > 0]
-    every = (1 << len(ends.targets)) - 1
+    every = sum(1 << n for n, t in enumerate(ends.targets) if not ends.is_pointer(t))
     memory = sum(1 << n for n, t in enumerate(ends.targets) if t.part == "data")
     leads = tuple(None if idiom else latencies.lead(s) for s in ends.sources)
-    early = tuple(0.0 if s.part in ("address", "index") and not idiom else None for s in ends.sources)
+    early = tuple(0.0 if ends.is_address(s) and not idiom else None for s in ends.sources)
     loads = any(op.is_memory and op.read for op in ends.form.operands)
     work: list[Work] = []
     for op in operations:
