@@ -87,15 +87,15 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
 class Latencies:
     """Cycles from every source to every target, with the gaps of the model filled.
 
-    A gap between registers and flags has the largest latency known between such; one through a load
-    adds the load's latency to that, or takes the time that a store's data needs.
+    A gap between registers and flags has the largest latency known between such. A load adds its latency,
+    from the address as from the data, once stored; a store adds the rest of the way through memory.
     """
 
     def __init__(self, ends: Ends, cost: FormCost, core: Core) -> None:
         self.ends = ends
         self._known = cost.latencies
         self._load = core.load_latency or LOAD_LATENCY
-        self._forward = core.forward_latency or self._load
+        self._store = max(core.forward_latency - self._load, 0.0)
         self._only_loads = bool(ends.sources) and all(map(ends.is_loaded, ends.sources))
 
     @cached_property
@@ -118,10 +118,9 @@ class Latencies:
             return max(given, 0.0)
         if self.ends.is_pointer(target):
             return self._moved(source, target)
-        if source.part == "data":
-            return self._forwarded(target)
-        own = self.own if self.ends.computes else 0.0
-        return own + _stored(target) + (self._load if self.ends.is_address(source) else 0.0)
+        if source.part == "data" and (known := self._from_address(target)) is not None:
+            return known
+        return self._computing_default(target) + (self._load if self.ends.is_loaded(source) else 0.0)
 
     def _moved(self, source: Node, target: Node) -> float | None:
         """A pointer moved on; the front end does it for the stack pointer."""
@@ -132,12 +131,13 @@ class Latencies:
     def _given(self, source: Node, target: Node) -> float | None:
         return self._known.get(f"{source.name}->{target.name}")
 
-    def _forwarded(self, target: Node) -> float:
-        """From a store's data to a target of the load; the store has one cycle of the way."""
-        address = (s for s in self.ends.sources if self.ends.is_address(s))
-        known = next((c for s in address if (c := self._given(s, target)) is not None), None)
-        own = self.own + _stored(target) if known is None else max(known - self._load, 0.0)
-        return max(self._forward - LATENCY, 0.0) + own
+    def _from_address(self, target: Node) -> float | None:
+        known = (self._given(s, target) for s in self.ends.sources if self.ends.is_address(s))
+        return next((cycles for cycles in known if cycles is not None), None)
+
+    def _computing_default(self, target: Node) -> float:
+        stored = self._store if target.part == "data" else 0.0
+        return stored + (self.own if self.ends.computes else 0.0)
 
     def lead(self, source: Node) -> float:
         """Cycles between the arrival of a source and the start of the operation that computes with it.
@@ -151,12 +151,7 @@ class Latencies:
     def _computing(self, target: Node) -> float:
         """The part of the latencies to a target that is computing."""
         direct = [self.between(s, target) for s in self.ends.sources if not self.ends.is_loaded(s)]
-        return max((c for c in direct if c is not None), default=self.own + _stored(target))
-
-
-def _stored(target: Node) -> float:
-    """Cycles that a store adds."""
-    return LATENCY if target.part == "data" else 0.0
+        return max((c for c in direct if c is not None), default=self._computing_default(target))
 
 
 def template(form: InstructionForm, cost: FormCost, core: Core, units: Units, idiom: str = "") -> Template:

@@ -129,7 +129,7 @@ def _core(draw: random.Random, shape: Shape) -> Core:
     return Core(
         width=shape.width, reorder_buffer=draw.choice((128, 224, 256, 320, 512)),
         load_buffer=draw.choice((48, 72, 128)), store_buffer=draw.choice((42, 56, 64)),
-        load_latency=load, forward_latency=load + draw.randint(0, 2), mispredict_penalty=15.0,
+        load_latency=load, forward_latency=load + draw.randint(1, 3), mispredict_penalty=15.0,
         schedulers=queues,
     )  # fmt: skip
 
@@ -272,17 +272,15 @@ def _merged(operations: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 def _latencies(form: InstructionForm, latency: float, core: Core) -> dict[str, float]:
-    """Cycles for every pair: computing, and loading or forwarding before it."""
+    """Cycles for every pair: loading, computing, storing."""
     found = {}
     for pair in pairs(form):
         if pair.excluded:
             continue
         source, target = pair.source, pair.target
         loaded = source.operand >= 0 and form.operands[source.operand].is_memory
-        cycles = latency
-        if loaded:
-            cycles += core.forward_latency - 1 if source.part == "data" else core.load_latency
+        cycles = latency + (core.load_latency if loaded else 0.0)
         if target.part == "data":
-            cycles += 1
+            cycles += core.forward_latency - core.load_latency
         found[f"{source.name}->{target.name}"] = cycles
     return found
