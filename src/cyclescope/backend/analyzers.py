@@ -108,6 +108,10 @@ def _failed(outcome: Outcome) -> Sample:
 # --- programs ---------------------------------------------------------------------------------------
 
 
+class TimedOut(BackendUnavailable):
+    """A program that did not end in time."""
+
+
 def find_programs(names: Sequence[str], explicit: str | None, remedy: str) -> list[str]:
     """Path of the program asked for, or of all installed ones of the names, in their order.
 
@@ -124,13 +128,13 @@ def find_programs(names: Sequence[str], explicit: str | None, remedy: str) -> li
 
 
 def run_program(command: Sequence[str], text: str, patience: float) -> subprocess.CompletedProcess[str]:
-    """Run a program on a text. Raises BackendUnavailable where it does not start or does not end."""
+    """Run a program on a text. Raises BackendUnavailable where it does not start, TimedOut (seconds)."""
     try:
         return subprocess.run(
             command, input=text, capture_output=True, text=True, check=False, timeout=patience
         )
     except subprocess.TimeoutExpired as error:
-        raise BackendUnavailable(f"{command[0]} has not answered for {patience:g} s") from error
+        raise TimedOut(f"{command[0]} has not answered for {patience:g} s") from error
     except OSError as error:
         raise BackendUnavailable(f"{command[0]} cannot be started ({error.strerror})") from error
 

@@ -16,7 +16,14 @@ from typing import TypeVar
 
 import msgspec
 
-from cyclescope.backend.analyzers import Analysis, AnalyzerBackend, ending, find_programs, run_program
+from cyclescope.backend.analyzers import (
+    Analysis,
+    AnalyzerBackend,
+    TimedOut,
+    ending,
+    find_programs,
+    run_program,
+)
 from cyclescope.backend.base import Capabilities
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.kernel.instruction import Instruction
@@ -24,8 +31,10 @@ from cyclescope.kernel.kernel import CANARY, Kernel
 
 NAMES = ("llvm-mca", *(f"llvm-mca-{version}" for version in range(22, 13, -1)))
 _ALWAYS = "nop"  # in a call that may have nothing else to answer
-PATIENCE = 300.0  # seconds for one call
-CALL = 4000  # instructions in one call
+PATIENCE = 5.0  # seconds for a call with next to nothing to do
+WORTH = 50_000  # simulated instructions that are worth as much again; the usual rate is ten times that
+CALL = 500  # instructions in one call
+WORK = 400_000  # simulated instructions in one call
 SETTLE = 512  # instructions before the steady state: as many as a large reorder buffer holds
 WINDOW = 500.0  # cycles at least of the steady state that are counted
 
@@ -123,8 +132,9 @@ class LlvmMcaBackend(AnalyzerBackend):
     """llvm-mca with its model of a CPU, named as in `-mcpu`.
 
     `executable` is a path or name; otherwise the newest installed one is taken. `patience` is the time
-    limit of one call in seconds. Counters are cycles per port of the model. Raises BackendUnavailable
-    where the program is absent or does not work, UsageError where it has no model of the CPU.
+    limit of a small call in seconds; an instruction that is not answered in time counts as unknown.
+    Counters are cycles per port of the model. Raises BackendUnavailable where the program is absent or
+    does not work, UsageError where it has no model of the CPU.
     """
 
     def __init__(self, cpu: str, executable: str | None = None, patience: float = PATIENCE) -> None:
@@ -203,7 +213,7 @@ class LlvmMcaBackend(AnalyzerBackend):
         """The region of each body, run with its number of iterations."""
         result: list[_Region | None] = [None] * len(bodies)
         for (iterations, stream), numbers in _grouped(settings).items():
-            for some in _batches(numbers, lambda n: len(bodies[n])):
+            for some in _batches(numbers, lambda n: len(bodies[n]), min(CALL, WORK // iterations)):
                 call = partial(self._call, iterations=iterations, stream=stream, views=views)
                 self._fill(result, bodies, some, call)
         return result
@@ -237,7 +247,11 @@ class LlvmMcaBackend(AnalyzerBackend):
         options = [f"-iterations={iterations}", f"-noalias={'true' if stream else 'false'}"]
         options += [f"-resource-pressure={int(views)}", f"-instruction-info={int(views)}"]
         options += ["-skip-unsupported-instructions=any"] if self._skips else []
-        done = self._run([*self._target(), "-json", *options, "-"], "\n".join(text) + "\n")
+        work = iterations * sum(map(len, bodies))
+        try:
+            done = self._run([*self._target(), "-json", *options, "-"], "\n".join(text) + "\n", work)
+        except TimedOut as error:
+            return None, dict.fromkeys(range(len(bodies)), error.message)
         # One line per body where a line number is of use, behind the header and the region's beginning.
         messages = {(int(line) - 3) // 3: said for line, said in _PARSE_ERROR.findall(done.stderr)}
         try:
@@ -250,8 +264,8 @@ class LlvmMcaBackend(AnalyzerBackend):
     def _target(self) -> list[str]:
         return ["-mtriple=x86_64-unknown-linux-gnu", f"-mcpu={self.cpu}"]
 
-    def _run(self, options: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
-        return run_program([self.program, *options], text, self._patience)
+    def _run(self, options: Sequence[str], text: str, work: int = 0) -> subprocess.CompletedProcess[str]:
+        return run_program([self.program, *options], text, self._patience * (1 + work / WORTH))
 
     def _with_version(self, program: str) -> tuple[_Version, str]:
         done = run_program([program, "--version"], "", self._patience)
@@ -318,12 +332,12 @@ def _grouped(keys: Iterable[Key]) -> dict[Key, list[int]]:
     return found
 
 
-def _batches(numbers: Iterable[int], size: Callable[[int], int]) -> Iterator[list[int]]:
-    """Consecutive numbers, their sizes at most CALL together."""
+def _batches(numbers: Iterable[int], size: Callable[[int], int], most: int) -> Iterator[list[int]]:
+    """Consecutive numbers, their sizes at most `most` together (a single one may be greater)."""
     batch: list[int] = []
     total = 0
     for number in numbers:
-        if batch and total + size(number) > CALL:
+        if batch and total + size(number) > most:
             yield batch
             batch, total = [], 0
         batch.append(number)
