@@ -6,7 +6,8 @@
 #define SPACING 64 /* instructions, those in flight apart, between two looks for a state seen before */
 #define SLOTS 1024 /* of the table of states */
 
-/* A state seen: when, and what had been done by then. */
+/* A state seen: when, how many had retired, and what had been issued by then. Retired, not dispatched: a
+ * front end that is hardly faster than the ports fills the buffers for long. */
 struct seen {
     uint64_t hash;
     int64_t cycle, instructions;
@@ -172,7 +173,7 @@ static struct seen *remember(struct history *h, const struct run *r, uint64_t ha
         h->room = room;
     }
     struct seen *row = &h->rows[h->count++];
-    *row = (struct seen){hash, r->now, r->tail, {0}};
+    *row = (struct seen){hash, r->now, r->head, {0}};
     memcpy(row->issued, r->issued, sizeof row->issued);
     return row;
 }
@@ -196,7 +197,7 @@ static const struct seen *look(struct history *h, struct run *r)
 
 static void conclude(const struct run *r, const struct seen *from, int exact, struct outcome *out)
 {
-    double iterations = (double)(r->tail - from->instructions) / r->p->count;
+    double iterations = (double)(r->head - from->instructions) / r->p->count;
     out->cycles = (double)(r->now - from->cycle) / iterations;
     for (int32_t port = 0; port < r->core->ports; port++)
         out->operations[port] = (double)(r->issued[port] - from->issued[port]) / iterations;
@@ -225,11 +226,11 @@ static void settle_down(struct run *r, int64_t limit, struct outcome *out, struc
             conclude(r, same, 1, out);
             return;
         }
-        if (!half.instructions && r->tail >= limit / 2) {
-            half = (struct seen){0, r->now, r->tail, {0}};
+        if (!half.cycle && r->head >= limit / 2) {
+            half = (struct seen){0, r->now, r->head, {0}};
             memcpy(half.issued, r->issued, sizeof half.issued);
         }
-        if (r->tail >= limit && r->tail > half.instructions) {
+        if (r->head >= limit && r->head > half.instructions) {
             conclude(r, &half, 0, out);
             return;
         }

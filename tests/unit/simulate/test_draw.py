@@ -1,0 +1,96 @@
+"""Drawn machines: repeatable, plausible, and complete."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.isa.dataflow import pairs
+from cyclescope.model.machine import DRAWN
+from cyclescope.simulate.cost import Units, template
+from cyclescope.simulate.draw import draw_machine
+from cyclescope.simulate.program import Simulator
+
+SEEDS = range(40)
+
+
+@pytest.fixture(scope="module")
+def some(table):
+    return list(table)[::37]
+
+
+@pytest.fixture(scope="module")
+def machines(some):
+    return [draw_machine(seed, some) for seed in SEEDS]
+
+
+def test_equal_seeds_draw_equal_machines(some, machines):
+    assert draw_machine(5, some) == machines[5]
+    assert len({repr(machine.forms) for machine in machines}) == len(machines)
+
+
+def test_a_form_costs_the_same_whatever_it_is_drawn_with(some, machines):
+    few = draw_machine(5, some[10:30])
+    assert few.core == machines[5].core
+    assert few.forms == {form.id: machines[5].forms[form.id] for form in some[10:30]}
+
+
+def test_machines_are_of_the_sizes_that_exist(machines):
+    for machine in machines:
+        assert machine.provenance.kind == DRAWN
+        assert 4 <= machine.core.width <= 8
+        assert 4 + 2 <= len(machine.ports) <= 12 + 2  # two dividers
+        assert 128 <= machine.core.reorder_buffer <= 512
+        for scheduler in machine.core.schedulers:
+            assert 16 <= scheduler.entries <= 128
+            assert max(scheduler.ports) < len(machine.ports)
+    assert len({len(m.ports) for m in machines}) > 5
+    assert len({m.core.width for m in machines}) == 5
+
+
+def test_widths_and_ports_can_be_asked_for(some):
+    machine = draw_machine(1, some[:5], width=5, ports=11)
+    assert machine.core.width == 5
+    assert len(machine.ports) == 11 + 2
+
+
+def test_every_form_has_a_cost_that_the_engine_takes(some, machines):
+    for machine in machines[:8]:
+        engine = Simulator(machine).engine
+        assert set(machine.forms) == {form.id for form in some}
+        for form in some:
+            needs = template(form, machine.forms[form.id], machine.core, Units.of(machine))
+            assert engine.add(needs) >= 0
+            assert len(needs.work) == sum(op.count for op in machine.forms[form.id].operations)
+        for cost in machine.forms.values():
+            assert cost.slots >= 1
+            assert all(op.ports and max(op.ports) < len(machine.ports) for op in cost.operations)
+
+
+def test_every_pair_that_can_be_measured_has_a_latency(some, machines):
+    moves = 0
+    for form in some:
+        cost = machines[0].forms[form.id]
+        wanted = {f"{p.source.name}->{p.target.name}" for p in pairs(form) if not p.excluded}
+        moves += cost.eliminated
+        assert set(cost.latencies) == (set() if "nop" in form.attributes else wanted), form.id
+    assert moves < len(some) / 10
+
+
+def test_vex_and_legacy_cost_the_same(table):
+    machine = draw_machine(2, table)
+    for name in ("ADDPS", "MULPD", "PSHUFB", "PMADDWD", "PMULLW", "SHUFPS", "DIVPD"):
+        legacy = next(f for f in table if f.mnemonic == name and f.vector_width == 128 and f.memory < 0)
+        vex = next(
+            f
+            for f in table
+            if f.mnemonic == "V" + name and f.vector_width == 256 and f.memory < 0 and "vex" in f.attributes
+        )
+        assert machine.forms[legacy.id].operations == machine.forms[vex.id].operations, name
+
+
+def test_classes_are_few_and_dividers_unpipelined(table):
+    machine = draw_machine(7, table)
+    sets = {op.ports for cost in machine.forms.values() for op in cost.operations}
+    assert 6 <= len(sets) <= 16
+    busy = {op.ports for cost in machine.forms.values() for op in cost.operations if op.cycles > 1}
+    assert busy == {(len(machine.ports) - 2,), (len(machine.ports) - 1,)}
