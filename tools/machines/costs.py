@@ -74,7 +74,9 @@ class Costs:
         Some models say the latter by a class without resources alone.
         """
         unused = bool(other) and not self._classes[str(other)]["uses"]
-        zero = unused and (bool(traits & ZERO) or (other != number and bool(self._classes[str(number)]["uses"])))
+        zero = unused and (
+            bool(traits & ZERO) or (other != number and bool(self._classes[str(number)]["uses"]))
+        )
         if zero:
             return traits & ELIMINATED | ZERO
         return traits & ELIMINATED | (BREAKING if traits & (BREAKING | ZERO) else 0)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .costs import Costs, Place, plain_places
-from .names import canonical, natural
+from .names import canonical, natural, other_names
 from .samples import places, samples
 
 HERE = Path(__file__).parent
@@ -32,7 +32,9 @@ Record = dict[str, Any]
 def build(directory: Path) -> Path:
     """Compile the extractor."""
     flags, libraries = (
-        shlex.split(subprocess.run(["llvm-config-22", option], check=True, capture_output=True, text=True).stdout)
+        shlex.split(
+            subprocess.run(["llvm-config-22", option], check=True, capture_output=True, text=True).stdout
+        )
         for option in ("--cxxflags", "--ldflags")
     )
     program = directory / "extract"
@@ -55,14 +57,17 @@ def extract(program: Path, isa: str) -> tuple[Record, list[tuple[Record, list[Pl
 def archive(isa: str, head: Record, found: list[tuple[Record, list[Place]]], classes: list[Record]) -> Record:
     """Everything about the machines of an ISA; forms that cost the same everywhere share a row."""
     chosen = [(n, model, canonical(model["aliases"])) for n, model in enumerate(head["models"])]
-    chosen = [(n, model, name) for n, model, name in chosen if name]
+    chosen = sorted((c for c in chosen if c[2]), key=lambda c: natural(c[2]))
     all_costs = [Costs(model, classes[n]) for n, model, _ in chosen]
     shapes: dict[str, int] = {}
     rows: dict[tuple[int, ...], int] = {}
     form_rows, forms = [], []
     for record, pairs in found:
         shape = shapes.setdefault(" ".join(pair for pair, *_ in pairs), len(shapes))
-        costs = (c.of(record["classes"][n], pairs, record["call"]) for c, (n, *_) in zip(all_costs, chosen, strict=True))
+        costs = (
+            c.of(record["classes"][n], pairs, record["call"])
+            for c, (n, *_) in zip(all_costs, chosen, strict=True)
+        )
         row = (shape, *costs)
         if any(row[1:]):
             forms.append(record["name"])
@@ -107,7 +112,7 @@ def machine(name: str, model: Record, costs: Costs, forms: int) -> Record:
         for name, ports, entries in resources.schedulers(queues)
     ]
     return {
-        "aliases": [alias for alias in model["aliases"] if alias not in (name, "generic")],
+        "aliases": other_names(name, model["aliases"]),
         "ports": [resources.ports[port] for port in used],
         "core": core(model, costs) | {"schedulers": [s for s in schedulers if s["ports"]]},
         "operations": [

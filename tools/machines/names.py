@@ -30,6 +30,14 @@ def canonical(names: Sequence[str]) -> str:
     return found[0]
 
 
+def other_names(name: str, names: Sequence[str]) -> list[str]:
+    """Aliases, without the second spelling that dispatching functions use and what means no CPU."""
+    return [other for other in names if other not in (name, "generic") and "_" not in other]
+
+
 def natural(name: str) -> list[tuple[bool, int, str]]:
     """A key that sorts numbers by value and before words."""
-    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", name)]
+    return [
+        (not part.isdigit(), int(part) if part.isdigit() else 0, part)
+        for part in re.findall(r"\d+|\D+", name)
+    ]

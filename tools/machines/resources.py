@@ -1,12 +1,12 @@
 """LLVM's processor resources as ports, sets of ports and schedulers.
 
 A resource of n units is n ports, unless it says that its units are some of another's (Zen 3: loads and
-stores share three address units); then it is a subset of those. A group is the union of its members.
+stores share three address units) and these are enough; then it is a subset of those. A group is the union
+of its members.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
@@ -20,6 +20,8 @@ class Resources:
     def __init__(self, raw: Raw) -> None:
         self._raw = raw
         self._prefix = _common_prefix([r["name"] for r in raw[1:]])
+        numbers = (_port_number(r["name"][len(self._prefix) :]) for r in raw[1:] if "sub" not in r)
+        self._few = max((n for n in numbers if n is not None), default=0) < 16
         self.ports: list[str] = []
         self._sets: dict[int, tuple[int, ...]] = {}
         self._given: dict[int, int] = {}  # units of a resource that others were made of
@@ -37,11 +39,19 @@ class Resources:
         if "sub" in raw:
             return tuple(sorted({unit for member in raw["sub"] for unit in self.units(member)}))
         parent = raw["super"]
-        if parent and raw["units"] <= self._raw[parent]["units"]:
+        if parent and all(units <= self._raw[parent]["units"] for units in self._siblings(k, parent)):
             return self._part_of(parent, raw["units"])
         names = self._names(raw)
         self.ports += names
         return tuple(range(len(self.ports) - len(names), len(self.ports)))
+
+    def _siblings(self, k: int, parent: int) -> list[int]:
+        """Units of a resource, and of those that a group counts beside it, within one parent."""
+        groups = [set(raw["sub"]) for raw in self._raw if k in raw.get("sub", ())]
+        return [
+            sum(self._raw[member]["units"] for member in group if self._raw[member]["super"] == parent)
+            for group in [{k}, *groups]
+        ]
 
     def _part_of(self, parent: int, count: int) -> tuple[int, ...]:
         """Units of the parent that others of its parts do not have, as far as they go."""
@@ -55,10 +65,10 @@ class Resources:
         return [name] if count == 1 else [f"{name}{'.' * name[-1].isdigit()}{n}" for n in range(count)]
 
     def _short(self, name: str) -> str:
-        """The name without the model's prefix; numbered ports by their hexadecimal digit."""
+        """The name without the model's prefix; numbered ports by a hexadecimal digit where that is enough."""
         rest = name[len(self._prefix) :].lstrip("_")
-        numbered = re.fullmatch(r"(?:Port)?0?(\d|1[0-5])", rest)
-        return f"{int(numbered[1]):X}" if numbered else rest
+        number = _port_number(rest)
+        return rest if number is None else f"{number:X}" if self._few else str(number)
 
     def operations(self, uses: list[Use], slots: int) -> list[list[Any]]:
         """[ports, count, cycles] of a class; see `own_cycles` and `_split`."""
@@ -71,11 +81,14 @@ class Resources:
         return sorted(result, key=lambda op: (len(op[0]), op))
 
     def schedulers(self, queues: set[int]) -> list[list[Any]]:
-        """[name, ports, entries] of the buffers that are no load or store queue."""
+        """[name, ports, entries] of the buffers that are no load or store queue.
+
+        A size of 1 says that the resource works in order.
+        """
         return [
             [self._short(raw["name"]), list(self.units(k)), raw["buffer"]]
             for k, raw in enumerate(self._raw)
-            if raw["buffer"] > 0 and k not in queues
+            if raw["buffer"] > 1 and k not in queues
         ]
 
     def buffer(self, k: int) -> int:
@@ -108,12 +121,18 @@ def _split(cycles: int, slots: int) -> int:
     return cycles if cycles <= slots else 1
 
 
+def _port_number(rest: str) -> int | None:
+    """7 of `Port7` or `07`, which are plain ports."""
+    numbered = re.fullmatch(r"(?:Port)?(\d\d?)", rest)
+    return int(numbered[1]) if numbered else None
+
+
 def _common_prefix(names: list[str]) -> str:
     """What all names begin with, up to the begin of a word and short of a whole name."""
     if len(names) < 2:
         return ""
-    prefix = os.path.commonprefix(names)
-    while prefix and not all(_begins(name[len(prefix) :]) for name in names):
+    prefix = min(names)
+    while prefix and not all(name.startswith(prefix) and _begins(name[len(prefix) :]) for name in names):
         prefix = prefix[:-1]
     return prefix
 

@@ -31,7 +31,9 @@ def assembly(machine: MachineModel) -> dict[str, str]:
     chosen = [s for s in samples() if s.form.id in machine.forms]
     given = "\n".join(" ".join(f"0x{byte:02x}" for byte in s.code) for s in chosen)
     command = ["llvm-mc-22", "-disassemble", "-triple=x86_64", "-mattr=+avx512f"]
-    lines = subprocess.run(command, input=given, capture_output=True, text=True, check=False).stdout.splitlines()
+    lines = subprocess.run(
+        command, input=given, capture_output=True, text=True, check=False
+    ).stdout.splitlines()
     texts = [line for line in lines if line.startswith("\t") and not line.startswith("\t.")]
     if len(texts) != len(chosen):
         raise ValueError(f"{len(chosen)} forms, {len(texts)} lines of assembly")
@@ -56,7 +58,9 @@ def tables(name: str, texts: list[str]) -> list[dict[str, Any]]:
     """What llvm-mca says about instructions."""
     command = ["llvm-mca-22", f"-mcpu={name}", "-mtriple=x86_64", "-instruction-tables=full", "-json"]
     done = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=True)
-    view: list[dict[str, Any]] = json.loads(done.stdout)["CodeRegions"][0]["InstructionInfoView"]["InstructionList"]
+    view: list[dict[str, Any]] = json.loads(done.stdout)["CodeRegions"][0]["InstructionInfoView"][
+        "InstructionList"
+    ]
     return view
 
 

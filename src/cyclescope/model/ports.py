@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-from cyclescope.model.machine import Operation
+from cyclescope.model.machine import Core, FormCost, Operation
 
 
 def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
@@ -40,3 +40,15 @@ def port_throughput(operations: Iterable[Operation]) -> float:
             confined = sum(load for ports, load in loads.items() if ports <= union)
             best = max(best, confined / len(union))
     return best
+
+
+def issue_throughput(cost: FormCost, core: Core) -> tuple[float, str] | None:
+    """Cycles per instruction that the ports and the front end allow, and which of them bounds.
+
+    None where the port usage is not known.
+    """
+    if cost.operations is None:
+        return None
+    ports = port_throughput(cost.operations)
+    slots = (cost.slots or 0) / core.width
+    return (slots, "front end") if slots > ports else (ports, "ports")

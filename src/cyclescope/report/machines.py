@@ -1,0 +1,147 @@
+"""Machine models as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from cyclescope.model.library import Summary
+from cyclescope.model.machine import Core, FormCost, MachineModel, Provenance
+from cyclescope.model.ports import issue_throughput, notation
+from cyclescope.report.words import counted
+
+SCHEMA_VERSION = 1
+
+
+def list_text(machines: Iterable[Summary]) -> str:
+    """One line per machine, and where they come from."""
+    found = list(machines)
+    rows = [("name", "isa", "ports", "width", "order", "forms", "from")]
+    rows += [
+        (m.name, m.isa, str(len(m.ports)), f"{m.core.width:g}", _order(m.core), str(m.form_count),
+         _origin(m.provenance))
+        for m in found
+    ]  # fmt: skip
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    right = {2, 3, 5}
+    lines = [
+        "  ".join(
+            f"{c:>{w}}" if k in right else f"{c:{w}}"
+            for k, (c, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return "\n".join([*(line.rstrip() for line in lines), counted(len(found), "machine")])
+
+
+def list_json(machines: Iterable[Summary]) -> str:
+    """The same, with aliases, the core and the names of the ports."""
+    data = {"schema_version": SCHEMA_VERSION, "machines": list(machines)}
+    return msgspec.json.encode(data).decode()
+
+
+def _order(core: Core) -> str:
+    return "in" if core.in_order else "out"
+
+
+def _origin(provenance: Provenance) -> str:
+    return " ".join(filter(None, (provenance.source or provenance.kind, provenance.version)))
+
+
+def machine_text(model: MachineModel) -> str:
+    """Core, ports and schedulers."""
+    rows = [
+        ("from", ", ".join(filter(None, (_origin(model.provenance), model.provenance.licence)))),
+        ("core", ", ".join(_core(model.core))),
+        ("ports", f"{len(model.ports)}: {' '.join(model.ports)}"),
+        *(("scheduler", _scheduler(model, *s)) for s in _schedulers(model.core)),
+        *(("resource", f"{name}: {capacity:g} per cycle") for name, capacity in model.resources.items()),
+        ("forms", str(len(model.forms))),
+        *(("note", note) for note in model.provenance.notes),
+    ]
+    return "\n".join([f"{model.name}   {model.isa}", *(f"  {what:11} {text}" for what, text in rows), ""])
+
+
+def _core(core: Core) -> Iterable[str]:
+    yield f"{core.width:g} slots per cycle"
+    yield f"{_order(core)} of order" if not core.in_order else "in order"
+    named = {
+        "reorder buffer": core.reorder_buffer,
+        "load buffer": core.load_buffer,
+        "store buffer": core.store_buffer,
+        "load latency": core.load_latency,
+        "forwarding latency": core.forward_latency,
+        "misprediction": core.mispredict_penalty,
+    }
+    yield from (f"{name} {value:g}" for name, value in named.items() if value)
+
+
+def _schedulers(core: Core) -> Iterable[tuple[str, tuple[int, ...], int]]:
+    return ((s.name, s.ports, s.entries) for s in core.schedulers)
+
+
+def _scheduler(model: MachineModel, name: str, ports: tuple[int, ...], entries: int) -> str:
+    size = f" ({entries} entries)" if entries else ""
+    return f"{name}{size}: {' '.join(model.ports[p] for p in ports)}"
+
+
+def cost_card(model: MachineModel, form: str, cost: FormCost) -> str:
+    """What one form costs."""
+    lines = [form]
+    if cost.slots is not None:
+        lines.append(f"  slots       {cost.slots:g}{'  microcoded' if cost.microcoded else ''}")
+    if cost.operations is not None:
+        lines.append(f"  ports       {notation(cost.operations, model.ports)}")
+    lines += _throughput(model, cost)
+    lines += _latencies(cost.latencies)
+    if cost.eliminated:
+        lines.append("  eliminated  the renamer executes it")
+    if cost.idiom:
+        what = {"zero": "zero idiom: no execution unit", "breaking": "dependency-breaking"}[cost.idiom]
+        lines.append(f"  idiom       with one register for all sources, {what}")
+    lines += [f"  note        {cost.note}"] if cost.note else []
+    return "\n".join([*lines, ""])
+
+
+def _throughput(model: MachineModel, cost: FormCost) -> list[str]:
+    lines = [f"  throughput  {cost.throughput:.2f}  measured"] if cost.throughput is not None else []
+    computed = issue_throughput(cost, model.core)
+    if computed is not None:
+        lines.append(f"  throughput  {computed[0]:.2f}  from the {computed[1]}")
+    return lines
+
+
+def _latencies(latencies: Mapping[str, float]) -> list[str]:
+    """Pairs by latency; flags with the same latency from one source together."""
+    groups: dict[tuple[str, str, float], list[str]] = {}
+    for pair, cycles in latencies.items():
+        source, _, target = pair.partition("->")
+        head, _, flag = target.partition(".")
+        key = (source, head if head == "flags" else target, cycles)
+        groups.setdefault(key, []).append(flag)
+    rows = [
+        (f"{source} -> {target}{'.' + ' '.join(flags) if target == 'flags' else ''}", cycles)
+        for (source, target, cycles), flags in groups.items()
+    ]
+    width = max((len(row[0]) for row in rows), default=0)
+    return [
+        f"  {'latency' if not k else '':11} {pair:{width}}  {cycles:g}"
+        for k, (pair, cycles) in enumerate(rows)
+    ]
+
+
+def machine_json(model: MachineModel, forms: Mapping[str, FormCost]) -> str:
+    """The model with these forms, readable as a model again, and what follows from its ports."""
+    part = msgspec.structs.replace(model, forms=forms)
+    data = msgspec.to_builtins(part) | {
+        "derived": {form: _derived(model, cost) for form, cost in forms.items()}
+    }
+    return msgspec.json.encode(data).decode()
+
+
+def _derived(model: MachineModel, cost: FormCost) -> dict[str, object]:
+    computed = issue_throughput(cost, model.core)
+    found = {} if computed is None else {"throughput": computed[0], "bound": computed[1]}
+    usage = None if cost.operations is None else notation(cost.operations, model.ports)
+    return {"ports": usage, **found}
