@@ -26,9 +26,7 @@ def select_forms(model: MachineModel, patterns: Sequence[str]) -> Mapping[str, F
         names = [name for pattern in patterns for name in _named(model, pattern)]
     chosen = {name: model.forms[name] for name in names if name in model.forms}
     if not chosen:
-        raise UsageError(
-            f"{model.name} has no cost of {' '.join(patterns)}", "its model leaves the forms out"
-        )
+        raise UsageError(f"{model.name} has no cost of {' '.join(patterns)}", "its model leaves them out")
     return chosen
 
 
