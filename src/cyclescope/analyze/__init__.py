@@ -1,0 +1,1 @@
+"""Code in, a prediction of its cycles out."""
