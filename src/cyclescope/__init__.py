@@ -15,6 +15,8 @@ _LAZY = {
     "Store": "cyclescope.measure.store",
     "measure_forms": "cyclescope.infer.api",
     "timings": "cyclescope.infer.api",
+    "load_model": "cyclescope.infer.native",
+    "MachineModel": "cyclescope.model.machine",
     "NativeBackend": "cyclescope.backend.native",
     "CyclescopeError": "cyclescope.errors",
 }

@@ -24,7 +24,7 @@ _ELIMINATED, _BREAKING, _ZERO = 1, 2, 4
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A shipped machine without its forms; `aliases` are CPUs that LLVM models alike."""
+    """A machine without its forms; `aliases` are CPUs that LLVM models alike."""
 
     name: str
     isa: str
@@ -77,6 +77,13 @@ def summaries() -> Iterator[Summary]:
         archive = _archive(isa)
         for name, m in archive.machines.items():
             yield Summary(name, isa, m.aliases, m.ports, m.core, m.forms, archive.provenance)
+
+
+def summary(model: MachineModel, aliases: tuple[str, ...] = ()) -> Summary:
+    """A model without its forms."""
+    return Summary(
+        model.name, model.isa, aliases, model.ports, model.core, len(model.forms), model.provenance
+    )
 
 
 def load_model(name: str) -> MachineModel:

@@ -67,7 +67,8 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one instruction form costs.
 
     `slots` are front-end slots. `latencies` has cycles by `source->target`, operands named as the
-    instruction table names them. `throughput` is the measured reciprocal throughput in cycles.
+    instruction table names them; `ranges` the least and the most that are proved of pairs whose value is
+    not determined or rests on a convention. `throughput` is the measured reciprocal throughput in cycles.
     `operations` is None where the port usage is not known, empty where no port is needed. `resources`
     has cycles by resource name. `alternatives` are other port usages that the experiments do not
     rule out. `eliminated` marks moves that the renamer executes; `idiom` what one register for all
@@ -85,6 +86,7 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: str = ""
     alternatives: tuple[str, ...] = ()
     note: str = ""
+    ranges: Mapping[str, tuple[float, float]] = {}
 
 
 class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):

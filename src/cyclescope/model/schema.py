@@ -153,14 +153,18 @@ def _operation_problems(operation: Operation, port_count: int) -> Iterator[str]:
 
 
 def _latency_problems(cost: FormCost, known: set[str] | None) -> Iterator[str]:
-    for pair, cycles in cost.latencies.items():
+    for pair in dict.fromkeys((*cost.latencies, *cost.ranges)):
         source, arrow, target = pair.partition("->")
         if not (source and arrow and target):
             yield f"latency {pair!r} is not of the form source->target"
         elif known is not None and pair not in known:
             yield f"latency {pair}: the form has no such pair"
+    for pair, cycles in cost.latencies.items():
         if not _at_least_zero(cycles):
             yield f"latency {pair}: {cycles:g} cycles"
+    for pair, (least, most) in cost.ranges.items():
+        if not (_at_least_zero(least) and _at_least_zero(most) and least <= most):
+            yield f"latency {pair}: from {least:g} to {most:g} cycles"
 
 
 def _pairs_by_form(model: MachineModel) -> dict[str, set[str]] | None:

@@ -54,7 +54,7 @@ def machine_text(model: MachineModel) -> str:
     rows = [
         ("from", ", ".join(filter(None, (_origin(model.provenance), model.provenance.licence)))),
         ("core", ", ".join(_core(model.core))),
-        ("ports", f"{len(model.ports)}: {' '.join(model.ports)}"),
+        ("ports", f"{len(model.ports)}: {' '.join(model.ports)}" if model.ports else "not known"),
         *(("scheduler", _scheduler(model, *s)) for s in _schedulers(model.core)),
         *(("resource", f"{name}: {capacity:g} per cycle") for name, capacity in model.resources.items()),
         ("forms", str(len(model.forms))),
@@ -92,9 +92,14 @@ def cost_card(model: MachineModel, form: str, cost: FormCost) -> str:
     if cost.slots is not None:
         lines.append(f"  slots       {cost.slots:g}{'  microcoded' if cost.microcoded else ''}")
     if cost.operations is not None:
-        lines.append(f"  ports       {notation(cost.operations, model.ports)}")
+        sure = f"  {cost.confidence} confidence" if cost.confidence else ""
+        lines.append(f"  ports       {notation(cost.operations, model.ports)}{sure}")
+    lines += [f"  {'':11} or {other}" for other in cost.alternatives]
     lines += _throughput(model, cost)
-    lines += _latencies(cost.latencies)
+    if cost.resources:
+        used = (f"{name} {cycles:g}" for name, cycles in cost.resources.items())
+        lines.append(f"  resources   {', '.join(used)}")
+    lines += _latencies(cost)
     if cost.eliminated:
         lines.append("  eliminated  the renamer executes it")
     if cost.idiom:
@@ -112,13 +117,13 @@ def _throughput(model: MachineModel, cost: FormCost) -> list[str]:
     return lines
 
 
-def _latencies(latencies: Mapping[str, float]) -> list[str]:
+def _latencies(cost: FormCost) -> list[str]:
     """Pairs by latency; flags with the same latency from one source together."""
-    groups: dict[tuple[str, str, float], list[str]] = {}
-    for pair, cycles in latencies.items():
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for pair in dict.fromkeys((*cost.latencies, *cost.ranges)):
         source, _, target = pair.partition("->")
         head, _, flag = target.partition(".")
-        key = (source, head if head == "flags" else target, cycles)
+        key = (source, head if head == "flags" else target, _cycles(cost, pair))
         groups.setdefault(key, []).append(flag)
     rows = [
         (f"{source} -> {target}{'.' + ' '.join(flags) if target == 'flags' else ''}", cycles)
@@ -126,9 +131,17 @@ def _latencies(latencies: Mapping[str, float]) -> list[str]:
     ]
     width = max((len(row[0]) for row in rows), default=0)
     return [
-        f"  {'latency' if not k else '':11} {pair:{width}}  {cycles:g}"
-        for k, (pair, cycles) in enumerate(rows)
+        f"  {'latency' if not k else '':11} {pair:{width}}  {cycles}" for k, (pair, cycles) in enumerate(rows)
     ]
+
+
+def _cycles(cost: FormCost, pair: str) -> str:
+    """The value, what is proved of it, or both."""
+    value = cost.latencies.get(pair)
+    if pair not in cost.ranges:
+        return f"{value:g}"
+    proved = "{:g} to {:g}".format(*cost.ranges[pair])
+    return proved if value is None else f"{value:g}  (proved: {proved})"
 
 
 def machine_json(model: MachineModel, forms: Mapping[str, FormCost]) -> str:

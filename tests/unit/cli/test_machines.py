@@ -6,10 +6,22 @@ import json
 
 import pytest
 
+from cyclescope.infer import native
+from cyclescope.infer.api import default_store
 from cyclescope.model.library import load_model
-from cyclescope.model.schema import decode, write_model
+from cyclescope.model.schema import decode, problems, read_model, write_model
+from tests.support.machine import FORMS, IDENTITY, Machine
 
 USAGE, FAILURE = 2, 1
+
+
+@pytest.fixture(autouse=True)
+def host(monkeypatch, tmp_path):
+    """A simulated host; returns where its store is to be."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(native, "NativeBackend", Machine)
+    monkeypatch.setattr(native, "identify", lambda leaves: IDENTITY)
+    return default_store(IDENTITY.machine)
 
 
 def test_list_has_a_line_per_machine(cyclescope):
@@ -131,3 +143,81 @@ def test_forms_that_are_not_there(cyclescope, arguments, said):
     done = cyclescope("machines", "show", *arguments)
     assert done.code == USAGE
     assert said in done.error
+
+
+# --- measured machines ------------------------------------------------------------------------------
+
+
+def test_build_writes_a_model(cyclescope, store, tmp_path):
+    path = tmp_path / "measured.json.xz"
+    done = cyclescope("machines", "build", "--store", store, "-o", path)
+    assert done.out == f"{path}: {IDENTITY.machine}: 3 forms, no ports\n"
+    model = read_model(path)
+    assert not list(problems(model))
+    assert sorted(model.forms) == sorted(FORMS)
+    assert cyclescope("machines", "check", path).out.endswith("nothing is wrong\n")
+
+
+def test_build_prints_a_model(cyclescope, store):
+    model = decode(cyclescope("machines", "build", "--store", store).out.encode())
+    assert model.provenance.kind == "measured"
+    assert sorted(model.forms) == sorted(FORMS)
+
+
+def test_a_measured_machine_is_shown(cyclescope, store, tmp_path):
+    path = tmp_path / "measured.json"
+    cyclescope("machines", "build", "--store", store, "-o", path)
+    out = cyclescope("machines", "show", path).out
+    assert "measured by cyclescope" in out
+    assert "ports       not known" in out
+    assert "no ports: `cyclescope measure --what ports`" in out
+    card = cyclescope("machines", "show", path, "imul rax, rbx").out
+    assert "measured" in card
+    assert "op2 -> op1" in card
+
+
+def test_build_without_a_store(cyclescope, tmp_path):
+    assert "no store" in cyclescope("machines", "build").error
+    assert "no store at" in cyclescope("machines", "build", "--store", tmp_path / "none.sqlite").error
+
+
+def test_build_where_nothing_can_be_written(cyclescope, store, tmp_path):
+    done = cyclescope("machines", "build", "--store", store, "-o", tmp_path / "nowhere" / "m.json")
+    assert "No such file" in done.error
+
+
+def test_native_needs_a_store(cyclescope):
+    for command in ("show", "check"):
+        done = cyclescope("machines", command, "native")
+        assert done.code == FAILURE
+        assert done.error.endswith("run `cyclescope measure`")
+    assert not cyclescope("machines", "list").out.startswith("native")
+
+
+def test_native_is_what_was_measured_here(cyclescope, host, store):
+    host.parent.mkdir(parents=True)
+    host.write_bytes(store.read_bytes())
+    assert cyclescope("machines", "list").out.splitlines()[1].startswith("native ")
+    (first, *_) = json.loads(cyclescope("machines", "list", "--json").out)["machines"]
+    assert (first["name"], first["aliases"], first["form_count"]) == ("native", [IDENTITY.machine], 3)
+    assert "measured" in cyclescope("machines", "show", "native", FORMS[0]).out
+    assert cyclescope("machines", "check", "native").code == 0
+
+
+def test_ranges_and_resources_are_shown(cyclescope, tmp_path):
+    path = tmp_path / "m.json"
+    write_model(load_model("skylake"), path)
+    data = json.loads(path.read_bytes())
+    data["resources"] = {"p1": 1.0, "unit": 2.0}
+    data["forms"]["IMUL (R64, R64)"] |= {
+        "resources": {"p1": 1.0, "unit": 0.5}, "confidence": "medium", "alternatives": ["2*p15"],
+        "ranges": {"op2->op1": [2, 4], "op1->flags.OF": [1, 3]},
+    }  # fmt: skip
+    del data["forms"]["IMUL (R64, R64)"]["latencies"]["op1->flags.OF"]
+    path.write_text(json.dumps(data))
+    out = cyclescope("machines", "show", path, "IMUL (R64, R64)").out
+    assert "  ports       1*p1  medium confidence\n              or 2*p15\n" in out
+    assert "  resources   p1 1, unit 0.5\n" in out
+    assert "op2 -> op1          3  (proved: 2 to 4)" in out
+    assert "op1 -> flags.OF     1 to 3" in out
+    assert "resource    unit: 2 per cycle" in cyclescope("machines", "show", path).out

@@ -50,6 +50,7 @@ def machines(draw):
         texts,
         st.lists(texts, max_size=2).map(tuple),
         texts,
+        st.dictionaries(texts, st.tuples(positive, positive), max_size=2),
     )
     core = st.builds(
         Core,
@@ -146,6 +147,9 @@ def cost(**fields):
         (changed(core=Core(4, load_latency=-1)), "core: load_latency -1 is negative"),
         (changed(core=Core(4, schedulers=(Scheduler("s", (2,)),))), "scheduler s: ports [2] do not exist"),
         (changed(core=Core(4, schedulers=(Scheduler("s", (1,), -1),))), "scheduler s: -1 entries"),
+        (cost(ranges={"op2->op1": (3, 2)}), "IMUL (R64, R64): latency op2->op1: from 3 to 2 cycles"),
+        (cost(ranges={"op2->op1": (-1, 2)}), "IMUL (R64, R64): latency op2->op1: from -1 to 2 cycles"),
+        (cost(ranges={"op2->op9": (1, 2)}), "IMUL (R64, R64): latency op2->op9: the form has no such pair"),
         (changed(resources={"mul": 0}), "resource mul: capacity 0 is not positive"),
         (changed(resources={}), "IMUL (R64, R64): resource mul does not exist"),
         (changed(forms={"IMULL": IMUL}), "IMULL: not in the instruction table of x86-64"),

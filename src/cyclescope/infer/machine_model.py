@@ -1,0 +1,247 @@
+"""The machine model that a store's measurements make.
+
+Only what was measured enters it: a known machine gives names to ports, no numbers. What is not
+determined is left out, with what is proved of it (`ranges`) or a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from cyclescope import __version__
+from cyclescope.errors import StoreError
+from cyclescope.infer.api import timings
+from cyclescope.infer.campaign import stored_links
+from cyclescope.infer.port_facts import EVEN, PortFacts, read_facts
+from cyclescope.infer.port_mapping import Structure
+from cyclescope.infer.port_names import port_names
+from cyclescope.infer.ports import PortBuilder, PortUsage
+from cyclescope.infer.results import EXACT, FormTiming, Latency
+from cyclescope.isa.table import Table
+from cyclescope.kernel.cycles import NOP
+from cyclescope.measure.ports import PORTS
+from cyclescope.measure.store import Store
+from cyclescope.model.library import load_model, summaries
+from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
+from cyclescope.model.ports import notation
+
+LOAD, STORE = "MOV (R64, M64)", "MOV (M64, R64)"
+SESSIONS = 8  # whose conditions are told
+_IDIOMS = {"zero": "zero", "dependency-breaking": "breaking"}
+_UNKNOWN = PortUsage(None, None)
+
+
+def build_model(store: Store, table: Table, known: MachineModel | None = None) -> MachineModel:
+    """The measured model of the machine that a store belongs to.
+
+    `known` is a machine that gives its ports their names where they match, and nothing else. Raises
+    StoreError where the store has no throughput of any form, or was filled under emulation.
+    """
+    if any(session.get("real_time") is False for session in store.sessions()):
+        why = "cycles of an emulator are none of a machine"
+        raise StoreError(f"{store.path} was measured under emulation", f"{why}: measure on one")
+    found = [timing for timing in timings(store, table, list(table)) if timing.status == "ok"]
+    if not any(timing.throughput and timing.throughput.value for timing in found):
+        raise StoreError(f"{store.path} has no throughput of any form", "run `cyclescope measure` first")
+    facts = read_facts(store, table) if store.has(PORTS) else None
+    ports = _NamedPorts(facts, known) if facts and facts.filler else None
+    every = {timing.id: form_cost(timing, _usage(ports, table, timing)) for timing in found}
+    costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
+    return MachineModel(
+        store.machine, table.isa, _provenance(store, ports), _core(costs, _width(store, table)),
+        ports.names if ports else (), costs, dict(ports.resources.values()) if ports else {},
+    )  # fmt: skip
+
+
+def known_machine(machine: str) -> MachineModel | None:
+    """The shipped machine of a store's microarchitecture, whose LLVM name ends the store's `machine`."""
+    name = machine.rpartition(" ")[2]
+    found = any(name in (known.name, *known.aliases) for known in summaries())
+    return load_model(name) if found else None
+
+
+class _NamedPorts(PortBuilder):
+    """Port usage with the names of a known machine, its ports in their order, neutral ones last."""
+
+    def __init__(self, facts: PortFacts, known: MachineModel | None) -> None:
+        super().__init__(facts)
+        self.known = known
+        found = facts.structure
+        names = port_names(found.ports, found.sets, facts.classes, known)
+        places = known.ports if known else ()
+        order = sorted(range(found.ports), key=lambda p: _place(names[p], places))
+        facts.structure = Structure(
+            found.ports, {n: tuple(sorted(map(order.index, ports))) for n, ports in found.sets.items()},
+            found.left_out,
+        )  # fmt: skip
+        self._names = tuple(names[port] for port in order)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the ports."""
+        return self._names
+
+    @cached_property
+    def resources(self) -> dict[str, tuple[str, float]]:
+        """Name and capacity of the resource that each class stands for."""
+        found = {}
+        for name, width in self.facts.widths.items():
+            ports = self.facts.structure.sets.get(name)
+            label = f"unit of {name}" if ports is None else _set_name(ports, self.names)
+            found[name] = label, float(width)
+        return found
+
+
+def _set_name(ports: tuple[int, ...], names: Sequence[str]) -> str:
+    """`p06`, as in the notation of port usage."""
+    return notation((Operation(ports),), names).removeprefix("1*")
+
+
+def _place(name: str, places: Sequence[str]) -> int:
+    return places.index(name) if name in places else len(places)
+
+
+def _usage(ports: PortBuilder | None, table: Table, timing: FormTiming) -> PortUsage:
+    if ports is None:
+        return _UNKNOWN
+    return ports.usage(table[timing.id], ports.facts.throughputs.get(timing.id), timing.ports_note)
+
+
+# --- forms -------------------------------------------------------------------------------------------
+
+
+def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
+    """What a form costs, from its timing and its port usage.
+
+    Latencies and throughput have a value where the measurements determine one; a latency that depends
+    on the operands' values, an interval and an upper bound are ranges. A latency that rests on a
+    convention has its value and the range that is proved without it.
+    """
+    value, remark = _throughput(timing)
+    trust = timing.throughput.confidence if timing.throughput and value is not None else ""
+    notes = dict.fromkeys(n for n in (remark, usage.note or usage.reason, *timing.notes) if n)
+    return FormCost(
+        usage.slots,
+        usage.operations,
+        {_pair(lat): lat.max for lat in timing.latencies if lat.max is not None and _is_determined(lat)},
+        value,
+        usage.resources,
+        microcoded=usage.microcoded,
+        eliminated=_is_eliminated(timing, usage),
+        idiom=_IDIOMS.get(timing.idiom.split(" idiom")[0], ""),
+        confidence=usage.confidence or trust,
+        alternatives=usage.alternatives,
+        note="; ".join(notes),
+        ranges={_pair(lat): found for lat in timing.latencies if (found := _range(lat)) is not None},
+    )
+
+
+def _has_numbers(cost: FormCost) -> bool:
+    """Whether anything was measured of a form: some were only run once."""
+    return bool(cost.slots is not None or cost.throughput or cost.latencies or cost.ranges)
+
+
+def _throughput(timing: FormTiming) -> tuple[float | None, str]:
+    """The reciprocal throughput where it is exact, and else what is known of it."""
+    found = timing.throughput
+    if found is None or found.value is None:
+        return None, f"no throughput: {found.reason}" if found and found.reason else ""
+    if found.kind == EXACT and found.value > 0:
+        slow = found.variants.get("slow")
+        return found.value, f"throughput of fast operands; of slow ones {slow:g}" if slow else ""
+    return None, f"throughput at most {found.value:g}" + (f": {found.note}" if found.note else "")
+
+
+def _pair(latency: Latency) -> str:
+    return f"{latency.source}->{latency.target}"
+
+
+def _is_determined(latency: Latency) -> bool:
+    return latency.kind == EXACT and latency.min == latency.max
+
+
+def _range(latency: Latency) -> tuple[float, float] | None:
+    """What is proved of a pair that is not determined without a convention."""
+    if latency.min is None or latency.max is None:
+        return None
+    if latency.bounds is not None:
+        return latency.bounds
+    return None if _is_determined(latency) else (latency.min, latency.max)
+
+
+def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:
+    """Whether the renamer executes the form: its values take no time, and it needs no port."""
+    free = [lat.note.startswith("eliminated") for lat in timing.latencies if lat.max is not None]
+    return any(free) and (not usage.operations if usage.operations is not None else all(free))
+
+
+# --- the machine -------------------------------------------------------------------------------------
+
+
+def _width(store: Store, table: Table) -> float:
+    """Front-end slots per cycle: the rate of what needs a slot and nothing else."""
+    facts = PortFacts(table, store.throughputs(), ())
+    if facts.filler:
+        return facts.width
+    nop = stored_links(store).get(NOP)
+    if nop is None or nop.value <= 0:
+        raise StoreError(f"{store.path} does not tell the width of the front end", "measure NOP as well")
+    rate = 1 / nop.value
+    return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
+
+
+def _core(costs: Mapping[str, FormCost], width: float) -> Core:
+    """Width, and what plain moves tell of loads and of the way through memory."""
+    load = _latency(costs, LOAD, "op2.address->op1")
+    parts = _latency(costs, STORE, "op2->op1.data"), _latency(costs, LOAD, "op2.data->op1")
+    return Core(width, load_latency=load, forward_latency=sum(parts) if all(parts) else 0)
+
+
+def _latency(costs: Mapping[str, FormCost], form: str, pair: str) -> float:
+    return costs[form].latencies.get(pair, 0) if form in costs else 0
+
+
+def _provenance(store: Store, ports: _NamedPorts | None) -> Provenance:
+    sessions = store.sessions()
+    last = sessions[-1] if sessions else {}
+    brand = str(last.get("brand") or store.machine)
+    return Provenance(
+        MEASURED, f"{brand}, measured by cyclescope", __version__, date=str(last.get("started", "")),
+        notes=(*_notes(ports), *map(_conditions, sessions[-SESSIONS:])),
+    )  # fmt: skip
+
+
+def _notes(ports: _NamedPorts | None) -> Iterator[str]:
+    yield "latencies that rest on a convention have what is proved without it as a range"
+    if ports is None:
+        yield "no ports: `cyclescope measure --what ports` measures them"
+    elif ports.known is None or set(ports.names).isdisjoint(ports.known.ports):
+        yield "ports have neutral names; those that serve the same classes of forms are interchangeable"
+    else:
+        yield (
+            f"ports have the names, and nothing else, of the machine {ports.known.name} where they match; "
+            "those that serve the same classes of forms are interchangeable"
+        )
+
+
+def _conditions(session: Mapping[str, object]) -> str:
+    """A session in one line."""
+    parts = [f"measured {session.get('started', '')}", *_measured_on(session)]
+    return ", ".join(parts)
+
+
+def _measured_on(session: Mapping[str, object]) -> Iterator[str]:
+    clock, frequency, clean = (session.get(key) for key in ("clock", "frequency", "clean_share"))
+    if "cpu" in session:
+        yield f"CPU {session['cpu']}"
+    if clock:
+        yield str(clock)
+    if isinstance(frequency, (int, float)):
+        yield f"{frequency / 1e9:.2f} GHz"
+    if isinstance(clean, (int, float)):
+        yield f"{clean:.1%} of the samples clean"
+    if "load" in session:
+        yield f"load {session['load']}"
+    if session.get("kernel"):
+        yield f"kernel {session['kernel']}"

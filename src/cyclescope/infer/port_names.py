@@ -1,0 +1,84 @@
+"""Names for measured ports: those of a known machine where the classes use its ports in the same way.
+
+Timing tells which classes of blocking instructions a port serves, not what it is called. Where the
+known machine has as many ports for each combination of classes, ports take its names; nothing else is
+taken from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from cyclescope.model.machine import FormCost, MachineModel
+
+Kind = frozenset[str]  # the classes that use a port
+
+MAJORITY = 0.5  # of a class's members, that the known machine must have on the same ports
+
+
+def port_names(
+    count: int,
+    sets: Mapping[str, Sequence[int]],
+    members: Mapping[str, Sequence[str]],
+    known: MachineModel | None,
+) -> tuple[str, ...]:
+    """Names of `count` measured ports, of which each class uses some.
+
+    `members` are the forms of each class. Classes that share ports are named together: by the known
+    machine if it has the same ports for them up to renaming, and otherwise neutrally, with numbers
+    where no port has a known name and `x0`, `x1`, ... beside known ones. Ports that serve the same
+    classes are interchangeable: which of their names each has means nothing.
+    """
+    names: dict[int, str] = {}
+    for group in port_groups(sets):
+        names |= _names_of({name: sets[name] for name in group}, members, known)
+    if len(set(names.values())) < len(names):  # one known port for two groups: they do not match it
+        names = {}
+    neutral = iter(f"x{n}" if names else _number(n, count) for n in range(count))
+    return tuple(names.get(port) or next(neutral) for port in range(count))
+
+
+def _number(port: int, count: int) -> str:
+    return str(port) if count <= 10 else f"{port:x}"
+
+
+def port_groups(sets: Mapping[str, Sequence[int]]) -> list[list[str]]:
+    """Classes that share ports, directly or through others."""
+    groups: list[tuple[set[int], list[str]]] = []
+    for name, ports in sets.items():
+        near = [group for group in groups if not group[0].isdisjoint(ports)]
+        groups = [group for group in groups if group not in near]
+        joined = set(ports).union(*[some for some, _ in near])
+        groups.append((joined, [*[n for _, names in near for n in names], name]))
+    return [names for _, names in groups]
+
+
+def _names_of(
+    sets: Mapping[str, Sequence[int]], members: Mapping[str, Sequence[str]], known: MachineModel | None
+) -> dict[int, str]:
+    """Names of the ports of some classes, none where the known machine has others."""
+    if known is None:
+        return {}
+    theirs = {name: _known_ports(members[name], known.forms) for name in sets}
+    mine, other = _kinds(sets), _kinds({name: ports for name, ports in theirs.items() if ports})
+    if Counter(mine.values()) != Counter(other.values()):
+        return {}
+    free: dict[Kind, list[int]] = {}
+    for port, kind in sorted(other.items()):
+        free.setdefault(kind, []).append(port)
+    return {port: known.ports[free[kind].pop(0)] for port, kind in sorted(mine.items())}
+
+
+def _known_ports(members: Iterable[str], forms: Mapping[str, FormCost]) -> tuple[int, ...]:
+    """The ports that most members of a class use on the known machine, with one micro-operation."""
+    operations = [forms[name].operations for name in members if name in forms]
+    found = Counter(tuple(sorted(ops[0].ports)) for ops in operations if ops and len(ops) == 1)
+    ports, votes = next(iter(found.most_common(1)), ((), 0))
+    return ports if votes > MAJORITY * len(operations) else ()
+
+
+def _kinds(sets: Mapping[str, Sequence[int]]) -> dict[int, Kind]:
+    """The classes that use each port."""
+    ports = {port for some in sets.values() for port in some}
+    return {port: frozenset(name for name, some in sets.items() if port in some) for port in ports}

@@ -1,0 +1,250 @@
+"""The machine model that measurements make."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import msgspec
+import pytest
+
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.errors import StoreError
+from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.machine_model import build_model, form_cost, known_machine
+from cyclescope.infer.ports import PortUsage
+from cyclescope.infer.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.measure.store import Store
+from cyclescope.model.library import load_model
+from cyclescope.model.machine import Core, Operation
+from cyclescope.model.ports import notation
+from cyclescope.model.schema import problems
+
+MACHINE = "MadeByHand 6-1-1 skylake"
+FORMS = (
+    "IMUL (R64, R64)", "SHL (R64, I8)", "VPADDD (XMM, XMM, XMM)", "MOV (R64, M64)", "MOV (M64, R64)",
+    "VPXOR (XMM, XMM, XMM)",
+)  # fmt: skip
+
+
+def fill(path, table, names, quantities, **conditions):
+    """A store with some forms measured on a simulated Skylake."""
+    with closing(SimulatedBackend(load_model("skylake"))) as backend, closing(Store(path, MACHINE)) as store:
+        request = Request(tuple(table[name] for name in names), frozenset(quantities))
+        Campaign(table, backend, store).run(request, {"brand": "Made by hand", **conditions})
+    return path
+
+
+def built(path, table, known=None):
+    with closing(Store(path, readonly=True)) as store:
+        return build_model(store, table, known)
+
+
+@pytest.fixture(scope="module")
+def filled(table, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "store.sqlite"
+    return fill(path, table, FORMS, ("throughput", "latency", "ports"), cpu=3, clock="simulated")
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return load_model("skylake")
+
+
+@pytest.fixture(scope="module")
+def model(filled, table, truth):
+    return built(filled, table, truth)
+
+
+# --- the whole --------------------------------------------------------------------------------------
+
+
+def test_it_is_a_model_without_problems(model):
+    assert not list(problems(model))
+    assert (model.name, model.isa) == (MACHINE, "x86-64")
+    assert set(FORMS) < set(model.forms)
+
+
+def test_what_was_put_in_comes_out(model, truth):
+    for name in ("IMUL (R64, R64)", "SHL (R64, I8)", "VPADDD (XMM, XMM, XMM)", "MOV (R64, M64)"):
+        cost, true = model.forms[name], truth.forms[name]
+        assert cost.slots == true.slots
+        assert notation(cost.operations, model.ports) == notation(true.operations, truth.ports)
+        known = {pair: cycles for pair, cycles in cost.latencies.items() if pair in true.latencies}
+        assert known
+        assert known == {pair: true.latencies[pair] for pair in known}
+    assert model.forms["IMUL (R64, R64)"].throughput == pytest.approx(1, rel=0.02)
+
+
+def test_the_core_is_what_plain_moves_show(model, truth):
+    assert model.core == Core(truth.core.width, load_latency=5, forward_latency=model.core.forward_latency)
+    assert model.core.forward_latency >= model.core.load_latency
+
+
+def test_moves_and_idioms_of_the_renamer(model):
+    assert not any(model.forms[name].eliminated for name in FORMS)  # LLVM's Skylake has no such moves
+    assert model.forms["VPXOR (XMM, XMM, XMM)"].idiom == "zero"
+    assert model.forms["VPADDD (XMM, XMM, XMM)"].idiom == ""
+
+
+def test_every_resource_of_a_form_has_a_capacity(model):
+    assert model.resources["p1"] == 1
+    assert model.forms["IMUL (R64, R64)"].resources["p1"] == pytest.approx(1, abs=0.1)
+    assert all(cost.resources.keys() <= model.resources.keys() for cost in model.forms.values())
+
+
+def test_where_it_comes_from(model):
+    origin = model.provenance
+    assert (origin.kind, origin.source) == ("measured", "Made by hand, measured by cyclescope")
+    assert origin.date
+    assert any("CPU 3, simulated" in note for note in origin.notes)
+    assert any("the names, and nothing else, of the machine skylake" in note for note in origin.notes)
+
+
+def test_nothing_but_names_comes_from_the_known_machine(model, filled, table, truth):
+    nonsense = {
+        name: msgspec.structs.replace(
+            cost, slots=9, latencies=dict.fromkeys(cost.latencies, 77.0), eliminated=True, idiom="breaking"
+        )
+        for name, cost in truth.forms.items()
+    }
+    other = msgspec.structs.replace(
+        truth, forms=nonsense, core=Core(99, load_latency=99), ports=tuple(f"q{p}" for p in truth.ports)
+    )
+    found = built(filled, table, other)
+    assert [name.removeprefix("q") for name in found.ports] == list(model.ports)
+    assert found.core == model.core
+    bare = [
+        {f: msgspec.structs.replace(c, resources={}, alternatives=()) for f, c in m.forms.items()}
+        for m in (found, model)
+    ]
+    assert bare[0] == bare[1]
+    assert [c.resources.values() for c in found.forms.values()] != []
+
+
+def test_without_a_known_machine_names_are_neutral(filled, table, model):
+    found = built(filled, table)
+    assert found.ports == tuple("0123456789a"[: len(model.ports)])
+    imul = notation(found.forms["IMUL (R64, R64)"].operations, found.ports)
+    assert imul.startswith("1*p")
+    assert any("neutral names" in note for note in found.provenance.notes)
+
+
+def test_a_store_without_ports(table, tmp_path):
+    model = built(fill(tmp_path / "s.sqlite", table, ["IMUL (R64, R64)", "NOP"], ("throughput",)), table)
+    assert not list(problems(model))
+    assert (model.ports, model.resources, model.core.width) == ((), {}, 6)
+    assert model.forms["IMUL (R64, R64)"].operations is None
+    assert any("no ports: `cyclescope measure --what ports`" in note for note in model.provenance.notes)
+
+
+def test_the_width_without_a_form_that_shows_it(table, tmp_path):
+    model = built(fill(tmp_path / "s.sqlite", table, ["IMUL (R64, R64)"], ("throughput",)), table)
+    assert model.core.width == 6
+
+
+def test_a_store_filled_under_emulation_is_refused(table, tmp_path):
+    path = fill(tmp_path / "s.sqlite", table, ["IMUL (R64, R64)"], ("throughput",), real_time=False)
+    with pytest.raises(StoreError, match="under emulation"):
+        built(path, table)
+
+
+def test_a_store_of_nothing_is_refused(table, tmp_path):
+    Store(tmp_path / "s.sqlite", MACHINE).close()
+    with pytest.raises(StoreError, match="no throughput of any form: run `cyclescope measure`"):
+        built(tmp_path / "s.sqlite", table)
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [("AuthenticAMD 1a-2-1 znver5", "znver4"), ("X 6-1-1 unknown", None), ("X ./a.json", None), ("", None)],
+)
+def test_the_known_machine_of_a_store(machine, name):
+    found = known_machine(machine)
+    assert (found.name if found else None) == name
+
+
+# --- one form ---------------------------------------------------------------------------------------
+
+
+def timing(*latencies, throughput=None, **more):
+    return FormTiming("F", {}, "ok", throughput, latencies, **more)
+
+
+def latency(least, most, kind=EXACT, **more):
+    return Latency("op1", "op2", least, most, kind, 0.0, **more)
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "limits"),
+    [
+        (latency(3.0, 3.0), 3.0, None),
+        (latency(7.0, 7.0, convention="loads", bounds=(2.0, 9.0)), 7.0, (2.0, 9.0)),
+        (latency(3.0, 3.4, INTERVAL), None, (3.0, 3.4)),
+        (latency(0.0, 5.0, UPPER_BOUND), None, (0.0, 5.0)),
+        (latency(9.0, 17.0, values={"fast": 9.0, "slow": 17.0}), None, (9.0, 17.0)),
+        (latency(9.0, 9.0, values={"fast": 9.0, "slow": 9.0}), 9.0, None),
+        (latency(None, None, None, reason="not measured"), None, None),
+    ],
+)
+def test_only_what_is_determined_is_a_latency(found, value, limits):
+    cost = form_cost(timing(found))
+    assert cost.latencies == ({} if value is None else {"op1->op2": value})
+    assert cost.ranges == ({} if limits is None else {"op1->op2": limits})
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "said"),
+    [
+        (Throughput(0.5, 0.0, EXACT), 0.5, ""),
+        (Throughput(3.0, 0.0, UPPER_BOUND, note="with its return"), None, "at most 3: with its return"),
+        (Throughput(7.0, 0.0, EXACT, {"fast": 7.0, "slow": 12.0}), 7.0, "of slow ones 12"),
+        (Throughput(None, None, None, reason="it enters the kernel"), None, "it enters the kernel"),
+        (None, None, ""),
+    ],
+)
+def test_only_an_exact_throughput_is_one(found, value, said):
+    cost = form_cost(timing(throughput=found))
+    assert cost.throughput == value
+    assert said in cost.note
+    assert bool(said) == bool(cost.note)
+
+
+def test_what_the_port_experiments_tell():
+    usage = PortUsage(
+        2.0, "1*p0+1*p1", (Operation((0,)), Operation((1,))), 1.0, 0.1, "medium", ("2*p01",), {"p0": 1.0},
+        True, "odd",
+    )  # fmt: skip
+    cost = form_cost(timing(throughput=Throughput(1.0, 0.0, EXACT, confidence="low")), usage)
+    assert (cost.slots, cost.operations, cost.resources) == (2.0, usage.operations, {"p0": 1.0})
+    assert (cost.confidence, cost.alternatives, cost.microcoded, cost.note) == (
+        "medium", ("2*p01",), True, "odd",
+    )  # fmt: skip
+
+
+def test_a_form_without_port_usage_says_why():
+    cost = form_cost(timing(), PortUsage(1.0, None, reason="too long to be hidden"))
+    assert (cost.operations, cost.note) == (None, "too long to be hidden")
+
+
+@pytest.mark.parametrize(
+    ("notes", "operations", "eliminated"),
+    [
+        (["eliminated at rename"], (), True),
+        (["eliminated at rename"], None, True),
+        (["eliminated at rename", ""], None, False),
+        (["eliminated at rename"], (Operation((0,)),), False),
+        ([""], (), False),
+    ],
+)
+def test_eliminated_needs_no_time_and_no_port(notes, operations, eliminated):
+    latencies = [latency(0.0, 0.0, note=note) for note in notes]
+    cost = form_cost(timing(*latencies), PortUsage(1.0, None, operations))
+    assert cost.eliminated == eliminated
+
+
+@pytest.mark.parametrize(
+    ("said", "idiom"),
+    [("zero idiom, needs no execution unit", "zero"), ("dependency-breaking idiom", "breaking"), ("", "")],
+)
+def test_idioms(said, idiom):
+    assert form_cost(timing(idiom=said)).idiom == idiom

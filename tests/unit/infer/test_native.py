@@ -1,0 +1,135 @@
+"""The machine `native`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cyclescope.errors import BackendUnavailable, StoreError, UsageError
+from cyclescope.infer import native
+from cyclescope.infer.api import default_store
+from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
+from cyclescope.model.schema import write_model
+from tests.support.machine import Machine
+
+VERSION = native.__version__
+
+
+def made(name="made", version=VERSION):
+    return MachineModel(name, "x86-64", Provenance(MEASURED, version=version), Core(4), (), {})
+
+
+@pytest.fixture
+def host(monkeypatch, tmp_path):
+    """A host without a store; models are made by hand. Returns the store's path and what was built."""
+    built: list[Path] = []
+
+    def build(path):
+        built.append(path)
+        return made(f"model {len(built)}")
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(native, "NativeBackend", Machine)
+    monkeypatch.setattr(native, "build_file", build)
+    path = default_store(native.identify(native.as_leaves(Machine().capabilities().leaves)).machine)
+    path.parent.mkdir()
+    return path, built
+
+
+def touch(path, seconds, text="store"):
+    path.write_text(text)
+    os.utime(path, (seconds, seconds))
+
+
+def test_without_a_store_the_error_says_what_to_run(host):
+    with pytest.raises(StoreError, match="run `cyclescope measure`") as error:
+        native.load_model("native")
+    assert str(host[0]) in str(error.value)
+    assert native.native_summary() is None
+
+
+def test_native_is_the_model_of_the_default_store(host):
+    path, built = host
+    touch(path, 100)
+    assert native.load_model("Native").name == "model 1"
+    assert built == [path]
+
+
+def test_it_is_kept_until_the_store_changes(host):
+    path, built = host
+    touch(path, 100)
+    assert native.native_model() == native.native_model()
+    assert len(built) == 1
+    touch(path, 200)
+    assert native.native_model().name == "model 2"
+    touch(path, 50)  # another store, copied here with its time
+    assert native.native_model().name == "model 3"
+
+
+def test_changes_that_are_in_the_log_count(host):
+    path, built = host
+    touch(path, 100)
+    native.native_model()
+    log = path.with_name(path.name + "-wal")
+    touch(log, 150, "")
+    native.native_model()
+    assert len(built) == 1  # readers leave an empty log
+    touch(log, 150)
+    native.native_model()
+    assert len(built) == 2
+
+
+@pytest.mark.parametrize("spoil", ["damaged", "older"])
+def test_what_is_kept_but_of_no_use_is_made_again(host, spoil):
+    path, built = host
+    touch(path, 100)
+    native.native_model()
+    kept = path.with_suffix(".model.json")
+    if spoil == "damaged":
+        kept.write_text("{")
+    else:
+        write_model(made(version="0.0.1"), kept)
+    os.utime(kept, (100, 100))
+    assert native.native_model().name == "model 2"
+    assert native.native_model().name == "model 2"
+    assert len(built) == 2
+
+
+def test_where_nothing_can_be_kept_the_model_is_made_every_time(host, monkeypatch):
+    path, built = host
+    touch(path, 100)
+
+    def refuse(model, part):
+        part.write_text("{")
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(native, "write_model", refuse)
+    assert [native.native_model().name for _ in range(2)] == ["model 1", "model 2"]
+    assert list(path.parent.iterdir()) == [path]
+    assert len(built) == 2
+
+
+def test_the_summary_has_the_name_that_is_used(host):
+    touch(host[0], 100)
+    found = native.native_summary()
+    assert (found.name, found.aliases, found.form_count) == ("native", ("model 1",), 0)
+
+
+def test_a_host_that_cannot_run_kernels_has_no_native_machine(host, monkeypatch):
+    touch(host[0], 100)
+
+    def nothing():
+        raise BackendUnavailable("no runner")
+
+    monkeypatch.setattr(native, "NativeBackend", nothing)
+    assert native.native_summary() is None
+    with pytest.raises(BackendUnavailable):
+        native.load_model("native")
+
+
+def test_other_names_are_those_of_shipped_machines():
+    assert native.load_model("SKYLAKE").name == "skylake"
+    with pytest.raises(UsageError, match="did you mean"):
+        native.load_model("skylak")

@@ -1,0 +1,72 @@
+"""Names of measured ports."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.port_names import port_groups, port_names
+from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation, Provenance
+
+# Measured: two groups, {0, 1, 2} with a class inside another, and {3, 4}.
+SETS = {"wide": (0, 1, 2), "narrow": (1,), "load": (3, 4)}
+MEMBERS = {"wide": ["ADD", "SUB", "LEA"], "narrow": ["IMUL"], "load": ["MOV"]}
+
+
+def known(ports="ABCDE", **usages):
+    """A machine with the ports that each form's operations use, given as text."""
+    forms = {
+        form: FormCost(
+            operations=tuple(Operation(tuple(ports.index(p) for p in some)) for some in usage.split("+"))
+        )
+        for form, usage in usages.items()
+    }
+    return MachineModel("known", "x86-64", Provenance(EXTRACTED), Core(4), tuple(ports), forms)
+
+
+def names(machine, sets=SETS, members=MEMBERS, count=5):
+    return port_names(count, sets, members, machine)
+
+
+def test_ports_that_serve_the_same_classes_have_the_names_of_the_known_machine():
+    machine = known(ADD="BCD", SUB="BCD", LEA="BCD", IMUL="C", MOV="AE")
+    assert names(machine) == ("B", "C", "D", "A", "E")
+
+
+def test_a_form_that_the_known_machine_has_elsewhere_is_outvoted():
+    machine = known(ADD="BCD", SUB="BCD", LEA="AE", IMUL="C", MOV="AE")
+    assert names(machine)[:3] == ("B", "C", "D")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ADD": "BC", "SUB": "BC", "LEA": "BC"},  # too few ports
+        {"ADD": "BCD", "SUB": "BC", "LEA": "CD"},  # no majority
+        {"ADD": "ABD", "SUB": "ABD", "LEA": "ABD"},  # the narrow class is not inside
+        {"ADD": "BCD+A", "SUB": "BCD+A", "LEA": "BCD+A"},  # two operations
+        {},
+    ],
+)
+def test_a_group_that_does_not_match_has_neutral_names(wrong):
+    machine = known(**({"IMUL": "C", "MOV": "AE"} | wrong))
+    assert names(machine) == ("x0", "x1", "x2", "A", "E")
+
+
+def test_one_known_port_is_not_two_measured_ones():
+    machine = known(ADD="BCD", SUB="BCD", LEA="BCD", IMUL="C", MOV="BD")
+    assert names(machine) == ("0", "1", "2", "3", "4")
+
+
+def test_without_a_known_machine_ports_are_numbers():
+    assert names(None) == ("0", "1", "2", "3", "4")
+    assert names(None, {"a": tuple(range(12))}, {"a": ["ADD"]}, 12)[9:] == ("9", "a", "b")
+
+
+def test_a_port_of_no_class_has_a_neutral_name():
+    machine = known(ADD="BCD", SUB="BCD", LEA="BCD", IMUL="C", MOV="AE")
+    assert names(machine, count=6) == ("B", "C", "D", "A", "E", "x0")
+
+
+def test_groups_are_joined_by_a_class_that_comes_late():
+    groups = port_groups({"a": (0,), "b": (1,), "c": (2,), "d": (1, 0)})
+    assert sorted(map(sorted, groups)) == [["a", "b", "d"], ["c"]]
