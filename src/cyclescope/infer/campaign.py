@@ -19,6 +19,7 @@ from cyclescope.errors import MeasurementError, StoreError
 from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
 from cyclescope.infer.port_campaign import PortCampaign, with_ports
+from cyclescope.infer.port_facts import NOP as FILLER
 from cyclescope.infer.port_facts import is_candidate
 from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
 from cyclescope.infer.timing import TimingBuilder
@@ -98,7 +99,7 @@ class Campaign:
 
     def _ports(self, forms: Sequence[InstructionForm], deadline: float) -> bool:
         """Port usage: it needs the throughputs of the forms and of what may block ports."""
-        candidates = [f for f in self.table if is_candidate(f)]
+        candidates = [f for f in self.table if is_candidate(f) or f.id == FILLER]
         self.find_legal(candidates)
         blocking = [f for f in candidates if self._legality[f.id] == "ok"]
         planner = self.planner()

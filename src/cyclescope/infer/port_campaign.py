@@ -57,15 +57,21 @@ class PortCampaign:
         Throughputs have to be in the store. Returns whether there was time for everything.
         """
         both = list({form.id: form for form in (*blocking, *forms)}.values())
-        stages: tuple[tuple[str, Callable[[PortFacts], Iterable[Experiment]]], ...] = (
-            ("forms alone", lambda facts: self._alone(both)),
-            ("front-end slots", lambda facts: self._slots(facts, both)),
-            ("classes", self._within_groups),
-            ("classes against each other", self._between_classes),
-            ("ports", lambda facts: self._against(facts, forms, 0)),
-            ("ports, second look", lambda facts: self._second(facts, forms)),
-        )
-        return all(self._settle(stage, list(make(self.facts())), deadline) for stage, make in stages)
+        return all(self._settle(stage, list(make()), deadline) for stage, make in self._stages(forms, both))
+
+    def _stages(
+        self, forms: Sequence[InstructionForm], both: Sequence[InstructionForm]
+    ) -> Iterator[tuple[str, Callable[[], Iterable[Experiment]]]]:
+        """Names and experiments of the stages; each begins when the one before is in the store."""
+        yield "forms alone", lambda: self._alone(both)
+        if not self.facts().filler:
+            return
+        yield "front-end slots", lambda: self._slots(self.facts(), both)
+        while uncompared := self.facts().uncompared:
+            yield "classes", partial(self._compared, uncompared)
+        yield "classes against each other", lambda: self._between_classes(self.facts())
+        yield "ports", lambda: self._against(self.facts(), forms, 0)
+        yield "ports, second look", lambda: self._second(self.facts(), forms)
 
     def facts(self) -> PortFacts:
         """What the store tells by now."""
@@ -98,10 +104,9 @@ class PortCampaign:
             for more in (count, count + 2 * round(facts.width)):
                 yield from _possible(partial(self.plans.slots, form, filler, more))
 
-    def _within_groups(self, facts: PortFacts) -> Iterator[Experiment]:
-        for (_, width), names in facts.blockers.items():
-            for one, other in combinations(names, 2):
-                yield from self._pair(one, other, width, width)
+    def _compared(self, pairs: Iterable[tuple[str, str, int]]) -> Iterator[Experiment]:
+        for one, other, width in pairs:
+            yield from self._pair(one, other, width, width)
 
     def _pair(self, one: str, other: str, first: int, second: int) -> Iterator[Experiment]:
         forms = self.table[one], self.table[other]
@@ -123,7 +128,7 @@ class PortCampaign:
         for form in forms:
             mine = domains(form)
             for blocker, width in classes:
-                near = everything or facts.files[blocker.id] <= mine
+                near = everything or facts.files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
                 cycles = self._cycles(facts, form, width)
                 if near and cycles:
                     yield from _possible(partial(self.plans.against, form, blocker, width, cycles + more))
@@ -145,6 +150,18 @@ class PortCampaign:
             usage = builder.usage(form, facts.throughputs.get(form.id))
             if usage.ports is not None and usage.confidence != HIGH and not usage.microcoded:
                 yield from self._against(facts, [form], SPARE)
+
+
+def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
+    """Whether a form of some register files may use a class's ports because they are shared.
+
+    MMX blocking instructions are for others only where their ports are no other class's, and never for
+    x87, whose stack they fill.
+    """
+    mine = facts.files[blocker]
+    if len(mine) > 1 or ("x" in mine and ("s" in files or blocker not in facts.alone_with_ports)):
+        return False
+    return not facts.reach[blocker].isdisjoint(files)
 
 
 def _possible(make: Callable[[], Experiment | None]) -> Iterator[Experiment]:
@@ -188,6 +205,8 @@ def _with_usage(
 
 def _reason(facts: PortFacts, planner: Planner, form: InstructionForm) -> str:
     """Why a form has no port usage, or ""."""
+    if not facts.filler:
+        return "neither NOP nor a move is fast enough to fill the front end"
     if form.id in facts.confined:
         return ""
     try:
@@ -196,4 +215,8 @@ def _reason(facts: PortFacts, planner: Planner, form: InstructionForm) -> str:
         return str(error)
     if facts.alone.get(form.id, 0.0) > SLOWEST:
         return f"two instances take {facts.alone[form.id]:.0f} cycles: too long to be hidden"
-    return "not measured"
+    if form.id not in facts.alone:
+        return "not measured"
+    if form.id not in facts.slots:
+        return "its front-end slots could not be measured"
+    return "no blocking instruction of its register files leaves it the registers that it needs"

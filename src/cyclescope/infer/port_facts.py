@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 
 from cyclescope.infer.port_mapping import (
     AT_LEAST,
@@ -29,30 +30,37 @@ SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
 PASSES = 0.45  # ports: a union larger than the wider class by this is no containment
 INSIDE = 0.72  # micro-operations confined to a class: a form of it is inside
-OWN = 1.4  # micro-operations of a form among its own class; store bandwidth depends on addresses
-TWICE, EITHER = 1.5, 0.5  # micro-operations: certainly more than one, rather none than one
+OWN = 1.4  # micro-operations of a form among its own class
+TWICE, EITHER = 1.9, 0.5  # micro-operations: certainly more than one, rather none than one
 WHOLE = 0.13  # ports: unions nearer to a whole number are taken for it
-RENAMED = 0.22  # cycles: a move faster than this needs no execution unit
-GROUP = 36  # candidates of one width and register file that are compared with each other
+NOP = "NOP"
+MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
+FASTEST = 1 / 20  # cycles: no front end delivers more
 _LEFT_OUT = frozenset(
-    ("evex", "x87", "mmx", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return", "stack",
+    ("evex", "x87", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return", "stack",
      "high_byte", "lock", "vsib")
 )  # fmt: skip
 _PLAIN_MOVES = ("MOV", "VMOVUPS", "MOVUPS")  # a load or a store and nothing else
-_CLASSES = ("R64", "XMM", "K")
+_CLASSES = ("R64", "XMM", "K", "MM")
 _NARROW = ("R32", "R8l")
+_FILES = {"h": "r", "m": "x", "x": "s"}  # register files that go by another letter here
+
+
+_SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
+_ORDER = "rvkxm"  # of register files, by which ports are numbered
 
 
 def domains(form: InstructionForm) -> frozenset[str]:
-    """Register files that a form works on: `r`, `v`, `k`, and `m` for memory; flags count as `r`."""
-    found = {
-        {"h": "r", "x": "v", "m": "v"}.get(domain(o.cls), domain(o.cls))
-        for o in form.operands
-        if o.is_register
-    }
-    found |= {"m" for o in form.operands if o.is_memory}
+    """Register files that a form works on: `r`, `v`, `k`, `x` for MMX, `s` for the x87 stack, `m` for memory.
+
+    Flags count as `r`; MMX and x87 work on the units of vectors.
+    """
+    found = {_file(o.cls) for o in form.operands if o.is_register}
+    if not found.isdisjoint("xs") or ("k" in found and not form.mnemonic.startswith("K")):
+        found.add("v")
     if form.flags_read or form.flags_written or not found:
         found.add("r")
+    found |= {"m" for o in form.operands if o.is_memory}
     return frozenset(found - {"?"})
 
 
@@ -82,17 +90,19 @@ class PortFacts:
 
     @cached_property
     def filler(self) -> str:
-        """The form that needs a front-end slot and no port, to be put between others.
+        """The form that needs a front-end slot and no port, to be put between others; "" where none is.
 
-        A move that the renamer executes, seen by its being faster than execution units allow; NOP
-        where there is none, which some cores fuse in pairs.
+        A move that the renamer executes, seen by its being at least as fast as NOP, or half as fast: some
+        cores fuse NOPs in pairs; NOP where there is none.
         """
-        others = {f: t for f, t in self.throughputs.items() if self._is_filler(f)}
+        others = {f: t for f, t in self.throughputs.items() if t > FASTEST and self._is_filler(f)}
         best = min(
             others, key=lambda f: (round(others[f], 2), self.table[f].mnemonic != "MOV", f), default=""
         )
-        nop = self.throughputs.get("NOP", math.inf)
-        return best if best and others[best] < max(RENAMED, 1.05 * nop) else "NOP"
+        nop = self.throughputs.get(NOP, math.inf)
+        if best and (others[best] < 1.05 * nop or abs(others[best] - 2 * nop) < 0.1 * nop):
+            return best
+        return NOP if FASTEST < nop < math.inf else ""
 
     def _is_filler(self, form_id: str) -> bool:
         form = self.table[form_id]
@@ -120,6 +130,17 @@ class PortFacts:
                 found[r.form] = min(value, found.get(r.form, math.inf))
         return found
 
+    @cached_property
+    def saturating(self) -> frozenset[str]:
+        """Register files with a set of ports as wide as the front end, which no experiment fills."""
+        found: set[str] = set()
+        for form_id, slots in self.slots.items():
+            form = self.table[form_id]
+            fast = self.throughputs.get(form_id, math.inf) * self.width < 1 + EVEN
+            if fast and slots > ONE_SLOT[0] and is_candidate(form) and "MOV" not in form.mnemonic:
+                found |= _files(form)
+        return frozenset(found)
+
     # --- classes of blocking instructions ----------------------------------------------------------
 
     @cached_property
@@ -138,6 +159,8 @@ class PortFacts:
             width = round(rate)
             if not 1 <= width < self.width or abs(rate - width) > EVEN * width:
                 continue
+            if _updates(form) and self.alone.get(form_id, math.inf) * width > MOST_WAITING:
+                continue  # its instances would wait for each other
             key = "".join(sorted(_files(form))), form.mnemonic, width
             choice = _preference(form), form_id
             if key not in best or choice < best[key]:
@@ -145,7 +168,7 @@ class PortFacts:
         groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
         for (files, _, width), choice in best.items():
             groups.setdefault((files, width), []).append(choice)
-        return {key: [name for _, name in sorted(some)[:GROUP]] for key, some in groups.items()}
+        return {key: [name for _, name in sorted(some)] for key, some in sorted(groups.items())}
 
     @cached_property
     def pairs(self) -> dict[frozenset[str], float]:
@@ -159,18 +182,33 @@ class PortFacts:
         return found
 
     @cached_property
-    def classes(self) -> dict[str, list[str]]:
-        """Members by representative: forms that take twice as long together as alone."""
+    def _grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
+        """Members by representative, and the pairs (with their width) that are still to be compared."""
         found: dict[str, list[str]] = {}
-        for group in self.blockers.values():
+        missing: list[tuple[str, str, int]] = []
+        for (_, width), group in self.blockers.items():
             heads: list[str] = []
             for name in group:
-                same = (h for h in heads if self.pairs.get(frozenset((h, name)), 0.0) > SAME)
-                head = next(same, None)
+                ratios = [(head, self.pairs.get(frozenset((head, name)))) for head in heads]
+                unknown = next((head for head, ratio in ratios if ratio is None), None)
+                head = next((head for head, ratio in ratios if ratio is not None and ratio > SAME), None)
+                if head is None and unknown is not None:
+                    missing.append((unknown, name, width))
+                    continue
                 if head is None:
                     heads.append(name)
                 found.setdefault(head or name, []).append(name)
-        return found
+        return found, missing
+
+    @property
+    def classes(self) -> dict[str, list[str]]:
+        """Members by representative: forms that take twice as long together as alone."""
+        return self._grouped[0]
+
+    @property
+    def uncompared(self) -> list[tuple[str, str, int]]:
+        """Forms to be compared next, with their width, before the classes are complete."""
+        return self._grouped[1]
 
     @cached_property
     def widths(self) -> dict[str, int]:
@@ -204,23 +242,41 @@ class PortFacts:
     @cached_property
     def units(self) -> dict[str, str]:
         """Classes that are not sets of ports, with the reason: hidden resources."""
-        found = {name: self._unit(name) for name in self.classes}
-        return {name: reason for name, reason in found.items() if reason}
+        found = {name: reason for name in self.classes if (reason := self._is_no_blocker(name))}
+        proper = [name for name in self.classes if name not in found]
+        return found | {name: reason for name in proper if (reason := self._stalls(name, proper))}
 
-    def _unit(self, name: str) -> str:
-        """Why a class is no set of ports, or ""."""
+    def _is_no_blocker(self, name: str) -> str:
+        """Why the forms of a class are not single micro-operations that keep ports busy, or ""."""
         if len(self.files[name]) > 1:
             return "it needs ports of two register files"
-        if not INSIDE < self._inside(name, name, 1.0) < OWN:
+        if not self._is_sound(name):
             return "its instances do not keep their ports busy"
-        width = self.widths[name]
-        others = [c for c in self.classes if c != name and self._related(name, c)]
-        if min((c for c in (self._inside(name, o) for o in others) if c > EITHER), default=0.0) > TWICE:
+        around = [o for o in self.classes if self._is_sound(o) and self._inside(name, o) > INSIDE]
+        twice = any(self._inside(name, other) > TWICE for other in around if other != name)
+        if twice or any(self._apart(*pair) for pair in combinations(around, 2)):
             return "its instances have more than one micro-operation"
-        for other in others:
-            wider = self.widths[other] > width
-            same = self.widths[other] == width and self._inside(name, other) < EITHER
-            if self._inside(other, name) > INSIDE and (wider or same):
+        return ""
+
+    def _is_sound(self, name: str) -> bool:
+        """Whether more instances of a class take as much longer as one micro-operation each.
+
+        Stores may take longer: they leave in pairs only if they go to the same cache line.
+        """
+        most = OWN if "m" not in self.files[name] else math.inf
+        return INSIDE < self._inside(name, name, 1.0) < most
+
+    def _apart(self, one: str, other: str) -> bool:
+        """Whether two classes are seen to have no port in common."""
+        ratio = self.pairs.get(frozenset((one, other)), math.inf)
+        return self.widths[one] + self.widths[other] <= self.width and ratio < 1 + APART
+
+    def _stalls(self, name: str, proper: Sequence[str]) -> str:
+        """Which class of more ports, or of others, is slowed down though it could escape, or ""."""
+        for other in proper:
+            wider = self.widths[other] > self.widths[name]
+            same = self.widths[other] == self.widths[name] and self._inside(name, other) < EITHER
+            if other != name and self._inside(other, name) > INSIDE and (wider or same):
                 return f"it slows {other} down, which can escape to other ports"
         return ""
 
@@ -228,15 +284,55 @@ class PortFacts:
         return self.confined.get(form, {}).get(blocker, default)
 
     def _related(self, one: str, other: str) -> bool:
-        """Whether two classes may share ports at all: memory, general registers, vectors with masks."""
-        kinds = [{"v" if f == "k" else f for f in self.files[name]} for name in (one, other)]
-        return not kinds[0].isdisjoint(kinds[1])
+        """Whether two classes may share ports at all: those for memory are apart from the others."""
+        return ("m" in self.files[one]) == ("m" in self.files[other])
 
     @cached_property
     def structure(self) -> Structure:
         """The ports."""
         widths = {name: w for name, w in self.widths.items() if name not in self.units}
-        return solve_structure(widths, list(self._relations(sorted(widths))))
+        kinds = {name: str(min(map(_ORDER.index, self.files[name]))) for name in widths}
+        return solve_structure(widths, list(self._relations(sorted(widths))), kinds)
+
+    @cached_property
+    def reach(self) -> dict[str, frozenset[str]]:
+        """Register files of the classes that share ports with each class, itself among them."""
+        structure = self.structure
+        found = {}
+        for name in self.classes:
+            mine = set(structure.sets.get(name, ()))
+            near = [n for n, ports in structure.sets.items() if not mine.isdisjoint(ports)]
+            found[name] = frozenset().union(self.files[name], *[self.files[n] for n in near])
+        return found
+
+    @cached_property
+    def alone_with_ports(self) -> set[str]:
+        """Classes that no class of another register file equals."""
+        sets = self.structure.sets
+        return {
+            name for name, ports in sets.items()
+            if not any(other == ports and self.files[n] != self.files[name] for n, other in sets.items())
+        }  # fmt: skip
+
+    def _visible(self, one: str, other: str) -> bool:
+        """Whether two classes take longer together than each alone and the front end explain."""
+        limit = (self.widths[one] + self.widths[other]) / self.width
+        return self.pairs.get(frozenset((one, other)), 0.0) > max(1.0, limit) + APART
+
+    def _near(self, one: str, other: str) -> bool:
+        """Whether classes of two register files share ports on this machine, as far as is seen."""
+        files = {_SIDES.get(f, "v") for f in (*self.files[one], *self.files[other])}
+        return len(files) == 1 or (self._one_space and "m" not in files)
+
+    @cached_property
+    def _one_space(self) -> bool:
+        """Whether some integer class and some vector class are seen to share ports."""
+        proper = [name for name in self.classes if name not in self.units]
+        return any(
+            self._visible(one, other) or max(self._inside(one, other), self._inside(other, one)) > INSIDE
+            for one in proper if "r" in self.files[one]
+            for other in proper if self.files[other].isdisjoint("rm")
+        )  # fmt: skip
 
     def _relations(self, names: Sequence[str]) -> Iterable[Relation]:
         for position, one in enumerate(names):
@@ -251,9 +347,11 @@ class PortFacts:
         inside = self._inside(small, large)
         if not self._related(one, other) and inside < INSIDE:
             return Relation(one, other, DISJOINT)
-        limit = (a + b) / self.width
-        if ratio is None or ratio < max(1.0, limit) + APART:
-            return Relation(one, other, DISJOINT) if inside < INSIDE else Relation(small, large, SUBSET)
+        if inside < INSIDE and (ratio is None or not self._visible(one, other)):
+            hidden = ratio is not None and a + b > self.width and self._near(one, other)
+            return Relation(one, other, AT_LEAST, self.width) if hidden else Relation(one, other, DISJOINT)
+        if ratio is None or not self._visible(one, other):
+            return Relation(small, large, SUBSET)
         union = (a + b) / ratio
         if inside > INSIDE and union < max(a, b) + PASSES:
             return Relation(small, large, SUBSET)
@@ -276,7 +374,9 @@ def is_candidate(form: InstructionForm) -> bool:
     if form.memory >= 0:
         moves = form.mnemonic in _PLAIN_MOVES and len(form.operands) == 2 and len(registers) == 1
         return moves and registers[0].cls in ("R64", "XMM")
-    if not any(op.write for op in registers) or not any(op.cls in _CLASSES for op in registers):
+    if any(op.cls == "MM" and op.read and op.write for op in registers):  # too few to hide the latency
+        return False
+    if sum(op.write for op in registers) != 1 or not any(op.cls in _CLASSES for op in registers):
         return False
     return all(op.cls in (*_CLASSES, *_NARROW) for op in registers)
 
@@ -284,11 +384,17 @@ def is_candidate(form: InstructionForm) -> bool:
 def _files(form: InstructionForm) -> set[str]:
     if form.memory >= 0:
         return {"m"}
-    return {domain(op.cls) for op in form.operands if op.is_register}
+    return {_file(op.cls) for op in form.operands if op.is_register}
+
+
+def _file(cls: str) -> str:
+    return _FILES.get(domain(cls), domain(cls))
 
 
 def _preference(form: InstructionForm) -> tuple[object, ...]:
     """Best first: writes only, reads no flags, few operands, VEX."""
-    registers = [op for op in form.operands if op.is_register]
-    both = any(op.read and op.write for op in registers)
-    return both, bool(form.flags_read), len(form.operands), not form.is_vex, form.id
+    return _updates(form), bool(form.flags_read), len(form.operands), not form.is_vex, form.id
+
+
+def _updates(form: InstructionForm) -> bool:
+    return any(op.is_register and op.read and op.write for op in form.operands)

@@ -41,19 +41,32 @@ class Structure(msgspec.Struct, frozen=True):
     left_out: Mapping[str, str] = {}
 
 
-def solve_structure(widths: Mapping[str, int], relations: Sequence[Relation]) -> Structure:
-    """The least number of ports that explains the classes."""
-    ports = 0
-    sets: dict[str, tuple[int, ...]] = {}
+def solve_structure(
+    widths: Mapping[str, int], relations: Sequence[Relation], kinds: Mapping[str, str] | None = None
+) -> Structure:
+    """The least number of ports that explains the classes.
+
+    Ports are numbered by the `kinds` and widths of their classes, so that another run that finds other
+    representatives for the same classes gives them the same numbers.
+    """
+    chosen: dict[frozenset[str], int] = {}
     left_out: dict[str, str] = {}
     for group in _components(widths, relations):
-        chosen, dropped = _consistent({name: widths[name] for name in group}, relations)
+        some, dropped = _consistent({name: widths[name] for name in group}, relations)
+        chosen |= some
         left_out |= dropped
-        for atom, count in sorted(chosen.items(), key=lambda item: sorted(item[0])):
-            for name in atom:
-                sets[name] = (*sets.get(name, ()), *range(ports, ports + count))
-            ports += count
+    ports = 0
+    sets: dict[str, tuple[int, ...]] = {name: () for name in widths if name not in left_out}
+    for atom, count in sorted(chosen.items(), key=lambda item: _rank(item[0], widths, kinds or {})):
+        for name in atom:
+            sets[name] = (*sets[name], *range(ports, ports + count))
+        ports += count
     return Structure(ports, sets, left_out)
+
+
+def _rank(atom: frozenset[str], widths: Mapping[str, int], kinds: Mapping[str, str]) -> tuple[object, ...]:
+    """What an atom's ports are numbered by."""
+    return sorted((kinds.get(name, ""), -widths[name]) for name in atom), sorted(atom)
 
 
 def _components(widths: Mapping[str, int], relations: Sequence[Relation]) -> list[list[str]]:
@@ -78,18 +91,26 @@ def _consistent(
     widths: dict[str, int], relations: Sequence[Relation]
 ) -> tuple[dict[frozenset[str], int], dict[str, str]]:
     """A solution, with the classes taken out that contradict the others."""
-    left_out: dict[str, str] = {}
-    while True:
-        misfit, atoms = _solve(widths, relations)
-        if misfit <= FITS or len(widths) <= 1:
-            return atoms, left_out
+    left_out: dict[str, int] = {}
+    misfit, atoms = _solve(widths, relations)
+    while misfit > FITS and len(widths) > 1:
         trials = []
         for name, width in widths.items():
             rest = {n: w for n, w in widths.items() if n != name}
             trials.append((round(_solve(rest, relations)[0], 2), width, name))
-        _, _, worst = min(trials)
-        left_out[worst] = f"no set of {widths[worst]} ports fits what it shares with the other classes"
+        _, width, worst = min(trials)
+        left_out[worst] = width
         del widths[worst]
+        misfit, atoms = _solve(widths, relations)
+    for name, width in list(left_out.items()):  # what only contradicted another one that is out now
+        misfit, more = _solve(widths | {name: width}, relations)
+        if misfit <= FITS:
+            atoms = more
+            widths[name] = left_out.pop(name)
+    reasons = {
+        n: f"no set of {w} ports fits what it shares with the other classes" for n, w in left_out.items()
+    }
+    return atoms, reasons
 
 
 def _atoms(widths: Mapping[str, int], relations: Sequence[Relation]) -> list[frozenset[str]]:

@@ -66,19 +66,19 @@ class UsageSolver:
         score, misfit, best = scored[0]
         others = [e for s, _, e in scored[1:] if s - score < EQUAL]
         most = max(confined.values(), default=0.0)
-        if most > MOST + 0.5 or self._is_stall(confined):
+        if most > MOST + 0.5 or self._is_stall(confined, slots):
             return Usage(None, misfit, LOW, (), f"conflict: it holds ports for {most:.1f} port cycles")
         confidence = HIGH if misfit <= CLEAR else MEDIUM if misfit <= ROUGH else LOW
         if others and confidence == HIGH:
             confidence = MEDIUM
         return Usage(best.operations, misfit, confidence, tuple(e.operations for e in others[:3]))
 
-    def _is_stall(self, confined: Mapping[str, float]) -> bool:
+    def _is_stall(self, confined: Mapping[str, float], slots: float) -> bool:
         """Whether whole cycles of every class concerned are lost, as no micro-operation does it."""
         held = {name: value for name, value in confined.items() if value > _STEALS}
-        widest = max((len(self.blockers[name]) for name in held), default=0)
-        full = all(value > len(self.blockers[name]) - _STEALS for name, value in held.items())
-        return len(held) > 1 and widest > 2 and full
+        sizes = {name: len(self.blockers[name]) for name in held}
+        full = all(abs(value - sizes[name]) < _STEALS for name, value in held.items())
+        return len(held) > 1 and max(sizes.values()) > max(2.0, slots + 0.5) and full
 
 
 class _Explanation:

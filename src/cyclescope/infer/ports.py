@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.port_facts import PortFacts
+from cyclescope.infer.port_facts import PortFacts, domains
 from cyclescope.infer.port_mapping import port_sets
 from cyclescope.infer.port_usage import Usage, UsageSolver
 from cyclescope.infer.results import HIGH, LOW, MEDIUM
@@ -96,10 +96,11 @@ class PortBuilder:
             some = {name: value for name, value in confined.items() if name in group}
             if some:
                 parts.append(solver.solve(some, throughput or math.inf, expected))
-        return self._combined(parts, confined, shown, microcoded, throughput or 0.0)
+        return self._combined(form, parts, confined, shown, microcoded, throughput or 0.0)
 
     def _combined(
         self,
+        form: InstructionForm,
         parts: list[Usage],
         confined: Mapping[str, float],
         slots: float | None,
@@ -111,24 +112,48 @@ class PortBuilder:
         usage = notation(known, self.names)
         if not complete:
             usage = f"{usage}+?" if known else "?"
-        confidence = max((part.confidence for part in parts), key=_ORDER.index, default=LOW)
+        levels = [part.confidence for part in parts] or [LOW]
         notes = [part.note for part in parts if part.note]
-        if complete and not microcoded and port_throughput(known) < SLOWER * throughput:
-            confidence = max(confidence, MEDIUM, key=_ORDER.index)
-            notes.append("it runs slower than these ports allow: something else limits it")
         if microcoded:
-            confidence = LOW
+            levels.append(LOW)
             notes.append("microcoded: dispatch stalls while the sequencer delivers")
+        elif complete:
+            doubts = list(self._doubts(form, known, slots, throughput))
+            notes += doubts
+            levels += [MEDIUM] * len(doubts)
         weights = {
             self.resources[name][0]: round(value, 2) for name, value in confined.items() if value > NOISE
         }
         return PortUsage(
             slots, usage, known if complete else None,
             round(port_throughput(known), 2) if complete else None,
-            round(max((part.residual for part in parts), default=0.0), 2), confidence,
+            round(max((part.residual for part in parts), default=0.0), 2), max(levels, key=_ORDER.index),
             tuple(notation(other, self.names) for part in parts for other in part.alternatives),
             weights, microcoded, "; ".join(dict.fromkeys(notes)),
         )  # fmt: skip
+
+    def _doubts(
+        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
+    ) -> Iterator[str]:
+        """What speaks against a usage that fits all confinements."""
+        if port_throughput(known) < SLOWER * throughput:
+            yield "it runs slower than these ports allow: something else limits it"
+        count = sum(round(op.count) for op in known)
+        if (idle := round(slots or 0) - count) > 0:
+            yield f"{idle} of its slots need no port, or one of a set as wide as the front end"
+        elif form.memory >= 0 and self._may_hide(form, known):
+            yield "a micro-operation for any of as many ports as the front end has slots would not show"
+
+    def _may_hide(self, form: InstructionForm, known: Sequence[Operation]) -> bool:
+        """Whether a form may have a micro-operation beside those for memory that no experiment shows."""
+        beside = [op for op in known if self.memory.isdisjoint(op.ports)]
+        return not beside and not self.facts.saturating.isdisjoint(domains(form))
+
+    @cached_property
+    def memory(self) -> frozenset[int]:
+        """Ports of classes that do nothing but access memory."""
+        sets, files = self.facts.structure.sets, self.facts.files
+        return frozenset(p for name, ports in sets.items() if "m" in files[name] for p in ports)
 
 
 def _whole(slots: float) -> float:

@@ -2,7 +2,7 @@
 
 A blocking instruction is a form of one micro-operation. Its instances must not wait for the form
 under test, or the kernel would measure a latency: they read only registers that nothing in the kernel
-writes. That the form under test may read what they write does no harm.
+writes. That the form under test may read what they write does no harm, addresses excepted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,13 @@ def written(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
 
 def read(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
     """Registers that an instance reads, those of addresses and implicit ones included."""
-    found = _touched(form, registers, write=False)
+    return _touched(form, registers, write=False) | addresses(form, registers)
+
+
+def addresses(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
+    """Registers that an instance's addresses may be made of."""
+    implicit = any(op.is_memory and op.implicit for op in form.operands)
+    found = set(Roles(form).implicit) if implicit else set()
     for slot, number in zip(form.encoding.slots if form.encoding else (), registers, strict=True):
         if slot.part:
             cls = form.operands[slot.operand].cls
@@ -63,11 +69,12 @@ def _implicit_access(form: InstructionForm, place: Register, write: bool) -> boo
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Instances of a blocking instruction, to be repeated, and the registers that they read."""
+    """Instances of a blocking instruction, to be repeated, and the registers that they read and write."""
 
     form: str
     instructions: tuple[Instruction, ...]
     reads: frozenset[Register]
+    writes: frozenset[Register]
 
     def take(self, count: int, first: int = 0) -> list[Instruction]:
         """`count` instances, beginning with number `first`."""
@@ -84,7 +91,8 @@ def block_of(form: InstructionForm, avoid: Iterable[Register] = ()) -> Block:
     uses = builder.uses()
     made = tuple(Instruction(form, u.registers, u.displacement, None, None) for u in uses)
     reads = frozenset().union(*[read(form, use.registers) for use in uses])
-    return Block(form.id, made, reads)
+    writes = frozenset().union(*[written(form, use.registers) for use in uses])
+    return Block(form.id, made, reads, writes)
 
 
 class _BlockBuilder:

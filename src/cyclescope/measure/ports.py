@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.blocking import Block, Register, block_of, written
+from cyclescope.kernel.blocking import Block, Register, addresses, block_of, written
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
@@ -42,12 +42,13 @@ class PortPlanner:
         return self._blocks[key]
 
     def beside(self, blocker: InstructionForm, found: Instances) -> Block | None:
-        """Blocking instances that do not wait for the instances found."""
+        """Blocking instances that neither wait for the instances found nor change their addresses."""
         block = self.block(blocker)
         writes = frozenset().union(*[written(found.form, numbers) for numbers in found.registers])
-        if block is not None and block.reads.isdisjoint(writes):
+        fixed = frozenset().union(*[addresses(found.form, numbers) for numbers in found.registers])
+        if block is not None and block.reads.isdisjoint(writes) and block.writes.isdisjoint(fixed):
             return block
-        return self.block(blocker, writes)
+        return self.block(blocker, writes | fixed)
 
     def against(
         self, form: InstructionForm, blocker: InstructionForm, width: int, cycles: int

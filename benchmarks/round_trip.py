@@ -1,0 +1,184 @@
+"""Simulated machines of known truth: model, simulated measurements, inference, and the model again.
+
+Ports have no names that timing could tell, so usages are compared up to renaming: two ports are the
+same to every experiment if the same classes of blocking instructions use them. A usage is identifiable
+if each of its micro-operations may use the ports of a class, or those that two classes share. Ports for
+memory are left out of the comparison: a store's address and its data always come together, so that no
+experiment tells a port for the data from a share of the ports for addresses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.common import Check, at_least, at_most, checks_table
+from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
+from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.port_facts import PortFacts, read_facts
+from cyclescope.infer.port_mapping import port_sets
+from cyclescope.infer.ports import PortBuilder
+from cyclescope.infer.results import HIGH
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table, load_table
+from cyclescope.measure.ports import PORTS
+from cyclescope.measure.store import Store
+from cyclescope.model.library import load_model
+from cyclescope.model.machine import FormCost, MachineModel, Operation
+from cyclescope.simulate.draw import draw_machine
+
+MACHINES = ("znver3", "znver4", "skylake", "icelake-server", "alderlake")
+DRAWN = (1, 2, 3)
+RIGHT = 0.99
+
+Kind = frozenset[str]  # the classes that use a port
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """One form: what it is, what was found, and whether timing can tell."""
+
+    form: str
+    truth: str
+    found: str
+    right: bool
+    identifiable: bool
+    confidence: str
+
+
+def measure(
+    machine: MachineModel, table: Table, forms: Sequence[InstructionForm], noise: Noise, file: Path
+) -> Store:
+    """A store with the port experiments of some forms on a simulated machine."""
+    store = Store(file, machine.name)
+    backend = SimulatedBackend(machine, noise=noise)
+    Campaign(table, backend, store).run(Request(tuple(forms), frozenset((PORTS,))), {})
+    backend.close()
+    return store
+
+
+class Comparison:
+    """A machine against what was inferred of it."""
+
+    def __init__(self, machine: MachineModel, facts: PortFacts) -> None:
+        self.machine = machine
+        self.builder = PortBuilder(facts)
+        structure = facts.structure
+        memory = {name for name in structure.sets if "m" in facts.files[name]}
+        self.memory = frozenset().union(*[self._ports(name) for name in memory])
+        self.found_memory = frozenset().union(*[structure.sets[name] for name in memory])
+        names = structure.sets.keys() - memory
+        self.truth = {name: self._ports(name) for name in names}
+        self.found = {name: frozenset(structure.sets[name]) for name in names}
+        self.kinds = self._kinds(self.truth, range(len(machine.ports)))
+        self.found_kinds = self._kinds(self.found, range(structure.ports))
+        self.sets = {frozenset(s) for s in port_sets({n: tuple(p) for n, p in self.truth.items()})}
+
+    def _ports(self, form: str) -> frozenset[int]:
+        operations = self.machine.forms[form].operations or ()
+        return frozenset(port for op in operations for port in op.ports)
+
+    @staticmethod
+    def _kinds(classes: dict[str, frozenset[int]], ports: Sequence[int]) -> dict[int, Kind]:
+        return {p: frozenset(name for name, some in classes.items() if p in some) for p in ports}
+
+    def same_structure(self) -> bool:
+        """Whether the ports that classes use are recovered up to renaming."""
+        used = Counter(kind for kind in self.kinds.values() if kind)
+        return used == Counter(kind for kind in self.found_kinds.values() if kind)
+
+    def verdict(self, form: InstructionForm) -> Verdict | None:
+        """A form's usage against the truth; None where nothing was found, with a reason."""
+        usage = self.builder.usage(form, self.builder.facts.throughputs.get(form.id))
+        cost = self.machine.forms[form.id]
+        if usage.ports is None or cost.operations is None:
+            return None
+        truth = _without(cost.operations, self.memory)
+        found = None if usage.operations is None else _without(usage.operations, self.found_memory)
+        right = found is not None and _usage(found, self.found_kinds) == _usage(truth, self.kinds)
+        known = all(frozenset(op.ports) in self.sets and op.cycles == 1 for op in truth)
+        identifiable = known and not cost.microcoded
+        return Verdict(form.id, shown(cost, self.machine), usage.ports, right, identifiable, usage.confidence)
+
+
+def _without(operations: Sequence[Operation], ports: frozenset[int]) -> list[Operation]:
+    """The operations that use none of some ports."""
+    return [op for op in operations if ports.isdisjoint(op.ports)]
+
+
+def _usage(operations: Sequence[Operation], kinds: dict[int, Kind]) -> Counter[frozenset[tuple[Kind, int]]]:
+    """Micro-operations by what their ports are, whatever their names."""
+    found: Counter[frozenset[tuple[Kind, int]]] = Counter()
+    for op in operations:
+        kind = frozenset(Counter(kinds[p] for p in op.ports).items())
+        found[kind] += round(op.count * op.cycles)
+    return found
+
+
+def shown(cost: FormCost, machine: MachineModel) -> str:
+    """Port usage with the machine's own names."""
+    parts = [f"{op.count:g}*[{' '.join(machine.ports[p] for p in op.ports)}]" for op in cost.operations or ()]
+    return "+".join(parts) or "-"
+
+
+def sample(table: Table, machine: MachineModel, count: int) -> list[InstructionForm]:
+    """Forms that the machine has, drawn evenly."""
+    able = [form for form in table if form.id in machine.forms and form.encoding]
+    return random.Random(1).sample(able, min(count, len(able))) if count else able
+
+
+def compare(
+    machine: MachineModel, table: Table, forms: Sequence[InstructionForm], noise: Noise
+) -> tuple[Comparison, list[Verdict], float]:
+    """Run a machine through measuring and inference; with the seconds it took."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite")
+        try:
+            comparison = Comparison(machine, read_facts(store, table))
+        finally:
+            store.close()
+    verdicts = [v for v in map(comparison.verdict, forms) if v is not None]
+    return comparison, verdicts, time.monotonic() - start
+
+
+def checks(name: str, comparison: Comparison, verdicts: Sequence[Verdict]) -> list[Check]:
+    """What the round trip has to show for one machine."""
+    sure = [v for v in verdicts if v.identifiable]
+    wrong = [v for v in verdicts if not v.right and v.confidence == HIGH]
+    return [
+        at_least(f"{name}: structure recovered", int(comparison.same_structure()), 1, 1.0),
+        at_least(f"{name}: identifiable usages right", sum(v.right for v in sure), len(sure), RIGHT),
+        at_most(f"{name}: wrong with high confidence", len(wrong), len(verdicts), 0.01),
+    ]
+
+
+def main() -> None:
+    """Print what every machine shows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("machines", nargs="*", help="LLVM's names, or drawn:SEED")
+    parser.add_argument("--forms", type=int, default=600, help="forms per machine, 0 for all")
+    parser.add_argument("--quiet", action="store_true", help="no noise")
+    parser.add_argument("--wrong", type=int, default=10, help="wrong usages to list")
+    options = parser.parse_args()
+    table = load_table("x86-64")
+    found: list[Check] = []
+    for name in options.machines or [*MACHINES, *(f"drawn:{seed}" for seed in DRAWN)]:
+        machine = draw_machine(int(name[6:]), list(table)) if name.startswith("drawn:") else load_model(name)
+        forms = sample(table, machine, options.forms)
+        comparison, verdicts, seconds = compare(machine, table, forms, QUIET if options.quiet else LOUD)
+        print(f"{name}: {len(verdicts)} of {len(forms)} forms with a usage, {seconds:.0f} s")
+        for v in [v for v in verdicts if not v.right and v.identifiable][: options.wrong]:
+            print(f"  {v.form}: {v.truth}, found {v.found} ({v.confidence})")
+        found += checks(name, comparison, verdicts)
+    print(checks_table(found))
+
+
+if __name__ == "__main__":
+    main()
