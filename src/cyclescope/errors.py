@@ -32,6 +32,10 @@ class UnsupportedInstruction(CyclescopeError):
     exit_code = 3
 
 
+class SourceError(CyclescopeError):
+    """Code to analyse that cannot be read: a file, its text, its markers."""
+
+
 class BackendUnavailable(CyclescopeError):
     """Nothing here can run kernels."""
 
