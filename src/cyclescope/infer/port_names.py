@@ -25,9 +25,10 @@ def port_names(
 ) -> tuple[str, ...]:
     """Names of `count` measured ports, of which each class uses some.
 
-    `members` are the forms of each class. Classes that share ports are named together: by the known
-    machine if it has the same ports for them up to renaming, and otherwise neutrally, with numbers
-    where no port has a known name and `x0`, `x1`, ... beside known ones. Ports that serve the same
+    `members` are the forms of each class; on the known machine, classes of the same ports have those that
+    most of their members use. Classes that share ports are named together: by the known machine if it
+    has the same ports for them up to renaming, and otherwise neutrally, with numbers where no port has a
+    known name and `x0`, `x1`, ... beside known ones. Ports that serve the same
     classes are interchangeable: which of their names each has means nothing.
     """
     names: dict[int, str] = {}
@@ -60,7 +61,10 @@ def _names_of(
     """Names of the ports of some classes, none where the known machine has others."""
     if known is None:
         return {}
-    theirs = {name: _known_ports(members[name], known.forms) for name in sets}
+    alike: dict[frozenset[int], list[str]] = {}
+    for name, ports in sets.items():
+        alike.setdefault(frozenset(ports), []).extend(members[name])
+    theirs = {name: _known_ports(alike[frozenset(ports)], known.forms) for name, ports in sets.items()}
     mine, other = _kinds(sets), _kinds({name: ports for name, ports in theirs.items() if ports})
     if Counter(mine.values()) != Counter(other.values()):
         return {}

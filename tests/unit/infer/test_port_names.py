@@ -37,6 +37,12 @@ def test_a_form_that_the_known_machine_has_elsewhere_is_outvoted():
     assert names(machine)[:3] == ("B", "C", "D")
 
 
+def test_classes_of_the_same_ports_vote_together():
+    machine = known(ADD="BCD", SUB="BCD", LEA="BCD", IMUL="C", CRC32="B", MOV="AE", PEXT="C")
+    sets, members = SETS | {"alone": (1,)}, MEMBERS | {"narrow": ["IMUL", "PEXT"], "alone": ["CRC32"]}
+    assert names(machine, sets, members)[:3] == ("B", "C", "D")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
