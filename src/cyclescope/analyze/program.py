@@ -1,0 +1,191 @@
+"""A program: the code of a text, an object file or plain bytes, in one space of addresses."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from cyclescope.analyze.block import Block, BlockInstruction
+from cyclescope.analyze.decode import Decoder, Reference, Step
+
+
+class Piece(NamedTuple):
+    """Code that lies together, at the address of its first byte."""
+
+    name: str
+    address: int
+    code: bytes
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.address + len(self.code)
+
+
+class Function(NamedTuple):
+    """A function's name and addresses."""
+
+    name: str
+    address: int
+    end: int
+
+
+class Statement(NamedTuple):
+    """Where a line of the source begins in the code.
+
+    `text` is the instruction as written, "" where a line is several of them or a macro; `data` tells
+    that the bytes are none.
+    """
+
+    address: int
+    line: int
+    text: str
+    data: bool
+
+
+class Comment(NamedTuple):
+    """A line of the source with a comment in it that may be a marker."""
+
+    line: int
+    text: str
+
+
+class Program(msgspec.Struct, frozen=True, dict=True):
+    """Code with what is known about it.
+
+    `statements` are by address, at most one per source line and piece; empty where there is no source
+    text. `labels` are names by address, `references` relocations by address. `lines` is the source
+    text.
+    """
+
+    isa: str
+    source: str
+    pieces: tuple[Piece, ...]
+    statements: tuple[Statement, ...] = ()
+    functions: tuple[Function, ...] = ()
+    labels: dict[int, str] = {}
+    references: dict[int, Reference] = {}
+    lines: tuple[str, ...] = ()
+    comments: tuple[Comment, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of code."""
+        return sum(len(piece.code) for piece in self.pieces)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [statement.address for statement in self.statements]
+
+    def statement(self, address: int, end: int = -1) -> Statement | None:
+        """The source line that code is from; its text only where the code is all of the line's."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0:
+            return None
+        found = self.statements[at]
+        whole = found.address == address and end in (*self._starts[at + 1 : at + 2], *self._ends)
+        return found if whole else found._replace(text="")
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return tuple(piece.end for piece in self.pieces)
+
+    @cached_property
+    def _places(self) -> list[int]:
+        return [piece.address for piece in self.pieces]
+
+    def code(self, address: int, length: int) -> bytes:
+        """The bytes at an address."""
+        piece = self.pieces[bisect_right(self._places, address) - 1]
+        return piece.code[address - piece.address : address - piece.address + length]
+
+    @cached_property
+    def _entries(self) -> list[int]:
+        return [function.address for function in self.functions]
+
+    def function(self, address: int) -> Function | None:
+        """The function that an address is in."""
+        at = bisect_right(self._entries, address) - 1
+        return self.functions[at] if at >= 0 and address < self.functions[at].end else None
+
+    def parts(self, start: int = 0, end: int = 1 << 64) -> Iterator[Piece]:
+        """The code between two addresses, without what the source declares as data."""
+        for piece in self.pieces:
+            low, high = max(start, piece.address), min(end, piece.end)
+            for first, last in self._code_in(low, high):
+                yield Piece(piece.name, first, piece.code[first - piece.address : last - piece.address])
+
+    def _code_in(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        for at, begin in self._data:
+            if at >= high:
+                break
+            if begin <= low:
+                continue
+            if low < at:
+                yield low, at
+            low = max(low, begin)
+        if low < high:
+            yield low, high
+
+    @cached_property
+    def _data(self) -> list[tuple[int, int]]:
+        ends = [*self._starts[1:], max((p.end for p in self.pieces), default=0)]
+        found = []
+        for statement, end in zip(self.statements, ends, strict=False):
+            if statement.data:
+                limit = next((p.end for p in self.pieces if p.address <= statement.address < p.end), 0)
+                found.append((statement.address, min(end, limit)))
+        return found
+
+
+class Code:
+    """The steps of a program, or of a part of it, in the order of addresses."""
+
+    def __init__(self, program: Program, decoder: Decoder, start: int = 0, end: int = 1 << 64) -> None:
+        self.program = program
+        self.decoder = decoder
+        self.steps = [
+            self._linked(step)
+            for part in program.parts(start, end)
+            for step in decoder.steps(part.code, part.address)
+        ]
+        self.index = {step.address: i for i, step in enumerate(self.steps)}
+
+    def _linked(self, step: Step) -> Step:
+        """A step whose target is the symbol's that a relocation names."""
+        if step.target is None or not self.program.references:
+            return step
+        for at in (step.end - 4, step.end - 1, step.address):
+            reference = self.program.references.get(at)
+            if reference is not None:
+                rest = step.end - at if reference.relative else 0
+                known = reference.target
+                return step._replace(target=None if known is None else known + reference.addend + rest)
+        return step
+
+    def line(self, step: Step) -> int:
+        """The source line of a step, 0 where there is none."""
+        statement = self.program.statement(step.address)
+        return statement.line if statement else 0
+
+    def instruction(self, step: Step) -> BlockInstruction:
+        """A step in full."""
+        program = self.program
+        code = program.code(step.address, step.length)
+        statement = program.statement(step.address, step.end)
+        text, line = (statement.text, statement.line) if statement else ("", 0)
+        found = self.decoder.instruction(code, step.address, program.references, text, line)
+        name = program.labels.get(step.target, "") if step.target is not None else ""
+        return msgspec.structs.replace(found, target=name) if name else found
+
+    def block(self, steps: Iterable[Step], found: str, name: str = "") -> Block:
+        """Steps as a block. Lines come with the text they have in the source."""
+        chosen = list(steps)
+        instructions = tuple(self.instruction(step) for step in chosen)
+        lines = {i.line: self.program.lines[i.line - 1] for i in instructions if i.line}
+        loop = bool(chosen) and chosen[-1].target == chosen[0].address
+        return Block(instructions, self.program.isa, self.program.source, name, found, lines, loop)

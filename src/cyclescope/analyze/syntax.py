@@ -1,0 +1,170 @@
+"""What an assembly text is written in: which instruction set, which syntax, what each line is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+INTEL, ATT = "intel", "att"
+SYNTAXES = (INTEL, ATT)
+_X86_REGISTER = (
+    r"(?:[re]?(?:ax|bx|cx|dx|si|di|sp|bp)|[abcd][lh]|(?:si|di|sp|bp)l|r(?:8|9|1[0-5])[dwb]?|[xyz]?mm\d+|rip)"
+)
+_ATT_REGISTER = re.compile(rf"%{_X86_REGISTER}\b|%k[0-7]\b|%st\b|(^|[\s,])\$-?\w", re.IGNORECASE)
+_EVIDENCE = {
+    "x86-64": re.compile(rf"(^|[\s,\[(%*+-]){_X86_REGISTER}\b|\bptr\b", re.IGNORECASE),
+    "aarch64": re.compile(
+        r"(^|[\s,\[{])([xw]([0-9]|[12]\d|30)|[xw]zr|[vz]\d+\.\d*[bhsdq]|[dsq]\d+|p\d+/[mz])\b|\blsl #?\d",
+        re.IGNORECASE,
+    ),
+    "riscv64": re.compile(
+        r"(^|[\s,(])(a[0-7]|s\d+|t[0-6]|f[ast]\d+|zero|x([1-9]|[12]\d|3[01])|v\d+)(?=[\s,)]|$)", re.IGNORECASE
+    ),
+}
+_LOOKED_AT = 2000  # lines, enough to tell
+COMMENT_STARTS = {"x86-64": ("#", "//"), "aarch64": ("//",), "riscv64": ("#", "//")}
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_LABEL = re.compile(r"\s*([A-Za-z_.$@?][\w.$@?]*|\d+|\"[^\"]+\")\s*:(?!:)")
+_DEMANGLED = re.compile(r"([A-Za-z_~][^#\"]*[\s(<*&,:~\[][^#\"]*):$")  # a C++ name, as websites show them
+_ASSIGNMENT = re.compile(r"\s*[\w.$]+\s*==?[^=]")
+_OPENING = re.compile(r"\s*\.(macro|rept|irpc?|rep)\b", re.IGNORECASE)
+_CLOSING = re.compile(r"\s*\.(endm|endr|endmacro)\b", re.IGNORECASE)
+_CODE_DATA = re.compile(
+    r"\s*\.(byte|[248]byte|short|h?word|value|long|int|d?word|insn|inst(\.[nw])?)\b[\s\dxXa-fA-F,-]*$"
+)
+_PADDING = re.compile(r"\s*\.(p2align[wl]?|balign[wl]?|align|nops?|nop|rept|irpc?|rep)\b")
+_DATA = re.compile(
+    r"\s*\.(byte|[1248]byte|short|h?word|value|long|int|d?word|quad|octa|xword|zero|skip|space|fill|org|float|single"
+    r"|double|tfloat|ascii|asciz|string\d*|u?leb128|base64|dc|dcb|ds)\b"
+)
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of a text, without comments.
+
+    `kind` is `code` (instructions or a macro), `bytes` (instructions given as numbers), `padding`,
+    `data`, `directive`, `label` (nothing but labels) or `empty`. `labels` stand in front of `text`;
+    `written` is both.
+    """
+
+    number: int
+    kind: str
+    labels: tuple[str, ...]
+    text: str
+    written: str
+
+
+def guess_isa(lines: Sequence[str]) -> str:
+    """The instruction set that most operands look like; x86-64 where nothing tells."""
+    text = "\n".join(line for line in lines[:_LOOKED_AT] if not line.lstrip().startswith((".", "#")))
+    counts = {isa: len(pattern.findall(text)) for isa, pattern in _EVIDENCE.items()}
+    return max(counts, key=lambda isa: counts[isa])
+
+
+def guess_syntax(lines: Sequence[Line]) -> str:
+    """AT&T where registers have a percent sign or immediates a dollar sign, else Intel."""
+    code = [line for line in lines if line.kind == "code"]
+    marked = sum(bool(_ATT_REGISTER.search(line.text)) for line in code)
+    bare = sum(bool(_EVIDENCE["x86-64"].search(line.text)) for line in code) - marked
+    return ATT if marked > bare or (marked and marked == bare) else INTEL
+
+
+def split(lines: Sequence[str], isa: str) -> list[Line]:
+    """Every line of a text with its kind."""
+    result = []
+    reader = _Reader(COMMENT_STARTS[isa])
+    for number, raw in enumerate(lines, 1):
+        result.append(reader.line(number, raw))
+    return result
+
+
+class _Reader:
+    """Goes through the lines, remembering block comments, macro definitions and the section."""
+
+    def __init__(self, comments: tuple[str, ...]) -> None:
+        self._comments = comments
+        self._in_comment = False
+        self._depth = 0
+        self._is_code = True
+
+    def line(self, number: int, raw: str) -> Line:
+        text = written = self._stripped(raw).strip()
+        if not raw[:1].isspace() and (match := _DEMANGLED.match(text)) and not _LABEL.match(text):
+            return Line(number, "label", (match[1],), "", "")
+        labels = []
+        while match := _LABEL.match(text):
+            labels.append(match[1].strip('"'))
+            text = text[match.end() :].lstrip()
+        kind = self._kind(text, bool(labels))
+        return Line(number, kind, tuple(labels), text, written)
+
+    def _kind(self, text: str, labelled: bool) -> str:
+        inside = self._depth > 0
+        if _CLOSING.match(text):
+            self._depth -= inside
+            return "directive"
+        if _OPENING.match(text):
+            self._depth += 1
+            return "padding" if not inside and not text.lstrip().startswith(".macro") else "directive"
+        if inside:
+            return "directive"
+        if not text:
+            return "label" if labelled else "empty"
+        if text[0] != ".":
+            return "directive" if _ASSIGNMENT.match(text) or text[0] == "#" else self._of("code")
+        self._section(text)
+        if _CODE_DATA.match(text):
+            return self._of("bytes")
+        if _PADDING.match(text):
+            return self._of("padding")
+        return self._of("data") if _DATA.match(text) else "directive"
+
+    def _of(self, kind: str) -> str:
+        return kind if self._is_code else "directive"
+
+    def _section(self, text: str) -> None:
+        match = re.match(
+            r"\.(text|data|bss|rodata|section|pushsection|popsection|previous)\b\s*([^\s,]*)(.*)", text
+        )
+        if match is None:
+            return
+        directive, name, rest = match.groups()
+        if directive in ("section", "pushsection"):
+            flags = re.search(r'"(\w*)"', rest)
+            self._is_code = (
+                "x" in flags[1] if flags else not name.startswith((".data", ".bss", ".rodata", ".debug"))
+            )
+        else:
+            self._is_code = directive not in ("data", "bss", "rodata")
+
+    def _stripped(self, raw: str) -> str:
+        """A line without its comments; strings are kept whole."""
+        held: list[str] = []
+
+        def hold(match: re.Match[str]) -> str:
+            held.append(match[0])
+            return f"\x00{len(held) - 1}\x00"
+
+        text = _STRING.sub(hold, raw) if '"' in raw else raw
+        text = self._without_blocks(text)
+        for start in self._comments:
+            text = text.partition(start)[0]
+        for i, string in enumerate(held):
+            text = text.replace(f"\x00{i}\x00", string)
+        return text
+
+    def _without_blocks(self, text: str) -> str:
+        if not self._in_comment and "/*" not in text:
+            return text
+        kept = ""
+        while text:
+            if self._in_comment:
+                _, closed, text = text.partition("*/")
+                self._in_comment = not closed
+            else:
+                before, opened, text = text.partition("/*")
+                kept += before + " " * bool(opened)
+                self._in_comment = bool(opened)
+        return kept
