@@ -1,0 +1,266 @@
+"""The way in: text, file or machine code to the block that is analysed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+
+from cyclescope.analyze.assembler import text_program
+from cyclescope.analyze.block import Block
+from cyclescope.analyze.decode import decoder
+from cyclescope.analyze.elf import MAGIC
+from cyclescope.analyze.loops import hottest, innermost_loops
+from cyclescope.analyze.markers import Region, byte_regions, comment_regions
+from cyclescope.analyze.objects import object_program
+from cyclescope.analyze.program import Code, Function, Piece, Program
+from cyclescope.analyze.syntax import SYNTAXES, guess_isa
+from cyclescope.analyze.unroll import find_unroll
+from cyclescope.errors import SourceError, UnsupportedInstruction, UsageError
+
+_FORMATS = {
+    b"MZ": "a Windows program",
+    b"\xcf\xfa\xed\xfe": "a Mach-O file",
+    b"\xca\xfe\xba\xbe": "a universal Mach-O file",
+    b"!<arch>": "an archive of object files",
+    b"BC\xc0\xde": "LLVM bitcode",
+    b"\x1f\x8b": "a gzip file",
+}
+_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")
+_LARGEST = 1 << 21  # bytes of code that are searched for loops
+_LINES = re.compile(r"\s*(\d+)\s*(?:[-:]\s*(\d+)\s*)?")
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """Which part of the code is meant; at most one of `lines`, `addresses` and `region` counts, in
+    this order.
+
+    `lines` are source lines (`3-9,12`), `addresses` a range (`0x40-0x80`, the end excluded), `region` the
+    name of a marked region or its number, counted from 1. `function` looks only into one function.
+    `whole` takes all the code instead of the innermost loop.
+    """
+
+    lines: str = ""
+    addresses: str = ""
+    region: str = ""
+    function: str = ""
+    whole: bool = False
+
+
+def read_block(
+    code: str | bytes | Path,
+    isa: str = "",
+    choice: Choice | None = None,
+    syntax: str = "",
+    vendor: str = "",
+    source: str = "",
+) -> Block:
+    """The block to analyse, from assembly text (str), machine code or an ELF file (bytes) or a file.
+
+    `Path("-")` is standard input. `isa` and the x86 `syntax` (`intel`, `att`) are found out where they are
+    not given; machine code without ISA is x86-64. `vendor` `amd` reads 16-bit branches as AMD does.
+    `source` names the code in messages. An instruction that decodes to no form is in the block, with its
+    problem.
+
+    The block is what `choice` says, else what markers enclose, else the innermost loop that most
+    time is probably spent in, else all the code.
+
+    Raises SourceError for input that is empty, binary, damaged, for another ISA, or with markers that do
+    not match; UnsupportedInstruction for text that no assembler here takes; UsageError for a choice that
+    is not there; BackendUnavailable without assembler or decoder. All are one line.
+    """
+    blocks = read_blocks(code, isa, choice, syntax, vendor, source)
+    if len(blocks) > 1:
+        names = ", ".join(block.name or str(number) for number, block in enumerate(blocks, 1))
+        raise UsageError(f"{blocks[0].source} has {len(blocks)} marked regions", f"choose one of {names}")
+    return blocks[0]
+
+
+def read_blocks(
+    code: str | bytes | Path,
+    isa: str = "",
+    choice: Choice | None = None,
+    syntax: str = "",
+    vendor: str = "",
+    source: str = "",
+) -> list[Block]:
+    """As `read_block`, with all marked regions where none is chosen."""
+    program = read_program(code, isa, syntax, source)
+    blocks = _blocks(program, choice or Choice(), vendor)
+    return [
+        msgspec.structs.replace(b, unroll=find_unroll(b.instructions) if b.loop else None) for b in blocks
+    ]
+
+
+def read_program(code: str | bytes | Path, isa: str = "", syntax: str = "", source: str = "") -> Program:
+    """All the code of a text, a file or bytes; arguments and errors as for `read_block`."""
+    if syntax and syntax not in SYNTAXES:
+        raise UsageError(f"unknown syntax {syntax!r}", f"choose one of {', '.join(SYNTAXES)}")
+    folder = ""
+    if isinstance(code, Path):
+        source = source or ("standard input" if str(code) == "-" else str(code))
+        folder = "" if str(code) == "-" else str(code.parent)
+        data = _read(code, source)
+    else:
+        data = code.encode(errors="surrogateescape") if isinstance(code, str) else code
+    source = source or ("text" if isinstance(code, str) else "machine code")
+    if not data.strip():
+        raise SourceError(f"{source} is empty", "give assembly text, an object file or machine code")
+    if data.startswith(MAGIC):
+        return _of_isa(object_program(data, source), isa)
+    if isinstance(code, bytes):
+        return _machine_code(code, isa or "x86-64", source)
+    return _text(data, source, isa, syntax, folder)
+
+
+def _read(path: Path, source: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{source} cannot be read ({error.strerror})") from error
+
+
+def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Program:
+    for magic, what in _FORMATS.items():
+        if data.startswith(magic):
+            raise SourceError(f"{source} is {what}", "give assembly text or an ELF file")
+    if b"\0" in data:
+        raise SourceError(f"{source} is binary, but no ELF file", "give assembly text or an ELF file")
+    text = data.decode(errors="replace")
+    if _HEX.fullmatch(text.strip()) and re.search(r"\d", text):
+        return _machine_code(_hexadecimal(text), isa or "x86-64", source)
+    guessed = guess_isa(text.splitlines())
+    decoder(isa or guessed)  # before an assembler is looked for
+    try:
+        return text_program(text, source, isa or guessed, syntax, folder)
+    except UnsupportedInstruction as error:
+        if isa in ("", guessed):
+            raise
+        raise SourceError(f"{source} looks like {guessed} code, not {isa}: {error}") from error
+
+
+def _hexadecimal(text: str) -> bytes:
+    return bytes.fromhex("".join(re.findall(r"(?:0x|\\x)?([0-9a-fA-F]{2})", text)))
+
+
+def _machine_code(code: bytes, isa: str, source: str) -> Program:
+    return Program(isa, source, (Piece("", 0, code),))
+
+
+def _of_isa(program: Program, isa: str) -> Program:
+    if isa and program.isa != isa:
+        raise SourceError(f"{program.source} is code for {program.isa}, not {isa}", "choose a machine for it")
+    return program
+
+
+# --- which part -----------------------------------------------------------------------------------
+
+
+def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
+    reader = decoder(program.isa, vendor)
+    if choice.addresses:
+        return [_addressed(Code(program, reader, *_range(choice.addresses)), choice.addresses)]
+    function = _function(program, choice.function) if choice.function else None
+    if function is None and program.size > _LARGEST and not choice.lines:
+        remedy = "choose a part with --function or --addresses"
+        raise SourceError(f"{program.source} has {program.size >> 20} MiB of code", remedy)
+    code = Code(program, reader, function.address, function.end) if function else Code(program, reader)
+    if choice.lines:
+        return [_lined(code, choice.lines)]
+    regions = comment_regions(code) or byte_regions(code)
+    if choice.region:
+        regions = [_region(program, regions, choice.region)]
+    if regions:
+        return [code.block(region.steps, region.where, region.name) for region in regions]
+    return [_whole(code, function) if choice.whole else _loop(code, function)]
+
+
+def _whole(code: Code, function: Function | None, why: str = "") -> Block:
+    what = f"all of function {function.name}" if function else "all the code"
+    if not code.steps:
+        raise SourceError(
+            f"{code.program.source} has no instructions", "give assembly text, an ELF file or machine code"
+        )
+    return code.block(code.steps, what + why, function.name if function else "")
+
+
+def _loop(code: Code, function: Function | None) -> Block:
+    """The innermost loop that weighs most, or everything where there is no loop."""
+    candidates = innermost_loops(code)
+    if not candidates:
+        return _whole(code, function, ", there is no loop")
+    chosen = hottest(candidates)
+    others = "" if len(candidates) == 1 else f", of {len(candidates)} innermost loops"
+    return code.block(chosen.steps, f"innermost loop {chosen.where}{others}", chosen.name)
+
+
+def _lined(code: Code, lines: str) -> Block:
+    if not code.program.lines:
+        raise UsageError(
+            f"{code.program.source} has no source lines", "choose with --function or --addresses"
+        )
+    wanted = _numbers(lines, len(code.program.lines))
+    steps = [step for step in code.steps if code.line(step) in wanted]
+    if not steps:
+        raise UsageError(f"{code.program.source} has no instructions in lines {lines}")
+    return code.block(steps, f"lines {lines}")
+
+
+def _numbers(text: str, last: int) -> set[int]:
+    """Line numbers of a list like `3-9,12` or `3:9,12`."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _LINES.fullmatch(part)
+        first, end = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= end:
+            raise UsageError(f"{part.strip()!r} is no range of lines", "write for example 3-9,12")
+        if first > last:
+            raise UsageError(f"there is no line {first}", f"the last line is {last}")
+        found.update(range(first, min(end, last) + 1))
+    return found
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, _, end = text.partition("-")
+    try:
+        start, stop = int(first, 0), int(end, 0)
+    except ValueError:
+        start, stop = 0, 0
+    if not 0 <= start < stop:
+        raise UsageError(f"{text!r} is no range of addresses", "write for example 0x1040-0x1080")
+    return start, stop
+
+
+def _addressed(code: Code, addresses: str) -> Block:
+    if not code.steps:
+        raise UsageError(f"{code.program.source} has no code at {addresses}")
+    return code.block(code.steps, f"addresses {addresses}")
+
+
+def _function(program: Program, name: str) -> Function:
+    """A function by its name, or by a part of it that only one has."""
+    exact = [f for f in program.functions if f.name == name]
+    found = exact or [f for f in program.functions if name in f.name]
+    if len(found) == 1 or exact:
+        return found[0]
+    names = [f.name for f in found or program.functions]
+    close = names[:5] if found else get_close_matches(name, names, n=3) or names[:5]
+    what = (
+        f"several functions of {program.source} are called like"
+        if found
+        else f"{program.source} has no function"
+    )
+    raise UsageError(f"{what} {name}", f"there is {', '.join(close)}" if close else "it names none")
+
+
+def _region(program: Program, regions: list[Region], name: str) -> Region:
+    for number, region in enumerate(regions, 1):
+        if name in (region.name, str(number)):
+            return region
+    names = ", ".join(region.name or str(number) for number, region in enumerate(regions, 1))
+    raise UsageError(
+        f"{program.source} has no region {name}", f"there is {names}" if names else "nothing is marked"
+    )
