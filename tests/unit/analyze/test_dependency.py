@@ -225,6 +225,8 @@ def test_fusion_takes_a_slot_and_the_work_of_the_comparison():
     assert predict("inc rax; ja .-3", "toy skylake").slots == 2
     assert predict("inc rax; jge .-3", "toy skylake").slots == 1
     assert predict("cmp rax, rbx; js .-3", "toy skylake").slots == 2
+    assert predict("cmp rax, rbx; jrcxz .-3", "toy skylake").slots == 2
+    assert predict("cmp rax, rbx; loopne .-3", "toy skylake").slots == 2
     assert predict("test rax, rbx; js .-3", "toy skylake").slots == 1
     assert predict("inc rax; jb .-3", "toy znver3").slots == 1
     assert predict("inc rax; jne .-3", "toy znver2").slots == 2

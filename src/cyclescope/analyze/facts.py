@@ -1,0 +1,80 @@
+"""What is known about cores and no scheduling model says: fusion, renamed memory, forwarding.
+
+These are facts about families of cores, by the machine's name; measured models of hosts have the name of
+the CPU that LLVM uses in theirs. Where nothing is known, nothing is assumed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from cyclescope.model.machine import MachineModel
+
+LOAD_LATENCY = 4.0  # cycles where the model does not say
+FORWARD_EXTRA = 2.0  # cycles that a load from a store in flight takes longer, where the model does not say
+STACK_SYNC = 1.0  # cycles until a stack pointer that pushes or pops moved is in its register
+STORES_IN_FLIGHT = 64  # where the model has no store buffer
+TAKEN_BRANCHES = 1.0  # per cycle
+
+_PLAIN_LOAD = "MOV (R64, M64)"
+_UNSIGNED = ("JB", "JAE", "JBE", "JA")
+_ODD = ("JS", "JNS", "JO", "JNO", "JP", "JNP")
+_ADDITIVE, _LOGIC, _COUNT = ("CMP", "ADD", "SUB"), ("TEST", "AND"), ("INC", "DEC")
+_ZEN3_FUSED = (*_ADDITIVE, *_LOGIC, *_COUNT, "OR", "XOR")
+
+
+class Family(msgspec.Struct, frozen=True):
+    """What the front end and the renamer of a core do.
+
+    `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
+    not fuse with. `renamed` says by which base a load gets the value of an earlier store without waiting for
+    memory: "" none, "stack" the stack pointer, "any" the register that the store used.
+    """
+
+    fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    renamed: str = ""
+
+    def fuses(self, first: str, branch: str) -> bool:
+        """Whether an instruction and the conditional branch behind it are one micro-operation."""
+        return any(first == name and branch not in never for name, never in self.fused)
+
+
+def _pairs(names: tuple[str, ...], never: tuple[str, ...] = ()) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((name, never) for name in names)
+
+
+_INTEL = Family(_pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD + _UNSIGNED))
+_FAMILIES = {
+    "znver1": Family(_pairs(("CMP", "TEST"))),
+    "znver2": Family(_pairs(("CMP", "TEST"))),
+    "znver3": Family(_pairs(_ZEN3_FUSED), "stack"),
+    "znver4": Family(_pairs(_ZEN3_FUSED), "any"),
+    "znver5": Family(_pairs(_ZEN3_FUSED), "any"),
+    "bdver2": Family(_pairs(("CMP", "TEST"))),
+    **dict.fromkeys(
+        ("sandybridge", "haswell", "broadwell", "skylake", "skylake-avx512", "icelake-server",
+         "sapphirerapids", "alderlake", "lunarlake"),
+        _INTEL,
+    ),
+}  # fmt: skip
+
+
+@cache
+def family_of(machine: str) -> Family:
+    """The facts about a machine by its name, nothing where it has none of the known names."""
+    words = machine.lower().replace("_", "-").split()
+    return next((found for name, found in _FAMILIES.items() if name in words), Family())
+
+
+def load_latency(machine: MachineModel) -> float:
+    """Cycles from the address to a general register: of the plain load, else what the core says."""
+    plain = machine.forms.get(_PLAIN_LOAD)
+    found = plain.latencies.get("op2.address->op1") if plain else None
+    return found or machine.core.load_latency or LOAD_LATENCY
+
+
+def forward_latency(machine: MachineModel) -> float:
+    """Cycles from stored data to the register that loads them."""
+    return machine.core.forward_latency or load_latency(machine) + FORWARD_EXTRA

@@ -1,0 +1,233 @@
+"""Dependencies through memory: which load reads what which store wrote, how many iterations before.
+
+Addresses are compared as linear expressions (`values`): equal unknowns and overlapping bytes are the same
+place, different unknowns are taken to be different places. The block is gone through three times, so that
+pointers that other registers were moved to are known; stores that are further back are found by the bytes
+that both addresses move by in an iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cyclescope.analyze.block import BlockInstruction
+from cyclescope.analyze.locations import Location, location_of
+from cyclescope.analyze.values import Step, Terms, Value, Values, moves_stack, result, stack_change
+
+ROUNDS = 3
+_GRANULE = 8  # bytes
+_LARGEST = 64  # bytes of an access that are looked at
+_NEVER = 1 << 30
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A load at `load` (instruction, operand) of what `store` wrote, `distance` iterations before."""
+
+    load: tuple[int, int]
+    store: tuple[int, int]
+    distance: int
+
+
+class Access(msgspec.Struct, frozen=True):
+    """One memory operand in one round."""
+
+    place: tuple[int, int]
+    address: Value
+    size: int
+    write: bool
+
+
+class Line(msgspec.Struct, frozen=True):
+    """An instruction with the locations that it reads and writes; targets have their operand or -1."""
+
+    instruction: BlockInstruction
+    reads: tuple[Location, ...]
+    writes: tuple[tuple[int, Location], ...]
+
+
+def passages(lines: Sequence[Line], in_flight: int) -> list[Passage]:
+    """All dependencies through memory, at most `in_flight` stores back."""
+    operands = [op for line in lines for op in _memory_operands(line)]
+    stores = sum(op.write for op in operands)
+    if not stores or not any(op.read for op in operands):
+        return []
+    found = _Search(max(in_flight // stores, 1))
+    for number in range(ROUNDS):
+        found.round(number, lines)
+    return found.passages()
+
+
+def _memory_operands(line: Line) -> list[_Operand]:
+    form = line.instruction.form
+    assert form is not None
+    pairs = zip(form.operands, line.instruction.memory, strict=True)
+    return [_Operand(op.read, op.write) for op, address in pairs if op.is_memory and address is not None]
+
+
+class _Operand(msgspec.Struct, frozen=True):
+    read: bool
+    write: bool
+
+
+class _Search:
+    """The rounds, with the youngest store to every place."""
+
+    def __init__(self, farthest: int) -> None:
+        self._farthest = farthest
+        self._values = Values()
+        self._youngest: dict[tuple[Terms, int], tuple[int, Access]] = {}
+        self._rounds: list[list[Access]] = []
+        self._found: dict[tuple[int, int], Passage] = {}
+
+    def round(self, number: int, lines: Sequence[Line]) -> None:
+        """Go through the block once more."""
+        self._rounds.append([])
+        for place, line in enumerate(lines):
+            self._step(number, place, line)
+
+    def _step(self, number: int, place: int, line: Line) -> None:
+        instruction, values = line.instruction, self._values
+        form = instruction.form
+        assert form is not None
+        addresses = tuple(None if a is None else values.address(instruction, a) for a in instruction.memory)
+        for position, op in enumerate(form.operands):
+            address = addresses[position]
+            if op.is_memory and address is not None and op.read:
+                self._load(number, Access((place, position), address, _bytes(op.width), False))
+        step = Step(form, self._operands(instruction, addresses), addresses)
+        inputs = self._inputs(line, step)
+        self._write(line, step, inputs)
+        for position, op in enumerate(form.operands):
+            address = addresses[position]
+            if op.is_memory and address is not None and op.write:
+                self._store(number, Access((place, position), address, _bytes(op.width), True))
+                values.store(address, self._stored(step, position, inputs))
+
+    def _operands(
+        self, instruction: BlockInstruction, addresses: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        form, values = instruction.form, self._values
+        assert form is not None
+        found: list[Value | None] = []
+        for position, op in enumerate(form.operands):
+            location, address = location_of(instruction.registers[position]), addresses[position]
+            immediate = instruction.immediates[position]
+            if op.is_memory and address is not None:
+                found.append(values.loaded(address) if op.width >= 32 else None)
+            elif location is not None:
+                found.append(values.register(location))
+            else:
+                found.append(None if immediate is None else Value(immediate))
+        return tuple(found)
+
+    def _inputs(self, line: Line, step: Step) -> tuple[object, ...]:
+        """Everything that a result depends on."""
+        read = tuple(self._values.register(location) for location in line.reads)
+        return (step.form.id, line.instruction.immediates, read, step.operands)
+
+    def _write(self, line: Line, step: Step, inputs: tuple[object, ...]) -> None:
+        values = self._values
+        new = []
+        for number, (position, location) in enumerate(line.writes):
+            value = self._moved(line, step, position, location)
+            if value is None and position >= 0:
+                value = result(step, position)
+            new.append((location, value or values.unknown((number, *inputs))))
+        for location, value in new:
+            values.set(location, value)
+
+    def _moved(self, line: Line, step: Step, position: int, location: Location) -> Value | None:
+        """A pointer that the instruction moves on: the stack's, or the base of an address."""
+        old = self._values.register(location)
+        if moves_stack(step.form, location) and step.form.operands[position].implicit:
+            return old.plus(Value(stack_change(step.form)))
+        for address in line.instruction.memory:
+            if address is not None and address.writeback and location_of(address.base) == location:
+                return old.plus(Value(address.displacement))
+        return None
+
+    def _stored(self, step: Step, position: int, inputs: tuple[object, ...]) -> Value:
+        op = step.form.operands[position]
+        if not op.read and op.width >= 32:
+            sources = [
+                value
+                for other, value in zip(step.form.operands, step.operands, strict=True)
+                if not other.implicit and not other.is_memory and value is not None
+            ]
+            if len(sources) == 1:
+                return sources[0]
+        return self._values.unknown(("stored", position, *inputs))
+
+    # --- accesses --------------------------------------------------------------------------------
+
+    def _load(self, number: int, access: Access) -> None:
+        self._rounds[-1].append(access)
+        if number < ROUNDS - 1:
+            return
+        youngest: tuple[int, Access] | None = None
+        for granule in _granules(access):
+            known = self._youngest.get((access.address.terms, granule))
+            if known and _overlap(known[1], access) and (youngest is None or _later(known, youngest)):
+                youngest = known
+        if youngest is not None and number - youngest[0] <= self._farthest:
+            self._found[access.place] = Passage(access.place, youngest[1].place, number - youngest[0])
+
+    def _store(self, number: int, access: Access) -> None:
+        self._rounds[-1].append(access)
+        for granule in _granules(access):
+            self._youngest[access.address.terms, granule] = number, access
+
+    def passages(self) -> list[Passage]:
+        """What was found, with the stores that are further back."""
+        moving = self._moving()
+        stores: dict[tuple[Terms, int], list[Access]] = {}
+        for access, stride in moving:
+            if access.write:
+                stores.setdefault((access.address.terms, stride), []).append(access)
+        for access, stride in moving:
+            if not access.write and access.place not in self._found:
+                near = stores.get((access.address.terms, stride), [])[:_LARGEST]
+                self._further(access, stride, near)
+        return list(self._found.values())
+
+    def _moving(self) -> list[tuple[Access, int]]:
+        """Accesses of the last round that move by a constant, with it."""
+        before = {(a.place, a.write): a.address for a in self._rounds[-2]}
+        last = [(a, before[a.place, a.write]) for a in self._rounds[-1]]
+        return [
+            (a, a.address.constant - old.constant)
+            for a, old in last
+            if a.address.terms == old.terms and a.address.constant != old.constant
+        ]
+
+    def _further(self, load: Access, stride: int, stores: Sequence[Access]) -> None:
+        """The nearest store that the load reaches after more iterations than there were rounds."""
+        best, source = _NEVER, None
+        for store in stores:
+            about = (store.address.constant - load.address.constant) // stride
+            for distance in (about, about + 1):
+                moved = Access(load.place, load.address.plus(Value(distance * stride)), load.size, False)
+                if ROUNDS <= distance < best and _overlap(moved, store):
+                    best, source = distance, store
+        if source is not None and best <= self._farthest:
+            self._found[load.place] = Passage(load.place, source.place, best)
+
+
+def _bytes(bits: int) -> int:
+    return max(bits // 8, 1)
+
+
+def _granules(access: Access) -> range:
+    first = access.address.constant
+    return range(first // _GRANULE, (first + min(access.size, _LARGEST) - 1) // _GRANULE + 1)
+
+
+def _overlap(one: Access, other: Access) -> bool:
+    a, b = one.address.constant, other.address.constant
+    return a < b + other.size and b < a + one.size
+
+
+def _later(one: tuple[int, Access], other: tuple[int, Access]) -> bool:
+    return (one[0], one[1].place) > (other[0], other[1].place)

@@ -1,0 +1,347 @@
+"""From a block and a machine model to a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from cyclescope.analyze import bounds
+from cyclescope.analyze.block import Block, BlockInstruction
+from cyclescope.analyze.critical_path import Path, critical_path
+from cyclescope.analyze.dependency import Graph, build
+from cyclescope.analyze.loop_carried import Chain, loop_carried
+from cyclescope.analyze.prediction import (
+    BRANCHES,
+    CRITICAL_PATH,
+    FRONT_END,
+    IN_ORDER,
+    LOCKED,
+    LOOP_CARRIED,
+    NO_BOUNDS,
+    PORTS,
+    PORTS_FIXED,
+    RESOURCES,
+    UNITS,
+    CriticalPath,
+    Dependency,
+    InstructionCost,
+    LoopCarried,
+    Prediction,
+    Unknown,
+)
+from cyclescope.analyze.shape import FIRST, SECOND, Shape, Shapes, is_locked
+from cyclescope.analyze.simulated import Simulation
+from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError
+from cyclescope.model.machine import MachineModel
+from cyclescope.simulate.engine import IDEAL, STATIC
+
+MOST_LISTED = 8  # unknown instructions in an error
+MOST_SIMULATED = 2_000  # instructions of a block
+
+
+class UnknownInstructions(UnsupportedInstruction):
+    """Instructions whose cost nothing says: without them no total is right."""
+
+    def __init__(self, machine: str, unknown: Sequence[Unknown], count: int) -> None:
+        places = "; ".join(_listed(one) for one in unknown[:MOST_LISTED])
+        more = f"; and {len(unknown) - MOST_LISTED} more" if len(unknown) > MOST_LISTED else ""
+        super().__init__(
+            f"{len(unknown)} of {count} instructions have no known cost on {machine}: {places}{more}",
+            "--ignore-unknown leaves them out",
+        )
+        self.unknown = tuple(unknown)
+
+
+def _listed(one: Unknown) -> str:
+    where = f"line {one.line}: " if one.line else ""
+    return f"{where}{one.reason}"
+
+
+class Predictor:
+    """Analyses blocks on one machine; one predictor takes many blocks."""
+
+    def __init__(self, machine: MachineModel) -> None:
+        self.machine = machine
+        self.shapes = Shapes(machine)
+
+    @cached_property
+    def _least(self) -> Shapes:
+        return Shapes(self.machine, least=True)
+
+    @cached_property
+    def _late(self) -> Simulation:
+        """The core with ports chosen at dispatch."""
+        return Simulation(self.shapes, STATIC)
+
+    @cached_property
+    def _ideal(self) -> Simulation:
+        return Simulation(self.shapes, IDEAL)
+
+    def predict(
+        self,
+        block: Block,
+        *,
+        fixed: bool = False,
+        ignore_unknown: bool = False,
+        unroll_factor: float = 0,
+        simulate: bool = True,
+    ) -> Prediction:
+        """The prediction of a block.
+
+        `fixed` splits operations evenly over their ports in place of the best binding; `ignore_unknown`
+        leaves out instructions without a cost; without `simulate` there is no `upper`, and no simulated
+        value for cores that execute in order. Raises UnknownInstructions and UsageError.
+        """
+        if block.isa != self.machine.isa:
+            raise UsageError(
+                f"the code is {block.isa}, {self.machine.name} executes {self.machine.isa}",
+                "--arch names another machine",
+            )
+        unknown = self._unknown(block.instructions)
+        if unknown and not ignore_unknown:
+            raise UnknownInstructions(self.machine.name, list(unknown.values()), len(block))
+        known = [n for n in range(len(block)) if n not in unknown]
+        if not known:
+            raise UsageError("there is no instruction to analyse", "the code is empty or left out")
+        analysis = _Analysis(self, block, known, fixed, simulate)
+        return analysis.prediction(unknown, unroll_factor)
+
+    def _unknown(self, instructions: Sequence[BlockInstruction]) -> dict[int, Unknown]:
+        found = {}
+        for number, one in enumerate(instructions):
+            if one.form is None:
+                found[number] = Unknown(one.line, one.text, one.problem)
+            elif self.shapes.cost(one.form) is None:
+                found[number] = Unknown(
+                    one.line, one.text, f"{one.text!r}, {one.form.id}, is not in the model"
+                )
+        return found
+
+    def graph(self, instructions: Sequence[BlockInstruction], least: bool = False) -> Graph:
+        """The dependency graph, with the `least` latencies that are proved."""
+        return build(instructions, self._least if least else self.shapes)
+
+    def simulated(self, graph: Graph, ideal: bool) -> float | None:
+        """Cycles per iteration on the simulated core, None where it cannot be simulated."""
+        if len(graph.instructions) > MOST_SIMULATED:
+            return None
+        try:
+            return (self._ideal if ideal else self._late).run(graph).cycles
+        except CyclescopeError:
+            return None
+
+
+class _Analysis:
+    """One block on one machine."""
+
+    def __init__(
+        self, predictor: Predictor, block: Block, known: Sequence[int], fixed: bool, simulate: bool
+    ) -> None:
+        self.predictor, self.block, self.known, self.fixed = predictor, block, known, fixed
+        self.simulate = simulate
+        self.machine = predictor.machine
+        self.instructions = [block.instructions[n] for n in known]
+        self.graph = predictor.graph(self.instructions)
+        self.shapes = self.graph.shapes
+        self.loads = bounds.port_loads(self.shapes)
+        self.chains = loop_carried(self.graph)
+        self.path = critical_path(self.graph)
+
+    def prediction(self, unknown: dict[int, Unknown], unroll_factor: float) -> Prediction:
+        """Everything together."""
+        found = self._bounds()
+        ranked = {n: c for n, c in found.items() if self._counts(n)}
+        bottleneck = max(ranked, key=ranked.__getitem__)
+        cycles = ranked[bottleneck]
+        upper = self.predictor.simulated(self.graph, ideal=False) if self.simulate else None
+        even = self._by_port(bounds.evenly(self.loads, len(self.machine.ports)))
+        split = bounds.balanced(self.loads, len(self.machine.ports))
+        unroll = self.block.unroll
+        return Prediction(
+            machine=self.machine.name, isa=self.machine.isa, provenance=self.machine.provenance,
+            cycles=cycles, lower=min(self._lower(found), cycles),
+            upper=None if upper is None else max(upper, cycles),
+            bottleneck=bottleneck, full=self._full(bottleneck), bounds=found,
+            ports=self._by_port(bounds.total(split, len(self.machine.ports))), ports_fixed=even,
+            resources=bounds.resources(self.shapes, self.machine),
+            slots=sum(shape.slots for shape in self.shapes),
+            instructions=self._costs(split, unknown),
+            loop_carried=tuple(map(self._listed, self.chains)),
+            critical_path=CriticalPath(self.path.cycles, *self._places(self.path.nodes)),
+            dependencies=tuple(self._dependencies()), unknown=tuple(unknown.values()),
+            notes=tuple(self._notes(unknown)), fixed=self.fixed, unroll_factor=unroll_factor,
+            source=self.block.source, name=self.block.name, found=self.block.found, loop=self.block.loop,
+            pointer_increment=unroll.stride if unroll else None,
+        )  # fmt: skip
+
+    # --- bounds ----------------------------------------------------------------------------------
+
+    def _counts(self, name: str) -> bool:
+        """Whether a bound of this name decides."""
+        return name not in NO_BOUNDS or (name == PORTS_FIXED and self.fixed)
+
+    def _bounds(self) -> dict[str, float]:
+        machine, shapes = self.machine, self.shapes
+        even = bounds.evenly(self.loads, len(machine.ports))
+        found = {
+            PORTS: bounds.port_bound(self.loads)[0],
+            PORTS_FIXED: max(even, default=0.0),
+            FRONT_END: bounds.front_end(shapes, machine.core.width),
+            LOOP_CARRIED: self.chains[0].cycles if self.chains else 0.0,
+            CRITICAL_PATH: self.path.cycles,
+        }
+        more = {
+            BRANCHES: bounds.branches(shapes, self.block.loop),
+            RESOURCES: max(bounds.resources(shapes, machine).values(), default=0.0),
+            UNITS: max(bounds.units(shapes).values(), default=0.0),
+            LOCKED: bounds.locked(shapes, self.predictor.shapes.forward),
+        }
+        if machine.core.in_order and self.simulate:
+            more[IN_ORDER] = self.predictor.simulated(self.graph, ideal=True) or 0.0
+        return found | {name: cycles for name, cycles in more.items() if cycles}
+
+    def _lower(self, found: dict[str, float]) -> float:
+        """The greatest bound without what is assumed: time in memory, latencies that are ranges."""
+        sure = [c for n, c in found.items() if n not in (*NO_BOUNDS, LOOP_CARRIED, LOCKED, IN_ORDER)]
+        most = max(sure)
+        if found[LOOP_CARRIED] <= most:
+            return most
+        chains = self.chains
+        if self.graph.memory or any(shape.cost.ranges for shape in self.shapes):
+            chains = loop_carried(self.predictor.graph(self.instructions, least=True))
+        return max(most, chains[0].cycles if chains else 0.0)
+
+    def _full(self, bottleneck: str) -> tuple[str, ...]:
+        """What the bottleneck fills."""
+        if bottleneck == PORTS:
+            full = bounds.port_bound(self.loads)[1]
+            return tuple(name for port, name in enumerate(self.machine.ports) if full >> port & 1)
+        if bottleneck == PORTS_FIXED:
+            even = self._by_port(bounds.evenly(self.loads, len(self.machine.ports)))
+            return tuple(name for name, cycles in even.items() if cycles == max(even.values()))
+        used = {
+            RESOURCES: bounds.resources(self.shapes, self.machine), UNITS: bounds.units(self.shapes)
+        }.get(bottleneck, {})  # fmt: skip
+        return (max(used, key=used.__getitem__),) if used else ()
+
+    def _by_port(self, cycles: Sequence[float]) -> dict[str, float]:
+        return dict(zip(self.machine.ports, cycles, strict=True))
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def _costs(
+        self, split: dict[int, list[float]], unknown: dict[int, Unknown]
+    ) -> tuple[InstructionCost, ...]:
+        paths = _steps(self.graph, self.path), _steps(self.graph, self.chains[0] if self.chains else None)
+        remarks = _Remarks(self.graph)
+        places = {number: place for place, number in enumerate(self.known)}
+        rows = []
+        for number, one in enumerate(self.block.instructions):
+            if number in unknown:
+                form = one.form.id if one.form else ""
+                rows.append(InstructionCost(one.line, one.text, form, 0.0, {}, {}, ignored=True))
+                continue
+            place = places[number]
+            shape = self.shapes[place]
+            rows.append(
+                InstructionCost(
+                    one.line, one.text, shape.form.id, shape.slots, self._used(shape, split),
+                    self._even(shape), paths[0].get(place), paths[1].get(place), remarks.of(place),
+                )
+            )  # fmt: skip
+        return tuple(rows)
+
+    def _used(self, shape: Shape, split: dict[int, list[float]]) -> dict[str, float]:
+        """Cycles by port in the even binding: the instruction's part of every set of ports."""
+        found: dict[str, float] = {}
+        for ports, cycles in shape.work:
+            for port, share in enumerate(split[ports]):
+                if share:
+                    name = self.machine.ports[port]
+                    found[name] = found.get(name, 0.0) + share * cycles / self.loads[ports]
+        return found
+
+    def _even(self, shape: Shape) -> dict[str, float]:
+        busy = bounds.evenly(dict(shape.work), len(self.machine.ports))
+        return {name: cycles for name, cycles in self._by_port(busy).items() if cycles}
+
+    def _places(self, nodes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Lines and positions of the instructions of nodes, repetitions next to each other left out."""
+        owners = [self.known[self.graph.owner[node]] for node in nodes]
+        numbers = [n for k, n in enumerate(owners) if not k or n != owners[k - 1]]
+        return tuple(self.block.instructions[n].line for n in numbers), tuple(numbers)
+
+    def _listed(self, chain: Chain) -> LoopCarried:
+        return LoopCarried(chain.cycles, chain.iterations, *self._places(chain.nodes))
+
+    def _dependencies(self) -> list[Dependency]:
+        graph = self.graph
+        found: dict[tuple[int, int, int, str], Dependency] = {}
+        for node, inputs in enumerate(graph.inputs):
+            number = graph.owner[node]
+            for origin, cycles, k in inputs:
+                value = graph.origin(origin)
+                source, target = self.known[graph.owner[value.node]], self.known[number]
+                by = graph.shapes[number].sources[k].name
+                key = source, target, value.distance, by
+                if key not in found or cycles > found[key].cycles:
+                    found[key] = Dependency(source, target, value.distance, cycles, by)
+        return list(found.values())
+
+    def _notes(self, unknown: dict[int, Unknown]) -> list[str]:
+        """What was assumed, and what was left out."""
+        found = []
+        if unknown:
+            places = ", ".join(f"line {one.line}" if one.line else one.text for one in unknown.values())
+            found.append(
+                f"{len(unknown)} unknown instructions are left out, with what depends on them: {places}"
+            )
+        guessed = sum(shape.guessed for shape in self.shapes)
+        if guessed:
+            found.append(f"{guessed} operand pairs have no latency in the model: the form's largest, else 1")
+        if self.graph.memory and not self.machine.core.forward_latency:
+            shapes = self.predictor.shapes
+            found.append(
+                f"the model has no forwarding latency: {shapes.forward:g} cycles from store to load, "
+                f"{shapes.load:g} of a load and {shapes.forward - shapes.load:g} more"
+            )
+        ports = sum(shape.unknown_ports for shape in self.shapes)
+        if ports:
+            found.append(f"the port usage of {ports} instructions is not known")
+        if any(is_locked(shape.form) for shape in self.shapes):
+            found.append("locked instructions count as their plain forms, one after the other through memory")
+        return found
+
+
+def _steps(graph: Graph, path: Path | Chain | None) -> dict[int, float]:
+    """Cycles by instruction that the nodes of a path add."""
+    found: dict[int, float] = {}
+    if path is not None:
+        for node, cycles in zip(path.nodes, path.steps, strict=True):
+            found[graph.owner[node]] = found.get(graph.owner[node], 0.0) + cycles
+    return found
+
+
+class _Remarks:
+    """What the surroundings make of instructions, in words."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._loads = {p.load[0]: p for p in graph.memory}
+
+    def of(self, place: int) -> tuple[str, ...]:
+        """Remarks on one instruction."""
+        shape = self._graph.shapes[place]
+        variant = shape.variant
+        found = {
+            "eliminated": shape.cost.eliminated,
+            "zero idiom": variant.idiom == "zero",
+            "dependency-breaking": variant.idiom == "breaking",
+            "fused with the branch": variant.fused == FIRST,
+            "fused": variant.fused == SECOND,
+            "microcoded": shape.cost.microcoded,
+            "renamed memory": place in self._loads and variant.renamed,
+            "forwarded": place in self._loads and not variant.renamed,
+            "ports unknown": shape.unknown_ports,
+        }
+        return tuple(remark for remark, holds in found.items() if holds)

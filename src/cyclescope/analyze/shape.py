@@ -1,0 +1,274 @@
+"""What an instruction costs on a machine, in the form that the analysis uses, once per form and variant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from math import ceil
+
+import msgspec
+
+from cyclescope.analyze.facts import forward_latency, load_latency
+from cyclescope.isa.dataflow import Node, sources
+from cyclescope.isa.form import FLAGS, InstructionForm
+from cyclescope.isa.table import load_table
+from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
+from cyclescope.model.ports import issue_throughput
+from cyclescope.simulate.cost import LATENCY, ZERO, Ends, Latencies, Units
+
+_EXPLAINED = 1.05  # times what ports and slots allow
+FIRST, SECOND = "first", "second"  # of a fused pair
+Column = tuple[tuple[int, float], ...]  # (source, cycles)
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory."""
+
+    idiom: str = ""
+    fused: str = ""
+    renamed: bool = False
+
+
+class AllEnds(Ends, frozen=True):
+    """Sources and targets of a form, with the registers of every address, encodable or not."""
+
+    @cached_property
+    def sources(self) -> list[Node]:
+        """Everything that the form reads."""
+        found = sources(self.form)
+        known = {node.name for node in found}
+        for position, op in enumerate(self.form.operands):
+            if op.kind in ("memory", "address") and not op.implicit:
+                parts = (("address", "r"), ("index", "v" if op.cls.startswith("VSIB_") else "r"))
+                nodes = (Node(f"{op.name}.{part}", part, file, position) for part, file in parts)
+                found += [node for node in nodes if node.name not in known]
+        return found
+
+
+class Shape(msgspec.Struct, frozen=True, dict=True):
+    """A form's cost as rows of a graph.
+
+    Targets with equal latencies from all sources are one column, a value of its own: `column_of` has the
+    column of each target, `columns` the (source, cycles) that lead to it, `base` the cycles that it takes
+    where nothing has to arrive. `killed` are flags that hold nothing of use behind the instruction.
+    `stored` has the columns that go to memory without a latency in the model. `guessed` counts the pairs
+    without a latency in the model, apart from those through memory. `alone` is the measured throughput
+    where neither ports nor slots explain it, else 0.
+    """
+
+    form: InstructionForm
+    cost: FormCost
+    variant: Variant
+    sources: tuple[Node, ...]
+    targets: tuple[Node, ...]
+    column_of: tuple[int, ...]
+    columns: tuple[Column, ...]
+    base: tuple[float, ...]
+    killed: tuple[str, ...]
+    stored: frozenset[int]
+    guessed: int
+    slots: float
+    operations: tuple[Operation, ...]
+    alone: float
+
+    @cached_property
+    def work(self) -> tuple[tuple[int, float], ...]:
+        """Cycles by set of ports, the sets as bits."""
+        sums: dict[int, float] = {}
+        for op in self.operations:
+            if op.ports:
+                ports = sum(1 << p for p in set(op.ports))
+                sums[ports] = sums.get(ports, 0.0) + op.count * op.cycles
+        return tuple(sums.items())
+
+    @cached_property
+    def engine_sources(self) -> tuple[int, ...]:
+        """The sources that the simulated core knows, in its order."""
+        return tuple(self.sources.index(node) for node in sources(self.form))
+
+    @cached_property
+    def explicit_cost(self) -> FormCost:
+        """The cost with the latency of every pair that depends on the variant's memory."""
+        latencies = dict(self.cost.latencies)
+        for target, column in zip(self.targets, self.column_of, strict=True):
+            for k, cycles in self.columns[column]:
+                latencies[f"{self.sources[k].name}->{target.name}"] = cycles
+        return msgspec.structs.replace(self.cost, latencies=latencies)
+
+    @property
+    def unknown_ports(self) -> bool:
+        """Whether the model does not know the port usage."""
+        return self.cost.operations is None
+
+
+class Shapes:
+    """The shapes of one machine.
+
+    With `least`, latencies are the least that is proved where a model has a range, and memory takes no time;
+    else a pair that has nothing but a range takes the most.
+    """
+
+    def __init__(self, machine: MachineModel, least: bool = False) -> None:
+        self.machine, self.least = machine, least
+        self.units = Units.of(machine)
+        self.load, self.forward = load_latency(machine), forward_latency(machine)
+        self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
+        self._known: dict[tuple[str, Variant], Shape] = {}
+
+    def cost(self, form: InstructionForm) -> FormCost | None:
+        """What the machine knows of a form, by its id or LLVM's name of it.
+
+        LLVM has no costs of locked instructions: they have those of the plain ones.
+        """
+        forms = self.machine.forms
+        return (
+            forms.get(form.id)
+            or forms.get(form.llvm)
+            or (_unlocked(form, forms) if is_locked(form) else None)
+        )
+
+    def get(self, form: InstructionForm, variant: Variant) -> Shape:
+        """The shape of a form that the machine knows."""
+        key = form.id, variant
+        shape = self._known.get(key)
+        if shape is None:
+            cost = self.cost(form)
+            assert cost is not None
+            cost = _varied(form, _settled(cost, self.least), variant, self.units)
+            shape = self._known[key] = self._make(form, cost, variant)
+        return shape
+
+    def _make(self, form: InstructionForm, cost: FormCost, variant: Variant) -> Shape:
+        ends = AllEnds(form)
+        table = _Table(ends, cost, self.core, variant)
+        column_of, columns = table.columns()
+        idle = cost.eliminated or variant.idiom == ZERO
+        return Shape(
+            form, cost, variant, tuple(ends.sources), tuple(ends.targets), column_of, columns,
+            tuple(0.0 if column else table.base() for column in columns), _killed(form),
+            frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
+            table.guessed(), _slots(cost), () if idle else cost.operations or (),
+            0.0 if idle or variant.fused else _unexplained(ends, cost, self.machine.core),
+        )  # fmt: skip
+
+
+def is_locked(form: InstructionForm) -> bool:
+    """Whether the instruction has a LOCK prefix."""
+    return "lock" in form.attributes
+
+
+def _unlocked(form: InstructionForm, forms: Mapping[str, FormCost]) -> FormCost | None:
+    """The cost of the same LLVM opcode on the same operands without the prefix."""
+    signature = [(op.kind, op.cls, op.implicit) for op in form.operands]
+    for other in load_table("x86-64"):
+        same = other.llvm == form.llvm and other.id in forms
+        if same and [(op.kind, op.cls, op.implicit) for op in other.operands] == signature:
+            return forms[other.id]
+    return None
+
+
+def _settled(cost: FormCost, least: bool) -> FormCost:
+    """The cost with one value for every pair that has a range."""
+    if not cost.ranges:
+        return cost
+    found = {pair: low if least else high for pair, (low, high) in cost.ranges.items()}
+    latencies = {**cost.latencies, **found} if least else {**found, **cost.latencies}
+    return msgspec.structs.replace(cost, latencies=latencies)
+
+
+def _unexplained(ends: Ends, cost: FormCost, core: Core) -> float:
+    """The measured throughput of a form that a unit besides the ports bounds, else 0.
+
+    Not of forms that read what they write without a choice (flags, implicit registers): theirs is the time
+    of a chain.
+    """
+    explained = issue_throughput(cost, core)
+    if cost.throughput is None or (explained and cost.throughput <= explained[0] * _EXPLAINED):
+        return 0.0
+    implicit = {op.name for op in ends.form.operands if op.implicit}
+    read = {node.name for node in ends.sources if node.part == "flag" or node.name in implicit}
+    return 0.0 if any(node.name in read for node in ends.targets) else cost.throughput
+
+
+def _varied(form: InstructionForm, cost: FormCost, variant: Variant, units: Units) -> FormCost:
+    """The cost with what fusion takes away: the branch does the work of both."""
+    if variant.fused == SECOND:
+        return msgspec.structs.replace(cost, slots=0.0)
+    if variant.fused == FIRST and cost.operations is not None:
+        loads = any(op.is_memory and op.read for op in form.operands)
+        kept = tuple(op for op in cost.operations if loads and op.ports in units.loads)
+        return msgspec.structs.replace(cost, operations=kept)
+    return cost
+
+
+def _slots(cost: FormCost) -> float:
+    if cost.slots is not None:
+        return cost.slots
+    return float(max(sum(ceil(op.count) for op in cost.operations or ()), 1))
+
+
+def _killed(form: InstructionForm) -> tuple[str, ...]:
+    dead = form.flags_undefined & ~form.flags_written
+    return tuple(name for bit, name in enumerate(FLAGS) if dead >> bit & 1)
+
+
+class _Table:
+    """Latencies from every source to every target in a variant."""
+
+    def __init__(self, ends: Ends, cost: FormCost, core: Core, variant: Variant) -> None:
+        self.ends, self.cost, self.variant = ends, cost, variant
+        self._latencies = Latencies(ends, cost, core)
+        self._load = core.load_latency
+
+    def columns(self) -> tuple[tuple[int, ...], tuple[Column, ...]]:
+        """Per target the number of its column, and the columns. Memory has columns of its own."""
+        numbers: dict[tuple[str, Column], int] = {}
+        found = []
+        for target in self.ends.targets:
+            key = target.name if target.part == "data" else "", self._column(target)
+            found.append(numbers.setdefault(key, len(numbers)))
+        return tuple(found), tuple(column for _, column in numbers)
+
+    def _column(self, target: Node) -> Column:
+        rows = ((k, self.between(source, target)) for k, source in enumerate(self.ends.sources))
+        return tuple((k, cycles) for k, cycles in rows if cycles is not None)
+
+    def between(self, source: Node, target: Node) -> float | None:
+        """Cycles from a source to a target, None where it does not depend on it."""
+        idiom = self.variant.idiom
+        if idiom and (idiom == ZERO or source.part == "register"):
+            return None
+        if self.cost.eliminated:
+            return 0.0
+        cycles = self._latencies.between(source, target)
+        if cycles is None or not self.variant.renamed:
+            return cycles
+        if target.part == "data" and not self.ends.computes:
+            return 0.0
+        return max(cycles - self._load, 0.0) if source.part == "data" else cycles
+
+    def base(self) -> float:
+        """Cycles of a target that waits for nothing."""
+        idle = self.cost.eliminated or self.variant.idiom == ZERO or "nop" in self.ends.form.attributes
+        return 0.0 if idle else self._latencies.own or LATENCY
+
+    def is_open_store(self, target: Node) -> bool:
+        """Whether the model has no latency of the way to memory."""
+        if target.part != "data" or self.variant.renamed:
+            return False
+        return not any(pair.endswith(f"->{target.name}") for pair in self.cost.latencies)
+
+    def guessed(self) -> int:
+        """Pairs that have the latency of another pair of the form, or 1."""
+        if self.variant.idiom or self.cost.eliminated:
+            return 0
+        known: Mapping[str, float] = self.cost.latencies
+        return sum(
+            f"{s.name}->{t.name}" not in known
+            for s in self.ends.sources
+            for t in self.ends.targets
+            if s.part in ("register", "flag") and t.part != "data" and not self._is_pointer(s, t)
+        )
+
+    def _is_pointer(self, source: Node, target: Node) -> bool:
+        return self.ends.is_pointer(target) or self.ends.is_address(source)
