@@ -7,7 +7,7 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.isa.encode import takes_index
-from cyclescope.isa.form import InstructionForm, flag_names
+from cyclescope.isa.form import FLAGS, InstructionForm, flag_names
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
 
@@ -17,6 +17,8 @@ NOT_DATA = {
     "RIP": "RIP is followed by the branch predictor",
 }
 STATE_CLASSES = {"SEG", "CR", "DR", "BND", "TMM"}
+MODES = {"FPCR", "FPMR", "FRM", "VXRM"}  # of AArch64 and RISC-V
+_X86_FLAGS = (1 << len(FLAGS)) - 1  # others are in a register that is an operand
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -56,6 +58,12 @@ def _address_nodes(form: InstructionForm, position: int, op: Operand) -> list[No
     return nodes
 
 
+def _register_node(op: Operand, position: int) -> Node:
+    """A register that is read; on AArch64 and RISC-V an address is made of such operands."""
+    part = {"base": "address", "index": "index"}.get(op.role, "register")
+    return Node(op.name, part, op.file or domain(op.cls), position)
+
+
 def sources(form: InstructionForm) -> list[Node]:
     """Everything whose value the result may depend on."""
     nodes: list[Node] = []
@@ -65,8 +73,8 @@ def sources(form: InstructionForm) -> list[Node]:
         if op.is_memory and op.read:
             nodes.append(Node(f"{op.name}.data", "data", "mem", position))
         if op.is_register and op.read:
-            nodes.append(Node(op.name, "register", domain(op.cls), position))
-    flags = flag_names(form.flags_read)
+            nodes.append(_register_node(op, position))
+    flags = flag_names(form.flags_read & _X86_FLAGS)
     return nodes + [Node(f"flags.{f}", "flag", "flag", -1, f) for f in flags]
 
 
@@ -77,8 +85,8 @@ def targets(form: InstructionForm) -> list[Node]:
         if op.is_memory and op.write:
             nodes.append(Node(f"{op.name}.data", "data", "mem", position))
         if op.is_register and op.write:
-            nodes.append(Node(op.name, "register", domain(op.cls), position))
-    flags = flag_names(form.flags_written)
+            nodes.append(Node(op.name, "register", op.file or domain(op.cls), position))
+    flags = flag_names(form.flags_written & _X86_FLAGS)
     return nodes + [Node(f"flags.{f}", "flag", "flag", -1, f) for f in flags]
 
 
@@ -90,6 +98,8 @@ def _excluded(form: InstructionForm, node: Node) -> str:
     op = form.operands[node.operand]
     if op.is_register and op.name in NOT_DATA:
         return NOT_DATA[op.name]
+    if op.is_register and op.fixed in MODES:
+        return f"{op.fixed} selects a mode: no data"
     if op.is_register and op.cls in STATE_CLASSES:
         return f"{op.cls} registers are machine state, not data"
     if op.is_memory and op.implicit and op.fixed in ("RSP", "RBP"):

@@ -6,9 +6,11 @@ from functools import cached_property
 
 import msgspec
 
+from cyclescope.isa.fields import BitEncoding, Syntax
 from cyclescope.isa.operand import Operand
 
-FLAGS = ("CF", "PF", "AF", "ZF", "SF", "OF", "DF")
+FLAGS = ("CF", "PF", "AF", "ZF", "SF", "OF", "DF")  # of x86-64
+ALL_FLAGS = (*FLAGS, "N", "Z", "C", "V")  # AArch64's behind them
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -43,9 +45,10 @@ class Encoding(msgspec.Struct, frozen=True):
 class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
     """One instruction form with everything the table knows about it.
 
-    `flags_*` are bit masks in the order of `FLAGS`; a flag that is written conditionally is read
+    `flags_*` are bit masks in the order of `ALL_FLAGS`; a flag that is written conditionally is read
     as well. `element` is the type of the values the form works on (`f32`, `f64`, `f16`, `i8`,
-    `int`, ...). `encoding` is None where no template exists.
+    `int`, ...). `encoding` is None where no template exists. AArch64 and RISC-V have `bits` and
+    `syntax` in its place.
     """
 
     id: str
@@ -62,6 +65,8 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
     code: str
     encoding: Encoding | None
     signature: int
+    bits: BitEncoding | None = None
+    syntax: Syntax | None = None
 
     @property
     def names(self) -> dict[str, str]:
@@ -98,4 +103,4 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
 
 def flag_names(mask: int) -> tuple[str, ...]:
     """Names of the flags in a bit mask."""
-    return tuple(name for bit, name in enumerate(FLAGS) if mask >> bit & 1)
+    return tuple(name for bit, name in enumerate(ALL_FLAGS) if mask >> bit & 1)

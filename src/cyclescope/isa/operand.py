@@ -18,6 +18,11 @@ class Operand(msgspec.Struct, frozen=True):
     `conditional` marks accesses that may not happen; a conditional write is also a read, because
     the old value may pass through. `fixed` names the register when the encoding leaves no choice, or
     is one of `BLOCKS`.
+
+    On AArch64 and RISC-V `opN` is LLVM's operand number N, counted from 1; an operand that is tied to a
+    result is the result. Classes are LLVM's. Memory is implicit and has the name of its base: `[op2]`.
+    `role` is `base`, `index` or `offset` for a part of an address, `mask` for a predicate; `file` the
+    register file; results with `early_clobber` have no register of a source.
     """
 
     name: str
@@ -30,6 +35,9 @@ class Operand(msgspec.Struct, frozen=True):
     implicit: bool
     fixed: str
     element: str
+    role: str = ""
+    file: str = ""
+    early_clobber: bool = False
 
     @property
     def is_register(self) -> bool:

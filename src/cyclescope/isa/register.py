@@ -1,7 +1,8 @@
-"""Register names of x86-64 by class and number."""
+"""Registers: names of x86-64 by class and number, and what registers LLVM's names stand for."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 _LEGACY = ("AX", "CX", "DX", "BX", "SP", "BP", "SI", "DI")
@@ -62,3 +63,40 @@ def domain(cls: str) -> str:
         return "v"
     table = {"R8l": "r", "R16": "r", "R32": "r", "R64": "r", "R8h": "h", "K": "k", "MM": "m", "ST": "x"}
     return table.get(cls, "?")
+
+
+# --- AArch64 and RISC-V, by LLVM's names ------------------------------------------------------------
+
+_FILES = {
+    "X": "r", "W": "r", "B": "v", "H": "v", "S": "v", "D": "v", "Q": "v", "Z": "v", "V": "v", "P": "p",
+    "PN": "p", "F": "f", "T": "t",
+}  # fmt: skip
+_OTHER_NAMES = {"FP": "X29", "LR": "X30", "WSP": "SP"}
+_ZEROS = {"XZR", "WZR"}
+_PART = re.compile(r"([A-Z]+?)(\d+)(?:M(\d))?")
+
+
+@cache
+def units(name: str, isa: str) -> tuple[str, ...]:
+    """The registers behind LLVM's name of one or several: `r3` for W3 and X3, `v8`, `v9` for Q8_Q9 and V8M2.
+
+    Letters are register files: `r` general, `v` vectors, `f` floating point of RISC-V, `p` predicates. The
+    zero register is none. State has its own name (`NZCV`, `SP`, `ZA`).
+    """
+    found: list[str] = []
+    for part in (_OTHER_NAMES.get(part, part) for part in name.split("_")):
+        match = _PART.fullmatch(part)
+        if match and match[1] in _FILES:
+            first = int(match[2])
+            zero = isa == "riscv64" and part == "X0"
+            found += [f"{_FILES[match[1]]}{n}" for n in range(first, first + int(match[3] or 1)) if not zero]
+        elif len(part) > 1 and part not in _ZEROS and part != "Pair":
+            found.append("ZA" if part.startswith("ZA") else part)
+    return tuple(found)
+
+
+def file_of(names: tuple[str, ...]) -> str:
+    """The register file of registers by LLVM's names; `?` for state."""
+    letters = (re.sub(r"\d.*", "", name) for name in names if name not in ("", "SP", "WSP", "FP", "LR"))
+    found = next(letters, "X" if names else "")
+    return _FILES.get(found, "?")

@@ -15,7 +15,6 @@ from cyclescope.isa.operand import Operand
 
 _Scatter = tuple[tuple[int, ...], ...]
 ISAS = ("x86-64", "aarch64", "riscv64")
-_PACKAGES = {"x86-64": "cyclescope.isa.x86_64"}
 
 
 class _RawForm(msgspec.Struct, array_like=True):
@@ -183,7 +182,12 @@ def _build(raw: _RawTable) -> Table:
 @cache
 def load_table(isa: str) -> Table:
     """The instruction table of an ISA. Raises UsageError where none ships."""
-    if isa not in _PACKAGES:
-        raise UsageError(f"no instruction table for {isa}", f"this version knows {', '.join(_PACKAGES)}")
-    data = resources.files(_PACKAGES[isa]).joinpath("tables/forms.json.xz").read_bytes()
-    return _build(msgspec.json.decode(lzma.decompress(data), type=_RawTable))
+    if isa not in ISAS:
+        raise UsageError(f"no instruction table for {isa}", f"this version knows {', '.join(ISAS)}")
+    package = f"cyclescope.isa.{isa.replace('-', '_')}"
+    data = lzma.decompress(resources.files(package).joinpath("tables/forms.json.xz").read_bytes())
+    if isa != "x86-64":
+        from cyclescope.isa.fixed_width import read_forms
+
+        return Table(isa, *read_forms(data))
+    return _build(msgspec.json.decode(data, type=_RawTable))

@@ -1,0 +1,188 @@
+"""The decoder of AArch64 and RISC-V: machine code to forms and the values of their operands.
+
+It knows what the instruction table says and nothing else. Forms are found by a tree of look-ups: most of them
+differ in a few bits that nearly all have fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+
+import msgspec
+
+from cyclescope.errors import UnsupportedInstruction, UsageError
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.register import units
+from cyclescope.isa.table import Table, load_table
+
+_SMALL = 4  # forms that are compared one by one
+_MOST = 0.7  # of the forms have a bit fixed that tells them apart
+_BITS = 8  # to look up at a time
+
+_Leaf = list[InstructionForm]
+_Node = tuple[int, dict[int, "_Node | _Leaf"]]
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """An instruction: its form and a value for every field of its encoding.
+
+    `length` is in bytes; `isa` names registers.
+    """
+
+    form: InstructionForm
+    values: tuple[int, ...]
+    isa: str
+
+    @property
+    def length(self) -> int:
+        """Bytes of machine code."""
+        assert self.form.bits is not None
+        return self.form.bits.length
+
+    @property
+    def text(self) -> str:
+        """Assembly."""
+        assert self.form.syntax is not None
+        return self.form.syntax.text(self.values)
+
+    def value(self, operand: int) -> int | None:
+        """The value of the operand at a position, None where no field holds it."""
+        assert self.form.bits is not None
+        pairs = zip(self.form.bits.fields, self.values, strict=True)
+        return next((value for field, value in pairs if field.operand == operand), None)
+
+    def register(self, operand: int) -> str:
+        """LLVM's name of the register at an operand's position, empty where it is none."""
+        assert self.form.bits is not None
+        for field, value in zip(self.form.bits.fields, self.values, strict=True):
+            if field.operand == operand and field.is_register:
+                return field.values.registers[value]
+        return self.form.operands[operand].fixed
+
+    def units(self, operand: int) -> tuple[str, ...]:
+        """The registers at an operand's position; see `cyclescope.isa.register.units`."""
+        return units(self.register(operand), self.isa)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Registers that are read, each once; tied and implicit ones too."""
+        return self._all(op.is_register and op.read for op in self.form.operands)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Registers that are written, each once."""
+        return self._all(op.is_register and op.write for op in self.form.operands)
+
+    def _all(self, chosen: Iterable[bool]) -> tuple[str, ...]:
+        found = [unit for position, yes in enumerate(chosen) if yes for unit in self.units(position)]
+        return tuple(dict.fromkeys(found))
+
+
+class Decoder:
+    """Decoder of one ISA.
+
+    RISC-V's optional extensions (vendors', drafts, those for 32 bits) use the same encodings; `features`
+    names the ones to decode.
+    """
+
+    def __init__(self, table: Table, features: Collection[str] = ()) -> None:
+        self.isa = table.isa
+        wanted = set(features)
+        chosen = [
+            form
+            for form in table
+            if form.bits and ("optional" not in form.attributes or wanted.issuperset(form.features))
+        ]
+        lengths = {form.bits.length for form in chosen if form.bits}
+        self._trees = {
+            length: _tree([form for form in chosen if form.bits and form.bits.length == length], 0)
+            for length in lengths
+        }
+
+    def find(self, word: int, length: int = 4) -> InstructionForm | None:
+        """The form of an instruction of `length` bytes, as a little-endian number."""
+        node = self._trees.get(length, [])
+        while isinstance(node, tuple):
+            node = node[1].get(word & node[0], [])
+        for form in node:
+            if form.bits and form.bits.matches(word):
+                return form
+        return None
+
+    def decode(self, code: bytes, at: int = 0) -> Decoded | None:
+        """The instruction at an offset; None where the table has none such, or the code ends within it."""
+        length = self.length(code, at)
+        word = int.from_bytes(code[at : at + length], "little")
+        form = self.find(word, length) if at + length <= len(code) else None
+        if form is None or form.bits is None:
+            return None
+        return Decoded(form, form.bits.extract(word), self.isa)
+
+    def length(self, code: bytes, at: int = 0) -> int:
+        """Bytes of the instruction at an offset."""
+        if self.isa == "aarch64" or at >= len(code):
+            return 4
+        low = code[at]
+        if low & 3 != 3:
+            return 2
+        return 4 if low & 0x1F != 0x1F else 6 if low & 0x3F == 0x1F else 8
+
+    def decode_all(self, code: bytes) -> Iterator[Decoded]:
+        """All instructions of a piece of code. Raises UnsupportedInstruction for anything else."""
+        at = 0
+        while at < len(code):
+            found = self.decode(code, at)
+            if found is None:
+                word = code[at : at + self.length(code, at)].hex()
+                raise UnsupportedInstruction(f"{word} at byte {at} is no {self.isa} instruction of the table")
+            yield found
+            at += found.length
+
+
+@cache
+def decoder(isa: str) -> Decoder:
+    """The decoder of AArch64 or of RISC-V's ratified extensions. Raises UsageError for another ISA."""
+    if isa not in ("aarch64", "riscv64"):
+        raise UsageError(f"no decoder for {isa}", "there is one for aarch64 and one for riscv64")
+    return Decoder(load_table(isa))
+
+
+def _tree(forms: list[InstructionForm], used: int) -> _Node | _Leaf:
+    """Look-ups by bits that most of the forms have fixed, down to a few forms, the most specific first."""
+    bits = _telling(forms, used) if len(forms) > _SMALL else []
+    groups: dict[int, list[InstructionForm]] = {}
+    for form in forms:
+        for key in _keys(form, bits):
+            groups.setdefault(key, []).append(form)
+    if not bits or max(map(len, groups.values())) == len(forms):
+        return sorted(forms, key=lambda form: -_encoding(form)[1].bit_count())
+    mask = sum(1 << bit for bit in bits)
+    return mask, {key: _tree(group, used | mask) for key, group in groups.items()}
+
+
+def _encoding(form: InstructionForm) -> tuple[int, int]:
+    assert form.bits is not None
+    return form.bits.base, form.bits.mask
+
+
+def _telling(forms: list[InstructionForm], used: int) -> list[int]:
+    """Bits that are fixed in most forms, and not alike in all."""
+    counts = []
+    for bit in range(64):
+        if used >> bit & 1:
+            continue
+        fixed = [base >> bit & 1 for base, mask in map(_encoding, forms) if mask >> bit & 1]
+        if len(fixed) >= _MOST * len(forms) and (len(set(fixed)) > 1 or len(fixed) < len(forms)):
+            counts.append((-len(fixed), bit))
+    return [bit for _, bit in sorted(counts)[:_BITS]]
+
+
+def _keys(form: InstructionForm, bits: list[int]) -> list[int]:
+    """Values of some bits that a form can have."""
+    base, mask = _encoding(form)
+    keys = [base & sum(1 << bit for bit in bits)]
+    for bit in bits:
+        if not mask >> bit & 1:
+            keys += [key | 1 << bit for key in keys]
+    return keys

@@ -1,0 +1,1 @@
+"""The instruction tables of AArch64 and RISC-V, from LLVM."""

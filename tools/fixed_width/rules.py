@@ -1,0 +1,222 @@
+"""What LLVM's tables say wrongly or not at all, by named rules."""
+
+from __future__ import annotations
+
+import re
+
+from .operands import Op
+from .records import Record
+
+NZCV = ("N", "Z", "C", "V")
+WHOLE = set(NZCV)
+# Flags that are read and written, where that is not all of them.
+READ_FLAGS = {
+    "adc": "C", "adcs": "C", "sbc": "C", "sbcs": "C", "cfinv": "C", "setf8": "C", "setf16": "C",
+    "axflag": "ZCV", "xaflag": "ZC",
+}  # fmt: skip
+WRITTEN_FLAGS = {"cfinv": "C", "setf8": "NZV", "setf16": "NZV", "ctermeq": "NV", "ctermne": "NV"}
+KEPT_FLAGS = {"setf8", "setf16", "cfinv", "rmif", "ctermeq", "ctermne"}
+ATOMIC = re.compile(
+    r"^(?:ldt?(?:add|clr|set)p?|ld(?:eor|[su]max|[su]min)|(?:ld|st)b?f(?:add|maxnm|max|minnm|min)|swpt?p?|casp?"
+    r"|rcws?(?:cas|clr|set|swp)p?)(al|a|l)?t?[bh]?$"
+)
+EXCLUSIVE = re.compile(r"^(?:ld|st)([al])?t?x[rp][bh]?$")
+ORDERED = re.compile(r"^(?:ld|st)(ap|a|l)(?:r|ur|p|1)")
+JUMPS = {
+    "jal": {"branch", "call"}, "c.jal": {"branch", "call"}, "c.j": {"branch"}, "jalr": {"branch", "indirect"},
+    "c.jr": {"branch", "indirect"}, "c.jalr": {"branch", "call", "indirect"},
+}  # fmt: skip
+NAMED_BASES = {"sspush": "SSP", "sspopchk": "SSP", "c.sspush": "SSP", "c.sspopchk": "SSP"}
+
+
+class Rules:
+    """Corrections of one ISA; `applied` counts the forms that each changed."""
+
+    def __init__(self, isa: str) -> None:
+        self.isa = isa
+        self.applied: dict[str, int] = {}
+
+    def apply(self, record: Record, mnemonic: str, ops: list[Op]) -> set[str]:
+        """Correct the operands; gives the flags of the library, corrected."""
+        flags = set(record.description["flags"])
+        for rule in RULES[self.isa]:
+            before = [op.record() for op in ops], set(flags)
+            rule(record, mnemonic, ops, flags)
+            if before != ([op.record() for op in ops], flags):
+                self.applied[rule.__name__] = self.applied.get(rule.__name__, 0) + 1
+        return flags
+
+
+def insert_reads_the_rest(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """FMOV to the upper half of a vector keeps the lower one."""
+    if record.name == "FMOVXDHighr":
+        ops[0].read = True
+
+
+def system_register_may_be_nzcv(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """MRS reads NZCV, where LLVM says it writes them, and MSR writes them; if the operand says so."""
+    if record.name in ("MRS", "MSR"):
+        ops[:] = [op for op in ops if op.name != "NZCV"]
+        ops.append(Op("NZCV", "register", "NZCV", 32, True, record.name == "MSR", True, True, "NZCV"))
+
+
+def partly_written_flags_are_read(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """What is not written stays."""
+    for op in ops:
+        if op.name == "NZCV" and mnemonic in KEPT_FLAGS:
+            op.read = True
+
+
+def unprivileged_atomics_access_memory(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """LLVM gives them no flags."""
+    if mnemonic.startswith(("ldtadd", "ldtclr", "ldtset", "swpt", "ldtxr", "gcsst")):
+        flags |= {"store"} if mnemonic.startswith("gcsst") else {"load"}
+        flags |= set() if mnemonic == "ldtxr" else {"store"}
+
+
+def no_address_no_memory(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """Conversions, barriers and moves between matrices and vectors access no memory."""
+    addressed = any(op.role == "base" for op in ops) or mnemonic.startswith("gcs")
+    if not addressed and record.name[-1:] != "l":  # LDRXl and its like are relative to PC
+        flags -= {"load", "store"}
+
+
+def masked_or_tail_elements_stay(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """Under the undisturbed policies, and where VL ends a vector early, the target's old elements stay."""
+    vector = any(op.name == "VTYPE" for op in ops) and not mnemonic.startswith("vset")
+    for op in ops:
+        if vector and op.write and op.cls.startswith("VR") and not op.read:
+            op.read = op.conditional = True
+
+
+def jumps_are_branches(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """LLVM tells jumps from calls by their operands, and gives neither flag to the instruction."""
+    if mnemonic in JUMPS:
+        flags |= JUMPS[mnemonic]
+        for op in ops:
+            if op.kind == "immediate" and op.relative:
+                op.kind = "branch"
+
+
+def indirect_jumps_access_no_memory(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """JALR writes its operands like an address."""
+    for op in ops:
+        if mnemonic == "jalr" and op.role:
+            op.role = ""
+
+
+RULES = {
+    "aarch64": (
+        insert_reads_the_rest, system_register_may_be_nzcv, partly_written_flags_are_read,
+        unprivileged_atomics_access_memory, no_address_no_memory,
+    ),
+    "riscv64": (jumps_are_branches, masked_or_tail_elements_stay, indirect_jumps_access_no_memory),
+}  # fmt: skip
+
+
+# --- what LLVM does not say -----------------------------------------------------------------------
+
+
+def flag_sets(mnemonic: str, ops: list[Op]) -> tuple[list[str], list[str]]:
+    """Flags of NZCV that are read and written. Conditions and masks of operands choose among them."""
+    nzcv = next((op for op in ops if op.name == "NZCV"), None)
+    if nzcv is None:
+        return [], []
+    written = WRITTEN_FLAGS.get(mnemonic, "NZCV") if nzcv.write else ""
+    read = READ_FLAGS.get(mnemonic, "NZCV") if nzcv.read else ""
+    return list(read), list(written)
+
+
+def memory(isa: str, mnemonic: str, ops: list[Op], flags: set[str]) -> Op | None:
+    """The memory that is accessed, named by the base register of its address."""
+    if not flags & {"load", "store"}:
+        return None
+    base = next((op for op in ops if op.role == "base"), None)
+    other = NAMED_BASES.get(
+        mnemonic, "GCSPR" if mnemonic.startswith("gcs") else "PC" if isa == "aarch64" else ""
+    )
+    implied = other or next((op.name for op in ops if op.implicit and op.name in ("SP", "X2")), "X3")
+    width = _memory_width(isa, mnemonic, ops)
+    name = (base.fixed or base.name) if base else implied
+    return Op(f"[{name}]", "memory", f"M{width}", width, "load" in flags, "store" in flags, implicit=True)
+
+
+def _memory_width(isa: str, mnemonic: str, ops: list[Op]) -> int:
+    """Bits accessed; 0 where that depends on vector length, or is not known."""
+    data = [op for op in ops if op.kind == "register" and not (op.role or op.implicit)]
+    if not data or any(op.cls.startswith(("Z", "P", "VR", "Matrix", "Tile")) for op in data):
+        return 0
+    if isa == "riscv64":
+        size = re.match(r"^(?:c\.|th\.|cv\.)?(?:f?[ls]|amo\w+\.|lr\.|sc\.|ssamoswap\.)([bhwdq])", mnemonic)
+        return {"b": 8, "h": 16, "w": 32, "d": 64, "q": 128}[size[1]] if size else 0
+    if re.match(r"^(?:ld|st)\d", mnemonic) or mnemonic.startswith(("cpy", "set", "ldg", "stg", "st2g", "dc")):
+        return 0
+    narrow = re.match(r"^(?:ld|st|cas|swp|rcw)\w*?(sw|[bh])$", mnemonic)
+    if narrow and all(op.cls.startswith("GPR") for op in data):
+        return {"b": 8, "h": 16, "sw": 32}[narrow[1]]
+    pair = mnemonic.startswith(("ldp", "stp", "ldnp", "stnp", "ldxp", "ldaxp", "ldiapp", "stilp"))
+    return data[-1].width * (2 if pair else 1)
+
+
+def attributes(isa: str, record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> set[str]:
+    """What else holds for a form."""
+    found = flags - {"load", "store"}
+    found |= {"memory"} if any(op.kind == "memory" for op in ops) else set()
+    if any(op.role == "base" and op.write for op in ops):
+        found.add("writeback")
+    if any(op.role == "mask" for op in ops):
+        found.add("predicated")
+    if record.length == 2:
+        found.add("compressed")
+    found |= {word for sign, word in (("/m", "merging"), ("/z", "zeroing")) if sign in record.text}
+    return found | (_orderings(mnemonic) if isa == "aarch64" else _orderings_riscv(mnemonic))
+
+
+def _orderings(mnemonic: str) -> set[str]:
+    """Of AArch64: which atomic or exclusive access, and its acquire and release semantics."""
+    match = ATOMIC.match(mnemonic)
+    if match:
+        return {"atomic"} | _order(match[1])
+    match = EXCLUSIVE.match(mnemonic)
+    if match:
+        return {"exclusive"} | _order(match[1])
+    match = ORDERED.match(mnemonic)
+    return _order(match[1][0]) if match else set()
+
+
+def _order(letters: str | None) -> set[str]:
+    names = {"a": "acquire", "l": "release"}
+    return {names[letter] for letter in letters or ""}
+
+
+def _orderings_riscv(mnemonic: str) -> set[str]:
+    match = re.match(r"^(amo|lr\.|sc\.|ssamoswap)", mnemonic)
+    if not match:
+        return set()
+    kind = "exclusive" if match[1] in ("lr.", "sc.") else "atomic"
+    order = mnemonic.rpartition(".")[2]
+    return {kind} | ({"acquire"} if "aq" in order else set()) | ({"release"} if "rl" in order else set())
+
+
+def optional(features: list[str]) -> bool:
+    """Whether RISC-V features are a vendor's, for 32 bits, a draft, or use the encodings of common ones."""
+    return any(
+        name.startswith(("X", "ZCM", "!", "P-")) or "INX" in name or name in ("RV32", "P", "ZCLSD", "ZIBI")
+        for name in features
+    )
+
+
+def element(isa: str, mnemonic: str, template: str, ops: list[Op]) -> str:
+    """Type of the values a form works on: `f64`, `i8`, ...; `int` where only that is known."""
+    registers = [op for op in ops if op.kind == "register" and not (op.role or op.implicit)]
+    if isa == "riscv64":
+        size = re.match(r"^c?\.?f(?!ence)\w*\.([hsdq])(?:\.|$)", mnemonic)
+        return {"h": "f16", "s": "f32", "d": "f64", "q": "f128"}[size[1]] if size else "int"
+    lane = re.search(r"\.(?:\d+)?([bhsdq])\b", template)
+    bits = {"b": 8, "h": 16, "s": 32, "d": 64, "q": 128}[lane[1]] if lane else 0
+    bits = bits or next((op.width for op in registers if op.cls.startswith("FPR")), 0)
+    if mnemonic.startswith("bf"):
+        return "bf16" if bits else "int"
+    if not bits:
+        return "int"
+    return f"f{bits}" if mnemonic.startswith("f") and bits > 8 else f"i{bits}"
