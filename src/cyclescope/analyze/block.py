@@ -46,6 +46,11 @@ class BlockInstruction(msgspec.Struct, frozen=True):
     `registers`, `memory` and `immediates` have one entry per operand of the form, explicit and
     implicit ones, by position; None where the operand is of another kind. An immediate is a signed
     number; that of a branch is the target's address. `target` is the name the branch goes to, or "".
+
+    An operand that stands for several registers (`{v0.2d, v1.2d}`) has the first in `registers` and the
+    others in `further`, by position. AArch64's registers are of the classes `X`, `V` and `P` whatever part
+    of them is meant, RISC-V's `X`, `F` and `V`; state like `VL` is a class of its own. The zero register is
+    None.
     """
 
     form: InstructionForm | None
@@ -58,6 +63,7 @@ class BlockInstruction(msgspec.Struct, frozen=True):
     immediates: tuple[int | None, ...] = ()
     target: str = ""
     problem: str = ""
+    further: dict[int, tuple[Register, ...]] = {}
 
 
 class Unroll(msgspec.Struct, frozen=True):

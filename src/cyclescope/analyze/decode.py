@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from cyclescope.analyze.block import BlockInstruction
 from cyclescope.errors import UsageError
+from cyclescope.isa.table import ISAS
 
 NEXT, BRANCH, JUMP, CALL, END, INVALID = "next", "branch", "jump", "call", "end", "invalid"
 
@@ -80,4 +81,8 @@ def decoder(isa: str, vendor: str = "") -> Decoder:
         from cyclescope.analyze.x86_64 import X86Decoder
 
         return X86Decoder(vendor)
-    raise UsageError(f"code of {isa} cannot be decoded", "this version decodes x86-64")
+    if isa in ISAS:
+        from cyclescope.analyze.fixed_width import FixedWidthDecoder
+
+        return FixedWidthDecoder(isa)
+    raise UsageError(f"code of {isa} cannot be decoded", f"choose one of {', '.join(ISAS)}")

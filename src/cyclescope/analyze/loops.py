@@ -10,6 +10,8 @@ from cyclescope.analyze.decode import BRANCH, CALL, JUMP, Step
 from cyclescope.analyze.flow import Loop, loops
 from cyclescope.analyze.program import Code
 
+_SCALABLE = 128  # bits that a vector without a fixed width has at least
+
 
 class Candidate(NamedTuple):
     """An innermost loop: the steps of one pass, its name and what speaks for it.
@@ -72,7 +74,7 @@ def _candidate(code: Code, loop: Loop) -> Candidate:
         _inner_branches(steps),
         loop.depth,
         sum(map(_vector_bits, instructions)),
-        sum(one.form is not None and one.form.memory >= 0 for one in instructions),
+        sum(any(one.memory) for one in instructions),
         sum(step.flow == CALL for step in steps),
         (min(lines, default=0), max(lines, default=0)),
     )
@@ -111,8 +113,11 @@ def _name(code: Code, address: int) -> str:
 def _vector_bits(one: BlockInstruction) -> int:
     """Bits of vector data that an instruction works on; scalar floating point counts its element."""
     form = one.form
-    if form is None or form.vector_width < 128:
+    if form is None:
         return 0
+    if form.encoding is None:  # fixed width
+        widths = [op.width or _SCALABLE for op in form.operands if op.file in ("v", "f")]
+        return max(widths, default=0)
     if form.mnemonic.endswith(("SS", "SD")) and form.element in ("f32", "f64"):
         return int(form.element[1:])
-    return form.vector_width
+    return form.vector_width if form.vector_width >= 128 else 0

@@ -17,7 +17,11 @@ _MARKER = re.compile(
     r"(?P<second>BEGIN|START|END|STOP)?(?:[-_ ]MARKER)?\b[ \t]*(?P<name>[^\s*]*)"
 )
 _BEGIN, _END = "begin", "end"
-_BYTE_MARKS = {"x86-64": (bytes((0x64, 0x67, 0x90)),)}
+_BYTE_MARKS = {
+    "x86-64": (bytes((0x64, 0x67, 0x90)),),
+    "aarch64": (bytes((213, 3, 32, 31)), bytes((31, 32, 3, 213))),  # NOP, in either order
+}
+_LOADED = {"MOV": (("R32", 3), ("R64", 3)), "MOVZ": (("X", 1),)}  # a move, and the registers it may load
 _IACA = {111: _BEGIN, 222: _END}
 _REMEDY = "every region needs a beginning and an end"
 
@@ -92,7 +96,10 @@ def _paired(program: Program, marks: Sequence[_Mark]) -> list[tuple[_Mark, _Mark
 
 
 def byte_regions(code: Code) -> list[Region]:
-    """Regions between IACA's instructions: `mov ebx, 111` or 222 and the bytes 64 67 90."""
+    """Regions between IACA's instructions: `mov ebx, 111` or 222 and the bytes 64 67 90.
+
+    OSACA has the same for AArch64, `mov x1, #111` and a NOP.
+    """
     marks = _byte_marks(code)
     regions = []
     for (first, begin), (last, end) in zip(marks[::2], marks[1::2], strict=False):
@@ -102,7 +109,11 @@ def byte_regions(code: Code) -> list[Region]:
         if not steps:
             raise SourceError(f"{_place(code, first)}: nothing between the markers", _REMEDY)
         regions.append(
-            Region("", steps, f"between the IACA markers at {_spot(code, first)} and {_spot(code, last)}")
+            Region(
+                "",
+                steps,
+                f"between the {_tool(code)} markers at {_spot(code, first)} and {_spot(code, last)}",
+            )
         )
     if len(marks) % 2:
         raise _unbalanced(code, marks[-1][0])
@@ -125,14 +136,15 @@ def _byte_marks(code: Code) -> list[tuple[int, str]]:
 
 
 def _loaded(one: BlockInstruction) -> int | None:
-    """The constant that a move puts into EBX."""
-    if (
-        one.form is None
-        or one.form.mnemonic != "MOV"
-        or one.registers[:1] not in ((("R32", 3),), (("R64", 3),))
-    ):
+    """The constant that a move puts into the register of markers."""
+    name = one.form.mnemonic if one.form is not None else ""
+    if not one.registers or one.registers[0] not in _LOADED.get(name, ()):
         return None
     return next((value for value in one.immediates if value is not None), None)
+
+
+def _tool(code: Code) -> str:
+    return "IACA" if code.program.isa == "x86-64" else "OSACA"
 
 
 def _spot(code: Code, position: int) -> str:
@@ -145,4 +157,4 @@ def _place(code: Code, position: int) -> str:
 
 
 def _unbalanced(code: Code, position: int) -> SourceError:
-    return SourceError(f"{_place(code, position)}: IACA marker without its counterpart", _REMEDY)
+    return SourceError(f"{_place(code, position)}: {_tool(code)} marker without its counterpart", _REMEDY)

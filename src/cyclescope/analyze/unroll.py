@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cyclescope.analyze.block import BlockInstruction, Register, Unroll
+from cyclescope.isa.form import InstructionForm
 
+_GENERAL = ("R", "X", "S")  # general registers and the stack pointer
+_ADDING = {"ADD": 1, "SUB": -1, "ADDS": 1, "SUBS": -1, "ADDI": 1, "ADDI16SP": 1}
 _FULL = {"R16": "R64", "R32": "R64", "R8l": "R64", "R8h": "R64"}
 
 
@@ -19,7 +22,7 @@ def find_unroll(instructions: Sequence[BlockInstruction]) -> Unroll | None:
     widths: dict[Register, list[int]] = {}
     for one in instructions:
         for position, address in enumerate(one.memory):
-            if address is None or one.form is None or one.form.operands[position].implicit:
+            if address is None or one.form is None or _is_stack(one, position):
                 continue
             for register, scale in ((address.base, 1), (address.index, address.scale)):
                 if register is not None and steps.get(_full(register)):
@@ -36,6 +39,12 @@ def find_unroll(instructions: Sequence[BlockInstruction]) -> Unroll | None:
     )
 
 
+def _is_stack(one: BlockInstruction, position: int) -> bool:
+    """Whether x86 implies the access: PUSH, MOVS."""
+    assert one.form is not None
+    return one.form.encoding is not None and one.form.operands[position].implicit
+
+
 def _full(register: Register) -> Register:
     return _FULL.get(register[0], register[0]), register[1]
 
@@ -49,7 +58,7 @@ def _steps(instructions: Sequence[BlockInstruction]) -> dict[Register, int]:
             continue
         for position, op in enumerate(one.form.operands):
             register = one.registers[position]
-            if register is None or not op.write or not register[0].startswith("R"):
+            if register is None or not op.write or register[0][0] not in _GENERAL:
                 continue
             change = _change(one, register) if not op.implicit else None
             if change is None:
@@ -62,23 +71,35 @@ def _steps(instructions: Sequence[BlockInstruction]) -> dict[Register, int]:
 def _change(one: BlockInstruction, register: Register) -> int | None:
     """What an instruction adds to the register it writes, None where that is no constant."""
     assert one.form is not None
-    name = one.form.mnemonic
+    name = one.form.mnemonic.removeprefix("C.")
     if name in ("INC", "DEC"):
         return 1 if name == "INC" else -1
     value = next((v for v in one.immediates if v is not None), None)
-    if name in ("ADD", "SUB") and value is not None:
-        return value if name == "ADD" else -value
     address = next((a for a in one.memory if a is not None), None)
+    if address is not None and address.writeback and address.base == register:
+        return address.displacement if address.writeback == "pre" else value
+    if name in _ADDING and value is not None and _reads_only(one, register):
+        return _ADDING[name] * value
     own = address is not None and address.base == register and address.index is None
     return address.displacement if address is not None and own and name == "LEA" else None
+
+
+def _reads_only(one: BlockInstruction, register: Register) -> bool:
+    assert one.form is not None
+    operands = zip(one.form.operands, one.registers, strict=True)
+    return {used for op, used in operands if op.read and used and not op.implicit} == {register}
 
 
 def _element(instructions: Sequence[BlockInstruction]) -> int:
     """Bytes of the smallest floating-point or vector element that is worked on, 64 where there is none."""
     found = [64]
     for one in instructions:
-        element = one.form.element if one.form is not None and one.form.vector_width else ""
+        element = one.form.element if one.form is not None and _is_vector(one.form) else ""
         match = re.fullmatch(r"b?[fi](\d+)", element)
         if match and any(address is not None for address in one.memory):
             found.append(int(match[1]) // 8)
     return min(found)
+
+
+def _is_vector(form: InstructionForm) -> bool:
+    return form.vector_width > 0 or any(op.file in ("v", "f") for op in form.operands)

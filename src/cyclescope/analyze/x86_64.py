@@ -11,7 +11,7 @@ from cyclescope.analyze.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode import BRANCH, CALL, END, INVALID, JUMP, NEXT, Reference, Step
 from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.operand import Operand
+from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_name, register_number
 from cyclescope.isa.table import load_table
 
@@ -57,6 +57,7 @@ class _Shape(NamedTuple):
     memory: tuple[Address | None, ...]
     explicit: tuple[tuple[int, int, str], ...]  # position, iced's number, kind
     mask: int  # position or -1
+    blocks: tuple[tuple[int, int], ...]  # positions that stand for several registers, and how many
 
 
 class _Placed(NamedTuple):
@@ -166,7 +167,10 @@ class X86Decoder:
         shape = self._shapes.get(form.id) or self._shape(form, ins)
         registers, memory, immediates = self._values(shape, ins, placed)
         target = placed.immediate.symbol if placed.immediate else ""
-        return BlockInstruction(form, text, line, address, own, registers, memory, immediates, target)
+        further = {position: _following(registers[position], count) for position, count in shape.blocks}
+        return BlockInstruction(
+            form, text, line, address, own, registers, memory, immediates, target, "", further
+        )
 
     def _find(self, ins: Any) -> InstructionForm | None:
         """The form of an instruction; prefixes that mean nothing to it are passed over."""
@@ -219,6 +223,7 @@ class X86Decoder:
             tuple(_fixed_memory(form, op) if op.implicit and op.is_memory else None for op in operands),
             tuple((p, i, operands[p].kind) for p, i in zip(explicit, shown, strict=False)),
             1 if masked else -1,
+            tuple((i, BLOCKS[op.fixed]) for i, op in enumerate(operands) if op.fixed in BLOCKS),
         )
         self._shapes[form.id] = shape
         return shape
@@ -278,6 +283,11 @@ class X86Decoder:
             formatter.show_branch_size, formatter.branch_leading_zeros = False, False
             self._formatter = formatter
         return str(self._formatter.format(ins))
+
+
+def _following(first: Register | None, count: int) -> tuple[Register, ...]:
+    """The registers behind the first of a block."""
+    return tuple((first[0], first[1] + n) for n in range(1, count)) if first else ()
 
 
 def _lea_class(ins: Any) -> str:
