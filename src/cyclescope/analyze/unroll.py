@@ -91,13 +91,16 @@ def _reads_only(one: BlockInstruction, register: Register) -> bool:
 
 
 def _element(instructions: Sequence[BlockInstruction]) -> int:
-    """Bytes of the smallest floating-point or vector element that is worked on, 64 where there is none."""
+    """Bytes of the smallest element that is computed with or moved, 64 where none is known.
+
+    Floating-point elements count wherever they are, others where memory is accessed.
+    """
     found = [64]
     for one in instructions:
         element = one.form.element if one.form is not None and _is_vector(one.form) else ""
-        match = re.fullmatch(r"b?[fi](\d+)", element)
-        if match and any(address is not None for address in one.memory):
-            found.append(int(match[1]) // 8)
+        match = re.fullmatch(r"(b?f|i)(\d+)", element)
+        if match and (match[1] != "i" or any(one.memory)):
+            found.append(int(match[2]) // 8)
     return min(found)
 
 

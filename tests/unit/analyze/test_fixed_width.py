@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from cyclescope.analyze.assembler import tools
@@ -19,6 +22,7 @@ needs = {
     for isa in ISAS
 }
 AT = 0x1000
+SNIPPETS = Path(__file__).parent / "snippets"
 
 
 def x(number):
@@ -181,6 +185,42 @@ def test_the_hot_loop_of_a_listing(isa, given):
     assert [one.text.split() for one in block] == written
     assert block.instructions[-1].target == ".L2"
     assert (block.unroll.stride, block.unroll.elements) == (8, 1)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "function", "label", "count", "elements"),
+    [
+        ("aarch64_gcc_O2", "triad", ".L3 in triad", 7, 1),
+        ("aarch64_gcc_O3", "triad", ".L4 in triad", 7, 2),
+        ("aarch64_gcc_O2", "", ".L12 in gemm", 6, 1),
+        ("aarch64_gcc_O3_sve", "triad", ".L3 in triad", 7, 0),  # moved by the length of a vector
+        ("aarch64_llvm22_O3", "", ".LBB0_6 in triad", 12, 8),
+        ("riscv64_gcc_O2", "", ".L12 in gemm", 6, 1),
+        ("riscv64_gcc_O3", "count", ".L21 in count", 5, 1),
+        ("riscv64_llvm22_O3_rvv", "", ".LBB0_2 in triad", 11, 0),
+    ],
+)
+def test_the_hot_loop_of_what_compilers_write(compiler, function, label, count, elements):
+    isa = compiler.partition("_")[0]
+    if not tools(isa):
+        pytest.skip(f"needs an assembler for {isa}")
+    block = read_block(SNIPPETS / f"{compiler}.s", choice=Choice(function=function))
+    assert (block.isa, block.name, len(block), block.loop) == (isa, label, count, True)
+    assert not block.unknown
+    assert (block.unroll.elements if block.unroll else 0) == elements
+    assert all(one.text in " ".join(block.line_texts[one.line].split()) for one in block)
+
+
+@pytest.mark.parametrize("path", sorted(SNIPPETS.glob("*64_*.s")), ids=lambda path: path.stem)
+def test_everything_of_a_listing_is_known(path):
+    isa = path.stem.partition("_")[0]
+    if not tools(isa):
+        pytest.skip(f"needs an assembler for {isa}")
+    block = read_block(path, choice=Choice(whole=True))
+    assert not block.unknown
+    written = [n for n, line in enumerate(path.read_text().splitlines(), 1) if re.match(r"\s+[a-z]", line)]
+    padded = [n for n, line in enumerate(path.read_text().splitlines(), 1) if "align" in line]
+    assert set(written) <= {one.line for one in block} <= set(written) | set(padded)
 
 
 @needs["aarch64"]
