@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from cyclescope.analyze.block import BlockInstruction, Register
 from cyclescope.isa.dataflow import Node
 from cyclescope.isa.register import domain
@@ -11,6 +13,7 @@ Location = tuple[str, int | str]  # register file or class and number; ("flag", 
 STACK_POINTER: Location = ("r", 4)
 
 
+@cache
 def location_of(register: Register | None, top: int = 0) -> Location | None:
     """The location of a register; `top` is where the x87 stack begins."""
     if register is None:

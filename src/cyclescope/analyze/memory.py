@@ -20,6 +20,7 @@ ROUNDS = 3
 _GRANULE = 8  # bytes
 _LARGEST = 64  # bytes of an access that are looked at
 _NEVER = 1 << 30
+_MOST_TERMS = 4  # of a value that is followed: no address has more
 
 
 class Passage(msgspec.Struct, frozen=True):
@@ -134,7 +135,9 @@ class _Search:
             value = self._moved(line, step, position, location)
             if value is None and position >= 0:
                 value = result(step, position)
-            new.append((location, value or values.unknown((number, *inputs))))
+            if value is None or len(value.terms) > _MOST_TERMS:
+                value = values.unknown((number, *inputs))
+            new.append((location, value))
         for location, value in new:
             values.set(location, value)
 

@@ -293,9 +293,7 @@ class _Analysis:
         found = []
         if unknown:
             places = ", ".join(f"line {one.line}" if one.line else one.text for one in unknown.values())
-            found.append(
-                f"{len(unknown)} unknown instructions are left out, with what depends on them: {places}"
-            )
+            found.append(f"left out as unknown, with all that they do: {places}")
         guessed = sum(shape.guessed for shape in self.shapes)
         if guessed:
             found.append(f"{guessed} operand pairs have no latency in the model: the form's largest, else 1")
@@ -307,7 +305,7 @@ class _Analysis:
             )
         ports = sum(shape.unknown_ports for shape in self.shapes)
         if ports:
-            found.append(f"the port usage of {ports} instructions is not known")
+            found.append(f"the port usage of {ports} instruction{'s' * (ports > 1)} is not known")
         if any(is_locked(shape.form) for shape in self.shapes):
             found.append("locked instructions count as their plain forms, one after the other through memory")
         return found

@@ -1,0 +1,225 @@
+"""Predictions on the toy machine: bounds, bracket, rows, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+
+import msgspec
+import pytest
+
+from cyclescope.analyze.block import Block, BlockInstruction, Unroll
+from cyclescope.analyze.predictor import Predictor, UnknownInstructions
+from cyclescope.errors import UsageError
+from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation, Provenance
+from tests.support.blocks import FORWARD, block, changed, predict, predictor, toy
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
+)
+# a loads and multiplies, stores; counted by hand: 2 loads, 1 store, multiplication on a, additions on a b c
+KERNEL = "mov rax, [rdi]; imul rax, [rsi]; add rax, rdx; mov [rdi], rax; add rdi, 8; cmp rdi, rcx; jne .-20"
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+def test_bounds_of_a_kernel_counted_by_hand():
+    found = predict(KERNEL, loop=True)
+    assert found.bounds["ports"] == 2  # the loads
+    assert found.full == ("load",)
+    assert found.bounds["front_end"] == 7 / 4
+    assert found.bounds["loop_carried"] == 1
+    assert found.bounds["taken_branches"] == 1
+    assert found.cp == 4 + 3 + 1  # load, multiplication, addition; the store goes to memory
+    assert (found.cycles, found.bottleneck, found.lower) == (2, "ports", 2)
+    assert list(found.alone) == ["ports", "front_end", "loop_carried", "taken_branches"]
+    assert found.gap == ("front_end", 0.25)
+    assert found.throughput == 2
+
+
+def test_ports_of_a_kernel_counted_by_hand():
+    found = predict(KERNEL)
+    # imul on a; add, add, cmp, jne on a, b or c: 5 operations on 3 ports
+    assert found.ports == pytest.approx({"a": 5 / 3, "b": 5 / 3, "c": 5 / 3, "load": 2, "store": 1}, abs=1e-5)
+    assert found.ports_fixed == pytest.approx({"a": 1 + 4 / 3, "b": 4 / 3, "c": 4 / 3, "load": 2, "store": 1})
+    assert found.port_cycles == pytest.approx([5 / 3, 5 / 3, 5 / 3, 2, 1], abs=1e-5)
+    rows = [sum(row.ports.values()) for row in found.instructions]
+    assert rows == pytest.approx([1, 2, 1, 1, 1, 1, 1])
+    assert found.instructions[1].ports == pytest.approx({"a": 1, "load": 1})
+    assert found.instructions[2].ports_fixed == pytest.approx({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3})
+
+
+def test_the_even_split_decides_where_it_is_asked_for():
+    text = "imul rax, rbx, 3; add rcx, 1; add rdx, 1; add rsi, 1"
+    free, fixed = predict(text), predict(text, fixed=True)
+    assert (free.cycles, free.bounds["ports"]) == (4 / 3, pytest.approx(4 / 3))
+    assert (fixed.cycles, fixed.bottleneck, fixed.full) == (2, "ports_fixed", ("a",))
+    assert fixed.bounds["ports"] == free.bounds["ports"]
+    assert fixed.port_cycles == pytest.approx([2, 1, 1, 0, 0])
+    assert "ports" not in fixed.alone
+    assert "ports_fixed" not in free.alone
+
+
+def test_a_port_may_be_busy_for_many_cycles():
+    slow = {"operations": (Operation((0,), 1, 12), Operation((0, 1, 2)))}
+    model = Predictor(changed(toy(), DIV_R64=slow))
+    assert model.predict(block("xor edx, edx; div rcx; mov eax, 7")).bounds["ports"] == 12
+
+
+def test_shared_resources_and_units_that_are_no_ports():
+    machine = changed(
+        toy(), IMUL_R64_R64={"resources": {"path": 3.0}}, VADDPD_YMM_YMM_YMM={"throughput": 2.5},
+        VMULPD_YMM_YMM_YMM={"throughput": 1.03}, ADC_11_R64_R64={"throughput": 9.0},
+    )  # fmt: skip
+    model = Predictor(msgspec.structs.replace(machine, resources={"path": 2.0}))
+    found = model.predict(block("imul rax, rbx; imul rcx, rdx"))
+    assert (found.bounds["resources"], found.resources) == (3, {"path": 3})
+    assert (model.predict(block("imul rax, rbx; imul rcx, rdx; imul rsi, rdx")).full) == ("path",)
+    assert model.predict(block("vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2")).cycles == 5
+    assert "units" not in model.predict(block("vmulpd ymm0, ymm1, ymm2")).bounds  # its port explains it
+    assert "units" not in model.predict(block("adc rax, rbx")).bounds  # a chain through the carry
+
+
+def test_locked_instructions_wait_for_memory():
+    forms = {name: cost for name, cost in toy().forms.items() if "_LOCK" not in name}
+    model = Predictor(msgspec.structs.replace(toy(), forms=forms))
+    found = model.predict(block("lock add [rdi], rax; lock add [rsi], rax"))
+    assert (found.bounds["locked"], found.bottleneck) == (2 * FORWARD, "locked")
+    assert any("locked" in note for note in found.notes)
+    assert found.lower < found.cycles
+
+
+def test_taken_branches():
+    assert "taken_branches" not in predict("cmp rax, rbx; jne .-3").bounds
+    assert predict("cmp rax, rbx; jne .-3", loop=True).bounds["taken_branches"] == 1
+    assert predict("jmp .+2; cmp rax, rbx; jne .-3", loop=True).bounds["taken_branches"] == 2
+
+
+# --- the bracket ----------------------------------------------------------------------------------
+
+
+def test_the_lower_end_assumes_nothing_about_memory():
+    found = predict("mov [rdi], rax; mov rax, [rdi]; add rax, 1")
+    assert (found.lower, found.cycles) == (1, FORWARD + 1)
+
+
+def test_ranges_are_taken_from_both_ends():
+    ranged = {"latencies": {"op2->op1": 1.0, "op1->op1": 4.0},
+              "ranges": {"op1->op1": (2.0, 6.0), "op2->flags.CF": (0.0, 9.0)}}  # fmt: skip
+    model = Predictor(changed(toy(), IMUL_R64_R64=ranged))
+    found = model.predict(block("imul rax, rbx"))
+    assert (found.lower, found.cycles) == (2, 4)  # a value counts before its range
+    assert model.predict(block("imul rax, rbx; adc rbx, 0")).lcd == 10  # no value: the most
+
+
+def test_the_upper_end_binds_ports_at_dispatch():
+    found = predict("imul rax, rbx, 3; add rcx, 1; add rdx, 1; add rsi, 1; imul r8, r9, 3")
+    assert found.upper >= found.cycles == 2
+    assert predict("add rax, 1", simulate=False).upper is None
+
+
+def test_cores_that_execute_in_order_are_simulated():
+    text = "imul rax, rbx, 3; add rax, 1; imul rcx, rbx, 3; add rcx, 1"
+    model = Predictor(toy(in_order=True))
+    found = model.predict(block(text))
+    assert predict(text).cycles == 2
+    assert (found.bottleneck, found.cycles) == ("in_order", found.bounds["in_order"])
+    assert found.cycles > 4  # each addition waits for its multiplication
+
+
+def test_a_machine_that_cannot_be_simulated_has_no_upper_end():
+    names = tuple(f"p{n}" for n in range(70))
+    forms = {name: FormCost(1.0, (Operation((69,)),), {}) for name in toy().forms}
+    machine = MachineModel("many", "x86-64", Provenance(EXTRACTED), toy().core, names, forms)
+    found = Predictor(machine).predict(block("add rax, rbx"))
+    assert (found.cycles, found.upper, found.full) == (1, None, ("p69",))
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def test_units_of_work_and_the_loop():
+    found = predict("add rax, 1", unroll_factor=4)
+    assert found.per_unit == 0.25
+    assert predict("add rax, 1").per_unit is None
+    one = block("add rdi, 32")
+    moved = Block(
+        one.instructions, one.isa, "a.s", "f", "lines 1-3", {}, True, Unroll(("R64", 7), 4, 32, 32, 4)
+    )
+    found = predictor().predict(moved)
+    assert (found.pointer_increment, found.loop, found.source, found.name) == (32, True, "a.s", "f")
+
+
+def test_rows_say_what_is_on_the_paths():
+    found = predict("imul rax, rbx; add rax, 1; mov rcx, [rax]; push rcx")
+    assert [row.loop_carried for row in found.instructions] == [3, 1, None, None]
+    assert [row.critical_path for row in found.instructions] == [
+        3,
+        1,
+        4,
+        None,
+    ]  # it ends where it is as long as it gets
+    assert found.loop_carried[0].instructions == (0, 1)
+    assert found.loop_carried[0].lines == (1, 2)
+
+
+def test_what_was_assumed_is_said():
+    machine = changed(toy(), IMUL_R64_R64={"latencies": {"op1->op1": 3.0}, "operations": None})
+    notes = Predictor(machine).predict(block("imul rax, rbx")).notes
+    assert any(
+        note.startswith("5 operand pairs have no latency") for note in notes
+    )  # op2, and 2 flags of each
+    assert any("port usage of 1 instruction" in note for note in notes)
+    assert predict("imul rax, rbx").notes == ()
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def without(*names):
+    return Predictor(
+        msgspec.structs.replace(toy(), forms={n: c for n, c in toy().forms.items() if n not in names})
+    )
+
+
+def test_unknown_instructions_are_no_zero():
+    model = without("IMUL (R64, R64)")
+    text = block("imul rax, rbx; add rcx, 1; imul rdx, rbx")
+    with pytest.raises(UnknownInstructions, match=r"2 of 3 instructions .* toy: line 1: .*imul") as error:
+        model.predict(text)
+    assert [one.line for one in error.value.unknown] == [1, 3]
+    assert error.value.exit_code == 3
+    assert "--ignore-unknown" in error.value.remedy
+    found = model.predict(text, ignore_unknown=True)
+    assert (found.cycles, found.slots, found.unmatched) == (1, 1, pytest.approx(2 / 3))
+    assert [row.ignored for row in found.instructions] == [True, False, True]
+    assert any("left out as unknown" in note and "line 1, line 3" in note for note in found.notes)
+    assert found.loop_carried[0].instructions == (1,)
+
+
+def test_an_instruction_that_does_not_decode_is_unknown_with_its_problem():
+    bad = BlockInstruction(None, "(bad)", 7, problem="06 is no instruction")
+    with pytest.raises(UnknownInstructions, match="line 7: 06 is no instruction"):
+        predictor().predict(Block((bad,), "x86-64"))
+
+
+def test_many_unknown_instructions_are_counted():
+    bad = tuple(BlockInstruction(None, "(bad)", n, problem=f"no {n}") for n in range(1, 21))
+    with pytest.raises(UnknownInstructions, match="no 8; and 12 more"):
+        predictor().predict(Block(bad, "x86-64"))
+
+
+def test_code_of_another_isa_and_no_code():
+    with pytest.raises(UsageError, match="the code is aarch64, toy executes x86-64"):
+        predictor().predict(Block((), "aarch64"))
+    with pytest.raises(UsageError, match="no instruction"):
+        predictor().predict(Block((), "x86-64"))
+    bad = BlockInstruction(None, "(bad)", 7, problem="06 is no instruction")
+    with pytest.raises(UsageError, match="no instruction"):
+        predictor().predict(Block((bad,), "x86-64"), ignore_unknown=True)
+
+
+def test_a_long_block_does_not_take_long():
+    found = predict("; ".join(f"add rax, [rdi + {8 * n}]; mov [rsi + {8 * n}], rax" for n in range(1500)))
+    assert found.lcd == 1500
+    assert found.upper is None
