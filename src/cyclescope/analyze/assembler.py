@@ -28,6 +28,7 @@ _MARK = re.compile(r"__cs(\d+)__")
 _DROPPED = re.compile(
     r"\.(cfi_\w+|loc|file|ident|addrsig\w*|seh_\w+|def|scl|endef|build_version|subsections_via_symbols)\b"
 )
+_CHOICE = re.compile(r"\.(arch|cpu|attribute)\b")  # which instructions are allowed
 _DARWIN_TEXT = re.compile(r"\.section\s+__TEXT,\s*__text\b.*")
 _LOCAL = re.compile(r"(?<![\w$.])\.L[\w$.]+")
 _REPAIRS = (
@@ -38,6 +39,7 @@ _REPAIRS = (
 _NAME = re.compile(r"[\w.$@?]+")
 _LOCAL_LABEL = re.compile(r"[.$\d]|L[A-Z]*\d+")  # the latter are Darwin's
 _ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.MULTILINE | re.IGNORECASE)
+_UNUSABLE = re.compile(r"^(?:Fatal e|E)rror: ", re.MULTILINE)  # about an option, not about the text
 _UNDEFINED = ".cyclescope.undefined"
 _LISTED = ("code", "bytes", "padding", "data", "label")
 _NATIVE = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "aarch64", "riscv64": "riscv64"}
@@ -51,16 +53,22 @@ _GNU_NAMES = {
         "riscv64-elf-as",
     ),
 }
-_GNU_OPTIONS = {
-    "x86-64": ("--64",),
-    "aarch64": ("-march=armv8.6-a+sve2+crypto",),
-    "riscv64": ("-march=rv64gcv", "-mno-relax"),
+_GNU_OPTIONS = {  # all instructions that a version may know; older versions refuse newer names
+    "x86-64": (("--64",),),
+    "aarch64": (("-mcpu=all",),),
+    "riscv64": (
+        ("-mno-relax", "-march=rv64gcv_zba_zbb_zbc_zbs_zbkb_zfh_zvfh_zicond_zfa_zvbb_zacas_zcb"),
+        ("-mno-relax", "-march=rv64gcv_zba_zbb_zbc_zbs_zbkb_zfh"),
+        ("-mno-relax", "-march=rv64gc"),
+    ),
 }
 _TRIPLES = {"x86-64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "riscv64": "riscv64-linux-gnu"}
 _LLVM_MC_OPTIONS = {
     "x86-64": (),
     "aarch64": ("-mattr=+all",),
-    "riscv64": ("-mattr=+m,+a,+f,+d,+c,+v,+zba,+zbb,+zbc,+zbs,+zfh,+zicond",),
+    "riscv64": (
+        "-mattr=+m,+a,+f,+d,+c,+v,+zba,+zbb,+zbc,+zbs,+zbkb,+zfh,+zvfh,+zicond,+zfa,+zvbb,+zvbc,+zacas,+zcb",
+    ),
 }
 _CLANG_OPTIONS = {
     "x86-64": (),
@@ -68,6 +76,7 @@ _CLANG_OPTIONS = {
     "riscv64": ("-march=rv64gcv_zba_zbb_zbs", "-mno-relax"),
 }
 _ATTEMPTS = 4
+_SECONDS = 60
 
 
 class Tool(NamedTuple):
@@ -76,6 +85,7 @@ class Tool(NamedTuple):
     name: str
     command: tuple[str, ...]
     defines_local: bool  # whether it wants local labels to be defined
+    knows_all: bool  # whether its options allow all instructions, whatever the text says
 
 
 @cache
@@ -88,17 +98,18 @@ def _tools(isa: str) -> Iterator[Tool]:
     native = _NATIVE.get(platform.machine().lower()) == isa and sys.platform == "linux"
     for name in (("as",) * native) + _GNU_NAMES[isa]:
         if path := shutil.which(name):
-            yield Tool(name, (path, *_GNU_OPTIONS[isa]), False)
-    triple = _TRIPLES[isa]
+            for options in _GNU_OPTIONS[isa]:
+                yield Tool(name, (path, *options), False, True)
+    triple, fixed = _TRIPLES[isa], isa == "riscv64"
     for name in _newest_first("llvm-mc"):
-        yield Tool(name, (name, f"-triple={triple}", "-filetype=obj", *_LLVM_MC_OPTIONS[isa]), True)
+        yield Tool(name, (name, f"-triple={triple}", "-filetype=obj", *_LLVM_MC_OPTIONS[isa]), True, fixed)
     for name in _newest_first("clang"):
         options = (f"--target={triple}", "-c", "-x", "assembler", *_CLANG_OPTIONS[isa])
-        yield Tool(name, (name, *options), True)
+        yield Tool(name, (name, *options), True, fixed)
     zig = shutil.which("zig")
     if zig:
         options = ("-target", triple.replace("-gnu", "-musl"), "-c", "-x", "assembler")
-        yield Tool("zig cc", (zig, "cc", *options), True)
+        yield Tool("zig cc", (zig, "cc", *options), True, False)
 
 
 def _newest_first(name: str) -> list[str]:
@@ -151,7 +162,8 @@ def _assembled(lines: Sequence[Line], source: str, isa: str, syntax: str, folder
         try:
             return _Attempt(tool, lines, header, folder).run(source)
         except UnsupportedInstruction as error:
-            first = first or error
+            if first is None or ", line " not in first.message:  # one that names the line says more
+                first = error
     assert first is not None
     raise first
 
@@ -180,7 +192,8 @@ class _Attempt:
                 data, messages = self._assemble(Path(folder))
                 if data is not None:
                     return data
-                errors = [(int(m[1]) - 1, m[2]) for m in _ERROR.finditer(messages)]
+                unusable = _UNUSABLE.search(messages)
+                errors = [] if unusable else [(int(m[1]) - 1, m[2]) for m in _ERROR.finditer(messages)]
                 remaining = [(number, told) for number, told in errors if not self._repaired(number)]
                 if remaining or not errors:
                     break
@@ -192,7 +205,11 @@ class _Attempt:
         include = ("-I", self._folder) if self._folder else ()
         command = (*self._tool.command, *include, str(written), "-o", str(output))
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", check=False, timeout=_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return None, f"no answer in {_SECONDS} seconds"
         except OSError as error:
             raise BackendUnavailable(f"{self._tool.name} cannot be started ({error.strerror})") from error
         return (output.read_bytes() if done.returncode == 0 and output.exists() else None), done.stderr
@@ -202,7 +219,7 @@ class _Attempt:
         texts = [self._header]
         for line in self._lines:
             text = self._instead.get(line.number, line.written)
-            if _DROPPED.match(line.text):
+            if _DROPPED.match(line.text) or (self._tool.knows_all and _CHOICE.match(line.text)):
                 text = "".join(f"{label}: " for label in line.labels)
             elif _DARWIN_TEXT.match(text):
                 text = ".text"
@@ -245,7 +262,8 @@ class _Attempt:
                 return UnsupportedInstruction(
                     f"{source}, line {number}: {self._tool.name} refuses {line.text!r} ({told.strip()})"
                 )
-        shown = (errors[0][1] if errors else messages.strip()).splitlines()
+        told = messages.strip().splitlines()
+        shown = [line for line in told if "rror" in line] or told
         return UnsupportedInstruction(
             f"{source}: {self._tool.name} fails: {shown[0] if shown else 'no message'}"
         )

@@ -231,6 +231,34 @@ def test_an_assembler_that_says_nothing_useful(monkeypatch):
         block("nop")
 
 
+def test_an_assembler_that_never_ends(monkeypatch, tmp_path):
+    endless = tmp_path / "as"
+    endless.write_text("#!/bin/sh\nexec sleep 1000\n")
+    endless.chmod(0o755)
+    hanging = TOOLS[0]._replace(name="hanging", command=(str(endless),))
+    monkeypatch.setattr(assembler, "tools", lambda _: (hanging,))
+    monkeypatch.setattr(assembler, "_SECONDS", 0.05)
+    with pytest.raises(UnsupportedInstruction, match="text: hanging fails: no answer in"):
+        block("nop")
+
+
+def test_an_option_that_is_refused_is_no_error_of_the_text(monkeypatch, tmp_path):
+    """An assembler too old for its options; what the next one says of the line counts."""
+    old = tmp_path / "as"
+    old.write_text(
+        "#!/bin/sh\necho 'Error: unknown architecture' >&2\necho 'x.s:2: Error: all' >&2\nexit 1\n"
+    )
+    old.chmod(0o755)
+    first = TOOLS[0]._replace(name="old", command=(str(old),))
+    monkeypatch.setattr(assembler, "tools", lambda _: (first, TOOLS[0]))
+    assert lines("nop") == [(1, "nop", "NOP")]
+    with pytest.raises(UnsupportedInstruction, match=f"text, line 1: {TOOLS[0].name} refuses 'frobnicate'"):
+        block("frobnicate")
+    monkeypatch.setattr(assembler, "tools", lambda _: (first,))
+    with pytest.raises(UnsupportedInstruction, match="text: old fails: Error: unknown architecture"):
+        block("nop")
+
+
 def test_without_an_assembler_the_ways_out_are_named(monkeypatch):
     monkeypatch.setattr(assembler, "tools", lambda _: ())
     with pytest.raises(BackendUnavailable, match="no assembler for x86-64 found: install one of as, clang"):
