@@ -1,0 +1,67 @@
+"""Throughput of a mix of independent instructions on a machine.
+
+In the resource view every form takes so many cycles of each resource, and a resource offers so many per
+cycle. Resources are sets of ports that some form is confined to, the front end, units that no port
+explains, and whatever keeps a form from running faster than it does alone. A mix cannot run faster than
+its fullest resource lets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cyclescope.model.machine import MachineModel, Operation
+from cyclescope.model.ports import port_throughput
+
+FRONT_END = "front end"
+
+
+def resource_bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float] | None:
+    """Cycles for which a mix keeps each resource busy, the most first; None where a form is not known.
+
+    `mix` has the instances of each form by its id. A form's own reciprocal throughput stands under its
+    id: instances of one form are never faster together than alone.
+    """
+    slots = _slots(model, mix)
+    if slots is None:
+        return None
+    bounds = {FRONT_END: slots / model.core.width}
+    for form, count in mix.items():
+        cost = model.forms[form]
+        if cost.throughput is not None:
+            bounds[form] = count * cost.throughput
+        for name, cycles in cost.resources.items():
+            bounds[name] = bounds.get(name, 0.0) + count * cycles / model.resources[name]
+    return dict(sorted(bounds.items(), key=lambda bound: -bound[1]))
+
+
+def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[float, str] | None:
+    """Cycles that a mix takes by its fullest resource, and which it is; None where a form is not known."""
+    bounds = resource_bounds(model, mix)
+    if bounds is None:
+        return None
+    name, cycles = next(iter(bounds.items()))
+    return cycles, name
+
+
+def mix_throughput(model: MachineModel, mix: Mapping[str, float]) -> float | None:
+    """Cycles that a mix takes by its ports and the front end; None where a port usage is not known."""
+    slots = _slots(model, mix)
+    operations: list[Operation] = []
+    for form, count in mix.items():
+        cost = model.forms.get(form)
+        if cost is None or cost.operations is None:
+            return None
+        operations += [Operation(op.ports, op.count * count, op.cycles) for op in cost.operations]
+    return None if slots is None else max(port_throughput(operations), slots / model.core.width)
+
+
+def _slots(model: MachineModel, mix: Mapping[str, float]) -> float | None:
+    """Front-end slots of a mix, None where those of a form are not known."""
+    total = 0.0
+    for form, count in mix.items():
+        cost = model.forms.get(form)
+        if cost is None or cost.slots is None:
+            return None
+        total += count * cost.slots
+    return total

@@ -1,0 +1,93 @@
+"""Resources of forms from the facts of port experiments."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from cyclescope.infer.port_mapping import Structure
+from cyclescope.infer.resource_view import with_resources
+from cyclescope.model.machine import FormCost, Operation
+
+SETS = {"wide": (0, 1, 2, 3), "left": (0, 1), "right": (1, 2), "load": (4, 5, 6), "vector load": (4, 5)}
+WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1}
+FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
+
+
+def resources(confined, **costs):
+    facts = SimpleNamespace(
+        structure=Structure(7, SETS), widths=WIDTHS, files=FILES, confined=confined, width=6.0
+    )
+    found, capacities = with_resources(costs, SimpleNamespace(facts=facts, names=tuple("0123abc")))
+    assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
+    return {form: dict(cost.resources) for form, cost in found.items()}, capacities
+
+
+def one(cost, **confined):
+    return resources({"F": {name.replace("_", " "): v for name, v in confined.items()}}, F=cost)[0]["F"]
+
+
+def test_known_operations_count_where_they_cannot_escape():
+    cost = FormCost(1, (Operation((0, 1)),), throughput=0.5)
+    found = one(cost, left=1.02, right=0.4, wide=1.6)
+    assert found == {"p01": 1, "p012": 1, "p0123": 1}
+
+
+def test_unions_of_sets_are_resources():
+    _, capacities = resources({}, F=FormCost(2, (Operation((0, 1)), Operation((1, 2))), throughput=0.7))
+    assert capacities == {"p01": 2, "p12": 2, "p012": 3, "p0123": 4}
+
+
+def test_sets_without_a_port_in_common_make_no_union():
+    _, capacities = resources({}, F=FormCost(2, (Operation((0, 1)), Operation((4, 5))), throughput=0.5))
+    assert not any("0" in name and "a" in name for name in capacities)
+
+
+def test_unknown_operations_take_what_was_measured():
+    assert one(FormCost(1, None, throughput=1), left=1.98, right=0.03, transfer=0.97) == {
+        "p01": 1.98, "unit of transfer": 0.97,
+    }  # fmt: skip
+
+
+def test_no_more_than_the_throughput_lets_a_form_take():
+    assert one(FormCost(1, None, throughput=0.5), left=40.0) == {"p01": 1}
+    assert one(FormCost(1, None), left=40.0) == {"p01": 40}
+
+
+def test_ports_of_memory_take_what_was_measured():
+    cost = FormCost(1, (Operation((4, 5, 6)),), throughput=1)
+    assert one(cost, load=0.96, vector_load=1.98) == {"pabc": 1, "pab": 1.98}
+
+
+def test_units_take_what_was_measured():
+    cost = FormCost(1, (Operation((0, 1)),), throughput=1)
+    assert one(cost, left=1.0, transfer=1.01)["unit of transfer"] == 1
+
+
+@pytest.fixture
+def slow():
+    return FormCost(1, (Operation((0, 1)),), throughput=2)
+
+
+def test_forms_that_are_equal_share_what_limits_them(slow):
+    other = FormCost(1, (Operation((1, 2)),), throughput=2)
+    found, capacities = resources({}, A=slow, B=slow, C=other)
+    assert found["A"]["what limits A"] == found["B"]["what limits A"] == 2
+    assert "what limits A" not in found["C"]
+    assert capacities["what limits A"] == 1
+
+
+@pytest.mark.parametrize(
+    "fast",
+    [
+        FormCost(1, (Operation((0, 1)),), throughput=0.5),
+        FormCost(9, (Operation((0, 1)),), throughput=1.5),  # the front end
+        FormCost(1, None, throughput=2),
+        FormCost(1, (), throughput=2),
+        FormCost(1, (Operation((0, 1)),)),
+    ],
+)
+def test_no_unit_where_nothing_or_something_known_limits(fast):
+    found, _ = resources({}, F=fast)
+    assert not any(name.startswith("what limits") for name in found["F"])

@@ -1,0 +1,80 @@
+"""Throughput of mixes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
+from cyclescope.model.resources import FRONT_END, mix_throughput, resource_bounds, resource_throughput
+
+ADD = FormCost(1, (Operation((0, 1)),), throughput=0.5, resources={"p01": 1})
+MUL = FormCost(1, (Operation((1,)),), throughput=1, resources={"p01": 1, "p1": 1})
+SLOW = FormCost(2, (Operation((0, 1)),), throughput=3, resources={"p01": 1, "unit": 1.5})
+NO_SLOTS, NO_PORTS = FormCost(None, ()), FormCost(1, None, throughput=0.25)
+MODEL = MachineModel(
+    "toy", "x86-64", Provenance(MEASURED), Core(4), ("0", "1"),
+    {"ADD": ADD, "MUL": MUL, "SLOW": SLOW, "NO_SLOTS": NO_SLOTS, "NO_PORTS": NO_PORTS},
+    {"p01": 2, "p1": 1, "unit": 2},
+)  # fmt: skip
+
+
+def test_every_resource_has_a_bound():
+    assert resource_bounds(MODEL, {"ADD": 2, "MUL": 1}) == {
+        "p01": 1.5, "ADD": 1, "MUL": 1, "p1": 1, FRONT_END: 0.75,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mix", "cycles", "bound"),
+    [
+        ({"ADD": 2, "MUL": 1}, 1.5, "p01"),
+        ({"ADD": 1, "MUL": 3}, 3, "MUL"),
+        ({"SLOW": 1, "ADD": 1}, 3, "SLOW"),
+        ({"SLOW": 0.25, "NO_PORTS": 8}, 2.125, FRONT_END),
+        ({}, 0, FRONT_END),
+    ],
+)
+def test_the_fullest_resource_decides(mix, cycles, bound):
+    found = resource_throughput(MODEL, mix)
+    assert found[0] == cycles
+    assert found[1] == bound
+
+
+def test_a_shared_unit_adds_up():
+    assert resource_bounds(MODEL, {"SLOW": 2, "ADD": 1})["unit"] == 1.5
+
+
+@pytest.mark.parametrize("mix", [{"DIV": 1}, {"NO_SLOTS": 1}, {"ADD": 1, "DIV": 2}])
+def test_nothing_is_said_of_what_is_not_known(mix):
+    assert resource_throughput(MODEL, mix) is None
+    assert mix_throughput(MODEL, mix) is None
+
+
+@pytest.mark.parametrize(
+    ("mix", "cycles"),
+    [({"ADD": 2, "MUL": 1}, 1.5), ({"ADD": 1, "MUL": 3}, 3), ({"SLOW": 4}, 2), ({"ADD": 0.5}, 0.25)],
+)
+def test_ports_and_front_end(mix, cycles):
+    assert mix_throughput(MODEL, mix) == cycles
+
+
+def test_ports_that_are_not_known_are_not_guessed():
+    assert mix_throughput(MODEL, {"ADD": 1, "NO_PORTS": 1}) is None
+    assert resource_throughput(MODEL, {"ADD": 1, "NO_PORTS": 1})[0] == 0.5
+
+
+amounts = st.dictionaries(st.sampled_from(["ADD", "MUL", "SLOW"]), st.integers(1, 9), min_size=1)
+
+
+@given(amounts, st.integers(2, 5))
+def test_twice_the_mix_takes_twice_as_long(mix, times):
+    more = {form: times * count for form, count in mix.items()}
+    assert resource_throughput(MODEL, more)[0] == pytest.approx(times * resource_throughput(MODEL, mix)[0])
+    assert mix_throughput(MODEL, more) == pytest.approx(times * mix_throughput(MODEL, mix))
+
+
+@given(amounts)
+def test_resources_that_have_the_ports_are_never_faster_than_these(mix):
+    assert resource_throughput(MODEL, mix)[0] >= mix_throughput(MODEL, mix) - 1e-9
