@@ -17,14 +17,14 @@ from cyclescope.infer.port_facts import EVEN, PortFacts, read_facts
 from cyclescope.infer.port_mapping import Structure
 from cyclescope.infer.port_names import port_names
 from cyclescope.infer.ports import PortBuilder, PortUsage
+from cyclescope.infer.resource_view import with_resources
 from cyclescope.infer.results import EXACT, FormTiming, Latency
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycles import NOP
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.model.library import load_model, summaries
-from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
-from cyclescope.model.ports import notation
+from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
 
 LOAD, STORE = "MOV (R64, M64)", "MOV (M64, R64)"
 SESSIONS = 8  # whose conditions are told
@@ -48,9 +48,12 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
     ports = _NamedPorts(facts, known) if facts and facts.filler else None
     every = {timing.id: form_cost(timing, _usage(ports, table, timing)) for timing in found}
     costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
+    capacities: Mapping[str, float] = {}
+    if ports is not None:
+        costs, capacities = with_resources(costs, ports)
     return MachineModel(
         store.machine, table.isa, _provenance(store, ports), _core(costs, _width(store, table)),
-        ports.names if ports else (), costs, dict(ports.resources.values()) if ports else {},
+        ports.names if ports else (), costs, capacities,
     )  # fmt: skip
 
 
@@ -67,6 +70,9 @@ class _NamedPorts(PortBuilder):
     def __init__(self, facts: PortFacts, known: MachineModel | None) -> None:
         super().__init__(facts)
         self.known = known
+        if getattr(facts, "labels", ()):  # counters know the names
+            self._names = facts.labels
+            return
         found = facts.structure
         names = port_names(found.ports, found.sets, facts.classes, known)
         places = known.ports if known else ()
@@ -81,21 +87,6 @@ class _NamedPorts(PortBuilder):
     def names(self) -> tuple[str, ...]:
         """Names of the ports."""
         return self._names
-
-    @cached_property
-    def resources(self) -> dict[str, tuple[str, float]]:
-        """Name and capacity of the resource that each class stands for."""
-        found = {}
-        for name, width in self.facts.widths.items():
-            ports = self.facts.structure.sets.get(name)
-            label = f"unit of {name}" if ports is None else _set_name(ports, self.names)
-            found[name] = label, float(width)
-        return found
-
-
-def _set_name(ports: tuple[int, ...], names: Sequence[str]) -> str:
-    """`p06`, as in the notation of port usage."""
-    return notation((Operation(ports),), names).removeprefix("1*")
 
 
 def _place(name: str, places: Sequence[str]) -> int:
@@ -126,7 +117,6 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         usage.operations,
         {_pair(lat): lat.max for lat in timing.latencies if lat.max is not None and _is_determined(lat)},
         value,
-        usage.resources,
         microcoded=usage.microcoded,
         eliminated=_is_eliminated(timing, usage),
         idiom=_IDIOMS.get(timing.idiom.split(" idiom")[0], ""),

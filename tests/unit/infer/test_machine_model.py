@@ -215,7 +215,7 @@ def test_what_the_port_experiments_tell():
         True, "odd",
     )  # fmt: skip
     cost = form_cost(timing(throughput=Throughput(1.0, 0.0, EXACT, confidence="low")), usage)
-    assert (cost.slots, cost.operations, cost.resources) == (2.0, usage.operations, {"p0": 1.0})
+    assert (cost.slots, cost.operations) == (2.0, usage.operations)
     assert (cost.confidence, cost.alternatives, cost.microcoded, cost.note) == (
         "medium", ("2*p01",), True, "odd",
     )  # fmt: skip
