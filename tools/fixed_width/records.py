@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 TARGETS = {"aarch64": "AArch64", "riscv64": "RISCV"}
+APART = ("apart_vs2", "apart_vs1", "apart_mask")
 SAME = {"offset": "imm4"}  # LDR and STR of ZA write one field twice
 Json = dict[str, Any]
 
@@ -61,7 +62,7 @@ class Record:
     fields: list[Field] = field(default_factory=list)
     alternatives: list[list[str]] = field(default_factory=list)  # LLVM's features, any of these lists
     description: Json = field(default_factory=dict)  # of the library
-    schedule: list[str] = field(default_factory=list)
+    apart: list[str] = field(default_factory=list)  # RISC-V: what a vector result does not overlap
 
     def canonical(self, index: int) -> int:
         """Number of the result that an operand is tied to, or its own."""
@@ -109,7 +110,9 @@ def _record(data: Json, name: str, description: Json) -> Record:
         raise ValueError(f"{name}: TableGen and the library disagree about the operands")
     _add_bits(record, entry["Inst"])
     record.alternatives = _features(data, [_name(p) for p in entry["Predicates"]])
-    record.schedule = [_name(s) for s in entry.get("SchedRW") or []]
+    if "RVVConstraint" in entry:
+        bits = data[_name(entry["RVVConstraint"])]["Value"]
+        record.apart = [name for name, bit in zip(APART, bits, strict=True) if bit]
     return record
 
 

@@ -40,9 +40,9 @@ class Rules:
         """Correct the operands; gives the flags of the library, corrected."""
         flags = set(record.description["flags"])
         for rule in RULES[self.isa]:
-            before = [op.record() for op in ops], set(flags)
+            before = [op.record() for op in ops], set(flags), record.base
             rule(record, mnemonic, ops, flags)
-            if before != ([op.record() for op in ops], flags):
+            if before != ([op.record() for op in ops], flags, record.base):
                 self.applied[rule.__name__] = self.applied.get(rule.__name__, 0) + 1
         return flags
 
@@ -105,10 +105,16 @@ def indirect_jumps_access_no_memory(record: Record, mnemonic: str, ops: list[Op]
             op.role = ""
 
 
+def exclusive_stores_have_ones(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """The field of a second register, which these lack, should be ones; LLVM's encoder fills it in."""
+    if mnemonic.startswith(("stxr", "stlxr")):
+        record.base |= record.free
+
+
 RULES = {
     "aarch64": (
         insert_reads_the_rest, system_register_may_be_nzcv, partly_written_flags_are_read,
-        unprivileged_atomics_access_memory, no_address_no_memory,
+        unprivileged_atomics_access_memory, no_address_no_memory, exclusive_stores_have_ones,
     ),
     "riscv64": (jumps_are_branches, masked_or_tail_elements_stay, indirect_jumps_access_no_memory),
 }  # fmt: skip
@@ -168,8 +174,17 @@ def attributes(isa: str, record: Record, mnemonic: str, ops: list[Op], flags: se
         found.add("predicated")
     if record.length == 2:
         found.add("compressed")
+    found |= {"unique_registers"} if isa == "aarch64" and _must_differ(mnemonic, ops) else set()
+    found |= set(record.apart)
     found |= {word for sign, word in (("/m", "merging"), ("/z", "zeroing")) if sign in record.text}
     return found | (_orderings(mnemonic) if isa == "aarch64" else _orderings_riscv(mnemonic))
+
+
+def _must_differ(mnemonic: str, ops: list[Op]) -> bool:
+    """Whether a status, or a base that is written back, must be another register than the data."""
+    data = any(op.cls.startswith("GPR") and not op.role for op in ops)
+    writeback = any(op.role == "base" and op.write for op in ops)
+    return mnemonic.startswith(("stxr", "stlxr", "stxp", "stlxp")) or (data and writeback)
 
 
 def _orderings(mnemonic: str) -> set[str]:

@@ -11,10 +11,10 @@ from .records import Field, Record
 
 WHOLE = 9  # fields of so many bits are tried with every value
 TRIES = (8, 40, 400, 6000)
-NAMED = {  # registers of the system that user code reaches, which have names
+NAMED = {  # numbers that have names: of state, on AArch64 what user code reaches
     "mrs_sysreg_op": range(0xD800, 0xE000),
     "msr_sysreg_op": range(0xD800, 0xE000),
-    "csr_sysreg": (*range(256), *range(0xC00, 0xD00)),
+    "csr_sysreg": range(1 << 12),
     "VTypeIOp10": range(1 << 10),
     "VTypeIOp11": range(1 << 11),
 }

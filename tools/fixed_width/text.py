@@ -68,7 +68,16 @@ def take_apart(record: Record, sample: Sample, trials: list[Trials]) -> Written:
         _write_region(written, whole[number], texts)
         written.literal(reader.literals[number + 1])
     written.template = " ".join(written.template.split())
+    _unshifted_index(record, written)
     return written
+
+
+def _unshifted_index(record: Record, written: Written) -> None:
+    """LLVM writes a shift behind a 64-bit index where there is none, but for an alias that hides it."""
+    for number, (place, texts) in enumerate(written.places):
+        if record.fields[place].cls.startswith("ro_Xextend"):
+            written.template = written.template.replace(f", {{{number}}}", f"{{{number}}}")
+            written.places[number] = place, {v: f", {t}" if v else "" for v, t in texts.items()}
 
 
 def from_template(record: Record, known: dict[tuple[str, int], Texts]) -> Written:

@@ -110,7 +110,7 @@ def _numbers(texts: Texts, width: int) -> Iterable[list[Any]]:
         bias = _number(read[one]) - scale * one
         for signed in (0, 1):
             made = ["number", before, after, scale, bias, signed, base]
-            if not rest:
+            if scale and not rest:
                 yield [*made, _exceptions(texts, lambda v, made=made: number_text(made, width, v))]
 
 

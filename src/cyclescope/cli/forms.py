@@ -19,7 +19,7 @@ def command(patterns: tuple[str, ...], isa: str, as_json: bool) -> None:
 
     A PATTERN is a mnemonic (imul), a form id ("IMUL (R64, R64)"), a name LLVM or uops.info gives the
     form (IMUL64rr), a glob over these ("VADD*"), a feature (isa:AVX2) or an assembly example
-    ("imul rax, rbx").
+    ("imul rax, rbx"; with --isa aarch64, "add x1, x2, x3, lsl #2").
     """
     table = load_table(isa)
     chosen = select(table, patterns)

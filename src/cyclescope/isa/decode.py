@@ -163,7 +163,7 @@ def _tree(forms: list[InstructionForm], used: int) -> _Node | _Leaf:
 
 def _encoding(form: InstructionForm) -> tuple[int, int]:
     assert form.bits is not None
-    return form.bits.base, form.bits.mask
+    return form.bits.fixed, form.bits.mask
 
 
 def _telling(forms: list[InstructionForm], used: int) -> list[int]:

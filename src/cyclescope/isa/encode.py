@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from cyclescope.isa.fields import default_value
 from cyclescope.isa.form import Encoding, InstructionForm, Slot
 from cyclescope.isa.register import domain
 
@@ -15,7 +16,13 @@ _MODRM_SIB = 4  # rm field value that announces a SIB byte
 
 @cache
 def default_immediates(form: InstructionForm) -> tuple[int, ...]:
-    """Immediate values that uops.info uses too: 2 for 8 bits, else a single high bit."""
+    """Immediate values that uops.info uses too: 2 for 8 bits, else a single high bit.
+
+    On AArch64 and RISC-V a plain value of every field that is no register: see `default_value`.
+    """
+    if form.bits is not None:
+        fields = (field for field in form.bits.fields if not field.is_register)
+        return tuple(default_value(field, form.operands[field.operand].role) for field in fields)
     classes = [op.cls for op in form.operands if op.kind in ("immediate", "branch")]
     values = {"0": 0, "I8": 2, "I16": 1 << 8, "I32": 1 << 24, "I64": 1 << 56}
     return tuple(values.get(cls, 0) for cls in classes if cls != "1")
@@ -30,9 +37,12 @@ def encode(
 ) -> bytes:
     """Machine code of a form with the given register numbers, one per encoding slot.
 
-    `index` adds an index register (0 to 7, not 4) with scale 1 to a base-only address. Raises
-    ValueError where the form has no encoding or a value does not fit.
+    `index` adds an index register (0 to 7, not 4) with scale 1 to a base-only address. On AArch64 and
+    RISC-V there is a register per field that holds one, and an immediate, as encoded, per other field.
+    Raises ValueError where the form has no encoding or a value does not fit.
     """
+    if form.bits is not None:
+        return form.bits.encode(field_values(form, registers, displacement, immediates, index))
     encoding = form.encoding
     if encoding is None:
         raise ValueError(f"{form.id} has no encoding template")
@@ -55,6 +65,23 @@ def encode(
     except OverflowError:  # see Encoding.scatter
         raise ValueError(f"{form.id} cannot encode registers {tuple(registers)}") from None
     return code if index is None else _add_index(encoding, code, index)
+
+
+def field_values(
+    form: InstructionForm,
+    registers: Sequence[int],
+    displacement: int = 0,
+    immediates: Sequence[int] | None = None,
+    index: int | None = None,
+) -> list[int]:
+    """Values of all fields of an AArch64 or RISC-V form; arguments as for `encode`. Raises ValueError."""
+    if form.bits is None or displacement or index is not None:
+        raise ValueError(f"{form.id}: offset and index are operands of their own")
+    given = iter(registers), iter(default_immediates(form) if immediates is None else immediates)
+    values = [next(given[not field.is_register], None) for field in form.bits.fields]
+    if None in values or any(next(rest, None) is not None for rest in given):
+        raise ValueError(f"{form.id} has other operands")
+    return [value for value in values if value is not None]
 
 
 def _widen(

@@ -7,6 +7,7 @@ writes them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 from functools import cache, cached_property
 from typing import cast
@@ -76,6 +77,39 @@ class Notation(msgspec.Struct, frozen=True, dict=True, eq=False):
             return self._exceptions[value]
         return FUNCTIONS[str(first)](value) if kind == "function" else self._number(str(first), rest, value)
 
+    @cached_property
+    def _known(self) -> dict[str, int]:
+        """Values by text, of all that no rule of numbers gives."""
+        if self.rule[0] == "number":
+            return {text: value for value, text in self._exceptions.items()}
+        known: dict[str, int] = {}
+        for value in range(1 << self.width):
+            if self.rule[0] == "list" or _means_something(str(self.rule[1]), value):
+                known.setdefault(self.text(value), value)
+        return known
+
+    @cached_property
+    def pattern(self) -> str:
+        """A regular expression of all texts, and of a few others."""
+        kind, before, *rest = self.rule
+        texts = [re.escape(text) for text in sorted(self._known, key=len, reverse=True)]
+        if kind == "number":
+            texts.append(f"{re.escape(str(before))}-?\\w+{re.escape(str(rest[0]))}")
+        return "|".join([*texts, ".+?"] if kind == "function" else texts)
+
+    def read(self, text: str) -> int:
+        """The value behind a text. Raises ValueError where there is none."""
+        if text in self._known:
+            return self._known[text]
+        if self.rule[0] == "number":
+            _, before, after, scale, bias, *_ = self.rule
+            inside = text.removeprefix(str(before)).removesuffix(str(after))
+            value, rest = divmod(int(inside, 0) - int(str(bias)), int(str(scale)))
+            value &= (1 << self.width) - 1
+            if not rest and self.text(value) == f"{before}{inside}{after}" == text:
+                return value
+        raise ValueError(f"{text!r} is nothing that can be written there")
+
     def _number(self, before: str, rest: list[object], value: int) -> str:
         after, scale, bias, signed, base = rest[:5]
         number = (value - (1 << self.width) if signed and value >> self.width - 1 else value) * int(
@@ -127,7 +161,7 @@ class Field(msgspec.Struct, frozen=True, dict=True, eq=False):
 class BitEncoding(msgspec.Struct, frozen=True, dict=True, eq=False):
     """A fixed-width instruction: `base` where `mask` is set, else fields and bits that say nothing.
 
-    `length` is in bytes.
+    `base` also has what those bits should be. `length` is in bytes.
     """
 
     base: int
@@ -146,9 +180,14 @@ class BitEncoding(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     def matches(self, word: int) -> bool:
         """Whether an instruction is this one, with legal values in every field."""
-        return word & self.mask == self.base and all(
+        return word & self.mask == self.fixed and all(
             field.extract(word) in field.values.allowed for field in self._restricted
         )
+
+    @cached_property
+    def fixed(self) -> int:
+        """The bits that make it this instruction."""
+        return self.base & self.mask
 
     @cached_property
     def _restricted(self) -> tuple[Field, ...]:
@@ -159,7 +198,7 @@ class BitEncoding(msgspec.Struct, frozen=True, dict=True, eq=False):
         return tuple(field.extract(word) for field in self.fields)
 
 
-class Syntax(msgspec.Struct, frozen=True, eq=False):
+class Syntax(msgspec.Struct, frozen=True, dict=True, eq=False):
     """Assembly: a template, and for each place of it the field that is written there, and how."""
 
     template: str
@@ -169,6 +208,28 @@ class Syntax(msgspec.Struct, frozen=True, eq=False):
         """One line, with these values of the fields."""
         parts = (notation.text(values[field]) for field, notation in self.places)
         return self.template.format(*parts).rstrip()
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        pieces = re.split(r"\{\d+\}", self.template)
+        literals = [re.escape(piece.replace("{{", "{").replace("}}", "}")) for piece in pieces]
+        operands = (f"({notation.pattern})" for _, notation in self.places)
+        parts = (operand + literal for operand, literal in zip(operands, literals[1:], strict=True))
+        return re.compile(literals[0] + "".join(parts))
+
+    def read(self, text: str, count: int) -> tuple[int, ...]:
+        """Values of the `count` fields in a line with single blanks. Raises ValueError for another form's."""
+        match = self._pattern.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} does not fit {self.template}")
+        found: dict[int, int] = {}
+        for (field, notation), part in zip(self.places, match.groups(), strict=True):
+            value = notation.read(part)
+            if found.setdefault(field, value) != value:
+                raise ValueError(f"{text!r} has different values for one field")
+        if len(found) != count:
+            raise ValueError(f"{text!r} does not say everything")
+        return tuple(found[field] for field in range(count))
 
 
 @cache

@@ -53,7 +53,7 @@ def select(table: Table, patterns: Sequence[str]) -> list[InstructionForm]:
 def _matching(table: Table, pattern: str) -> list[InstructionForm]:
     if pattern.lower().startswith("isa:"):
         glob = _glob(pattern[4:])
-        return [f for f in table if any(glob.match(name) for name in f.features)]
+        return [f for f in table if any(glob.match(name) for name in _single(f.features))]
     exact = table.get(pattern)
     if exact is not None:
         return [exact]
@@ -63,6 +63,14 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
     found = found or [f for f in table if f.mnemonic in spellings] or by_example(table, pattern)
     spaced = _spaced(pattern)
     return found if found or spaced == pattern else _matching(table, spaced)
+
+
+def _single(features: Iterable[str]) -> Iterable[str]:
+    """Features, and those that form a choice."""
+    for feature in features:
+        yield feature
+        if "|" in feature:
+            yield from re.split(r"[|+]", feature)
 
 
 def names(form: InstructionForm) -> Iterable[str]:
@@ -87,13 +95,14 @@ def _spaced(pattern: str) -> str:
 def _suggest(table: Table, pattern: str) -> str:
     word = re.split(r"[\s(*?]", pattern.strip())[0].upper()
     known = {f.mnemonic for f in table} | {f.id for f in table}
-    features = {name for f in table for name in f.features}
+    features = {name for f in table for name in _single(f.features)}
     if pattern.lower().startswith("isa:"):
         known = features
         word = pattern[4:].upper()
     elif word in features:
         return f"isa:{word} finds the forms of this feature"
-    close = difflib.get_close_matches(word, known, n=3)
+    upper = {name.upper(): name for name in known}
+    close = [upper[name] for name in difflib.get_close_matches(word, upper, n=3)]
     if close:
         return f"did you mean {', '.join(close)}?"
     return "`cyclescope forms` lists them; patterns are mnemonics, form ids, globs or isa:FEATURE"
@@ -103,7 +112,12 @@ def _suggest(table: Table, pattern: str) -> str:
 
 
 def by_example(table: Table, text: str) -> list[InstructionForm]:
-    """Forms that an Intel-syntax instruction such as `imul rax, rbx` can be."""
+    """Forms that an instruction such as `imul rax, rbx` (in Intel syntax) or `add x1, x2, x3` can be."""
+    if table.isa != "x86-64":
+        line = re.sub(r"\s*,\s*", ", ", " ".join(text.lower().split()))
+        lists = {"aarch64": ("{ ", " }"), "riscv64": ("{", "}")}[table.isa]
+        line = re.sub(r"\s*\}", lists[1], re.sub(r"\{\s*", lists[0], line))
+        return [form for form in table if _can_be(form, line)]
     words = _BARE_ROUNDING.sub(r"\1, \2", text).split()
     prefix = ""
     while words and words[0].lower() in _PREFIXES:
@@ -123,6 +137,21 @@ def by_example(table: Table, text: str) -> list[InstructionForm]:
         and ("repne" in form.attributes) == (prefix == "repne")
         and any(_fits(form, order) for order in orders)
     ]
+
+
+def _can_be(form: InstructionForm, line: str) -> bool:
+    """Whether a line is an AArch64 or RISC-V form as its template says, not by an alias."""
+    if form.syntax is None or form.bits is None:
+        return False
+    name = form.syntax.template.partition(" ")[0]
+    if line.partition(" ")[0] != name and not ("{" in name and line.startswith(form.mnemonic.lower())):
+        return False
+    try:
+        values = form.syntax.read(line, len(form.bits.fields))
+        form.bits.encode(values)
+    except ValueError:
+        return False
+    return True
 
 
 def _spellings(mnemonic: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Assembly text (Intel syntax) of a form with register numbers.
+"""Assembly text (on x86-64 in Intel syntax) of a form with register numbers.
 
 The text of a form is a template with a place per encoding slot; filling it is cheap, because every
 measurement is stored with its assembly.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from cyclescope.isa.encode import default_immediates
+from cyclescope.isa.encode import default_immediates, field_values
+from cyclescope.isa.fields import Field
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import register_name
@@ -30,13 +31,38 @@ def assembly(
     immediates: Sequence[int] | None = None,
     index: int | None = None,
 ) -> str:
-    """One line of Intel-syntax assembly; arguments as for `encode`."""
+    """One line of assembly; arguments as for `encode`."""
+    if form.syntax is not None:
+        return form.syntax.text(field_values(form, registers, displacement, immediates, index))
     template, names, ahead = _template(form, displacement != 0, index)
     values = default_immediates(form) if immediates is None else immediates
     if ahead:
         values = [value + ahead for value in values]
     filled = [table[n] for table, n in zip(names, registers, strict=False)]
     return template.format(*filled, *values, d=displacement)
+
+
+def example(form: InstructionForm) -> str:
+    """An AArch64 or RISC-V form with different registers and plain values; empty for an x86-64 form."""
+    if form.bits is None:
+        return ""
+    taken: set[int] = set()
+    registers = []
+    for field in form.bits.fields:
+        if field.is_register:
+            registers.append(_free_register(field, taken))
+            taken.add(registers[-1])
+    return assembly(form, registers)
+
+
+def _free_register(field: Field, taken: set[int]) -> int:
+    """RISC-V's first registers are not for data: a0 and up are taken of 32. No mask where that can be."""
+    names, legal = field.values.registers, field.values.legal
+    if len(legal) == 2 and not names[legal[1]]:
+        return legal[1]
+    first = 10 if names[30:31] == ("X30",) else 1
+    ahead = [number for number in legal if number >= first and names[number]]
+    return next((number for number in ahead or legal if number not in taken), legal[0])
 
 
 @cache

@@ -24,8 +24,6 @@ from cyclescope.model.machine import (
     Operation,
 )
 
-WITH_TABLE = ("x86-64",)  # ISAs whose forms are named by our instruction table
-
 
 class ModelError(CyclescopeError):
     """A file that is no machine model this version can read."""
@@ -169,7 +167,7 @@ def _latency_problems(cost: FormCost, known: set[str] | None) -> Iterator[str]:
 
 def _pairs_by_form(model: MachineModel) -> dict[str, set[str]] | None:
     """Pairs of the forms that the table knows; None where there is no table."""
-    if model.isa not in WITH_TABLE:
+    if model.isa not in ISAS:
         return None
     table = load_table(model.isa)
     by_signature: dict[object, set[str]] = {}

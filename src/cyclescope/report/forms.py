@@ -8,16 +8,22 @@ import msgspec
 
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.form import InstructionForm, flag_names
+from cyclescope.isa.operand import Operand
 from cyclescope.isa.table import Table
+from cyclescope.isa.text import example
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
+_X86_FIELDS = 10  # of Operand
 
 
 def forms_text(forms: Sequence[InstructionForm]) -> str:
-    """One line per form: id, features, LLVM's name."""
+    """One line per form: id, features, and LLVM's name, or an example where that is the id."""
     width = max(len(f.id) for f in forms)
-    lines = [f"{f.id:{width}}  {'+'.join(f.features):24} {f.llvm}".rstrip() for f in forms]
+    lines = [
+        f"{f.id:{width}}  {'+'.join(f.features):24} {example(f) if f.bits else f.llvm}".rstrip()
+        for f in forms
+    ]
     return "\n".join([*lines, counted(len(forms), "form")])
 
 
@@ -39,7 +45,7 @@ def _form(form: InstructionForm) -> dict[str, object]:
         "names": form.names,
         "features": form.features,
         "attributes": sorted(form.attributes),
-        "operands": [msgspec.to_builtins(op) for op in form.operands],
+        "operands": [_operand(form, op) for op in form.operands],
         "flags": {
             "read": flag_names(form.flags_read),
             "written": flag_names(form.flags_written),
@@ -47,5 +53,29 @@ def _form(form: InstructionForm) -> dict[str, object]:
         },
         "sources": [node.name for node in sources(form)],
         "targets": [node.name for node in targets(form)],
-        "encodable": form.encoding is not None,
+        "encodable": form.encoding is not None or form.bits is not None,
+    } | _bits(form)
+
+
+def _operand(form: InstructionForm, op: Operand) -> dict[str, object]:
+    """An operand; x86-64 has none of the fields that came with the other ISAs."""
+    found: dict[str, object] = msgspec.to_builtins(op)
+    return found if form.bits else {name: found[name] for name in list(found)[:_X86_FIELDS]}
+
+
+def _bits(form: InstructionForm) -> dict[str, object]:
+    """Assembly and encoding of an AArch64 or RISC-V form."""
+    if form.bits is None or form.syntax is None:
+        return {}
+    names = [form.operands[field.operand].name for field in form.bits.fields]
+    written = [f"{{{names[field]}}}" for field, _ in form.syntax.places]
+    fields = [
+        {"operand": name, "bits": field.positions, "legal": len(field.values.legal)}
+        for name, field in zip(names, form.bits.fields, strict=True)
+    ]
+    encoding = {"base": f"{form.bits.base:#x}", "mask": f"{form.bits.mask:#x}", "length": form.bits.length}
+    return {
+        "syntax": form.syntax.template.format(*written),
+        "example": example(form),
+        "encoding": encoding | {"fields": fields},
     }

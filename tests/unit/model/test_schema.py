@@ -171,6 +171,20 @@ def test_every_mistake_is_named(machine, said):
     assert list(problems(machine)) == [said]
 
 
-def test_forms_without_a_table_are_not_looked_up():
-    machine = changed(isa="aarch64", forms={"ADDXrr": FormCost(1, (), {"op2->op1": 1})})
-    assert not list(problems(machine))
+def test_forms_of_an_unknown_isa_are_not_looked_up():
+    machine = changed(isa="z80", forms={"ADDXrr": FormCost(1, (), {"op2->op1": 1})})
+    assert list(problems(machine)) == ["unknown ISA 'z80'; there are x86-64, aarch64, riscv64"]
+
+
+def test_forms_of_other_isas_are_looked_up():
+    cost = FormCost(1, (), {"op2->op1": 1, "op4->op1": 1, "FPCR->op1": 1, "op1->op1": 1})
+    machine = changed(isa="aarch64", forms={"FMADDDrrr": cost, "FMADD": cost}, resources={})
+    assert list(problems(machine)) == [
+        "FMADDDrrr: latency op1->op1: the form has no such pair",
+        "FMADD: not in the instruction table of aarch64",
+    ]
+
+
+@pytest.mark.parametrize("name", ["neoverse-v2", "a64fx", "sifive-p670"])
+def test_shipped_machines_of_other_isas_fit_their_table(name):
+    assert not list(problems(load_model(name)))
