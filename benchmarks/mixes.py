@@ -1,0 +1,185 @@
+"""Random mixes of independent instructions: measured here, and predicted in four ways.
+
+The mixes are drawn by a seed and were in no experiment. They are predicted from the resources of a
+measured model, from its ports, and by llvm-mca with LLVM's model of this microarchitecture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from statistics import fmean
+
+import msgspec
+
+from benchmarks.common import Check, at_least, identity, parser, present, table
+from benchmarks.mixing import SSE, VEX, Mix, draw, kernel, repetitions
+from cyclescope.backend.base import Backend, Effort
+from cyclescope.backend.llvm_mca import LlvmMcaBackend
+from cyclescope.errors import BackendUnavailable, UsageError
+from cyclescope.infer.api import open_backend
+from cyclescope.infer.native import load_model
+from cyclescope.isa.table import load_table
+from cyclescope.measure.plan import Experiment
+from cyclescope.measure.sampling import STABLE, Sampler
+from cyclescope.model.machine import MachineModel
+from cyclescope.model.resources import mix_throughput, resource_throughput
+
+NUMBER, SEED, WORST = 500, 2, 15
+MEAN, NEAR, SHARE = 0.04, 0.10, 0.90
+RESOURCES, PORTS = "resources", "ports"
+Predictions = dict[str, list[float | None]]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A mix with its cycles: measured, and by each prediction that has them."""
+
+    mix: Mix
+    measured: float
+    predicted: dict[str, float]
+    bound: str
+
+    def error(self, name: str) -> float:
+        """Relative error of a prediction."""
+        return self.predicted[name] / self.measured - 1
+
+
+# --- cycles --------------------------------------------------------------------------------------
+
+
+def measure(backend: Backend, mixes: Sequence[Mix]) -> list[float | None]:
+    """Cycles of each mix; None where the rounds do not agree."""
+    experiments = [
+        Experiment(str(n), "mix", "", "", "", kernel(mix), repetitions(mix)) for n, mix in enumerate(mixes)
+    ]
+    found: list[float | None] = [None] * len(mixes)
+    for batch in Sampler(backend, Effort(want=8, target=8000.0)).measure(experiments):
+        for experiment, measurement in batch:
+            if measurement.verdict == STABLE:
+                found[int(experiment.form)] = measurement.cycles / experiment.count
+    return found
+
+
+def analysed(cpu: str, mixes: Sequence[Mix]) -> list[float | None]:
+    """Cycles of each mix by llvm-mca; None where it does not know a form."""
+    with closing(LlvmMcaBackend(cpu)) as backend:
+        print(f"{backend.capabilities().description}\n")
+        backend.submit([kernel(mix) for mix in mixes], Effort(rounds=1))
+        return [
+            samples[0].cycles / repetitions(mix) if samples[0].usable else None
+            for samples, mix in zip(backend.collect(), mixes, strict=True)
+        ]
+
+
+def predictions(model: MachineModel, cpu: str, mixes: Sequence[Mix]) -> Predictions:
+    """Cycles by every prediction, which are as many as can be made here."""
+    found: Predictions = {
+        RESOURCES: [(resource_throughput(model, mix.counts) or (None,))[0] for mix in mixes],
+        PORTS: [mix_throughput(model, mix.counts) for mix in mixes],
+    }
+    try:
+        found[f"llvm-mca {cpu}"] = analysed(cpu, mixes)
+    except (BackendUnavailable, UsageError) as error:
+        print(f"llvm-mca is left out: {error}\n")
+    return found
+
+
+# --- the benchmark -------------------------------------------------------------------------------
+
+
+def compare(model: MachineModel, backend: Backend, cpu: str, number: int, seed: int) -> list[Check]:
+    """Measure and predict `number` mixes of each kind."""
+    forms = list(load_table(model.isa))
+    checks: list[Check] = []
+    for kind in (SSE, VEX):
+        mixes = list(draw(model, forms, kind, number, seed))
+        cycles = measure(backend, mixes)
+        guesses = predictions(model, cpu, mixes)
+        rows = [
+            Row(mix, took, {n: g for n, some in guesses.items() if (g := some[k])}, _bound(model, mix))
+            for k, (mix, took) in enumerate(zip(mixes, cycles, strict=True))
+            if took is not None
+        ]
+        print(f"## {kind}: {len(rows)} of {number} mixes with a stable time, seed {seed}\n")
+        print(summary(rows, list(guesses)))
+        print(f"\nWorst by {RESOURCES}:\n\n{worst(rows)}\n", flush=True)
+        checks += _checks(kind, rows, number)
+    return checks
+
+
+def _bound(model: MachineModel, mix: Mix) -> str:
+    return (resource_throughput(model, mix.counts) or (0.0, ""))[1]
+
+
+def _near(rows: Sequence[Row], name: str) -> int:
+    return sum(abs(row.error(name)) <= NEAR for row in rows)
+
+
+def summary(rows: Sequence[Row], names: Sequence[str]) -> str:
+    """Errors of each prediction over the mixes that it has, and over those that all have."""
+
+    def lines() -> Iterator[tuple[str, ...]]:
+        common = [row for row in rows if row.predicted.keys() == set(names)]
+        for name in names:
+            own = [row for row in rows if name in row.predicted]
+            yield (name, *_figures(own, name), *_figures(common, name))
+
+    head = ("prediction", "mixes", "mean error", "within 10 %", "common", "mean error", "within 10 %")
+    return table(head, lines())
+
+
+def _figures(rows: Sequence[Row], name: str) -> tuple[str, str, str]:
+    if not rows:
+        return "0", "-", "-"
+    mean = fmean(abs(row.error(name)) for row in rows)
+    return str(len(rows)), f"{mean:.1%}", f"{_near(rows, name) / len(rows):.1%}"
+
+
+def worst(rows: Sequence[Row]) -> str:
+    """The mixes that the resource view misses most."""
+    ordered = sorted((r for r in rows if RESOURCES in r.predicted), key=lambda r: -abs(r.error(RESOURCES)))
+    return table(
+        ("measured", "predicted", "by", "forms"),
+        (
+            (
+                f"{r.measured:.2f}",
+                f"{r.predicted[RESOURCES]:.2f}",
+                r.bound,
+                "; ".join(f.id for f in r.mix.forms),
+            )
+            for r in ordered[:WORST]
+        ),
+    )
+
+
+def _checks(kind: str, rows: Sequence[Row], number: int) -> Iterator[Check]:
+    own = [row for row in rows if RESOURCES in row.predicted]
+    mean = fmean(abs(row.error(RESOURCES)) for row in own) if own else 1.0
+    yield Check(f"{kind}: mean error by {RESOURCES}", f"{mean:.2%}", f"< {MEAN:.0%}", mean < MEAN)
+    yield at_least(f"{kind}: within {NEAR:.0%} by {RESOURCES}", _near(own, RESOURCES), len(own), SHARE)
+    yield at_least(f"{kind}: mixes with a stable time", len(rows), number, SHARE)
+
+
+def _work(name: str, number: int, seed: int) -> Callable[[], list[Check]]:
+    def work() -> list[Check]:
+        model = load_model(name)
+        cpu = identity()
+        backend, _ = open_backend()
+        with closing(backend):
+            return compare(model, backend, (cpu.llvm if cpu else "") or "x86-64", number, seed)
+
+    return work
+
+
+def main() -> None:
+    """Command line."""
+    options = parser(__doc__)
+    options.add_argument("--model", default="native", help="a measured machine: native, or a file of one")
+    options.add_argument("--number", type=int, default=NUMBER, help="mixes of each kind")
+    options.add_argument("--seed", type=int, default=SEED)
+    chosen = options.parse_args()
+    present("mixes", _work(chosen.model, chosen.number, chosen.seed))
+
+
+if __name__ == "__main__":
+    main()
