@@ -187,7 +187,7 @@ class _Attempt:
 
     def run(self, source: str) -> bytes:
         """The object file. Raises UnsupportedInstruction with the first line that is refused."""
-        with tempfile.TemporaryDirectory(prefix="cyclescope-") as folder:
+        with _folder() as folder:
             for _ in range(_ATTEMPTS):
                 data, messages = self._assemble(Path(folder))
                 if data is not None:
@@ -267,6 +267,15 @@ class _Attempt:
         return UnsupportedInstruction(
             f"{source}: {self._tool.name} fails: {shown[0] if shown else 'no message'}"
         )
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="cyclescope-")
+    except OSError as error:
+        raise BackendUnavailable(
+            "no temporary file can be made", "set TMPDIR to a folder for them"
+        ) from error
 
 
 def _program(

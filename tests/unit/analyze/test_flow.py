@@ -67,6 +67,13 @@ def test_padding_that_nothing_reaches_is_no_way_in():
     assert found("j3", "n", "n", "n", "b3", "e") == [((3, 4), 1, True)]
 
 
+def test_padding_within_an_outer_loop_is_no_way_in():
+    assert found("n", "j4", "n", "n", "n", "b4", "b0", "e") == [
+        ((0, 1, 4, 5, 6), 1, False),
+        ((4, 5), 2, True),
+    ]
+
+
 def test_cases_of_an_indirect_jump_stay_in_its_loop():
     """An interpreter: dispatch, three cases that go back."""
     assert found("n", "i", "n", "j0", "n", "j0", "n", "b0", "e") == [((0, 1, 2, 3, 4, 5, 6, 7), 1, True)]
@@ -127,8 +134,16 @@ def test_the_deeper_loop_is_taken_then_the_one_with_more_vector_work():
 
 @needs_assembler
 def test_a_loop_that_calls_comes_last():
-    found = candidates(".L1: vaddps zmm0, zmm1, zmm2\n call f\n jne .L1\n.L2: add eax, 1\n jne .L2\n")
-    assert hottest(found).name == ".L2"
+    text = ".L1: vaddps zmm0, zmm1, zmm2\n call f\n jne .L1\n.L2: add eax, 1\n jne .L2\n"
+    assert hottest(candidates(text)).name == ".L2"
+    nested = text.replace(".L1:", ".L0: nop\n.L1:").replace(".L2:", "jne .L0\n.L2:")
+    assert hottest(candidates(nested)).name == ".L1"  # a deeper one counts for more
+
+
+@needs_assembler
+def test_a_loop_is_named_by_the_label_that_is_used():
+    (one,) = candidates(".LVL7:\n.L3:\n.LBB2:\n add eax, 1\n jne .L3\n")
+    assert one.name == ".L3"
 
 
 @needs_assembler

@@ -97,6 +97,15 @@ def test_sections_of_functions_follow_each_other(tmp_path):
     assert program.functions[0].end <= program.functions[1].address
 
 
+def test_a_section_beyond_the_file(object_file):
+    elf = Elf(object_file, "k.o")
+    number = next(n for n, section in enumerate(elf.sections) if section.is_code)
+    offset = int.from_bytes(object_file[40:48], "little") + 64 * number + 32
+    longer = object_file[:offset] + (1 << 20).to_bytes(8, "little") + object_file[offset + 8 :]
+    with pytest.raises(SourceError, match=r"k\.o is a truncated or damaged ELF file"):
+        object_program(longer, "k.o")
+
+
 @given(st.data())
 def test_a_cut_or_damaged_file_is_one_clear_line(object_file, data):
     """Whatever is missing or wrong, there is code or a SourceError."""

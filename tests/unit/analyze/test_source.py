@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from cyclescope.analyze.assembler import tools
 from cyclescope.analyze.source import Choice, read_block, read_blocks
-from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction, UsageError
+from cyclescope.errors import (
+    BackendUnavailable,
+    CyclescopeError,
+    SourceError,
+    UnsupportedInstruction,
+    UsageError,
+)
+from cyclescope.isa.encode import encode
+from tests.property.test_isa_encoding import instructions
+from tests.unit.analyze.test_decode import MPX, same_form
 
 SNIPPETS = Path(__file__).parent / "snippets"
 IACA = "movl ${}, %ebx\n.byte 100, 103, 144\n"
@@ -77,6 +86,21 @@ def test_includes_are_looked_for_beside_the_file(tmp_path):
     assert (one.line, one.form.mnemonic) == (2, "INC")
 
 
+@given(st.lists(instructions(), min_size=1, max_size=8))
+def test_random_instructions_are_read_back(drawn):
+    """One after the other, whatever they are."""
+    forms, codes = [], []
+    for form, values in drawn:
+        if not form.id.startswith(MPX) and "operand16" not in form.attributes and form.id != "UD0":
+            forms.append(form)
+            codes.append(encode(form, *values))
+    if not forms:
+        return
+    block = read_block(b"".join(codes), choice=Choice(whole=True))
+    assert [one.code for one in block] == codes
+    assert all(same_form(form, one) for form, one in zip(forms, block, strict=True))
+
+
 # --- which part -----------------------------------------------------------------------------------
 
 
@@ -124,6 +148,7 @@ def test_part_of_a_function_name_will_do():
     assert read_block(text, choice=Choice(function="triad")).name == "_Z5triadPdS_"
     with pytest.raises(UsageError, match="several functions of text are called like _Z: there is _Z5"):
         read_block(text, choice=Choice(function="_Z"))
+    assert read_block("gg:\n ret\ng:\n nop\n ret\n", choice=Choice(function="g")).name == "g"
 
 
 @pytest.mark.parametrize(
@@ -272,6 +297,12 @@ def test_choices_that_need_something_else():
 def test_files_that_cannot_be_read(path, tmp_path):
     with pytest.raises(SourceError, match="cannot be read"):
         read_block(tmp_path / path)
+
+
+def test_no_place_for_temporary_files(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(BackendUnavailable, match="no temporary file can be made"):
+        read_block("nop")
 
 
 def test_too_much_code_asks_for_a_part():
