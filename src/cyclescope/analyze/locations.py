@@ -33,8 +33,13 @@ def place_of(instruction: BlockInstruction, node: Node, top: int = 0) -> Locatio
         return "flag", node.flag
     if node.part == "register":
         return location_of(instruction.registers[node.operand], top)
+    if node.part == "data":
+        return None
+    register = instruction.registers[node.operand]  # AArch64 and RISC-V: addresses are made of operands
+    if register is not None:
+        return location_of(register)
     address = instruction.memory[node.operand]
-    if address is None or node.part == "data":
+    if address is None:
         return None
     return location_of(address.base if node.part == "address" else address.index)
 

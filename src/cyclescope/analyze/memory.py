@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cyclescope.analyze.block import BlockInstruction
+from cyclescope.analyze.block import Address, BlockInstruction
 from cyclescope.analyze.locations import Location, location_of
 from cyclescope.analyze.values import Step, Terms, Value, Values, moves_stack, result, stack_change
 
@@ -119,6 +119,8 @@ class _Search:
                 found.append(values.loaded(address) if op.width >= 32 else None)
             elif location is not None:
                 found.append(values.register(location))
+            elif op.is_register and op.file:  # the zero register of AArch64 and RISC-V
+                found.append(Value(0))
             else:
                 found.append(None if immediate is None else Value(immediate))
         return tuple(found)
@@ -148,7 +150,7 @@ class _Search:
             return old.plus(Value(stack_change(step.form)))
         for address in line.instruction.memory:
             if address is not None and address.writeback and location_of(address.base) == location:
-                return old.plus(Value(address.displacement))
+                return _written_back(step, old, address)
         return None
 
     def _stored(self, step: Step, position: int, inputs: tuple[object, ...]) -> Value:
@@ -157,7 +159,7 @@ class _Search:
             sources = [
                 value
                 for other, value in zip(step.form.operands, step.operands, strict=True)
-                if not other.implicit and not other.is_memory and value is not None
+                if not other.implicit and not other.is_memory and not other.role and value is not None
             ]
             if len(sources) == 1:
                 return sources[0]
@@ -216,6 +218,15 @@ class _Search:
                     best, source = distance, store
         if source is not None and best <= self._farthest:
             self._found[load.place] = Passage(load.place, source.place, best)
+
+
+def _written_back(step: Step, old: Value, address: Address) -> Value | None:
+    """The base of an address afterwards: the address, or what an immediate makes of it."""
+    if address.writeback == "pre":
+        return old.plus(Value(address.displacement))
+    operands = zip(step.form.operands, step.operands, strict=True)
+    added = [value for op, value in operands if op.kind == "immediate" and value is not None]
+    return old.plus(added[0]) if len(added) == 1 else None
 
 
 def _bytes(bits: int) -> int:

@@ -294,9 +294,9 @@ class _Analysis:
         if unknown:
             places = ", ".join(f"line {one.line}" if one.line else one.text for one in unknown.values())
             found.append(f"left out as unknown, with all that they do: {places}")
-        guessed = sum(shape.guessed for shape in self.shapes)
+        guessed = self._guessed()
         if guessed:
-            found.append(f"{guessed} operand pairs have no latency in the model: the form's largest, else 1")
+            found.append(f"{guessed} dependencies have no latency in the model: the form's largest, else 1")
         if self.graph.memory and not self.machine.core.forward_latency:
             shapes = self.predictor.shapes
             found.append(
@@ -309,6 +309,16 @@ class _Analysis:
         if any(is_locked(shape.form) for shape in self.shapes):
             found.append("locked instructions count as their plain forms, one after the other through memory")
         return found
+
+    def _guessed(self) -> int:
+        """Dependencies between instructions of the block whose latency the model does not have."""
+        graph = self.graph
+        found = set()
+        for node, row in enumerate(graph.inputs):
+            number = graph.owner[node]
+            guessed, column = self.shapes[number].guessed, node - graph.first[number]
+            found |= {(number, one.source) for one in row if (one.source, column) in guessed}
+        return len(found)
 
 
 def _steps(graph: Graph, path: Path | Chain | None) -> dict[int, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import ceil
 
@@ -12,7 +12,7 @@ from cyclescope.analyze.facts import forward_latency, load_latency
 from cyclescope.isa.dataflow import Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.table import load_table
-from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
+from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput
 from cyclescope.simulate.cost import LATENCY, ZERO, Ends, Latencies, Units
 
@@ -44,6 +44,16 @@ class AllEnds(Ends, frozen=True):
                 found += [node for node in nodes if node.name not in known]
         return found
 
+    def is_address(self, node: Node) -> bool:
+        """Whether a source is where something is loaded from; on some ISAs it is an operand of its own."""
+        if node.part in ("address", "index") and self.form.operands[node.operand].is_register:
+            return any(op.is_memory and op.read for op in self.form.operands)
+        return super().is_address(node)
+
+    def is_written_back(self, node: Node) -> bool:
+        """Whether a target is the base of the address, moved on."""
+        return node.part == "register" and self.form.operands[node.operand].role == "base"
+
 
 class Shape(msgspec.Struct, frozen=True, dict=True):
     """A form's cost as rows of a graph.
@@ -51,9 +61,9 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
     Targets with equal latencies from all sources are one column, a value of its own: `column_of` has the
     column of each target, `columns` the (source, cycles) that lead to it, `base` the cycles that it takes
     where nothing has to arrive. `killed` are flags that hold nothing of use behind the instruction.
-    `stored` has the columns that go to memory without a latency in the model. `guessed` counts the pairs
-    without a latency in the model, apart from those through memory. `alone` is the measured throughput
-    where neither ports nor slots explain it, else 0.
+    `stored` has the columns that go to memory without a latency in the model, `guessed` the (source,
+    column) of other pairs without one. `alone` is the measured throughput where neither ports nor slots
+    explain it, else 0.
     """
 
     form: InstructionForm
@@ -66,7 +76,7 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
     base: tuple[float, ...]
     killed: tuple[str, ...]
     stored: frozenset[int]
-    guessed: int
+    guessed: frozenset[tuple[int, int]]
     slots: float
     operations: tuple[Operation, ...]
     alone: float
@@ -86,13 +96,13 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
         """The sources that the simulated core knows, in its order."""
         return tuple(self.sources.index(node) for node in sources(self.form))
 
-    @cached_property
-    def explicit_cost(self) -> FormCost:
-        """The cost with the latency of every pair that depends on the variant's memory."""
-        latencies = dict(self.cost.latencies)
+    def explicit_cost(self, extra: float) -> FormCost:
+        """The cost with the latency of every pair; `extra` cycles are added to ways into memory."""
+        latencies = {}
         for target, column in zip(self.targets, self.column_of, strict=True):
+            late = extra if column in self.stored else 0.0
             for k, cycles in self.columns[column]:
-                latencies[f"{self.sources[k].name}->{target.name}"] = cycles
+                latencies[f"{self.sources[k].name}->{target.name}"] = cycles + late
         return msgspec.structs.replace(self.cost, latencies=latencies)
 
     @property
@@ -140,14 +150,14 @@ class Shapes:
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: Variant) -> Shape:
         ends = AllEnds(form)
-        table = _Table(ends, cost, self.core, variant)
+        table = _Table(ends, cost, self.core, variant, self.machine.provenance.kind == EXTRACTED)
         column_of, columns = table.columns()
         idle = cost.eliminated or variant.idiom == ZERO
         return Shape(
             form, cost, variant, tuple(ends.sources), tuple(ends.targets), column_of, columns,
             tuple(0.0 if column else table.base() for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
-            table.guessed(), _slots(cost), () if idle else cost.operations or (),
+            table.guessed(column_of), _slots(cost), () if idle else cost.operations or (),
             0.0 if idle or variant.fused else _unexplained(ends, cost, self.machine.core),
         )  # fmt: skip
 
@@ -215,8 +225,9 @@ def _killed(form: InstructionForm) -> tuple[str, ...]:
 class _Table:
     """Latencies from every source to every target in a variant."""
 
-    def __init__(self, ends: Ends, cost: FormCost, core: Core, variant: Variant) -> None:
+    def __init__(self, ends: AllEnds, cost: FormCost, core: Core, variant: Variant, extracted: bool) -> None:
         self.ends, self.cost, self.variant = ends, cost, variant
+        self._extracted = extracted
         self._latencies = Latencies(ends, cost, core)
         self._load = core.load_latency
 
@@ -240,12 +251,20 @@ class _Table:
             return None
         if self.cost.eliminated:
             return 0.0
+        if self._is_no_pair(source, target):
+            return None
         cycles = self._latencies.between(source, target)
         if cycles is None or not self.variant.renamed:
             return cycles
         if target.part == "data" and not self.ends.computes:
             return 0.0
         return max(cycles - self._load, 0.0) if source.part == "data" else cycles
+
+    def _is_no_pair(self, source: Node, target: Node) -> bool:
+        """A base that is moved on does not wait for data, whatever LLVM says of its results together."""
+        known = f"{source.name}->{target.name}" in self.cost.latencies and not self._extracted
+        address = source.part in ("address", "index") or source.name == target.name
+        return self.ends.is_written_back(target) and not address and not known
 
     def base(self) -> float:
         """Cycles of a target that waits for nothing."""
@@ -258,16 +277,17 @@ class _Table:
             return False
         return not any(pair.endswith(f"->{target.name}") for pair in self.cost.latencies)
 
-    def guessed(self) -> int:
-        """Pairs that have the latency of another pair of the form, or 1."""
+    def guessed(self, column_of: Sequence[int]) -> frozenset[tuple[int, int]]:
+        """(source, column) of pairs that have the latency of another pair of the form, or 1."""
         if self.variant.idiom or self.cost.eliminated:
-            return 0
+            return frozenset()
         known: Mapping[str, float] = self.cost.latencies
-        return sum(
-            f"{s.name}->{t.name}" not in known
-            for s in self.ends.sources
-            for t in self.ends.targets
+        return frozenset(
+            (k, column)
+            for k, s in enumerate(self.ends.sources)
+            for t, column in zip(self.ends.targets, column_of, strict=True)
             if s.part in ("register", "flag") and t.part != "data" and not self._is_pointer(s, t)
+            if f"{s.name}->{t.name}" not in known
         )
 
     def _is_pointer(self, source: Node, target: Node) -> bool:

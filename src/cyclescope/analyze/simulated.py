@@ -59,7 +59,7 @@ class Simulation:
         key = shape.form.id, shape.variant
         known = self._templates.get(key)
         if known is None:
-            cost = shape.explicit_cost if shape.variant.renamed else shape.cost
+            cost = shape.explicit_cost(self._shapes.forward - self._shapes.load)
             found = template(shape.form, cost, self._core, self._shapes.units, shape.variant.idiom)
             if shape.variant.fused:
                 found = msgspec.structs.replace(found, entries=max(int(shape.slots), 1))

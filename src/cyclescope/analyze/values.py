@@ -112,12 +112,17 @@ def _address(step: Step) -> Value | None:
     return next((value for value in step.addresses if value is not None), None)
 
 
-def _sum(step: Step, factor: int = 1) -> Value | None:
-    """The last two operands: `add a, b` and `add d, a, b` alike."""
-    terms = step.explicit()[-2:]
-    if len(terms) < 2 or terms[0] is None or terms[1] is None:
+def _two(step: Step) -> tuple[Value, Value] | None:
+    """The last two operands: of `add a, b` and `add d, a, b` alike. A fourth would shift the third."""
+    values = step.explicit()
+    if not 2 <= len(values) <= 3 or values[-2] is None or values[-1] is None:
         return None
-    return terms[0].plus(terms[1], factor)
+    return values[-2], values[-1]
+
+
+def _sum(step: Step, factor: int = 1) -> Value | None:
+    terms = _two(step)
+    return None if terms is None else terms[0].plus(terms[1], factor)
 
 
 def _difference(step: Step) -> Value | None:
@@ -125,8 +130,8 @@ def _difference(step: Step) -> Value | None:
 
 
 def _exclusive_or(step: Step) -> Value | None:
-    values = step.explicit()[-2:]
-    return Value(0) if len(values) == 2 and values[0] is not None and values[0] == values[1] else None
+    values = _two(step)
+    return Value(0) if values is not None and values[0] == values[1] else None
 
 
 def _counted(step: Step) -> Value | None:
@@ -135,24 +140,45 @@ def _counted(step: Step) -> Value | None:
 
 
 def _shifted(step: Step) -> Value | None:
-    values = step.explicit()[-2:]
-    if len(values) < 2 or values[0] is None or values[1] is None or values[1].terms:
+    values = _two(step)
+    if values is None or values[1].terms or not 0 <= values[1].constant < 64:
         return None
-    return values[0].times(1 << values[1].constant) if 0 <= values[1].constant < 64 else None
+    return values[0].times(1 << values[1].constant)
 
 
 def _product(step: Step) -> Value | None:
-    values = step.explicit()[-2:]
-    if len(values) < 2 or values[0] is None or values[1] is None or values[1].terms:
+    values = _two(step)
+    return None if values is None or values[1].terms else values[0].times(values[1].constant)
+
+
+def _loaded(step: Step) -> Value | None:
+    pairs = zip(step.form.operands, step.operands, strict=True)
+    return next((value for op, value in pairs if op.is_memory), None)
+
+
+def _alternative(step: Step) -> Value | None:
+    """AArch64 writes a move as an OR with the zero register."""
+    values = step.explicit()
+    return values[2] if len(values) > 2 and values[1] == Value(0) else None
+
+
+def _bit_field(step: Step) -> Value | None:
+    """AArch64 writes a shift to the left as a move of a bit field."""
+    _, source, rotated, last = step.explicit()
+    bits = step.form.operands[0].width
+    if source is None or rotated is None or last is None or rotated.constant != last.constant + 1:
         return None
-    return values[0].times(values[1].constant)
+    return source.times(1 << bits - rotated.constant)
 
 
 RULES: dict[str, Rule] = {
     "MOV": _moved, "MOVSXD": _moved, "MOVABS": _moved, "LEA": _address,
     "ADD": _sum, "SUB": _difference, "INC": _counted, "DEC": _counted,
     "XOR": _exclusive_or, "SHL": _shifted, "IMUL": _product,
-    "ADDI": _sum, "ADDIW": _sum, "ADDW": _sum, "SLLI": _shifted, "LSL": _shifted, "MV": _moved, "LI": _moved,
+    "ADDS": _sum, "SUBS": _difference, "ORR": _alternative, "UBFM": _bit_field,
+    "LDR": _loaded, "LDUR": _loaded,
+    "ADDI": _sum, "ADDIW": _sum, "ADDW": _sum, "SLLI": _shifted, "MV": _moved, "LI": _moved, "LD": _loaded,
+    "LW": _loaded, "LWU": _loaded,
 }  # fmt: skip
 
 
@@ -160,14 +186,12 @@ def result(step: Step, position: int) -> Value | None:
     """The value that an instruction writes to the operand at a position, None where no rule says."""
     form = step.form
     operand = form.operands[position]
-    rule = RULES.get(form.mnemonic.upper())
-    if operand.implicit or operand.width < _NARROW or rule is None or operand.cls not in _POINTERS:
+    rule = RULES.get(form.mnemonic.removeprefix("C."))
+    if rule is None or operand.width < _NARROW or not (operand.file == "r" or operand.cls in ("R64", "R32")):
         return None
-    first = next(n for n, op in enumerate(form.operands) if not op.implicit)
+    places = enumerate(form.operands)
+    first = next((n for n, op in places if op.write and not op.implicit and op.role != "base"), -1)
     return rule(step) if position == first else None
-
-
-_POINTERS = ("R64", "R32", "X", "W", "GPR64", "GPR32", "GPR64sp", "GPR")
 
 
 def stack_change(form: InstructionForm) -> int:
