@@ -17,6 +17,9 @@ _LAZY = {
     "timings": "cyclescope.infer.api",
     "load_model": "cyclescope.infer.native",
     "MachineModel": "cyclescope.model.machine",
+    "predict": "cyclescope.infer.predict",
+    "Prediction": "cyclescope.analyze.prediction",
+    "Predictor": "cyclescope.analyze.predictor",
     "NativeBackend": "cyclescope.backend.native",
     "CyclescopeError": "cyclescope.errors",
 }

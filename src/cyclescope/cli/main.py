@@ -22,6 +22,7 @@ COMMANDS = {
     "bench": "Time a piece of assembly with the same engine.",
     "host": "Say what this machine is and how well it can be measured.",
     "verify-isa": "Check the instruction table against real execution.",
+    "analyze": "Say what bounds a loop: ports, front end, dependencies.",
     "insert-markers": "Mark a loop of an assembly text for analysis.",
     "machines": "Show and check machine models.",
     "store": "Inspect and merge stores of measurements.",

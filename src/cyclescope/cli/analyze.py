@@ -1,0 +1,135 @@
+"""`cyclescope analyze`."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import msgspec
+
+from cyclescope.analyze.block import Block
+from cyclescope.analyze.prediction import Prediction
+from cyclescope.analyze.predictor import Predictor
+from cyclescope.analyze.source import Choice, read_block
+from cyclescope.analyze.syntax import SYNTAXES
+from cyclescope.cli.options import json_option
+from cyclescope.errors import UnsupportedInstruction, UsageError
+from cyclescope.infer.predict import default_machine, machine_named, vendor_of
+from cyclescope.model.machine import MachineModel
+from cyclescope.report.analysis import analysis_json, analysis_text, comparison_json, comparison_text, dot
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is to be said about the block."""
+
+    fixed: bool
+    ignore_unknown: bool
+    unroll_factor: float
+
+    def of(self, block: Block, machine: MachineModel) -> Prediction:
+        """The prediction on a machine."""
+        return Predictor(machine).predict(
+            block, fixed=self.fixed, ignore_unknown=self.ignore_unknown, unroll_factor=self.unroll_factor
+        )
+
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
+    click.option("--arch", "-mcpu", "--mcpu", "arch", metavar="NAME|native|FILE",
+                 help="Machine; default: this one."),
+    click.option("--compare", multiple=True, metavar="NAME", help="Another machine beside it; repeatable."),
+    click.option("--fixed", is_flag=True, help="Split operations evenly over their ports, as OSACA --fixed."),
+    click.option("--ignore-unknown", is_flag=True, help="Leave out instructions whose cost is not known."),
+    click.option("--unroll-factor", type=click.FloatRange(min=0, min_open=True), default=None, metavar="N",
+                 help="Units of work that one iteration does."),
+    click.option("--lines", default="", metavar="LIST", help="Source lines, such as 3-9,12."),
+    click.option("--function", default="", metavar="NAME", help="Look into this function only."),
+    click.option("--addresses", default="", metavar="FROM-TO", help="Addresses of code, the end excluded."),
+    click.option("--region", default="", metavar="NAME", help="A marked region, by name or number."),
+    click.option("--whole", is_flag=True, help="All the code in place of its innermost loop."),
+    click.option("--syntax", type=click.Choice(list(SYNTAXES)), default=None,
+                 help="Of x86 text; default: found out."),
+    click.option("--dot", "graph", type=_FILE, help="Write the dependency graph for Graphviz here."),
+    json_option,
+]  # fmt: skip
+
+
+def _with_options(function: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command("analyze")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
+@_with_options
+def command(
+    file: Path,
+    arch: str | None,
+    compare: tuple[str, ...],
+    fixed: bool,
+    ignore_unknown: bool,
+    unroll_factor: float | None,
+    lines: str,
+    function: str,
+    addresses: str,
+    region: str,
+    whole: bool,
+    syntax: str | None,
+    graph: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what bounds a loop: ports, front end, dependencies, line by line.
+
+    FILE is assembly text, an object file, an executable or machine code in hexadecimal; - is standard
+    input. The loop is what markers (OSACA, IACA, LLVM-MCA) enclose, else the innermost one that most time
+    is probably spent in. Machines are named as LLVM, OSACA and uops.info do.
+
+    Exit code 3 where the cost of an instruction is not known.
+    """
+    gc.disable()  # a short life, and tables of many objects
+    if compare and graph:
+        raise UsageError("a graph of several machines", "leave out --compare or --dot")
+    choice = Choice(lines, addresses, region, function, whole)
+    block, machine = _read(file, arch, choice, syntax or "")
+    wanted = Wanted(fixed, ignore_unknown, unroll_factor or 0)
+    if compare:
+        _compare(block, [machine, *map(machine_named, compare)], wanted, as_json)
+        return
+    found = wanted.of(block, machine)
+    if graph:
+        _write(graph, dot(found))
+    click.echo(analysis_json(found) if as_json else analysis_text(found))
+
+
+def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[Block, MachineModel]:
+    """The block and the machine: the one named, else the host's for the ISA of the code."""
+    if arch:
+        machine = machine_named(arch)
+        return read_block(path, machine.isa, choice, syntax, vendor_of(machine.name)), machine
+    block = read_block(path, "", choice, syntax)
+    return block, default_machine(block.isa)
+
+
+def _compare(block: Block, machines: list[MachineModel], wanted: Wanted, as_json: bool) -> None:
+    """All machines side by side; raises what keeps all of them from a result."""
+    rows: list[tuple[str, Prediction | str]] = []
+    failed: list[UnsupportedInstruction] = []
+    for machine in machines:
+        try:
+            rows.append((machine.name, wanted.of(block, machine)))
+        except UnsupportedInstruction as error:
+            failed.append(error)
+            rows.append((machine.name, error.message))
+    if len(failed) == len(machines):
+        raise failed[0]
+    click.echo(comparison_json(rows) if as_json else comparison_text(rows))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another file") from error

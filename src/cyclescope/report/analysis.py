@@ -1,0 +1,259 @@
+"""Predictions as text, JSON and graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from cyclescope.analyze.prediction import (
+    BRANCHES,
+    CRITICAL_PATH,
+    FRONT_END,
+    IN_ORDER,
+    LOCKED,
+    LOOP_CARRIED,
+    PORTS,
+    PORTS_FIXED,
+    RESOURCES,
+    UNITS,
+    InstructionCost,
+    Prediction,
+)
+from cyclescope.model.machine import Provenance
+from cyclescope.report.words import counted
+
+SCHEMA_VERSION = 1
+WORDS = {
+    PORTS: "ports", PORTS_FIXED: "ports, split evenly", FRONT_END: "front end", BRANCHES: "taken branches",
+    RESOURCES: "shared resources", UNITS: "units without a port", LOCKED: "locked instructions",
+    LOOP_CARRIED: "loop-carried dependency", CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
+}  # fmt: skip
+MOST_CHAINS = 8
+_WIDEST = 60  # characters of an instruction
+_BOLD, _RED, _OFF = "\033[1m", "\033[31m", "\033[0m"
+
+
+def analysis_text(prediction: Prediction) -> str:
+    """The whole report; colours are ANSI codes, which `click.echo` drops where there is no terminal."""
+    parts = [
+        _head(prediction),
+        _bounds(prediction),
+        _table(prediction),
+        _chains(prediction),
+        _notes(prediction),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def analysis_json(prediction: Prediction) -> str:
+    """The prediction, with what follows from it."""
+    data = {"schema_version": SCHEMA_VERSION} | msgspec.to_builtins(prediction)
+    gap = prediction.gap
+    data["derived"] = {
+        "throughput": prediction.throughput,
+        "alone": prediction.alone,
+        "next": {"bound": gap[0], "below": gap[1]} if gap else None,
+        "per_unit": prediction.per_unit,
+        "unmatched": prediction.unmatched,
+    }
+    return msgspec.json.encode(data).decode()
+
+
+# --- head --------------------------------------------------------------------------------------------
+
+
+def origin(provenance: Provenance) -> str:
+    """`LLVM scheduling models 22.1.8`, `measured 2026-11-21 on ...`."""
+    source = provenance.source or provenance.kind
+    if provenance.kind == "measured" and provenance.date:
+        return f"{source}, {provenance.date}"
+    return " ".join(filter(None, (source, provenance.version)))
+
+
+def _head(found: Prediction) -> str:
+    full = f" {' '.join(found.full)}" if found.full else ""
+    upper = "not simulated" if found.upper is None else f"{found.upper:.2f} with ports chosen at dispatch"
+    lines = [
+        f"{found.machine} ({found.isa}), from {origin(found.provenance)}",
+        _where(found),
+        "",
+        f"{_BOLD}{found.cycles:.2f}{_OFF} cycles per iteration, bound by: {WORDS[found.bottleneck]}{full}",
+    ]
+    if found.per_unit is not None:
+        lines.append(f"{found.per_unit:.2f} cycles per unit of work, {found.unroll_factor:g} in an iteration")
+    return "\n".join([*lines, f"at least {found.lower:.2f}; {upper}"])
+
+
+def _where(found: Prediction) -> str:
+    """`a.s, innermost loop .L3 (lines 2 to 6), 5 instructions`."""
+    name = "" if found.name in found.found else found.name
+    count = "" if "instruction" in found.found else counted(len(found.instructions), "instruction")
+    return ", ".join(filter(None, (found.source, name, found.found, count)))
+
+
+def _bounds(found: Prediction) -> str:
+    """Every bound alone, and how far it is from the greatest."""
+    rows = [("if this alone were the bound", "cycles", "")]
+    for name, cycles in found.alone.items():
+        distance = "" if name == found.bottleneck else f"{cycles - found.cycles:+.2f}"
+        rows.append((WORDS[name], f"{cycles:.2f}", distance))
+    other = PORTS if found.fixed else PORTS_FIXED
+    rows.append((f"({WORDS[other]})", f"{found.bounds[other]:.2f}", ""))
+    rows.append((f"({WORDS[CRITICAL_PATH]} of one iteration)", f"{found.cp:.2f}", ""))
+    left, middle, right = (max(len(row[k]) for row in rows) for k in range(3))
+    return "\n".join(f"{a:{left}}  {b:>{middle}}  {c:>{right}}".rstrip() for a, b, c in rows)
+
+
+# --- table -------------------------------------------------------------------------------------------
+
+
+def _table(found: Prediction) -> str:
+    """Ports, critical path and loop-carried dependency by line, and the sums."""
+    totals = found.ports_fixed if found.fixed else found.ports
+    ports = [name for name, cycles in totals.items() if cycles]
+    head = ["line", *ports, "CP", "LCD", "instruction"]
+    rows = [[*_cells(found, row, ports), _shown(row)] for row in found.instructions]
+    sums = ["sum", *(f"{totals[p]:.2f}" for p in ports), f"{found.cp:.2f}", f"{found.lcd:.2f}", ""]
+    widths = [max(len(row[k]) for row in (head, *rows, sums)) for k in range(len(head) - 1)]
+    lines = [_line(head, widths)]
+    lines += [_marked(row, _line(cells, widths)) for row, cells in zip(found.instructions, rows, strict=True)]
+    return "\n".join([*lines, _line(sums, widths)])
+
+
+def _cells(found: Prediction, row: InstructionCost, ports: Sequence[str]) -> list[str]:
+    used = row.ports_fixed if found.fixed else row.ports
+    cells = [str(row.line) if row.line else ""]
+    cells += [f"{used[port]:.2f}" if used.get(port) else "" for port in ports]
+    return [*cells, _cycles(row.critical_path), _cycles(row.loop_carried)]
+
+
+def _cycles(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _shown(row: InstructionCost) -> str:
+    text = " ".join(row.text.split())
+    text = text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+    remarks = ", ".join((*row.remarks, *(("UNKNOWN, left out",) if row.ignored else ())))
+    return f"{text}  [{remarks}]" if remarks else text
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    left = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=False))
+    return f"{left}  {cells[-1]}".rstrip()
+
+
+def _marked(row: InstructionCost, line: str) -> str:
+    """Bold on the critical path, red in the slowest loop-carried chain."""
+    codes = (_BOLD if row.critical_path is not None else "") + (_RED if row.loop_carried is not None else "")
+    return f"{codes}{line}{_OFF}" if codes else line
+
+
+# --- below -------------------------------------------------------------------------------------------
+
+
+def _chains(found: Prediction) -> str:
+    if not found.loop_carried:
+        return ""
+    lines = ["loop-carried dependencies"]
+    for chain in found.loop_carried[:MOST_CHAINS]:
+        over = f" over {chain.iterations} iterations" if chain.iterations > 1 else ""
+        lines.append(f"{chain.cycles:8.2f}  {_members(found, chain.lines, chain.instructions)}{over}")
+    if len(found.loop_carried) > MOST_CHAINS:
+        lines.append(f"          and {len(found.loop_carried) - MOST_CHAINS} more")
+    return "\n".join(lines)
+
+
+def _members(found: Prediction, lines: Sequence[int], instructions: Sequence[int]) -> str:
+    if any(lines):
+        return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+    return "; ".join(found.instructions[n].text for n in instructions)
+
+
+def _notes(found: Prediction) -> str:
+    return "\n".join(f"note: {note}" for note in found.notes)
+
+
+# --- several machines --------------------------------------------------------------------------------
+
+_COMPARED = (PORTS, FRONT_END, LOOP_CARRIED, CRITICAL_PATH)
+
+
+def comparison_text(found: Iterable[tuple[str, Prediction | str]]) -> str:
+    """A line per machine; a text in place of a prediction says why there is none."""
+    head = ("machine", "cycles", "upper", *(WORDS[name] for name in _COMPARED), "bound by")
+    rows: list[tuple[str, ...]] = [head]
+    for name, one in found:
+        rows.append((name, "", *("",) * (len(_COMPARED) + 1), one) if isinstance(one, str) else _row(one))
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            f"{c:{w}}" if k in (0, len(head) - 1) else f"{c:>{w}}"
+            for k, (c, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _row(one: Prediction) -> tuple[str, ...]:
+    upper = "" if one.upper is None else f"{one.upper:.2f}"
+    cells = (f"{one.bounds[name]:.2f}" for name in _COMPARED)
+    return (one.machine, f"{one.cycles:.2f}", upper, *cells, WORDS[one.bottleneck])
+
+
+def comparison_json(found: Iterable[tuple[str, Prediction | str]]) -> str:
+    """The predictions by machine."""
+    rows = [
+        {"machine": name, "problem": one} if isinstance(one, str) else msgspec.json.decode(analysis_json(one))
+        for name, one in found
+    ]
+    return msgspec.json.encode({"schema_version": SCHEMA_VERSION, "machines": rows}).decode()
+
+
+# --- graph -------------------------------------------------------------------------------------------
+
+
+def dot(found: Prediction) -> str:
+    """The dependency graph in Graphviz's language.
+
+    Nodes are instructions; bold ones are on the critical path, red ones in the slowest loop-carried
+    dependency; dashed edges come from earlier iterations.
+    """
+    lines = ["digraph dependencies {", "  node [shape=box, fontname=monospace];"]
+    for number, row in enumerate(found.instructions):
+        label = _quoted(f"{row.line}: {row.text}" if row.line else row.text)
+        lines.append(f"  i{number} [label={label}{_style(row)}];")
+    for edge in found.dependencies:
+        label = f"{edge.cycles:g}" + (f" (-{edge.distance})" if edge.distance else "")
+        dashed = ", style=dashed, constraint=false" if edge.distance else ""
+        marks = _edge_marks(found, edge.source, edge.target)
+        tooltip = _quoted(edge.by)
+        lines.append(
+            f"  i{edge.source} -> i{edge.target} [label={_quoted(label)}, tooltip={tooltip}{dashed}{marks}];"
+        )
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _style(row: InstructionCost) -> str:
+    bold = ", penwidth=3" if row.critical_path is not None else ""
+    return bold + (", color=red" if row.loop_carried is not None else "")
+
+
+def _edge_marks(found: Prediction, source: int, target: int) -> str:
+    marks = ""
+    if _follows(found.critical_path.instructions, source, target):
+        marks += ", penwidth=3"
+    if found.loop_carried and _follows(found.loop_carried[0].instructions, source, target, closed=True):
+        marks += ", color=red"
+    return marks
+
+
+def _follows(path: Sequence[int], source: int, target: int, closed: bool = False) -> bool:
+    following = [*path[1:], *(path[:1] if closed else ())]
+    return (source, target) in zip(path, following, strict=False)
+
+
+def _quoted(text: str) -> str:
+    escaped = " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

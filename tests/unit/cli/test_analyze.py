@@ -1,0 +1,216 @@
+"""`cyclescope analyze`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import jsonschema
+import msgspec
+import pytest
+
+from cyclescope.infer import native
+from cyclescope.infer import predict as predicting
+from cyclescope.infer.api import default_store
+from cyclescope.model.library import load_model
+from cyclescope.model.machine import MEASURED, Provenance
+from cyclescope.model.schema import write_model
+from tests.support.blocks import toy
+from tests.support.machine import IDENTITY, Machine
+from tests.support.schemas import ANALYSIS
+
+pytestmark = pytest.mark.skipif(shutil.which("as") is None, reason="needs as of binutils")
+FAILURE, USAGE, UNKNOWN = 1, 2, 3
+LOOP = """sum:
+    movq %rdi, %rdx
+.L3:
+    imulq (%rdx), %rax
+    addq $8, %rdx
+    cmpq %rcx, %rdx
+    jne .L3
+    ret
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    path = tmp_path / "sum.s"
+    path.write_text(LOOP)
+    return path
+
+
+@pytest.fixture
+def host(monkeypatch, tmp_path):
+    """This host is a Zen 4 whose store is in a folder of the test."""
+    identity = msgspec.structs.replace(IDENTITY, llvm="znver4")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(native, "NativeBackend", Machine)
+    monkeypatch.setattr(native, "identify", lambda leaves: identity)
+    monkeypatch.setattr(predicting, "this_host", lambda: identity)
+    return default_store(identity.machine)
+
+
+def test_the_innermost_loop_on_a_machine_by_name(cyclescope, kernel):
+    done = cyclescope("analyze", kernel, "--arch", "skylake")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0] == "skylake (x86-64), from LLVM scheduling models 22.1.8"
+    assert lines[1].endswith("4 instructions")
+    assert ".L3" in lines[1]
+    assert "3.00 cycles per iteration, bound by: loop-carried dependency" in done.out
+    assert "\n    3.00  line 4\n" in done.out
+    assert "\033" not in done.out
+
+
+@pytest.mark.parametrize("option", ["--arch", "-mcpu", "--mcpu"])
+@pytest.mark.parametrize("name", ["skylake", "SKL", "Skylake"])
+def test_names_of_machines_and_of_the_option(cyclescope, kernel, option, name):
+    assert cyclescope("analyze", kernel, f"{option}={name}").out.startswith("skylake (x86-64)")
+
+
+def test_a_machine_in_a_file(cyclescope, kernel, tmp_path):
+    write_model(toy(), tmp_path / "toy.json")
+    assert cyclescope("analyze", kernel, "--arch", tmp_path / "toy.json").out.startswith("toy (x86-64)")
+
+
+def test_json(cyclescope, kernel):
+    data = json.loads(cyclescope("analyze", kernel, "--arch", "skylake", "--json").out)
+    jsonschema.Draft202012Validator(ANALYSIS).validate(data)
+    assert (data["cycles"], data["bottleneck"], data["loop"]) == (3, "loop_carried", True)
+    assert data["pointer_increment"] == 8
+    assert data["loop_carried"][0]["lines"] == [4]
+    assert [one["line"] for one in data["instructions"]] == [4, 5, 6, 7]
+
+
+# --- the machine ----------------------------------------------------------------------------------
+
+
+def test_this_host_by_default(cyclescope, kernel, host):
+    assert cyclescope("analyze", kernel).out.startswith("znver4 (x86-64), from LLVM")
+
+
+def test_this_host_as_measured_once_it_has_ports(cyclescope, kernel, host, monkeypatch):
+    host.parent.mkdir(parents=True)
+    host.touch()
+    origin = Provenance(MEASURED, "A CPU, measured by cyclescope", "0", date="2026-11-21")
+    model = msgspec.structs.replace(toy(), name="made 1-2-3 znver4", provenance=origin)
+    monkeypatch.setattr(native, "stored_model", lambda path: msgspec.structs.replace(model, ports=()))
+    assert cyclescope("analyze", kernel).out.startswith("znver4 (x86-64), from LLVM")
+    monkeypatch.setattr(native, "stored_model", lambda path: model)
+    first = cyclescope("analyze", kernel).out.splitlines()[0]
+    assert first == "made 1-2-3 znver4 (x86-64), from A CPU, measured by cyclescope, 2026-11-21"
+    assert cyclescope("analyze", kernel, "--arch", "native").out.splitlines()[0] == first
+
+
+def test_a_host_that_nothing_is_known_of(cyclescope, kernel, host, monkeypatch):
+    monkeypatch.setattr(predicting, "this_host", lambda: msgspec.structs.replace(IDENTITY, llvm=""))
+    done = cyclescope("analyze", kernel)
+    assert (done.code, done.error.partition(":")[0]) == (USAGE, f"no model of {IDENTITY.brand}")
+    monkeypatch.setattr(predicting, "this_host", lambda: None)
+    done = cyclescope("analyze", kernel)
+    assert (done.code, done.error) == (
+        USAGE,
+        "no machine for x86-64 code here: name one with --arch, such as skylake, znver4 or neoverse-v2",
+    )
+
+
+# --- options --------------------------------------------------------------------------------------
+
+
+def test_lines_and_function_and_whole(cyclescope, kernel):
+    def lines(*options):
+        data = json.loads(cyclescope("analyze", kernel, "--arch", "skylake", "--json", *options).out)
+        return [one["line"] for one in data["instructions"]]
+
+    assert lines("--lines", "2,5-6") == [2, 5, 6]
+    assert lines("--whole") == [2, 4, 5, 6, 7, 8]
+    assert lines("--function", "sum") == [4, 5, 6, 7]
+
+
+def test_fixed_and_unroll_factor(cyclescope, kernel, tmp_path):
+    write_model(toy(), tmp_path / "toy.json")
+    options = ("--arch", tmp_path / "toy.json", "--fixed", "--unroll-factor", "2", "--json")
+    data = json.loads(cyclescope("analyze", kernel, *options).out)
+    assert data["fixed"]
+    assert data["bounds"]["ports_fixed"] == 2  # imul on a, three more on a, b and c
+    assert data["derived"]["per_unit"] == data["cycles"] / 2
+
+
+def test_the_graph(cyclescope, kernel, tmp_path):
+    target = tmp_path / "graph.dot"
+    assert cyclescope("analyze", kernel, "--arch", "skylake", "--dot", target).code == 0
+    assert target.read_text().startswith("digraph dependencies {")
+    done = cyclescope("analyze", kernel, "--arch", "skylake", "--dot", tmp_path / "no" / "graph.dot")
+    assert (done.code, "cannot be written" in done.error) == (USAGE, True)
+
+
+def test_machines_side_by_side(cyclescope, kernel):
+    done = cyclescope("analyze", kernel, "--arch", "skylake", "--compare", "zen2", "--compare", "haswell")
+    assert [line.split()[0] for line in done.out.splitlines()] == ["machine", "skylake", "znver2", "haswell"]
+    done = cyclescope("analyze", kernel, "--compare", "zen2", "--dot", "x")
+    assert (done.code, done.error) == (USAGE, "a graph of several machines: leave out --compare or --dot")
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def test_unknown_instructions_are_refused(cyclescope, tmp_path):
+    path = tmp_path / "fma.s"
+    path.write_text("vfmadd231pd %ymm1, %ymm2, %ymm3\naddq $1, %rax\n")
+    done = cyclescope("analyze", path, "--arch", "silvermont")
+    assert done.code == UNKNOWN
+    assert "1 of 2 instructions have no known cost on silvermont: line 1: 'vfmadd231pd" in done.error
+    done = cyclescope("analyze", path, "--arch", "silvermont", "--ignore-unknown")
+    assert done.code == 0
+    assert "UNKNOWN, left out" in done.out
+    done = cyclescope("analyze", path, "--arch", "silvermont", "--compare", "skylake")
+    assert (done.code, "no known cost" in done.out) == (0, True)
+    done = cyclescope("analyze", path, "--arch", "silvermont", "--compare", "atom")
+    assert done.code == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--arch", "nosuch"), USAGE, "no machine model 'nosuch'"),
+        (("--arch", "skylake", "--lines", "99"), USAGE, "there is no line 99"),
+        (("--arch", "skylake", "--unroll-factor", "0"), USAGE, "Invalid value for '--unroll-factor'"),
+        (("--arch", "skylake", "--function", "nosuch"), USAGE, "nosuch"),
+    ],
+)
+def test_wrong_requests(cyclescope, kernel, options, code, message):
+    done = cyclescope("analyze", kernel, *options)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.error
+
+
+def test_input_that_is_not_there_or_empty(cyclescope, tmp_path):
+    empty = tmp_path / "empty.s"
+    empty.touch()
+    assert cyclescope("analyze", tmp_path / "no.s", "--arch", "skylake").code == FAILURE
+    done = cyclescope("analyze", empty, "--arch", "skylake")
+    assert (done.code, "is empty" in done.error) == (FAILURE, True)
+
+
+# --- the library ----------------------------------------------------------------------------------
+
+
+def test_the_library_takes_text_bytes_files_and_blocks(kernel):
+    import cyclescope
+    from cyclescope.analyze.source import read_block
+
+    found = cyclescope.predict(LOOP, "skylake")
+    assert isinstance(found, cyclescope.Prediction)
+    assert found.cycles == cyclescope.predict(kernel, "SKL").cycles == 3
+    assert cyclescope.predict(read_block(LOOP), load_model("skylake")).lcd == 3
+    assert cyclescope.predict(bytes.fromhex("480fafc0"), "znver3").lcd == 3
+    one = toy()
+    assert predicting.predictor_of(one) is predicting.predictor_of(one)
+    assert predicting.predictor_of("znver3") is predicting.predictor_of("znver3")
+    assert predicting.predictor_of(msgspec.structs.replace(one)) is not predicting.predictor_of(one)
+
+
+@pytest.mark.parametrize("name", sorted(predicting.ALIASES))
+def test_every_alias_is_a_machine_that_ships(name):
+    assert predicting.ALIASES[name].lower() == predicting.ALIASES[name]
+    assert predicting.machine_named(name.upper()).ports

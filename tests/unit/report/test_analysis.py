@@ -1,0 +1,211 @@
+"""Predictions as text, JSON and graphs, of a prediction made by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from shutil import which
+
+import jsonschema
+import msgspec
+import pytest
+
+from cyclescope.analyze.prediction import (
+    CriticalPath,
+    Dependency,
+    InstructionCost,
+    LoopCarried,
+    Prediction,
+    Unknown,
+)
+from cyclescope.model.machine import EXTRACTED, MEASURED, Provenance
+from cyclescope.report.analysis import (
+    analysis_json,
+    analysis_text,
+    comparison_json,
+    comparison_text,
+    dot,
+    origin,
+)
+from tests.support.schemas import ANALYSIS, analysis_schema
+
+LLVM = Provenance(EXTRACTED, "LLVM scheduling models", "22.1.8", "Apache-2.0 WITH LLVM-exception")
+
+
+def row(line, text, ports, cp=None, lcd=None, **more):
+    return InstructionCost(line, text, "FORM", 1.0, ports, {"p0": 0.5}, cp, lcd, **more)
+
+
+ROWS = (
+    row(3, "mulsd  %xmm1,\t%xmm0", {"p0": 1.0}, 4.0, 4.0),
+    row(4, "addsd %xmm1, %xmm2", {"p0": 0.25, "p1": 0.75}, None, 3.0, remarks=("zero idiom", "forwarded")),
+    row(5, "what", {}, ignored=True),
+    row(6, 'say "x"', {"p1": 1.0}, 2.0),
+)
+FOUND = Prediction(
+    machine="made", isa="x86-64", provenance=LLVM, cycles=7.0, lower=3.0, upper=7.5,
+    bottleneck="loop_carried", full=(), bounds={
+        "ports": 1.75, "ports_fixed": 2.0, "front_end": 0.75, "loop_carried": 7.0, "critical_path": 9.0,
+    }, ports={"p0": 1.25, "p1": 1.75, "idle": 0.0}, ports_fixed={"p0": 1.5, "p1": 2.0, "idle": 0.0},
+    resources={}, slots=3.0, instructions=ROWS,
+    loop_carried=(LoopCarried(7.0, 1, (3, 4), (0, 1)), LoopCarried(1.5, 2, (6,), (3,))),
+    critical_path=CriticalPath(9.0, (3, 6), (0, 3)),
+    dependencies=(Dependency(0, 1, 0, 4.0, "op1"), Dependency(1, 0, 1, 3.0, "op2"),
+                  Dependency(0, 3, 0, 2.5, "flags.CF")),
+    unknown=(Unknown(5, "what", "no idea"),), notes=("something was assumed",), unroll_factor=4,
+    source="a.s", name=".L3", found="innermost loop .L3 at line 3", loop=True, pointer_increment=32,
+)  # fmt: skip
+
+
+def plain(text):
+    return re.sub(r"\x1b\[\d+m", "", text)
+
+
+def changed(**values):
+    return msgspec.structs.replace(FOUND, **values)
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def test_the_first_line_names_the_machine_and_where_it_is_from():
+    lines = plain(analysis_text(FOUND)).splitlines()
+    assert lines[0] == "made (x86-64), from LLVM scheduling models 22.1.8"
+    assert lines[1] == "a.s, innermost loop .L3 at line 3, 4 instructions"
+    told = changed(found="loop (lines 3 to 6), 4 instructions")
+    assert plain(analysis_text(told)).splitlines()[1] == "a.s, .L3, loop (lines 3 to 6), 4 instructions"
+
+
+def test_the_answer_comes_before_the_reasons():
+    text = plain(analysis_text(FOUND))
+    assert "\n7.00 cycles per iteration, bound by: loop-carried dependency\n" in text
+    assert "\n1.75 cycles per unit of work, 4 in an iteration\n" in text
+    assert "\nat least 3.00; 7.50 with ports chosen at dispatch\n" in text
+    assert "\nat least 3.00; not simulated\n" in plain(analysis_text(changed(upper=None)))
+    ports = changed(bottleneck="ports", full=("p0", "p1"), cycles=1.75)
+    assert "bound by: ports p0 p1" in plain(analysis_text(ports))
+
+
+def test_every_bound_alone():
+    text = plain(analysis_text(FOUND))
+    lines = [line.split() for line in text.split("\n\n")[2].splitlines()]
+    assert [line[-1] for line in lines[1:4]] == ["7.00", "-5.25", "-6.25"]
+    assert lines[4] == ["(ports,", "split", "evenly)", "2.00"]
+    assert lines[5][-1] == "9.00"
+    fixed = plain(analysis_text(changed(fixed=True)))
+    assert re.search(r"^ports, split evenly +2\.00 +-5\.00$", fixed, re.MULTILINE)
+    assert re.search(r"^\(ports\) +1\.75$", fixed, re.MULTILINE)
+
+
+def test_the_table_has_a_row_per_instruction_and_sums():
+    lines = plain(analysis_text(FOUND)).split("\n\n")[3].splitlines()
+    assert lines[0].split() == ["line", "p0", "p1", "CP", "LCD", "instruction"]
+    assert lines[1].split() == ["3", "1.00", "4.00", "4.00", "mulsd", "%xmm1,", "%xmm0"]
+    assert lines[2].endswith("addsd %xmm1, %xmm2  [zero idiom, forwarded]")
+    assert lines[3].endswith("what  [UNKNOWN, left out]")
+    assert lines[5].split() == ["sum", "1.25", "1.75", "9.00", "7.00"]
+    columns = {
+        line.index(text) for line, text in zip(lines[1:5], ("mulsd", "addsd", "what", "say"), strict=True)
+    }
+    assert len(columns) == 1
+    fixed = plain(analysis_text(changed(fixed=True))).split("\n\n")[3].splitlines()
+    assert fixed[1].split()[1] == "0.50"
+    assert fixed[-1].split()[:3] == ["sum", "1.50", "2.00"]
+
+
+def test_long_instructions_are_cut():
+    long = changed(instructions=(row(1, "x" * 100, {}),))
+    assert f"  {'x' * 57}...\n" in plain(analysis_text(long))
+
+
+def test_colours_mark_the_paths():
+    lines = analysis_text(FOUND).splitlines()
+    (mul,) = [line for line in lines if "mulsd" in line]
+    (add,) = [line for line in lines if "addsd" in line]
+    (say,) = [line for line in lines if "say" in line]
+    assert mul.startswith("\033[1m\033[31m")
+    assert add.startswith("\033[31m")
+    assert say.startswith("\033[1m ")
+    assert all(line.endswith("\033[0m") for line in (mul, add, say))
+
+
+def test_chains_and_notes():
+    text = plain(analysis_text(FOUND))
+    assert "    7.00  lines 3, 4\n" in text
+    assert "    1.50  line 6 over 2 iterations" in text
+    assert text.endswith("note: something was assumed")
+    bare = changed(instructions=tuple(msgspec.structs.replace(r, line=0) for r in ROWS),
+                   loop_carried=(LoopCarried(7.0, 1, (0, 0), (0, 3)),))  # fmt: skip
+    assert '    7.00  mulsd  %xmm1,\t%xmm0; say "x"' in plain(analysis_text(bare))
+    many = changed(loop_carried=tuple(LoopCarried(1.0, 1, (n,), (0,)) for n in range(1, 12)))
+    assert "and 3 more" in plain(analysis_text(many))
+    assert "loop-carried dependencies" not in analysis_text(changed(loop_carried=()))
+
+
+def test_origins():
+    measured = Provenance(MEASURED, "A CPU, measured by cyclescope", "0.1.0", date="2026-11-21")
+    assert origin(measured) == "A CPU, measured by cyclescope, 2026-11-21"
+    assert origin(Provenance("drawn")) == "drawn"
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def test_json_has_everything_and_what_follows_from_it():
+    data = json.loads(analysis_json(FOUND))
+    jsonschema.Draft202012Validator(ANALYSIS).validate(data)
+    assert (data["schema_version"], data["machine"], data["cycles"]) == (1, "made", 7)
+    assert data["bounds"]["ports_fixed"] == 2
+    assert data["loop_carried"][1] == {"cycles": 1.5, "iterations": 2, "lines": [6], "instructions": [3]}
+    assert data["unknown"] == [{"line": 5, "text": "what", "reason": "no idea"}]
+    assert data["derived"] == {
+        "throughput": 1.75, "alone": {"loop_carried": 7, "ports": 1.75, "front_end": 0.75},
+        "next": {"bound": "ports", "below": 5.25}, "per_unit": 1.75, "unmatched": 0.25,
+    }  # fmt: skip
+
+
+def test_the_schema_of_the_documentation_is_that_of_the_types():
+    assert analysis_schema() == ANALYSIS
+    jsonschema.Draft202012Validator.check_schema(ANALYSIS)
+
+
+# --- several machines -----------------------------------------------------------------------------
+
+
+def test_machines_side_by_side():
+    lines = comparison_text([("made", FOUND), ("other", "1 of 4 instructions is unknown")]).splitlines()
+    assert lines[0].split()[:3] == ["machine", "cycles", "upper"]
+    assert lines[1].split() == [
+        "made",
+        "7.00",
+        "7.50",
+        "1.75",
+        "0.75",
+        "7.00",
+        "9.00",
+        "loop-carried",
+        "dependency",
+    ]
+    assert lines[2].split() == ["other", "1", "of", "4", "instructions", "is", "unknown"]
+    data = json.loads(comparison_json([("made", FOUND), ("other", "no")]))
+    assert [m["machine"] for m in data["machines"]] == ["made", "other"]
+    assert data["machines"][1] == {"machine": "other", "problem": "no"}
+
+
+# --- graph ----------------------------------------------------------------------------------------
+
+
+def test_the_graph_marks_both_paths():
+    lines = [line.strip() for line in dot(FOUND).splitlines()]
+    assert 'i0 [label="3: mulsd %xmm1, %xmm0", penwidth=3, color=red];' in lines
+    assert 'i3 [label="6: say \\"x\\"", penwidth=3];' in lines
+    assert 'i0 -> i1 [label="4", tooltip="op1", color=red];' in lines
+    assert 'i1 -> i0 [label="3 (-1)", tooltip="op2", style=dashed, constraint=false, color=red];' in lines
+    assert 'i0 -> i3 [label="2.5", tooltip="flags.CF", penwidth=3];' in lines
+
+
+@pytest.mark.skipif(which("dot") is None, reason="needs dot of Graphviz")
+def test_graphviz_reads_the_graph():
+    done = subprocess.run(["dot", "-Tsvg"], input=dot(FOUND), capture_output=True, text=True, check=True)
+    assert "mulsd" in done.stdout
