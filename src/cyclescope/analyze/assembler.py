@@ -259,8 +259,9 @@ class _Attempt:
         for number, told in errors:
             if 1 <= number <= len(self._lines):
                 line = self._lines[number - 1]
+                text = " ".join((line.text or line.written).split())
                 return UnsupportedInstruction(
-                    f"{source}, line {number}: {self._tool.name} refuses {line.text!r} ({told.strip()})"
+                    f"{source}, line {number}: {self._tool.name} refuses {text!r} ({told.strip()})"
                 )
         told = messages.strip().splitlines()
         shown = [line for line in told if "rror" in line] or told
