@@ -69,7 +69,7 @@ def _operand(isa: str, record: Record, mc: McOperand, number: int, sample: Sampl
         op.fixed = sample.answer.operands[number]
     known = [op.fixed] if place < 0 else [name for name in names[place].values() if name]
     op.width = register_width(isa, known[0]) if known else 0
-    op.role = "mask" if mc.cls.startswith(("PPR3b", "VMaskOp", "VMaskCarryIn", "PNRAny_p8to15")) else ""
+    op.role = "mask" if mc.cls.startswith(("PPR3b", "VMaskOp", "PNRAny_p8to15")) else ""
     return op
 
 

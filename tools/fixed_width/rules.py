@@ -83,7 +83,8 @@ def no_address_no_memory(record: Record, mnemonic: str, ops: list[Op], flags: se
 
 def masked_or_tail_elements_stay(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
     """Under the undisturbed policies, and where VL ends a vector early, the target's old elements stay."""
-    vector = any(op.name == "VTYPE" for op in ops) and not mnemonic.startswith("vset")
+    whole = re.match(r"vset|vmv\dr", mnemonic)
+    vector = any(op.name == "VTYPE" for op in ops) and not whole
     for op in ops:
         if vector and op.write and op.cls.startswith("VR") and not op.read:
             op.read = op.conditional = True
@@ -96,6 +97,12 @@ def jumps_are_branches(record: Record, mnemonic: str, ops: list[Op], flags: set[
         for op in ops:
             if op.kind == "immediate" and op.relative:
                 op.kind = "branch"
+
+
+def calls_by_register_are_indirect(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """LLVM says so of jumps only."""
+    if mnemonic.startswith("blr"):
+        flags.add("indirect")
 
 
 def indirect_jumps_access_no_memory(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
@@ -115,6 +122,7 @@ RULES = {
     "aarch64": (
         insert_reads_the_rest, system_register_may_be_nzcv, partly_written_flags_are_read,
         unprivileged_atomics_access_memory, no_address_no_memory, exclusive_stores_have_ones,
+        calls_by_register_are_indirect,
     ),
     "riscv64": (jumps_are_branches, masked_or_tail_elements_stay, indirect_jumps_access_no_memory),
 }  # fmt: skip
@@ -155,9 +163,14 @@ def _memory_width(isa: str, mnemonic: str, ops: list[Op]) -> int:
     if isa == "riscv64":
         size = re.match(r"^(?:c\.|th\.|cv\.)?(?:f?[ls]|amo\w+\.|lr\.|sc\.|ssamoswap\.)([bhwdq])", mnemonic)
         return {"b": 8, "h": 16, "w": 32, "d": 64, "q": 128}[size[1]] if size else 0
-    if re.match(r"^(?:ld|st)\d", mnemonic) or mnemonic.startswith(("cpy", "set", "ldg", "stg", "st2g", "dc")):
+    structure = re.match(r"VecList(One|Two|Three|Four)(\d*)([bhsd])$", data[0].cls)
+    if structure:
+        whole = structure[2] and not mnemonic.endswith("r")
+        count = ("One", "Two", "Three", "Four").index(structure[1]) + 1
+        return data[0].width if whole else count * {"b": 8, "h": 16, "s": 32, "d": 64}[structure[3]]
+    if mnemonic.startswith(("cpy", "set", "ldg", "stg", "st2g", "dc")):
         return 0
-    narrow = re.match(r"^(?:ld|st|cas|swp|rcw)\w*?(sw|[bh])$", mnemonic)
+    narrow = re.match(r"^(?:(?:ld|st)(?!64)|cas|swp|rcw)\w*?(sw|[bh])$", mnemonic)
     if narrow and all(op.cls.startswith("GPR") for op in data):
         return {"b": 8, "h": 16, "sw": 32}[narrow[1]]
     pair = mnemonic.startswith(("ldp", "stp", "ldnp", "stnp", "ldxp", "ldaxp", "ldiapp", "stilp"))

@@ -1,10 +1,11 @@
 """Compare the tables and the decoder of AArch64 and RISC-V with LLVM's disassembler, word by word.
 
-    python -m tools.fixed_width.verify [ISA]...
+    python -m tools.fixed_width.verify [--record] [ISA]...
 
 Needs g++ and llvm-22-dev. Words are made of every form with legal values, and drawn at random. Of those that
 LLVM takes for an instruction, prints how many the decoder takes for the same one, and how often registers or
-text differ: LLVM never writes some forms but by their aliases (BFM, SBFM, UBFM, MOVZ, MOVN).
+text differ: LLVM never writes some forms but by their aliases (BFM, SBFM, UBFM, MOVZ, MOVN), and writes a
+shift where an index has none. `--record` writes some of the answers down for the tests, `RECORDED`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from .rules import optional
 PER_FORM = 12
 RANDOM = 400_000
 REQUIRED = 0.999
+RECORDED = Path(__file__).parents[2] / "tests/unit/isa/recorded"
+SOME = 601  # of these many answers, one is written down
 
 
 def standard_features(table: Table) -> str:
@@ -77,16 +80,28 @@ def _expected(found: Decoded, answer: Answer) -> list[str]:
     return ["" if name == "?" else name for name in names]
 
 
-def compare(isa: str, program: Path) -> bool:
-    """Print the agreement of one ISA; whether it is as good as it has to be."""
+def ask(isa: str, program: Path) -> list[tuple[bytes, Answer | None]]:
+    """What LLVM says about the words."""
     table = load_table(isa)
-    known = decoder(isa)
     codes = list(words(table))
     features = standard_features(table)
     answers = Probe(program, isa).decode((features, code) for code in codes)
+    return list(zip(codes, answers, strict=True))
+
+
+def record(isa: str, asked: list[tuple[bytes, Answer | None]]) -> None:
+    """Write some answers down: code, opcode, registers and numbers, text."""
+    known = [(code, answer) for code, answer in asked if answer][::SOME]
+    lines = (f"{c.hex()}\t{a.opcode}\t{' '.join(a.operands)}\t{a.text}\n" for c, a in known)
+    (RECORDED / f"{isa}.txt").write_text("".join(lines))
+
+
+def compare(isa: str, asked: list[tuple[bytes, Answer | None]]) -> bool:
+    """Print the agreement of one ISA; whether it is as good as it has to be."""
+    known = decoder(isa)
     counts: Counter[str] = Counter()
     examples: dict[str, Counter[str]] = {}
-    for code, answer in zip(codes, answers, strict=True):
+    for code, answer in asked:
         found = known.decode(code)
         if answer is None:
             counts["only decoded here"] += found is not None
@@ -110,10 +125,16 @@ def _report(isa: str, counts: Counter[str], examples: dict[str, Counter[str]]) -
 
 def main() -> None:
     """Compare the ISAs given, or both; ends with 1 where one is worse than it has to be."""
+    wanted = [name for name in sys.argv[1:] if name != "--record"]
+    good = True
     with tempfile.TemporaryDirectory() as directory:
         program = build(Path(directory))
-        good = [compare(isa, program) for isa in sys.argv[1:] or ("aarch64", "riscv64")]
-    sys.exit(not all(good))
+        for isa in wanted or ("aarch64", "riscv64"):
+            asked = ask(isa, program)
+            good &= compare(isa, asked)
+            if "--record" in sys.argv:
+                record(isa, asked)
+    sys.exit(not good)
 
 
 if __name__ == "__main__":
