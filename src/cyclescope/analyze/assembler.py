@@ -263,8 +263,8 @@ class _Attempt:
                 return UnsupportedInstruction(
                     f"{source}, line {number}: {self._tool.name} refuses {text!r} ({told.strip()})"
                 )
-        told = messages.strip().splitlines()
-        shown = [line for line in told if "rror" in line] or told
+        every = messages.strip().splitlines()
+        shown = [line for line in every if "rror" in line] or every
         return UnsupportedInstruction(
             f"{source}: {self._tool.name} fails: {shown[0] if shown else 'no message'}"
         )

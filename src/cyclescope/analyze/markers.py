@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.block import BlockInstruction
@@ -21,6 +21,7 @@ _BYTE_MARKS = {
     "x86-64": (bytes((0x64, 0x67, 0x90)),),
     "aarch64": (bytes((213, 3, 32, 31)), bytes((31, 32, 3, 213))),  # NOP, in either order
 }
+_STORED = bytes((0x65, 0xC6, 0x04, 0x25))  # mov byte ptr gs:[...], ...
 _LOADED = {"MOV": (("R32", 3), ("R64", 3)), "MOVZ": (("X", 1),)}  # a move, and the registers it may load
 _IACA = {111: _BEGIN, 222: _END}
 _REMEDY = "every region needs a beginning and an end"
@@ -98,41 +99,56 @@ def _paired(program: Program, marks: Sequence[_Mark]) -> list[tuple[_Mark, _Mark
 def byte_regions(code: Code) -> list[Region]:
     """Regions between IACA's instructions: `mov ebx, 111` or 222 and the bytes 64 67 90.
 
-    OSACA has the same for AArch64, `mov x1, #111` and a NOP.
+    For Microsoft's compiler they are `mov byte ptr gs:[111], 111` and 222. OSACA has the first kind for
+    AArch64 too, `mov x1, #111` and a NOP.
     """
-    marks = _byte_marks(code)
+    marks = sorted([*_byte_marks(code), *_stored_marks(code)])
     regions = []
-    for (first, begin), (last, end) in zip(marks[::2], marks[1::2], strict=False):
-        if (begin, end) != (_BEGIN, _END):
-            raise _unbalanced(code, first if begin == _END else last)
-        steps = tuple(code.steps[first + 2 : last])
+    for begin, end in zip(marks[::2], marks[1::2], strict=False):
+        if (begin.kind, end.kind) != (_BEGIN, _END):
+            raise _unbalanced(code, begin if begin.kind == _END else end)
+        steps = tuple(code.steps[begin.behind : end.first])
         if not steps:
-            raise SourceError(f"{_place(code, first)}: nothing between the markers", _REMEDY)
-        regions.append(
-            Region(
-                "",
-                steps,
-                f"between the {_tool(code)} markers at {_spot(code, first)} and {_spot(code, last)}",
-            )
-        )
+            raise SourceError(f"{_place(code, begin)}: nothing between the markers", _REMEDY)
+        where = f"between the {_tool(code)} markers at {_spot(code, begin)} and {_spot(code, end)}"
+        regions.append(Region("", steps, where))
     if len(marks) % 2:
-        raise _unbalanced(code, marks[-1][0])
+        raise _unbalanced(code, marks[-1])
     return regions
 
 
-def _byte_marks(code: Code) -> list[tuple[int, str]]:
-    """Positions of the instructions that load 111 or 222 in front of the marker's bytes."""
-    found = []
+class _ByteMark(NamedTuple):
+    """A marker of instructions: the position of its first, and of what is behind it."""
+
+    first: int
+    behind: int
+    kind: str
+
+
+def _positions(code: Code, pattern: bytes) -> Iterator[int]:
+    """Positions of the steps that begin with some bytes."""
+    for piece in code.program.parts():
+        at = piece.code.find(pattern)
+        while at >= 0:
+            position = code.index.get(piece.address + at)
+            if position is not None:
+                yield position
+            at = piece.code.find(pattern, at + 1)
+
+
+def _byte_marks(code: Code) -> Iterator[_ByteMark]:
+    """Loads of 111 or 222 in front of the marker's bytes."""
     for pattern in _BYTE_MARKS.get(code.program.isa, ()):
-        for piece in code.program.parts():
-            at = piece.code.find(pattern)
-            while at >= 0:
-                position = code.index.get(piece.address + at, 0)
-                number = _loaded(code.instruction(code.steps[position - 1])) if position else None
-                if number in _IACA:
-                    found.append((position - 1, _IACA[number]))
-                at = piece.code.find(pattern, at + 1)
-    return sorted(found)
+        for position in _positions(code, pattern):
+            number = _loaded(code.instruction(code.steps[position - 1])) if position else None
+            if number in _IACA:
+                yield _ByteMark(position - 1, position + 1, _IACA[number])
+
+
+def _stored_marks(code: Code) -> Iterator[_ByteMark]:
+    for number, kind in _IACA.items() if code.program.isa == "x86-64" else ():
+        for position in _positions(code, _STORED + bytes((number, 0, 0, 0, number))):
+            yield _ByteMark(position, position + 1, kind)
 
 
 def _loaded(one: BlockInstruction) -> int | None:
@@ -147,14 +163,15 @@ def _tool(code: Code) -> str:
     return "IACA" if code.program.isa == "x86-64" else "OSACA"
 
 
-def _spot(code: Code, position: int) -> str:
-    line = code.line(code.steps[position])
-    return f"line {line}" if line else f"{code.steps[position].address:#x}"
+def _spot(code: Code, mark: _ByteMark) -> str:
+    step = code.steps[mark.first]
+    line = code.line(step)
+    return f"line {line}" if line else f"{step.address:#x}"
 
 
-def _place(code: Code, position: int) -> str:
-    return f"{code.program.source}, {_spot(code, position)}"
+def _place(code: Code, mark: _ByteMark) -> str:
+    return f"{code.program.source}, {_spot(code, mark)}"
 
 
-def _unbalanced(code: Code, position: int) -> SourceError:
-    return SourceError(f"{_place(code, position)}: {_tool(code)} marker without its counterpart", _REMEDY)
+def _unbalanced(code: Code, mark: _ByteMark) -> SourceError:
+    return SourceError(f"{_place(code, mark)}: {_tool(code)} marker without its counterpart", _REMEDY)

@@ -31,6 +31,7 @@ _FORMATS = {
 }
 _HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")
 _LARGEST = 1 << 21  # bytes of code that are searched for loops
+_SHOWN = 20  # names in a message
 _LINES = re.compile(r"\s*(\d+)\s*(?:[-:]\s*(\d+)\s*)?")
 
 
@@ -39,8 +40,9 @@ class Choice(msgspec.Struct, frozen=True):
     this order.
 
     `lines` are source lines (`3-9,12`), `addresses` a range (`0x40-0x80`, the end excluded), `region` the
-    name of a marked region or its number, counted from 1. `function` looks only into one function.
-    `whole` takes all the code instead of the innermost loop.
+    name of a marked region or its number, counted from 1; where nothing is marked, the label or the number
+    of an innermost loop. `function` looks only into one function. `whole` takes all the code instead of
+    the innermost loop.
     """
 
     lines: str = ""
@@ -74,8 +76,8 @@ def read_block(
     """
     blocks = read_blocks(code, isa, choice, syntax, vendor, source)
     if len(blocks) > 1:
-        names = ", ".join(block.name or str(number) for number, block in enumerate(blocks, 1))
-        raise UsageError(f"{blocks[0].source} has {len(blocks)} marked regions", f"choose one of {names}")
+        what = f"{blocks[0].source} has {len(blocks)} marked regions"
+        raise UsageError(what, f"choose one of {_listed([block.name for block in blocks])}")
     return blocks[0]
 
 
@@ -129,7 +131,7 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
             raise SourceError(f"{source} is {what}", "give assembly text or an ELF file")
     if b"\0" in data:
         raise SourceError(f"{source} is binary, but no ELF file", "give assembly text or an ELF file")
-    text = data.decode(errors="replace")
+    text = data.decode("utf-8-sig", errors="replace")
     if _HEX.fullmatch(text.strip()) and re.search(r"\d", text):
         return _machine_code(_hexadecimal(text), isa or "x86-64", source)
     guessed = guess_isa(text.splitlines())
@@ -172,10 +174,18 @@ def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
         return [_lined(code, choice.lines)]
     regions = comment_regions(code) or byte_regions(code)
     if choice.region:
-        regions = [_region(program, regions, choice.region)]
+        regions = [_region(program, regions or _loop_regions(code), choice.region)]
     if regions:
         return [code.block(region.steps, region.where, region.name) for region in regions]
     return [_whole(code, function) if choice.whole else _loop(code, function)]
+
+
+def _loop_regions(code: Code) -> list[Region]:
+    """Innermost loops by their label, where nothing is marked."""
+    return [
+        Region(one.name.partition(" in ")[0], one.steps, f"innermost loop {one.where}")
+        for one in innermost_loops(code)
+    ]
 
 
 def _whole(code: Code, function: Function | None, why: str = "") -> Block:
@@ -260,7 +270,13 @@ def _region(program: Program, regions: list[Region], name: str) -> Region:
     for number, region in enumerate(regions, 1):
         if name in (region.name, str(number)):
             return region
-    names = ", ".join(region.name or str(number) for number, region in enumerate(regions, 1))
-    raise UsageError(
-        f"{program.source} has no region {name}", f"there is {names}" if names else "nothing is marked"
-    )
+    what = f"{program.source} has no region {name}"
+    if not regions:
+        raise UsageError(what, "nothing is marked, and no loop")
+    raise UsageError(what, f"there is {_listed([region.name for region in regions])}")
+
+
+def _listed(names: list[str]) -> str:
+    """Names, or numbers where there are none; not too many."""
+    shown = [name or str(number) for number, name in enumerate(names, 1)]
+    return ", ".join(shown[:_SHOWN]) + ", ..." * (len(shown) > _SHOWN)

@@ -50,6 +50,7 @@ def test_text_and_machine_code_are_the_same_forms(code):
     block = read_block(code)
     assert [one.form.mnemonic for one in block] == ["ADD", "IMUL"]
     assert [one.registers for one in block] == [(("R64", 0), ("R64", 3)), (("R64", 1), ("R64", 2))]
+    assert len(read_block("\ufeffadd rax, rbx")) == 1  # as some editors begin a text
     assert (block.loop, block.unroll, block.name) == (False, None, "")
     assert block.found == "all the code, there is no loop"
 
@@ -211,6 +212,24 @@ def test_markers_in_machine_code():
     assert block.found == "between the IACA markers at 0x1 and 0xc"
 
 
+def test_markers_of_microsoft_s_compiler():
+    text = "nop\nmov BYTE PTR gs:111, 111\nadd rax, rbx\nmov BYTE PTR gs:222, 222\nnop\n"
+    assert texts(read_block(text)) == ["add rax, rbx"]
+    with pytest.raises(SourceError, match="text, line 2: IACA marker without its counterpart"):
+        read_block(text.replace("222", "223"))
+
+
+def test_loops_are_regions_where_nothing_is_marked():
+    path = SNIPPETS / "gcc_O2_att.s"
+    by_label = read_block(path, choice=Choice(region=".L3"))
+    assert by_label.found == "innermost loop .L3 in triad (lines 13 to 18), 6 instructions"
+    assert read_block(path, choice=Choice(region="1")) == by_label
+    with pytest.raises(UsageError, match=r"has no region \.L4: there is \.L3, \.L13, \.L27"):
+        read_block(path, choice=Choice(region=".L4"))
+    with pytest.raises(UsageError, match="has no region 1: nothing is marked, and no loop"):
+        read_block("nop\nret", choice=Choice(region="1"))
+
+
 def test_several_regions():
     first, second = read_blocks(TWO)
     assert (first.name, texts(first)) == ("first", ["add rax, rbx"])
@@ -278,7 +297,7 @@ def test_code_of_another_instruction_set_is_recognised():
         (Choice(addresses="0x9-0x3"), "is no range of addresses"),
         (Choice(addresses="0x900-0x1000"), "text has no code at 0x900-0x1000"),
         (Choice(function="g"), "text has no function g"),
-        (Choice(region="1"), "text has no region 1: nothing is marked"),
+        (Choice(region="x"), "text has no region x: there is .L3"),
     ],
 )
 def test_choices_that_are_not_there(choice, said):
