@@ -2,7 +2,8 @@
 
 Ports have no names that timing could tell, so usages are compared up to renaming: two ports are the
 same to every experiment if the same classes of blocking instructions use them. A usage is identifiable
-if each of its micro-operations may use the ports of a class, or those that two classes share. Ports for
+if each of its micro-operations may use the ports of a class, or those that two classes share, and if,
+without counters, none keeps a port for more than a cycle and it is not microcode. Ports for
 memory are left out of the comparison: a store's address and its data always come together, so that no
 experiment tells a port for the data from a share of the ports for addresses.
 """
@@ -22,9 +23,10 @@ import msgspec
 from benchmarks.common import Check, at_least, at_most, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.port_facts import PortFacts, read_facts
+from cyclescope.infer.facts import read_facts
+from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
-from cyclescope.infer.ports import PortBuilder
+from cyclescope.infer.ports import MICROCODED, PortBuilder
 from cyclescope.infer.results import HIGH
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table, load_table
@@ -53,11 +55,16 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def measure(
-    machine: MachineModel, table: Table, forms: Sequence[InstructionForm], noise: Noise, file: Path
+    machine: MachineModel,
+    table: Table,
+    forms: Sequence[InstructionForm],
+    noise: Noise,
+    file: Path,
+    counters: bool = False,
 ) -> Store:
     """A store with the port experiments of some forms on a simulated machine."""
     store = Store(file, machine.name)
-    backend = SimulatedBackend(machine, noise=noise)
+    backend = SimulatedBackend(machine, noise=noise, counters=counters)
     Campaign(table, backend, store).run(Request(tuple(forms), frozenset((PORTS,))), {})
     backend.close()
     return store
@@ -101,9 +108,11 @@ class Comparison:
             return None
         truth = _without(cost.operations, self.memory)
         found = None if usage.operations is None else _without(usage.operations, self.found_memory)
-        right = found is not None and _usage(found, self.found_kinds) == _usage(truth, self.kinds)
-        known = all(frozenset(op.ports) in self.sets and op.cycles == 1 for op in truth)
-        identifiable = known and not cost.microcoded
+        counted = bool(self.builder.facts.labels)
+        right = found is not None and _usage(found, self.found_kinds) == _usage(truth, self.kinds, counted)
+        known = all(frozenset(op.ports) in self.sets and (counted or op.cycles == 1) for op in truth)
+        told = known and self.builder.facts.knows_memory(form)
+        identifiable = told and (counted or (cost.slots or 0) < MICROCODED)
         return Verdict(form.id, shown(cost, self.machine), usage.ports, right, identifiable, usage.confidence)
 
 
@@ -112,12 +121,14 @@ def _without(operations: Sequence[Operation], ports: frozenset[int]) -> list[Ope
     return [op for op in operations if ports.isdisjoint(op.ports)]
 
 
-def _usage(operations: Sequence[Operation], kinds: dict[int, Kind]) -> Counter[frozenset[tuple[Kind, int]]]:
-    """Micro-operations by what their ports are, whatever their names."""
+def _usage(
+    operations: Sequence[Operation], kinds: dict[int, Kind], counted: bool = False
+) -> Counter[frozenset[tuple[Kind, int]]]:
+    """Micro-operations by what their ports are, whatever their names; timed ones by the cycles they take."""
     found: Counter[frozenset[tuple[Kind, int]]] = Counter()
     for op in operations:
         kind = frozenset(Counter(kinds[p] for p in op.ports).items())
-        found[kind] += round(op.count * op.cycles)
+        found[kind] += round(op.count * (1 if counted else op.cycles))
     return found
 
 
@@ -134,12 +145,16 @@ def sample(table: Table, machine: MachineModel, count: int) -> list[InstructionF
 
 
 def compare(
-    machine: MachineModel, table: Table, forms: Sequence[InstructionForm], noise: Noise
+    machine: MachineModel,
+    table: Table,
+    forms: Sequence[InstructionForm],
+    noise: Noise,
+    counters: bool = False,
 ) -> tuple[Comparison, list[Verdict], float]:
     """Run a machine through measuring and inference; with the seconds it took."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite")
+        store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite", counters)
         try:
             comparison = Comparison(machine, read_facts(store, table))
         finally:
@@ -165,6 +180,7 @@ def main() -> None:
     parser.add_argument("machines", nargs="*", help="LLVM's names, or drawn:SEED")
     parser.add_argument("--forms", type=int, default=600, help="forms per machine, 0 for all")
     parser.add_argument("--quiet", action="store_true", help="no noise")
+    parser.add_argument("--counters", action="store_true", help="with performance counters per port")
     parser.add_argument("--wrong", type=int, default=10, help="wrong usages to list")
     options = parser.parse_args()
     table = load_table("x86-64")
@@ -172,7 +188,9 @@ def main() -> None:
     for name in options.machines or [*MACHINES, *(f"drawn:{seed}" for seed in DRAWN)]:
         machine = draw_machine(int(name[6:]), list(table)) if name.startswith("drawn:") else load_model(name)
         forms = sample(table, machine, options.forms)
-        comparison, verdicts, seconds = compare(machine, table, forms, QUIET if options.quiet else LOUD)
+        comparison, verdicts, seconds = compare(
+            machine, table, forms, QUIET if options.quiet else LOUD, options.counters
+        )
         print(f"{name}: {len(verdicts)} of {len(forms)} forms with a usage, {seconds:.0f} s")
         for v in [v for v in verdicts if not v.right and v.identifiable][: options.wrong]:
             print(f"  {v.form}: {v.truth}, found {v.found} ({v.confidence})")

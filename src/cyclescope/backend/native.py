@@ -31,7 +31,7 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import BYTES, END
 from cyclescope.kernel.state import MachineState
 
-MAGIC, VERSION = 0x31435343, 2
+MAGIC, VERSION = 0x31435343, 3
 HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR = range(1, 10)
 _STRANGE = 0  # no frame at all
 _FRAME = struct.Struct("<4I")
@@ -43,11 +43,11 @@ _SETUP_REPLY = struct.Struct("<4i 2I")
 _CALIBRATION = struct.Struct("<6d")
 _MEASURE = struct.Struct("<4I d")
 _KERNEL = struct.Struct("<I 4H")
-_RESULT = struct.Struct("<2d 8d Q 8I i I")
+_RESULT = struct.Struct("<2d 10d Q 8I i I")
 _OUTCOME = struct.Struct("<Q 2I i I")
 _DIFFER = struct.Struct("<4I")
 _OBSERVATION = struct.Struct("<2I Q 4I 18s 18s 18s 2592s 2x")
-_COUNTERS = 8
+_COUNTERS = 10
 _STATES = 1024
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
 _ISAS = {1: "x86-64", 2: "aarch64", 3: "riscv64"}

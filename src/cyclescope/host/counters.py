@@ -13,14 +13,14 @@ Event = tuple[str, int, int]  # name, perf type, config
 
 CYCLES: Event = ("cycles", HARDWARE, 0)
 _ZEN: tuple[Event, ...] = (("uops", RAW, 0x00C1),)
-_SKYLAKE_PORTS = tuple((f"p{n}", RAW, 0xA1 | 1 << n << 8) for n in range(8))
+_SKYLAKE_PORTS: tuple[Event, ...] = tuple((f"p{n}", RAW, 0xA1 | 1 << n << 8) for n in range(8))
 _ICELAKE_PORTS: tuple[Event, ...] = (
-    ("p0", RAW, 0x01A1), ("p1", RAW, 0x02A1), ("p23", RAW, 0x04A1), ("p49", RAW, 0x10A1),
-    ("p5", RAW, 0x20A1), ("p6", RAW, 0x40A1), ("p78", RAW, 0x80A1),
+    ("p0", RAW, 0x01A1), ("p1", RAW, 0x02A1), ("p2+3", RAW, 0x04A1), ("p4+9", RAW, 0x10A1),
+    ("p5", RAW, 0x20A1), ("p6", RAW, 0x40A1), ("p7+8", RAW, 0x80A1),
 )  # fmt: skip
 _GOLDEN_PORTS: tuple[Event, ...] = (
-    ("p0", RAW, 0x01B2), ("p1", RAW, 0x02B2), ("p23A", RAW, 0x04B2), ("p49", RAW, 0x10B2),
-    ("p5B", RAW, 0x20B2), ("p6", RAW, 0x40B2), ("p78", RAW, 0x80B2),
+    ("p0", RAW, 0x01B2), ("p1", RAW, 0x02B2), ("p2+3+A", RAW, 0x04B2), ("p4+9", RAW, 0x10B2),
+    ("p5+B", RAW, 0x20B2), ("p6", RAW, 0x40B2), ("p7+8", RAW, 0x80B2),
 )  # fmt: skip
 _INTEL_UOPS: Event = ("uops", RAW, 0x02C2)  # retired slots
 
@@ -28,21 +28,21 @@ EVENTS: dict[str, tuple[Event, ...]] = {
     **dict.fromkeys(("znver1", "znver2", "znver3", "znver4", "znver5"), _ZEN),
     **dict.fromkeys(
         ("haswell", "broadwell", "skylake", "skylake-avx512", "cascadelake"),
-        (_INTEL_UOPS, *_SKYLAKE_PORTS),
+        (*_SKYLAKE_PORTS, _INTEL_UOPS),
     ),
     **dict.fromkeys(
-        ("icelake-client", "icelake-server", "tigerlake", "rocketlake"), (_INTEL_UOPS, *_ICELAKE_PORTS)
+        ("icelake-client", "icelake-server", "tigerlake", "rocketlake"), (*_ICELAKE_PORTS, _INTEL_UOPS)
     ),
     **dict.fromkeys(
         ("alderlake", "raptorlake", "sapphirerapids", "emeraldrapids", "graniterapids"),
-        (_INTEL_UOPS, *_GOLDEN_PORTS),
+        (*_GOLDEN_PORTS, _INTEL_UOPS),
     ),
 }
 
 
-def events_for(llvm: str, most: int = 8) -> tuple[Event, ...]:
-    """Events worth opening on a microarchitecture, core cycles first, at most `most`."""
-    return (CYCLES, *EVENTS.get(llvm, ()))[:most]
+def events_for(llvm: str, ports: bool = True) -> tuple[Event, ...]:
+    """Events worth opening on a microarchitecture, core cycles first; those of ports are all or none."""
+    return (CYCLES, *[e for e in EVENTS.get(llvm, ()) if ports or not e[0].startswith("p")])
 
 
 def availability(root: Path = Path("/")) -> str:

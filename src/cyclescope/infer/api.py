@@ -62,6 +62,9 @@ def open_backend(cpu: int | None = None) -> tuple[NativeBackend, Identity]:
     if not availability():
         backend.close()
         backend = NativeBackend(chosen, events_for(identity.llvm))
+        if len(backend.capabilities().counters) < len(events_for(identity.llvm)):
+            backend.close()  # more than this CPU counts at a time: some ports alone would mislead
+            backend = NativeBackend(chosen, events_for(identity.llvm, ports=False))
     return backend, identity
 
 

@@ -19,8 +19,8 @@ from cyclescope.errors import MeasurementError, StoreError
 from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
 from cyclescope.infer.port_campaign import PortCampaign, with_ports
+from cyclescope.infer.port_candidates import is_candidate
 from cyclescope.infer.port_facts import NOP as FILLER
-from cyclescope.infer.port_facts import is_candidate
 from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
 from cyclescope.infer.timing import TimingBuilder
 from cyclescope.isa.form import InstructionForm
@@ -82,7 +82,9 @@ class Campaign:
     def run(self, request: Request, conditions: dict[str, object]) -> bool:
         """Measure. Returns whether everything was finished within the budget."""
         deadline = time.monotonic() + request.budget if request.budget else math.inf
-        self.store.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), conditions)
+        events = self.backend.capabilities().counters[1:]  # cycles are the first, and always there
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.store.begin_session(started, {**conditions, "events": events})
         self.find_legal(request.forms)
         links = self.links()
         planner = self.planner()

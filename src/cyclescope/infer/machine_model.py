@@ -13,7 +13,8 @@ from cyclescope import __version__
 from cyclescope.errors import StoreError
 from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import stored_links
-from cyclescope.infer.port_facts import EVEN, PortFacts, read_facts
+from cyclescope.infer.facts import read_facts
+from cyclescope.infer.port_facts import EVEN, PortFacts
 from cyclescope.infer.port_mapping import Structure
 from cyclescope.infer.port_names import port_names
 from cyclescope.infer.ports import PortBuilder, PortUsage

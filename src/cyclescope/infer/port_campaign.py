@@ -15,7 +15,9 @@ from itertools import combinations
 import msgspec
 
 from cyclescope.backend.base import Backend
-from cyclescope.infer.port_facts import PortFacts, domains, read_facts
+from cyclescope.infer.facts import read_facts
+from cyclescope.infer.port_candidates import domains
+from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.ports import PortBuilder
 from cyclescope.infer.results import HIGH, FormTiming
 from cyclescope.isa.form import InstructionForm
@@ -28,7 +30,7 @@ from cyclescope.measure.store import Store
 
 SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
 LEAST = 8  # cycles of blocking
-SPARE = 5  # more cycles of blocking when looking a second time
+SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
 LONGEST = 64
 
 
@@ -131,7 +133,8 @@ class PortCampaign:
                 near = everything or facts.files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
                 cycles = self._cycles(facts, form, width)
                 if near and cycles:
-                    yield from _possible(partial(self.plans.against, form, blocker, width, cycles + more))
+                    make = partial(self.plans.against, form, blocker, width, cycles + more, together=more > 0)
+                    yield from _possible(make)
 
     def _cycles(self, facts: PortFacts, form: InstructionForm, width: int) -> int:
         """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
@@ -140,7 +143,8 @@ class PortCampaign:
             return 0
         spare = facts.width - width
         slots = max(facts.slots[form.id], 1.0) * INSTANCES
-        needed = max(LEAST, math.ceil(1.3 * alone) + 2, math.ceil(1.2 * slots / spare) + 1)
+        crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
+        needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded)
         return needed if needed <= LONGEST else 0
 
     def _second(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Experiment]:

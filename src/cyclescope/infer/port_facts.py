@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
+from cyclescope.infer.port_candidates import files_of, is_candidate, preference, updates
 from cyclescope.infer.port_mapping import (
     AT_LEAST,
     DISJOINT,
@@ -18,11 +20,9 @@ from cyclescope.infer.port_mapping import (
     solve_structure,
 )
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.register import domain
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, SLOTS
 from cyclescope.measure.record import FAILED, Record
-from cyclescope.measure.store import Store
 
 ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
 EVEN = 0.03  # by which the rate of a blocking instruction may miss a whole number
@@ -36,43 +36,8 @@ WHOLE = 0.13  # ports: unions nearer to a whole number are taken for it
 NOP = "NOP"
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 FASTEST = 1 / 20  # cycles: no front end delivers more
-_LEFT_OUT = frozenset(
-    ("evex", "x87", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return", "stack",
-     "high_byte", "lock", "vsib")
-)  # fmt: skip
-_PLAIN_MOVES = ("MOV", "VMOVUPS", "MOVUPS")  # a load or a store and nothing else
-_CLASSES = ("R64", "XMM", "K", "MM")
-_NARROW = ("R32", "R8l")
-_FILES = {"h": "r", "m": "x", "x": "s"}  # register files that go by another letter here
-
-
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
 _ORDER = "rvkxm"  # of register files, by which ports are numbered
-
-
-def domains(form: InstructionForm) -> frozenset[str]:
-    """Register files that a form works on: `r`, `v`, `k`, `x` for MMX, `s` for the x87 stack, `m` for memory.
-
-    Flags count as `r`; MMX and x87 work on the units of vectors.
-    """
-    found = {_file(o.cls) for o in form.operands if o.is_register}
-    if not found.isdisjoint("xs") or ("k" in found and not form.mnemonic.startswith("K")):
-        found.add("v")
-    if form.flags_read or form.flags_written or not found:
-        found.add("r")
-    found |= {"m" for o in form.operands if o.is_memory}
-    return frozenset(found - {"?"})
-
-
-def read_facts(store: Store, table: Table, forms: Sequence[InstructionForm] | None = None) -> PortFacts:
-    """What a store tells, of the given forms or of all."""
-    throughputs = store.throughputs()
-    common = list(store.records_of((SLOTS, PAIRS)))
-    if forms is None:
-        return PortFacts(table, throughputs, [*common, *store.records_of((PORTS,))])
-    heads = PortFacts(table, throughputs, common).classes if common else {}
-    wanted = list(dict.fromkeys([*heads, *(form.id for form in forms)]))
-    return PortFacts(table, throughputs, [*common, *store.records_of((PORTS,), wanted)])
 
 
 class PortFacts:
@@ -115,10 +80,23 @@ class PortFacts:
         rate = 1 / self.throughputs[self.filler]
         return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the ports; none as timing does not tell."""
+        return ()
+
+    def widest(self) -> float:
+        """What the rate of blocking instructions has to stay below: others need slots beside them."""
+        return self.width
+
+    def total(self, form: str, ports: Iterable[int]) -> float | None:
+        """All micro-operations of a form on some ports; None as timing does not tell."""
+        return None
+
     @cached_property
     def alone(self) -> dict[str, float]:
         """Cycles of `INSTANCES` instances of a form with nothing around them."""
-        return {r.form: r.cycles for r in self._records if r.quantity == PORTS and r.variant == ALONE}
+        return {r.form: r.cycles for r in self._records if r.quantity == ALONE}
 
     @cached_property
     def slots(self) -> dict[str, float]:
@@ -138,7 +116,7 @@ class PortFacts:
             form = self.table[form_id]
             fast = self.throughputs.get(form_id, math.inf) * self.width < 1 + EVEN
             if fast and slots > ONE_SLOT[0] and is_candidate(form) and "MOV" not in form.mnemonic:
-                found |= _files(form)
+                found |= files_of(form)
         return frozenset(found)
 
     # --- classes of blocking instructions ----------------------------------------------------------
@@ -157,12 +135,12 @@ class PortFacts:
                 continue
             rate = 1 / self.throughputs[form_id]
             width = round(rate)
-            if not 1 <= width < self.width or abs(rate - width) > EVEN * width:
+            if not 1 <= width < self.widest() or abs(rate - width) > EVEN * width:
                 continue
-            if _updates(form) and self.alone.get(form_id, math.inf) * width > MOST_WAITING:
+            if updates(form) and self.alone.get(form_id, math.inf) * width > MOST_WAITING:
                 continue  # its instances would wait for each other
-            key = "".join(sorted(_files(form))), form.mnemonic, width
-            choice = _preference(form), form_id
+            key = "".join(sorted(files_of(form))), form.mnemonic, width
+            choice = preference(form), form_id
             if key not in best or choice < best[key]:
                 best[key] = choice
         groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
@@ -244,7 +222,21 @@ class PortFacts:
         """Classes that are not sets of ports, with the reason: hidden resources."""
         found = {name: reason for name in self.classes if (reason := self._is_no_blocker(name))}
         proper = [name for name in self.classes if name not in found]
-        return found | {name: reason for name in proper if (reason := self._stalls(name, proper))}
+        found |= {name: reason for name in proper if (reason := self._stalls(name, proper))}
+        return found | self._foreign([name for name in proper if name not in found])
+
+    def _foreign(self, proper: Sequence[str]) -> dict[str, str]:
+        """Classes that are in the way of others with which they have no port in common."""
+        strange = [pair for pair in combinations(proper, 2) if not self._related(*pair)]
+        pairs = {pair for pair in strange if self._visible(*pair)}
+        found = {}
+        while pairs:
+            met = Counter(name for pair in pairs for name in pair)
+            worst = max(met, key=lambda name: (met[name], name))
+            other = next(b if a == worst else a for a, b in sorted(pairs) if worst in (a, b))
+            found[worst] = f"it slows {other} down, which has other ports"
+            pairs = {pair for pair in pairs if worst not in pair}
+        return found
 
     def _is_no_blocker(self, name: str) -> str:
         """Why the forms of a class are not single micro-operations that keep ports busy, or ""."""
@@ -276,7 +268,8 @@ class PortFacts:
         for other in proper:
             wider = self.widths[other] > self.widths[name]
             same = self.widths[other] == self.widths[name] and self._inside(name, other) < EITHER
-            if other != name and self._inside(other, name) > INSIDE and (wider or same):
+            least = EITHER if wider else INSIDE
+            if other != name and (wider or same) and self._inside(other, name) > least:
                 return f"it slows {other} down, which can escape to other ports"
         return ""
 
@@ -293,6 +286,15 @@ class PortFacts:
         widths = {name: w for name, w in self.widths.items() if name not in self.units}
         kinds = {name: str(min(map(_ORDER.index, self.files[name]))) for name in widths}
         return solve_structure(widths, list(self._relations(sorted(widths))), kinds)
+
+    def knows_memory(self, form: InstructionForm) -> bool:
+        """Whether there are blocking instructions for what a form does to its explicit memory operand."""
+        if form.memory < 0:
+            return True
+        moves = [self.table[name] for name in self.structure.sets if "m" in self.files[name]]
+        done = [move.operands[move.memory] for move in moves]
+        op = form.operands[form.memory]
+        return (not op.read or any(o.read for o in done)) and (not op.write or any(o.write for o in done))
 
     @cached_property
     def reach(self) -> dict[str, frozenset[str]]:
@@ -360,41 +362,3 @@ class PortFacts:
         if inside < EITHER / 2:
             return Relation(small, large, OUTSIDE)
         return Relation(one, other, AT_LEAST, math.ceil(union - WHOLE))
-
-
-def is_candidate(form: InstructionForm) -> bool:
-    """Whether a form's operands let it be a blocking instruction."""
-    if form.encoding is None or not form.attributes.isdisjoint(_LEFT_OUT):
-        return False
-    registers = [op for op in form.operands if op.is_register]
-    if form.flags_read and form.flags_written:  # each would wait for the one before
-        return False
-    if any(op.fixed for op in registers) or any(op.is_memory and op.implicit for op in form.operands):
-        return False
-    if form.memory >= 0:
-        moves = form.mnemonic in _PLAIN_MOVES and len(form.operands) == 2 and len(registers) == 1
-        return moves and registers[0].cls in ("R64", "XMM")
-    if any(op.cls == "MM" and op.read and op.write for op in registers):  # too few to hide the latency
-        return False
-    if sum(op.write for op in registers) != 1 or not any(op.cls in _CLASSES for op in registers):
-        return False
-    return all(op.cls in (*_CLASSES, *_NARROW) for op in registers)
-
-
-def _files(form: InstructionForm) -> set[str]:
-    if form.memory >= 0:
-        return {"m"}
-    return {_file(op.cls) for op in form.operands if op.is_register}
-
-
-def _file(cls: str) -> str:
-    return _FILES.get(domain(cls), domain(cls))
-
-
-def _preference(form: InstructionForm) -> tuple[object, ...]:
-    """Best first: writes only, reads no flags, few operands, VEX."""
-    return _updates(form), bool(form.flags_read), len(form.operands), not form.is_vex, form.id
-
-
-def _updates(form: InstructionForm) -> bool:
-    return any(op.is_register and op.read and op.write for op in form.operands)

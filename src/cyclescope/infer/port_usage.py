@@ -50,28 +50,53 @@ class UsageSolver:
         self.blockers = dict(blockers)
         self.explanations = [_Explanation(some, self.blockers) for some in _multisets(sets)]
 
-    def solve(self, confined: Mapping[str, float], throughput: float, slots: float) -> Usage:
+    def solve(
+        self, confined: Mapping[str, float], throughput: float, slots: float, total: float | None = None
+    ) -> Usage:
         """The best explanation of the micro-operations confined to each class.
 
         `throughput` is the measured reciprocal throughput in cycles, infinite if unknown; `slots` the
-        micro-operations that the front-end slots let expect.
+        micro-operations that the front-end slots let expect; `total` all micro-operations on these
+        ports where they were counted.
         """
+        most = max((*confined.values(), total or 0.0), default=0.0)
+        if most > MOST + 0.5:
+            return self._many(confined, throughput, total)
         scored = []
         for explanation in self.explanations:
             if explanation.throughput > _TOO_FAST * throughput + 0.02:
                 continue
-            misfit = explanation.misfit(confined)
-            scored.append((misfit + explanation.cost(slots), misfit, explanation))
+            misfit = explanation.misfit(confined, total)
+            scored.append((misfit + explanation.cost(slots if total is None else MOST), misfit, explanation))
         scored.sort(key=lambda item: item[0])
         score, misfit, best = scored[0]
         others = [e for s, _, e in scored[1:] if s - score < EQUAL]
-        most = max(confined.values(), default=0.0)
-        if most > MOST + 0.5 or self._is_stall(confined, slots):
-            return Usage(None, misfit, LOW, (), f"conflict: it holds ports for {most:.1f} port cycles")
+        if total is None and self._is_stall(confined, slots):
+            return _conflict(most, misfit)
         confidence = HIGH if misfit <= CLEAR else MEDIUM if misfit <= ROUGH else LOW
         if others and confidence == HIGH:
             confidence = MEDIUM
         return Usage(best.operations, misfit, confidence, tuple(e.operations for e in others[:3]))
+
+    def _many(self, confined: Mapping[str, float], throughput: float, total: float | None) -> Usage:
+        """More micro-operations than can be tried: what smaller sets of ports leave to larger ones.
+
+        Exact as long as every micro-operation may use the ports of a class.
+        """
+        counts: dict[Ports, int] = {}
+        misfit = 0.0
+        for name in sorted(confined, key=lambda name: (len(self.blockers[name]), self.blockers[name])):
+            ports = self.blockers[name]
+            left = confined[name] - sum(n for some, n in counts.items() if set(some) <= set(ports))
+            misfit = max(misfit, abs(left - max(round(left), 0)))
+            counts[ports] = counts.get(ports, 0) + max(round(left), 0)
+        if total is not None:
+            misfit = max(misfit, abs(total - sum(counts.values())))
+        operations = tuple(Operation(ports, count) for ports, count in counts.items() if count)
+        fits = misfit <= CLEAR and port_throughput(operations) <= _TOO_FAST * throughput + 0.02
+        if not fits:
+            return _conflict(max(confined.values(), default=0.0), misfit)
+        return Usage(operations, misfit, MEDIUM if total is None else HIGH)
 
     def _is_stall(self, confined: Mapping[str, float], slots: float) -> bool:
         """Whether whole cycles of every class concerned are lost, as no micro-operation does it."""
@@ -79,6 +104,10 @@ class UsageSolver:
         sizes = {name: len(self.blockers[name]) for name in held}
         full = all(abs(value - sizes[name]) < _STEALS for name, value in held.items())
         return len(held) > 1 and max(sizes.values()) > max(2.0, slots + 0.5) and full
+
+
+def _conflict(most: float, misfit: float) -> Usage:
+    return Usage(None, misfit, LOW, (), f"conflict: it holds ports for {most:.1f} port cycles")
 
 
 class _Explanation:
@@ -103,17 +132,18 @@ class _Explanation:
         count = len(self.ports)
         return _EACH * count + _BEYOND * max(0.0, count - max(1.0, slots)) + _SHARED * self.shared
 
-    def misfit(self, confined: Mapping[str, float]) -> float:
+    def misfit(self, confined: Mapping[str, float], total: float | None = None) -> float:
         """Micro-operations too many or too few, at the class where most are.
 
         A core that binds micro-operations to ports before it knows which will be free makes a class
         slower than its confined micro-operations do: too many measured count less where others of its
-        ports' micro-operations may be in the way.
+        ports' micro-operations may be in the way. `total` was counted.
         """
-        worst = 0.0
+        worst = abs(total - len(self.ports)) if total is not None else 0.0
         for name, value in confined.items():
             miss = value - self.confined[name]
-            worst = max(worst, miss * (_CROWDED if name in self.crowded else 1.0) if miss > 0 else -miss)
+            doubtful = miss > 0 and name in self.crowded
+            worst = max(worst, abs(miss) * (_CROWDED if doubtful else 1.0))
         return worst
 
 

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.port_facts import PortFacts, domains
+from cyclescope.infer.port_candidates import domains
+from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
 from cyclescope.infer.port_usage import Usage, UsageSolver
 from cyclescope.infer.results import HIGH, LOW, MEDIUM
@@ -18,6 +19,7 @@ from cyclescope.model.ports import notation, port_throughput
 
 NOISE = 0.08  # micro-operations: less of a resource is none
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
+MORE = 0.3  # micro-operations counted that are not explained
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
 _ORDER = (HIGH, MEDIUM, LOW)
 
@@ -53,7 +55,9 @@ class PortBuilder:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Neutral names of the ports: numbers in the order of the structure."""
+        """Names of the ports: those of the counters, else numbers in the order of the structure."""
+        if self.facts.labels:
+            return self.facts.labels
         count = self.facts.structure.ports
         return tuple(str(n) if count <= 10 else f"{n:x}" for n in range(count))
 
@@ -95,7 +99,8 @@ class PortBuilder:
         for group, solver in self.groups:
             some = {name: value for name, value in confined.items() if name in group}
             if some:
-                parts.append(solver.solve(some, throughput or math.inf, expected))
+                total = self.facts.total(form.id, {p for ports in group.values() for p in ports})
+                parts.append(solver.solve(some, throughput or math.inf, expected, total))
         return self._combined(form, parts, confined, shown, microcoded, throughput or 0.0)
 
     def _combined(
@@ -108,13 +113,17 @@ class PortBuilder:
         throughput: float,
     ) -> PortUsage:
         known = tuple(op for part in parts for op in part.operations or ())
-        complete = all(part.operations is not None for part in parts)
+        missing = self._missing(form, known)
+        complete = not missing and all(part.operations is not None for part in parts)
         usage = notation(known, self.names)
         if not complete:
             usage = f"{usage}+?" if known else "?"
         levels = [part.confidence for part in parts] or [LOW]
         notes = [part.note for part in parts if part.note]
-        if microcoded:
+        if missing:
+            levels.append(MEDIUM)
+            notes.append(missing)
+        if microcoded and not self.facts.labels:
             levels.append(LOW)
             notes.append("microcoded: dispatch stalls while the sequencer delivers")
         elif complete:
@@ -132,12 +141,24 @@ class PortBuilder:
             weights, microcoded, "; ".join(dict.fromkeys(notes)),
         )  # fmt: skip
 
+    def _missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
+        """What no experiment shows of a form, or ""."""
+        total = self.facts.total(form.id, range(self.facts.structure.ports))
+        if total is not None:
+            more = total - sum(op.count for op in known)
+            return f"{more:.1f} micro-operations are on ports that no class fills" if more > MORE else ""
+        if not self.facts.knows_memory(form):
+            return "no blocking instruction shows which ports its memory access needs"
+        return ""
+
     def _doubts(
         self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
     ) -> Iterator[str]:
         """What speaks against a usage that fits all confinements."""
         if port_throughput(known) < SLOWER * throughput:
             yield "it runs slower than these ports allow: something else limits it"
+        if self.facts.labels:  # the rest was counted
+            return
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
             yield f"{idle} of its slots need no port, or one of a set as wide as the front end"

@@ -14,8 +14,7 @@ from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
 from cyclescope.kernel.values import vector_level
 from cyclescope.measure.plan import Experiment, Instances, Planner
 
-SLOTS, PORTS, PAIRS = "slots", "ports", "pairs"
-ALONE = "alone"
+ALONE, SLOTS, PORTS, PAIRS = "alone", "slots", "ports", "pairs"
 CYCLES = 4  # that the instances of each of two blocking forms take alone
 INSTANCES = 2  # of the form under test among blocking instructions
 _LONG = 100  # instructions: above, a body is a loop of its own
@@ -51,14 +50,23 @@ class PortPlanner:
         return self.block(blocker, writes | fixed)
 
     def against(
-        self, form: InstructionForm, blocker: InstructionForm, width: int, cycles: int
+        self,
+        form: InstructionForm,
+        blocker: InstructionForm,
+        width: int,
+        cycles: int,
+        together: bool = False,
     ) -> Experiment | None:
-        """`INSTANCES` of a form among blocking instructions that fill their ports for `cycles` cycles."""
+        """`INSTANCES` of a form among blocking instructions that fill their ports for `cycles` cycles.
+
+        They are spread evenly, or stand `together` at the end: an instance that takes both of two ports
+        loses a cycle where the blocking instructions before it are odd in number.
+        """
         found = self.planner.instances(form, INSTANCES)
         block = self.beside(blocker, found)
         if block is None:
             return None
-        kernel = self._mixed(found, block, width * cycles, vector_level(blocker))
+        kernel = self._mixed(found, block, width * cycles, vector_level(blocker), together)
         return Experiment(form.id, PORTS, blocker.id, "", f"x{cycles}", kernel, INSTANCES)
 
     def slots(self, form: InstructionForm, filler: InstructionForm, count: int) -> Experiment | None:
@@ -74,7 +82,7 @@ class PortPlanner:
         """`INSTANCES` of a form with nothing around them: the least time of any mix with it."""
         found = self.planner.instances(form, INSTANCES)
         kernel = msgspec.structs.replace(found.kernel, flags=CANARY)
-        return Experiment(form.id, PORTS, "", "", ALONE, kernel, INSTANCES)
+        return Experiment(form.id, ALONE, "", "", "", kernel, INSTANCES)
 
     def pair(
         self, first: InstructionForm, second: InstructionForm, widths: tuple[int, int], order: int
@@ -96,12 +104,16 @@ class PortPlanner:
         kernel = self._kernel(items, state, b"")
         return Experiment(first.id, PAIRS, second.id, "", f"x{CYCLES}.{order}", kernel, 1)
 
-    def _mixed(self, found: Instances, block: Block, count: int, level: int) -> Kernel:
-        """The blocking instructions in equal parts, an instance of the form after each part."""
+    def _mixed(
+        self, found: Instances, block: Block, count: int, level: int, together: bool = False
+    ) -> Kernel:
+        """The blocking instructions in equal parts, or in one, an instance of the form after each part."""
         items: list[Instruction] = []
         body = found.kernel.body
         for number, instruction in enumerate(body):
             first, last = count * number // len(body), count * (number + 1) // len(body)
+            if together:
+                first, last = (count, count) if number else (0, count)
             items += [*block.take(last - first, first), instruction]
         return self._kernel(items, self.planner.with_vectors(found.kernel.state, level), found.kernel.setup)
 

@@ -11,7 +11,8 @@ class Record(msgspec.Struct, frozen=True):
     """One measured kernel of a form, as a store holds it.
 
     `cycles` are core cycles per unit of the body, which holds `count` instances of the form (for a
-    latency: on the critical path); `links` are the keys of the links to subtract.
+    latency: on the critical path); `links` are the keys of the links to subtract; `counters` are events per
+    unit of the body, in the order of the session's events.
     """
 
     form: str
@@ -27,6 +28,7 @@ class Record(msgspec.Struct, frozen=True):
     exceptions: int = 0
     error: str = ""
     id: int = 0
+    counters: tuple[float, ...] = ()
 
     @property
     def per_instance(self) -> float:

@@ -54,7 +54,8 @@ COLUMNS = (
     "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
 )
 _RECORD = (
-    "form, quantity, source, target, variant, cycles, spread, verdict, count, links, exceptions, error, id"
+    "form, quantity, source, target, variant, cycles, spread, verdict, count, links, exceptions, error, id, "
+    "counters"
 )
 
 
@@ -329,6 +330,12 @@ class Store:
         return [{"started": started, **json.loads(c)} for started, c in rows]
 
     @explaining
+    def events(self) -> tuple[str, ...]:
+        """What the counters of the newest session count, in the order of records; empty without counters."""
+        sessions = self.sessions()
+        return tuple(sessions[-1].get("events", ())) if sessions else ()  # type: ignore[arg-type]
+
+    @explaining
     def count(self) -> int:
         """Number of measurements."""
         return int(self.database.execute("SELECT count(*) FROM measurement").fetchone()[0])
@@ -349,9 +356,10 @@ def unpack_kernel(blob: bytes) -> tuple[bytes, bytes, str]:
 
 def _record(row: Sequence[Any]) -> Record:
     form, quantity, source, target, variant, cycles, spread, verdict, count, links, *rest = row
+    exceptions, error, number, counters = rest
     return Record(
-        form, quantity, source, target, variant, cycles, spread, verdict, count,
-        tuple(links.split()), *rest,
+        form, quantity, source, target, variant, cycles, spread, verdict, count, tuple(links.split()),
+        exceptions, error, number, tuple(map(float, counters.split())),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
-#define PROTOCOL_VERSION 2u
+#define PROTOCOL_VERSION 3u
 
 enum frame_type {
     FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
@@ -38,7 +38,7 @@ struct cpuid_leaf {
     uint32_t leaf, subleaf, eax, ebx, ecx, edx;
 };
 
-#define COUNTERS_MAX 8
+#define COUNTERS_MAX 10
 struct counter_event {
     uint32_t type, reserved;
     uint64_t config;

@@ -83,7 +83,8 @@ def test_core_cycles_come_first_and_there_are_never_too_many():
     for name in [*EVENTS, "", "unheard-of"]:
         events = events_for(name)
         assert events[0] == CYCLES
-        assert len(events) <= 8
+        assert len(events) <= 10
+        assert [e for e in events if not e[0].startswith("p")] == list(events_for(name, ports=False))
         assert len({config for _, kind, config in events if kind == 4}) == len(events) - 1
 
 

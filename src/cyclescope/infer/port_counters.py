@@ -1,0 +1,127 @@
+"""Facts of port experiments where performance counters say which ports executed micro-operations.
+
+The experiments are the same as without counters. What the counters add: the ports of a blocking
+instruction are read off instead of inferred, and what is confined to them is counted instead of timed
+(uops.info's Algorithm 1, Abel and Reineke 2019), so that no port is too wide for the front end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from cyclescope.infer.port_candidates import files_of
+from cyclescope.infer.port_facts import PortFacts
+from cyclescope.infer.port_mapping import Structure
+from cyclescope.isa.table import Table
+from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS
+from cyclescope.measure.record import Record
+
+BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
+SINGLE = (0.9, 1.1)  # micro-operations of a blocking instruction
+
+
+def ports_of(event: str) -> tuple[str, ...]:
+    """Ports that an event counts: `p0` one, `p2+3` two; none where it counts something else."""
+    return tuple(event[1:].split("+")) if event.startswith("p") else ()
+
+
+class CountedFacts(PortFacts):
+    """Facts with counters; `events` are the names of what the records count.
+
+    Records without counters are left out.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        throughputs: Mapping[str, float],
+        records: Iterable[Record],
+        events: Sequence[str],
+    ) -> None:
+        super().__init__(table, throughputs, records)
+        self._events = [(place, frozenset(ports_of(name))) for place, name in enumerate(events)]
+        self._events = [(place, ports) for place, ports in self._events if ports]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the ports."""
+        return tuple(sorted(port for _, ports in self._events for port in ports))
+
+    def widest(self) -> float:
+        """Ports of a blocking instruction need not leave slots to others."""
+        return self.width + 1
+
+    @cached_property
+    def _seen(self) -> dict[str, tuple[frozenset[str], float]]:
+        """Ports that each candidate keeps busy, and its micro-operations there, among more of itself."""
+        found = {}
+        for r in self._records:
+            if r.quantity == PAIRS and r.form == r.source and r.counters:
+                instances = 2 * int(r.variant.split("x")[1].split(".")[0]) * self._candidates[r.form]
+                busy = {
+                    ports: r.counters[place] for place, ports in self._events
+                    if r.counters[place] > BUSY * len(ports) * r.cycles
+                }  # fmt: skip
+                found[r.form] = frozenset().union(*busy), sum(busy.values()) / instances
+        return found
+
+    @cached_property
+    def _candidates(self) -> dict[str, int]:
+        """Width of every candidate."""
+        return {name: width for (_, width), group in self.blockers.items() for name in group}
+
+    @cached_property
+    def _grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
+        """One candidate per set of ports that it fills, and those that have not been looked at."""
+        heads: dict[tuple[frozenset[str], frozenset[str]], str] = {}
+        found: dict[str, list[str]] = {}
+        missing = [(name, name, width) for name, width in self._candidates.items() if name not in self._seen]
+        for name, width in self._candidates.items():
+            ports, count = self._seen.get(name, (frozenset(), 0.0))
+            files = frozenset(files_of(self.table[name]))
+            if len(files) > 1 or len(ports) != width or not SINGLE[0] < count < SINGLE[1]:
+                continue
+            found.setdefault(heads.setdefault((files, ports), name), []).append(name)
+        for (files, ports), name in heads.items():
+            near = [other for some, other in heads if some == files]
+            if self._candidates[name] >= self.width and not all(ports >= other for other in near):
+                del found[name]  # it may have more ports than the front end can fill
+        return found, missing
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """None: what is not one micro-operation on as many ports as run per cycle is no class here."""
+        return {}
+
+    @cached_property
+    def structure(self) -> Structure:
+        """The ports, as the counters name them."""
+        place = {name: n for n, name in enumerate(self.labels)}
+        sets = {name: tuple(sorted(place[p] for p in self._seen[name][0])) for name in self.classes}
+        return Structure(len(self.labels), sets)
+
+    @cached_property
+    def confined(self) -> dict[str, dict[str, float]]:
+        """Micro-operations of a form that are confined to a class, by form and representative."""
+        found: dict[str, dict[str, float]] = {}
+        for r in self._records:
+            if r.quantity == PORTS and r.source in self.widths and r.counters:
+                blocking = int(r.variant[1:]) * self.widths[r.source]
+                value = (self._count(r, self._seen[r.source][0]) - blocking) / INSTANCES
+                some = found.setdefault(r.form, {})
+                some[r.source] = min(value, some.get(r.source, value))
+        return found
+
+    def total(self, form: str, ports: Iterable[int]) -> float | None:
+        """Micro-operations of a form on some ports with nothing around it."""
+        record = self._counted_alone.get(form)
+        names = frozenset(self.labels[p] for p in ports)
+        return None if record is None else self._count(record, names) / INSTANCES
+
+    @cached_property
+    def _counted_alone(self) -> dict[str, Record]:
+        return {r.form: r for r in self._records if r.quantity == ALONE and r.counters}
+
+    def _count(self, record: Record, ports: frozenset[str]) -> float:
+        return sum(record.counters[place] for place, some in self._events if some <= ports)
