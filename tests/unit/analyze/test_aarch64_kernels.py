@@ -1,9 +1,9 @@
 """AArch64 kernels with published analyses: Gauss-Seidel on ThunderX2, a recurrence on Neoverse V2.
 
-Gauss-Seidel, its port model and what comes out of it are from tables I and II of J. Laukemann et al., Automatic
-Throughput and Critical Path Analysis of x86 and ARM Assembly Kernels, PMBS 2019 (the OSACA paper): four
-iterations in a body, measured 18.50 cycles each. The recurrence is from the thesis on WINIC (FAU 2025, listing
-9): 2.0 cycles measured on a Grace CPU.
+Gauss-Seidel, its port model and what comes out of it are from tables I and II of the OSACA paper
+(J. Laukemann et al., Automatic Throughput and Critical Path Analysis of x86 and ARM Assembly Kernels, PMBS
+2019): four iterations in a body, measured 18.50 cycles each. The recurrence is from the thesis on WINIC (FAU
+2025, listing 9): 2.0 cycles measured on a Grace CPU.
 """
 
 from __future__ import annotations
@@ -66,8 +66,10 @@ f140051f cmp x8, #1, lsl #12
 54ffff41 b.ne
 """
 UNROLLED = 4
-CHAIN = ("fadd d3", "fadd d4", "fmul d5", "fadd d18", "fadd d19", "fmul d20", "fadd d25", "fadd d26", "fmul d27",
-         "fadd d2,", "fadd d0", "fmul d30")  # fmt: skip
+CHAIN = (
+    "fadd d3", "fadd d4", "fmul d5", "fadd d18", "fadd d19", "fmul d20",
+    "fadd d25", "fadd d26", "fmul d27", "fadd d2,", "fadd d0", "fmul d30",
+)  # fmt: skip
 
 
 def block(listing):
@@ -85,7 +87,8 @@ def thunderx2(per_instruction: bool) -> MachineModel:
     Per instruction, a store makes the base that it moves on as late as its data.
     """
     load, store, address = Operation((3, 4)), Operation((3, 4)), Operation((5,))
-    fp, integer = FormCost(1, (Operation((0, 1)),)), FormCost(1, (Operation((0, 1, 2)),))
+    fp = FormCost(1, (Operation((0, 1)),))
+    integer = FormCost(1, (Operation((0, 1, 2)),))
     stores = FormCost(1, (store, address))
 
     def made(cost, latency, *pairs):
