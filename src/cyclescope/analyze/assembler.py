@@ -6,7 +6,7 @@ have that, and it survives macros, relaxation and sections.
 
 from __future__ import annotations
 
-import platform
+import os
 import re
 import shutil
 import subprocess
@@ -42,7 +42,7 @@ _ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.MULTI
 _UNUSABLE = re.compile(r"^(?:Fatal e|E)rror: ", re.MULTILINE)  # about an option, not about the text
 _UNDEFINED = ".cyclescope.undefined"
 _LISTED = ("code", "bytes", "padding", "data", "label")
-_NATIVE = {"x86_64": "x86-64", "amd64": "x86-64", "aarch64": "aarch64", "riscv64": "riscv64"}
+_NATIVE = {"x86_64": "x86-64", "aarch64": "aarch64", "riscv64": "riscv64"}
 _GNU_NAMES = {
     "x86-64": ("x86_64-linux-gnu-as",),
     "aarch64": ("aarch64-linux-gnu-as", "aarch64-none-linux-gnu-as", "aarch64-none-elf-as", "aarch64-elf-as"),
@@ -95,7 +95,7 @@ def tools(isa: str) -> tuple[Tool, ...]:
 
 
 def _tools(isa: str) -> Iterator[Tool]:
-    native = _NATIVE.get(platform.machine().lower()) == isa and sys.platform == "linux"
+    native = sys.platform == "linux" and _NATIVE.get(os.uname().machine) == isa
     for name in (("as",) * native) + _GNU_NAMES[isa]:
         if path := shutil.which(name):
             for options in _GNU_OPTIONS[isa]:
@@ -121,8 +121,6 @@ def _newest_first(name: str) -> list[str]:
 
 @cache
 def _programs() -> tuple[Path, ...]:
-    import os
-
     folders = [Path(folder) for folder in os.get_exec_path() if folder]
     found = (path for folder in folders if folder.is_dir() for path in folder.glob("*-[0-9]*"))
     return tuple(path for path in found if path.name.startswith(("llvm-mc-", "clang-")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -256,6 +255,8 @@ def _function(program: Program, name: str) -> Function:
     found = exact or [f for f in program.functions if name in f.name]
     if len(found) == 1 or exact:
         return found[0]
+    from difflib import get_close_matches
+
     names = [f.name for f in found or program.functions]
     close = names[:5] if found else get_close_matches(name, names, n=3) or names[:5]
     what = (
