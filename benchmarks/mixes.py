@@ -163,6 +163,8 @@ def _checks(kind: str, rows: Sequence[Row], number: int) -> Iterator[Check]:
 def _work(name: str, number: int, seed: int) -> Callable[[], list[Check]]:
     def work() -> list[Check]:
         model = load_model(name)
+        if not model.ports:
+            raise UsageError(f"{model.name} has no ports", "run `cyclescope measure --what ports`")
         cpu = identity()
         backend, _ = open_backend()
         with closing(backend):

@@ -13,6 +13,7 @@ from cyclescope import __version__
 from cyclescope.errors import StoreError
 from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import stored_links
+from cyclescope.infer.dispatch import dispatches_whole, estimates, whole_slots
 from cyclescope.infer.facts import read_facts
 from cyclescope.infer.port_facts import EVEN, PortFacts
 from cyclescope.infer.port_mapping import Structure
@@ -22,7 +23,7 @@ from cyclescope.infer.resource_view import with_resources
 from cyclescope.infer.results import EXACT, FormTiming, Latency
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycles import NOP
-from cyclescope.measure.ports import PORTS
+from cyclescope.measure.ports import PORTS, SLOTS
 from cyclescope.measure.store import Store
 from cyclescope.model.library import load_model, summaries
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
@@ -46,6 +47,7 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
     if not any(timing.throughput and timing.throughput.value for timing in found):
         raise StoreError(f"{store.path} has no throughput of any form", "run `cyclescope measure` first")
     facts = read_facts(store, table) if store.has(PORTS) else None
+    whole = facts is not None and bool(facts.filler) and with_whole_slots(store, facts)
     ports = _NamedPorts(facts, known) if facts and facts.filler else None
     every = {timing.id: form_cost(timing, _usage(ports, table, timing)) for timing in found}
     costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
@@ -53,8 +55,8 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
     if ports is not None:
         costs, capacities = with_resources(costs, ports)
     return MachineModel(
-        store.machine, table.isa, _provenance(store, ports), _core(costs, _width(store, table)),
-        ports.names if ports else (), costs, capacities,
+        store.machine, table.isa, _provenance(store, ports),
+        _core(costs, _width(store, table), whole), ports.names if ports else (), costs, capacities,
     )  # fmt: skip
 
 
@@ -182,11 +184,21 @@ def _width(store: Store, table: Table) -> float:
     return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
 
 
-def _core(costs: Mapping[str, FormCost], width: float) -> Core:
+def with_whole_slots(store: Store, facts: PortFacts) -> bool:
+    """Whether the core divides no instruction; the slots among the facts are then those without gaps."""
+    found = estimates(store.records_of((SLOTS,)), facts.width)
+    whole = dispatches_whole(found, facts.width)
+    if whole:
+        facts.slots = facts.slots | whole_slots(found, facts.width)
+    return whole
+
+
+def _core(costs: Mapping[str, FormCost], width: float, whole: bool) -> Core:
     """Width, and what plain moves tell of loads and of the way through memory."""
     load = _latency(costs, LOAD, "op2.address->op1")
     parts = _latency(costs, STORE, "op2->op1.data"), _latency(costs, LOAD, "op2.data->op1")
-    return Core(width, load_latency=load, forward_latency=sum(parts) if all(parts) else 0)
+    forward = sum(parts) if all(parts) else 0
+    return Core(width, load_latency=load, forward_latency=forward, whole=whole)
 
 
 def _latency(costs: Mapping[str, FormCost], form: str, pair: str) -> float:

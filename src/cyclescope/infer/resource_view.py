@@ -6,6 +6,7 @@ explains, and units that nothing but the throughput of some forms shows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
@@ -60,9 +61,14 @@ class _View:
 
         Of a set of ports it takes what its micro-operations cannot do elsewhere. Where they are not
         known, for units, and for ports of memory, it takes what it cost among blocking instructions,
-        but no more than its own throughput lets it take.
+        but no more than its own throughput lets it take, nor on ports that are not known more
+        micro-operations than it has slots, and one more for memory.
         """
         found = self._measured(form, cost)
+        if cost.operations is None and cost.slots is not None:
+            memory = any(op.is_memory for op in self.facts.table[form].operands)
+            most = math.ceil(cost.slots) + memory
+            found = {name: min(v, most) if name in self.sets else v for name, v in found.items()}
         if cost.operations is not None:
             found = {name: v for name, v in found.items() if name not in self.sets or name in self.memory}
             for name, cycles in self._counted(cost.operations):

@@ -49,7 +49,8 @@ class Scheduler(msgspec.Struct, frozen=True, omit_defaults=True):
 class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is not about single forms; 0 where it is not known.
 
-    `width` is in front-end slots per cycle, the buffers in entries, the rest in cycles.
+    `width` is in front-end slots per cycle, the buffers in entries, the rest in cycles. `whole` says that
+    the slots of an instruction are dispatched in one cycle, if a cycle has so many.
     """
 
     width: float
@@ -61,6 +62,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     mispredict_penalty: float = 0
     in_order: bool = False
     schedulers: tuple[Scheduler, ...] = ()
+    whole: bool = False
 
 
 class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -8,8 +8,10 @@ its fullest resource lets it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from cyclescope.model.dispatch import dispatch_cycles
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import port_throughput
 
@@ -19,13 +21,14 @@ FRONT_END = "front end"
 def resource_bounds(model: MachineModel, mix: Mapping[str, float]) -> dict[str, float] | None:
     """Cycles for which a mix keeps each resource busy, the most first; None where a form is not known.
 
-    `mix` has the instances of each form by its id. A form's own reciprocal throughput stands under its
-    id: instances of one form are never faster together than alone.
+    `mix` has the instances of each form by its id, in the order in which they follow each other. A form's
+    own reciprocal throughput stands under its id: instances of one form are never faster together than
+    alone.
     """
-    slots = _slots(model, mix)
-    if slots is None:
+    dispatched = _dispatched(model, mix)
+    if dispatched is None:
         return None
-    bounds = {FRONT_END: slots / model.core.width}
+    bounds = {FRONT_END: dispatched}
     for form, count in mix.items():
         cost = model.forms[form]
         if cost.throughput is not None:
@@ -46,22 +49,24 @@ def resource_throughput(model: MachineModel, mix: Mapping[str, float]) -> tuple[
 
 def mix_throughput(model: MachineModel, mix: Mapping[str, float]) -> float | None:
     """Cycles that a mix takes by its ports and the front end; None where a port usage is not known."""
-    slots = _slots(model, mix)
+    dispatched = _dispatched(model, mix)
     operations: list[Operation] = []
     for form, count in mix.items():
         cost = model.forms.get(form)
         if cost is None or cost.operations is None:
             return None
         operations += [Operation(op.ports, op.count * count, op.cycles) for op in cost.operations]
-    return None if slots is None else max(port_throughput(operations), slots / model.core.width)
+    return None if dispatched is None else max(port_throughput(operations), dispatched)
 
 
-def _slots(model: MachineModel, mix: Mapping[str, float]) -> float | None:
-    """Front-end slots of a mix, None where those of a form are not known."""
-    total = 0.0
+def _dispatched(model: MachineModel, mix: Mapping[str, float]) -> float | None:
+    """Cycles of the front end for a mix, None where the slots of a form are not known."""
+    slots: list[float] = []
     for form, count in mix.items():
         cost = model.forms.get(form)
         if cost is None or cost.slots is None:
             return None
-        total += count * cost.slots
-    return total
+        slots += [cost.slots] * math.floor(count)
+        if count % 1:
+            slots.append(cost.slots * (count % 1))
+    return dispatch_cycles(slots, model.core.width, model.core.whole)

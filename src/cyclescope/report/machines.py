@@ -65,6 +65,8 @@ def machine_text(model: MachineModel) -> str:
 
 def _core(core: Core) -> Iterable[str]:
     yield f"{core.width:g} slots per cycle"
+    if core.whole:
+        yield "those of an instruction in one cycle"
     yield f"{_order(core)} of order" if not core.in_order else "in order"
     named = {
         "reorder buffer": core.reorder_buffer,

@@ -76,7 +76,8 @@ def test_what_was_put_in_comes_out(model, truth):
 
 
 def test_the_core_is_what_plain_moves_show(model, truth):
-    assert model.core == Core(truth.core.width, load_latency=5, forward_latency=model.core.forward_latency)
+    forward = model.core.forward_latency
+    assert model.core == Core(truth.core.width, load_latency=5, forward_latency=forward, whole=False)
     assert model.core.forward_latency >= model.core.load_latency
 
 

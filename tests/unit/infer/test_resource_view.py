@@ -15,10 +15,12 @@ WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1}
 FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
 
 
-def resources(confined, **costs):
+def resources(confined, form_reads_memory=False, **costs):
+    form = SimpleNamespace(operands=[SimpleNamespace(is_memory=form_reads_memory)])
     facts = SimpleNamespace(
-        structure=Structure(7, SETS), widths=WIDTHS, files=FILES, confined=confined, width=6.0
-    )
+        structure=Structure(7, SETS), widths=WIDTHS, files=FILES, confined=confined, width=6.0,
+        table=dict.fromkeys(costs, form),
+    )  # fmt: skip
     found, capacities = with_resources(costs, SimpleNamespace(facts=facts, names=tuple("0123abc")))
     assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
     return {form: dict(cost.resources) for form, cost in found.items()}, capacities
@@ -45,14 +47,21 @@ def test_sets_without_a_port_in_common_make_no_union():
 
 
 def test_unknown_operations_take_what_was_measured():
-    assert one(FormCost(1, None, throughput=1), left=1.98, right=0.03, transfer=0.97) == {
+    assert one(FormCost(2, None, throughput=1), left=1.98, right=0.03, transfer=0.97) == {
         "p01": 1.98, "unit of transfer": 0.97,
     }  # fmt: skip
 
 
+def test_no_more_micro_operations_than_slots():
+    cost = FormCost(1, None, throughput=9)
+    assert one(cost, left=1.98, transfer=2.5) == {"p01": 1, "unit of transfer": 2.5}
+    confined = {"F": {"left": 3.1}}
+    assert resources(confined, form_reads_memory=True, F=cost)[0]["F"] == {"p01": 2}
+
+
 def test_no_more_than_the_throughput_lets_a_form_take():
     assert one(FormCost(1, None, throughput=0.5), left=40.0) == {"p01": 1}
-    assert one(FormCost(1, None), left=40.0) == {"p01": 40}
+    assert one(FormCost(None, None), left=40.0) == {"p01": 40}
 
 
 def test_ports_of_memory_take_what_was_measured():

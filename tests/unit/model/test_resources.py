@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +64,14 @@ def test_ports_and_front_end(mix, cycles):
 def test_ports_that_are_not_known_are_not_guessed():
     assert mix_throughput(MODEL, {"ADD": 1, "NO_PORTS": 1}) is None
     assert resource_throughput(MODEL, {"ADD": 1, "NO_PORTS": 1})[0] == 0.5
+
+
+def test_a_front_end_that_divides_nothing_takes_the_order_into_account():
+    model = msgspec.structs.replace(MODEL, core=Core(3, whole=True))
+    assert resource_bounds(model, {"SLOW": 2})[FRONT_END] == 2
+    assert resource_bounds(model, {"SLOW": 1, "ADD": 1})[FRONT_END] == 1
+    assert mix_throughput(model, {"SLOW": 2}) == 2
+    assert mix_throughput(MODEL, {"SLOW": 2}) == 1
 
 
 amounts = st.dictionaries(st.sampled_from(["ADD", "MUL", "SLOW"]), st.integers(1, 9), min_size=1)
