@@ -58,15 +58,18 @@ def _listed(one: Unknown) -> str:
 
 
 class Predictor:
-    """Analyses blocks on one machine; one predictor takes many blocks."""
+    """Analyses blocks on one machine; one predictor takes many blocks.
 
-    def __init__(self, machine: MachineModel) -> None:
+    `stand_in` is a model of the same core that is asked for forms which the machine does not know.
+    """
+
+    def __init__(self, machine: MachineModel, stand_in: MachineModel | None = None) -> None:
         self.machine = machine
-        self.shapes = Shapes(machine)
+        self.shapes = Shapes(machine, stand_in=stand_in)
 
     @cached_property
     def _least(self) -> Shapes:
-        return Shapes(self.machine, least=True)
+        return Shapes(self.machine, least=True, stand_in=self.shapes.stand_in)
 
     @cached_property
     def _late(self) -> Simulation:
@@ -303,6 +306,10 @@ class _Analysis:
                 f"the model has no forwarding latency: {shapes.forward:g} cycles from store to load, "
                 f"{shapes.load:g} of a load and {shapes.forward - shapes.load:g} more"
             )
+        borrowed = sorted({s.form.id for s in self.shapes if self.predictor.shapes.is_borrowed(s.form)})
+        if borrowed and self.predictor.shapes.stand_in:
+            origin = self.predictor.shapes.stand_in
+            found.append(f"not measured, as {origin.provenance.source} have them: {', '.join(borrowed)}")
         ports = sum(shape.unknown_ports for shape in self.shapes)
         if ports:
             found.append(f"the port usage of {ports} instruction{'s' * (ports > 1)} is not known")

@@ -115,27 +115,33 @@ class Shapes:
     """The shapes of one machine.
 
     With `least`, latencies are the least that is proved where a model has a range, and memory takes no time;
-    else a pair that has nothing but a range takes the most.
+    else a pair that has nothing but a range takes the most. `stand_in` is a model of the same core that knows
+    more forms: its slots, latencies and throughput count where the machine has no cost.
     """
 
-    def __init__(self, machine: MachineModel, least: bool = False) -> None:
-        self.machine, self.least = machine, least
+    def __init__(
+        self, machine: MachineModel, least: bool = False, stand_in: MachineModel | None = None
+    ) -> None:
+        self.machine, self.least, self.stand_in = machine, least, stand_in
         self.units = Units.of(machine)
         self.load, self.forward = load_latency(machine), forward_latency(machine)
         self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
         self._known: dict[tuple[str, Variant], Shape] = {}
 
     def cost(self, form: InstructionForm) -> FormCost | None:
-        """What the machine knows of a form, by its id or LLVM's name of it.
+        """What the machine, or the stand-in, knows of a form, by its id or LLVM's name of it.
 
         LLVM has no costs of locked instructions: they have those of the plain ones.
         """
-        forms = self.machine.forms
-        return (
-            forms.get(form.id)
-            or forms.get(form.llvm)
-            or (_unlocked(form, forms) if is_locked(form) else None)
-        )
+        found = _known(form, self.machine)
+        if found is None and self.stand_in is not None:
+            other = _known(form, self.stand_in)
+            found = None if other is None else _borrowed(other, self.stand_in.core)
+        return found
+
+    def is_borrowed(self, form: InstructionForm) -> bool:
+        """Whether the cost of a form is that of the stand-in."""
+        return self.stand_in is not None and _known(form, self.machine) is None
 
     def get(self, form: InstructionForm, variant: Variant) -> Shape:
         """The shape of a form that the machine knows."""
@@ -160,6 +166,20 @@ class Shapes:
             table.guessed(column_of), _slots(cost), () if idle else cost.operations or (),
             0.0 if idle or variant.fused else _unexplained(ends, cost, self.machine.core),
         )  # fmt: skip
+
+
+def _known(form: InstructionForm, machine: MachineModel) -> FormCost | None:
+    found = machine.forms.get(form.id) or machine.forms.get(form.llvm)
+    return _unlocked(form, machine.forms) if found is None and is_locked(form) else found
+
+
+def _borrowed(cost: FormCost, core: Core) -> FormCost:
+    """A cost without the ports, which are another model's: what they allow is a throughput."""
+    allowed = issue_throughput(cost, core)
+    return FormCost(
+        cost.slots, None, cost.latencies, allowed[0] if allowed else cost.throughput,
+        microcoded=cost.microcoded, eliminated=cost.eliminated, idiom=cost.idiom,
+    )  # fmt: skip
 
 
 def is_locked(form: InstructionForm) -> bool:

@@ -16,7 +16,7 @@ from cyclescope.analyze.source import Choice, read_block
 from cyclescope.analyze.syntax import SYNTAXES
 from cyclescope.cli.options import json_option
 from cyclescope.errors import UnsupportedInstruction, UsageError
-from cyclescope.infer.predict import default_machine, machine_named, vendor_of
+from cyclescope.infer.predict import default_machine, machine_named, stand_in_for, vendor_of
 from cyclescope.model.machine import MachineModel
 from cyclescope.report.analysis import analysis_json, analysis_text, comparison_json, comparison_text, dot
 
@@ -30,7 +30,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     def of(self, block: Block, machine: MachineModel) -> Prediction:
         """The prediction on a machine."""
-        return Predictor(machine).predict(
+        return Predictor(machine, stand_in_for(machine)).predict(
             block, fixed=self.fixed, ignore_unknown=self.ignore_unknown, unroll_factor=self.unroll_factor
         )
 

@@ -13,7 +13,7 @@ from cyclescope.analyze.source import Choice, read_block
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
 from cyclescope.host.identity import Identity, as_leaves, identify
 from cyclescope.model.library import load_model
-from cyclescope.model.machine import MachineModel
+from cyclescope.model.machine import MEASURED, MachineModel
 
 # What OSACA and uops.info call CPUs, by LLVM's names.
 ALIASES = {
@@ -85,9 +85,21 @@ def vendor_of(machine: str) -> str:
     return "amd" if any(word.startswith(_AMD) for word in words) else ""
 
 
+def stand_in_for(model: MachineModel) -> MachineModel | None:
+    """The shipped model of the core that a model was measured on: some forms cannot be measured."""
+    if model.provenance.kind != MEASURED:
+        return None
+    try:
+        found = load_model(model.name.rpartition(" ")[2])
+    except UsageError:
+        return None
+    return found if found.isa == model.isa else None
+
+
 @cache
 def _named_predictor(name: str) -> Predictor:
-    return Predictor(machine_named(name))
+    model = machine_named(name)
+    return Predictor(model, stand_in_for(model))
 
 
 _kept: list[Predictor] = []  # the last one made for a model, since a loop over blocks gives the same again
@@ -98,7 +110,7 @@ def predictor_of(machine: str | MachineModel) -> Predictor:
     if isinstance(machine, str):
         return _named_predictor(machine)
     if not _kept or _kept[0].machine is not machine:
-        _kept[:] = [Predictor(machine)]
+        _kept[:] = [Predictor(machine, stand_in_for(machine))]
     return _kept[0]
 
 

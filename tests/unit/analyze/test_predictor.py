@@ -207,6 +207,18 @@ def test_many_unknown_instructions_are_counted():
         predictor().predict(Block(bad, "x86-64"))
 
 
+def test_a_stand_in_knows_what_the_machine_does_not():
+    poor = without("IMUL (R64, R64)").machine
+    model = Predictor(poor, stand_in=toy())
+    found = model.predict(block("imul rax, rbx; imul rcx, rbx; imul rdx, rbx; imul rsi, rbx; add rdi, 1"))
+    assert (found.lcd, found.slots) == (3, 5)
+    assert (found.bounds["units"], found.full) == (4, ("IMUL (R64, R64)",))  # a cycle each, on no port
+    assert sum(found.port_cycles) == pytest.approx(1)
+    assert any("not measured" in note and "IMUL (R64, R64)" in note for note in found.notes)
+    with pytest.raises(UnknownInstructions):
+        Predictor(poor, without("IMUL (R64, R64)").machine).predict(block("imul rax, rbx"))
+
+
 def test_code_of_another_isa_and_no_code():
     with pytest.raises(UsageError, match="the code is aarch64, toy executes x86-64"):
         predictor().predict(Block((), "aarch64"))

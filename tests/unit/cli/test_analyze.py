@@ -102,6 +102,16 @@ def test_this_host_as_measured_once_it_has_ports(cyclescope, kernel, host, monke
     assert cyclescope("analyze", kernel, "--arch", "native").out.splitlines()[0] == first
 
 
+def test_what_was_not_measured_is_taken_from_the_model_of_the_core():
+    measured = msgspec.structs.replace(toy(), name="made 1-2-3 znver4", provenance=Provenance(MEASURED))
+    other = predicting.stand_in_for(measured)
+    assert other is not None
+    assert other.name == "znver4"
+    assert predicting.stand_in_for(toy()) is None
+    assert predicting.stand_in_for(msgspec.structs.replace(measured, name="made 1-2-3 unknown")) is None
+    assert predicting.stand_in_for(msgspec.structs.replace(measured, name="neoverse-v2")) is None
+
+
 def test_a_host_that_nothing_is_known_of(cyclescope, kernel, host, monkeypatch):
     monkeypatch.setattr(predicting, "this_host", lambda: msgspec.structs.replace(IDENTITY, llvm=""))
     done = cyclescope("analyze", kernel)
