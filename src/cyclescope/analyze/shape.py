@@ -164,7 +164,7 @@ class Shapes:
             tuple(0.0 if column else table.base() for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
             table.guessed(column_of), _slots(cost), () if idle else cost.operations or (),
-            0.0 if idle or variant.fused else _unexplained(ends, cost, self.machine.core),
+            0.0 if idle or variant.fused else _unexplained(cost, self.machine.core),
         )  # fmt: skip
 
 
@@ -206,18 +206,12 @@ def _settled(cost: FormCost, least: bool) -> FormCost:
     return msgspec.structs.replace(cost, latencies=latencies)
 
 
-def _unexplained(ends: Ends, cost: FormCost, core: Core) -> float:
-    """The measured throughput of a form that a unit besides the ports bounds, else 0.
-
-    Not of forms that read what they write without a choice (flags, implicit registers): theirs is the time
-    of a chain.
-    """
+def _unexplained(cost: FormCost, core: Core) -> float:
+    """The measured throughput of a form that a unit besides the ports bounds, else 0."""
     explained = issue_throughput(cost, core)
     if cost.throughput is None or (explained and cost.throughput <= explained[0] * _EXPLAINED):
         return 0.0
-    implicit = {op.name for op in ends.form.operands if op.implicit}
-    read = {node.name for node in ends.sources if node.part == "flag" or node.name in implicit}
-    return 0.0 if any(node.name in read for node in ends.targets) else cost.throughput
+    return cost.throughput
 
 
 def _varied(form: InstructionForm, cost: FormCost, variant: Variant, units: Units) -> FormCost:

@@ -77,7 +77,7 @@ def test_shared_resources_and_units_that_are_no_ports():
     assert (model.predict(block("imul rax, rbx; imul rcx, rdx; imul rsi, rdx")).full) == ("path",)
     assert model.predict(block("vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2")).cycles == 5
     assert "units" not in model.predict(block("vmulpd ymm0, ymm1, ymm2")).bounds  # its port explains it
-    assert "units" not in model.predict(block("adc rax, rbx")).bounds  # a chain through the carry
+    assert model.predict(block("xor edx, edx; mov eax, ebx; div rcx")).bounds["units"] == 7
 
 
 def test_locked_instructions_wait_for_memory():
