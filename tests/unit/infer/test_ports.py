@@ -1,0 +1,191 @@
+"""Ports and usages of simulated machines of known truth, measured and inferred."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from benchmarks.round_trip import compare, measure, sample
+from cyclescope.backend.simulated import LOUD, QUIET
+from cyclescope.infer.facts import read_facts
+from cyclescope.infer.port_campaign import PortCampaign
+from cyclescope.infer.ports import PortBuilder
+from cyclescope.infer.results import HIGH, LOW
+from cyclescope.model import library
+from cyclescope.model.library import load_model
+from cyclescope.simulate.draw import draw_machine
+
+SAMPLED = ("znver3", "skylake", "haswell", "drawn:3", "drawn:5")
+ALL = (
+    "znver1", "znver2", "znver3", "znver4", "sandybridge", "haswell", "broadwell", "skylake",
+    "skylake-avx512", "icelake-server", "silvermont", *(f"drawn:{seed}" for seed in range(1, 13)),
+)  # fmt: skip
+
+
+def machine_of(name, table):
+    return draw_machine(int(name[6:]), list(table)) if name.startswith("drawn:") else load_model(name)
+
+
+def check(name, table, count, noise, counters):
+    machine = machine_of(name, table)
+    forms = sample(table, machine, count)
+    comparison, verdicts, _ = compare(machine, table, forms, noise, counters)
+    assert comparison.same_structure()
+    assert not [v for v in verdicts if not v.right and v.confidence == HIGH]
+    sure = [v for v in verdicts if v.identifiable]
+    assert len(sure) > count / 4
+    assert sum(v.right for v in sure) >= 0.97 * len(sure)
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_noisy_machines_are_recovered_by_time(table, name):
+    check(name, table, 100, LOUD, counters=False)
+
+
+@pytest.mark.parametrize("name", ["haswell", "drawn:6"])
+def test_machines_are_recovered_by_counters(table, name):
+    check(name, table, 100, LOUD, counters=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counters", [False, True], ids=["time", "counters"])
+@pytest.mark.parametrize("name", ALL)
+def test_all_machines_are_recovered(table, name, counters):
+    check(name, table, 1500, LOUD, counters)
+
+
+# --- one machine, looked at -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def skylake(table, tmp_path_factory):
+    """Port facts of a simulated Skylake, with some forms."""
+    names = (
+        "IMUL (R64, R64)", "SHL (R64, I8)", "VPADDD (XMM, XMM, XMM)", "VPADDD (XMM, XMM, M128)",
+        "VDIVPS (XMM, XMM, XMM)", "PADDB (MM, MM)", "CPUID", "DIVPD (XMM, XMM)", "NOP",
+    )  # fmt: skip
+    file = tmp_path_factory.mktemp("ports") / "store.sqlite"
+    with closing(measure(load_model("skylake"), table, [table[n] for n in names], QUIET, file)) as store:
+        yield read_facts(store, table)
+
+
+def usage(facts, table, name):
+    return PortBuilder(facts).usage(table[name], facts.throughputs.get(name))
+
+
+def ports_of(facts, name):
+    return set(facts.structure.sets[name])
+
+
+def test_classes_know_their_ports(skylake):
+    by_width = {(f, w) for name in skylake.structure.sets for f, w in
+                [("".join(skylake.files[name]), skylake.widths[name])]}  # fmt: skip
+    assert {
+        ("r", 4),
+        ("r", 2),
+        ("r", 1),
+        ("v", 3),
+        ("v", 2),
+        ("v", 1),
+        ("x", 2),
+        ("m", 2),
+        ("m", 1),
+    } <= by_width
+
+
+def test_integer_and_vector_classes_share_ports(skylake):
+    wide = next(n for n, f in skylake.files.items() if f == {"r"} and skylake.widths[n] == 4)
+    vector = next(n for n, f in skylake.files.items() if f == {"v"} and skylake.widths[n] == 3)
+    assert ports_of(skylake, vector) < ports_of(skylake, wide)
+
+
+def test_a_usage_says_what_was_found(skylake, table):
+    found = usage(skylake, table, "VPADDD (XMM, XMM, M128)")
+    assert (found.confidence, found.slots) == (HIGH, 2)
+    assert sorted((len(op.ports), op.count) for op in found.operations) == [(2, 1), (3, 1)]
+    assert found.throughput == 0.5
+    assert {label for label, weight in found.resources.items() if weight == 1} >= {
+        f"p{''.join(map(str, op.ports))}" for op in found.operations
+    }
+
+
+def test_what_limits_beside_ports_is_said(skylake, table):
+    found = usage(skylake, table, "VDIVPS (XMM, XMM, XMM)")
+    assert found.confidence != HIGH
+    assert "runs slower than these ports allow" in found.note
+
+
+def test_mmx_has_blocking_instructions_of_its_own(skylake, table):
+    found = usage(skylake, table, "PADDB (MM, MM)")
+    assert [len(op.ports) for op in found.operations] == [2]
+    assert found.confidence == HIGH
+
+
+def test_idle_slots_are_a_doubt(skylake, table):
+    found = usage(skylake, table, "NOP")
+    assert (found.ports, found.confidence) == ("-", "medium")
+    assert "need no port" in found.note
+
+
+def test_what_was_not_measured_has_no_ports(skylake, table):
+    found = PortBuilder(skylake).usage(table["DIVPD (XMM, XMM)"], 4.0, "its instances need others")
+    assert (found.ports, found.reason) == (None, "its instances need others")
+
+
+def test_results_do_not_depend_on_the_models_that_ship(table, tmp_path, monkeypatch):
+    """Without any model to look up, the same comes out."""
+    machine = load_model("znver3")
+    forms = sample(table, machine, 10)
+
+    def inferred(file):
+        with closing(measure(machine, table, forms, QUIET, tmp_path / file)) as store:
+            builder = PortBuilder(read_facts(store, table))
+            return [builder.usage(form, builder.facts.throughputs.get(form.id)) for form in forms]
+
+    before = inferred("with.sqlite")
+    for name in ("load_model", "summaries", "_archive", "_shipped"):
+        monkeypatch.setattr(library, name, lambda *_: pytest.fail("a model was read"))
+    assert inferred("without.sqlite") == before
+    assert any(found.confidence == HIGH for found in before)
+
+
+def test_a_run_that_was_stopped_goes_on(table, tmp_path):
+    machine = load_model("skylake")
+    forms = sample(table, machine, 5)
+    with closing(measure(machine, table, forms, QUIET, tmp_path / "whole.sqlite")) as store:
+        whole = store.count()
+        expected = PortBuilder(read_facts(store, table)).facts.structure
+    stages = []
+    original = PortCampaign._settle
+
+    def stopping(self, stage, experiments, deadline):
+        stages.append(stage)
+        return original(self, stage, experiments, deadline) and len(stages) % 3 != 0
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PortCampaign, "_settle", stopping)
+        for _ in range(2):
+            measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite").close()
+    with closing(measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite")) as store:
+        assert store.count() == whole
+        assert read_facts(store, table).structure == expected
+
+
+def test_a_core_without_a_filler_says_so(table, tmp_path):
+    machine = load_model("alderlake")  # where LLVM gives NOP no slot
+    form = table["IMUL (R64, R64)"]
+    with closing(measure(machine, table, [form], QUIET, tmp_path / "store.sqlite")) as store:
+        facts = read_facts(store, table)
+        assert facts.filler == ""
+        assert PortBuilder(facts).usage(form, 1.0).ports is None
+
+
+def test_forms_that_hold_ports_for_other_reasons_are_conflicts(table, tmp_path):
+    machine = load_model("skylake")
+    form = table["VERR (R32)"]  # dozens of slots
+    with closing(measure(machine, table, [form], QUIET, tmp_path / "store.sqlite")) as store:
+        facts = read_facts(store, table)
+        found = PortBuilder(facts).usage(form, facts.throughputs.get(form.id))
+    assert found.confidence == LOW
+    assert found.microcoded
