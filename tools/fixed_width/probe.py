@@ -36,7 +36,8 @@ def build(directory: Path) -> Path:
     )
     program = directory / "probe"
     source = HERE / "probe.cpp"
-    command = ["g++", *flags, "-O1", "-std=c++17", source, "-o", program, *libraries, "-lLLVM-22"]
+    built = ["-o", str(program), *libraries, "-lLLVM-22"]
+    command = ["g++", *flags, "-O1", "-std=c++17", str(source), *built]
     subprocess.run(command, check=True)
     return program
 
@@ -50,7 +51,7 @@ class Probe:
 
     def describe(self) -> list[dict[str, Any]]:
         """What the library knows of each opcode."""
-        command = [self.program, "describe", TRIPLES[self.isa]]
+        command = [str(self.program), "describe", TRIPLES[self.isa]]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         return [json.loads(line) for line in done.stdout.splitlines()]
 

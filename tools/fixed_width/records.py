@@ -81,8 +81,9 @@ def dump(source: Path, target: Path, isa: str) -> Path:
     output = target / f"{name}.json"
     if not output.exists():
         files = source / "llvm/lib/Target" / name
-        command = ["llvm-tblgen-22", "-I", source / "llvm/include", "-I", files, files / f"{name}.td"]
-        subprocess.run([*command, "--dump-json", "-o", output], check=True)
+        folders = ["-I", str(source / "llvm/include"), "-I", str(files)]
+        command = ["llvm-tblgen-22", *folders, str(files / f"{name}.td"), "--dump-json", "-o", str(output)]
+        subprocess.run(command, check=True)
     return output
 
 

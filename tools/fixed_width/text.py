@@ -94,7 +94,8 @@ def from_template(record: Record, known: dict[tuple[str, int], Texts]) -> Writte
 
 def _regions(record: Record) -> tuple[list[str], list[list[int]]]:
     """Text between the operands, and the fields of operands that stand next to each other."""
-    literals, regions, end = [""], [], 0
+    regions: list[list[int]] = []
+    literals, end = [""], 0
     for match in _NAME.finditer(record.text):
         between = record.text[end : match.start()]
         if between or not regions:

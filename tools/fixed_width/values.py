@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -111,7 +112,7 @@ def _numbers(texts: Texts, width: int) -> Iterable[list[Any]]:
         for signed in (0, 1):
             made = ["number", before, after, scale, bias, signed, base]
             if scale and not rest:
-                yield [*made, _exceptions(texts, lambda v, made=made: number_text(made, width, v))]
+                yield [*made, _exceptions(texts, partial(number_text, made, width))]
 
 
 def _number(match: re.Match[str]) -> int:

@@ -12,13 +12,16 @@ from functools import cache
 import msgspec
 
 from cyclescope.errors import UnsupportedInstruction, UsageError
-from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.register import units
 from cyclescope.isa.table import Table, load_table
 
 _SMALL = 4  # forms that are compared one by one
 _MOST = 0.7  # of the forms have a bit fixed that tells them apart
 _BITS = 8  # to look up at a time
+
+_CONDITION = "ccode"  # LLVM's class of AArch64's conditions
+_CONDITION_FLAGS = ("Z", "C", "N", "V", "ZC", "NV", "NZV", "")  # of EQ and NE, CS and CC, ..., AL
 
 _Leaf = list[InstructionForm]
 _Node = tuple[int, dict[int, "_Node | _Leaf"]]
@@ -73,6 +76,16 @@ class Decoded(msgspec.Struct, frozen=True):
     def targets(self) -> tuple[str, ...]:
         """Registers that are written, each once."""
         return self._all(op.is_register and op.write for op in self.form.operands)
+
+    @property
+    def flags_read(self) -> tuple[str, ...]:
+        """Flags that are read; of NZCV those that the condition is about, where there is one."""
+        found = flag_names(self.form.flags_read)
+        for position, op in enumerate(self.form.operands):
+            if op.cls == _CONDITION:
+                wanted = _CONDITION_FLAGS[(self.value(position) or 0) >> 1]
+                return tuple(name for name in found if name in wanted)
+        return found
 
     def _all(self, chosen: Iterable[bool]) -> tuple[str, ...]:
         found = [unit for position, yes in enumerate(chosen) if yes for unit in self.units(position)]

@@ -12,6 +12,7 @@ import pytest
 
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.isa.decode import Decoder, decoder
+from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
 from tools.fixed_width.probe import Answer
 from tools.fixed_width.verify import differences, standard_features
@@ -102,6 +103,18 @@ def test_values_and_registers_of_operands():
     assert [found.register(n) for n in range(4)] == ["X0", "X1", "X2", ""]
     assert found.units(2) == ("r2",)
     assert found.text == "add x0, x1, x2, lsl #3"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("b.ne #8", "Z"), ("csel x0, x1, x2, hs", "C"), ("ccmp x0, x1, #0, gt", "NZV"), ("b.hi #8", "ZC"),
+     ("fcsel d0, d1, d2, lt", "NV"), ("b.al #8", ""), ("adc x0, x1, x2", "C"), ("add x0, x1, x2", "")],
+)  # fmt: skip
+def test_a_condition_reads_its_flags(line, expected):
+    table = load_table("aarch64")
+    (form,) = select(table, [line])
+    code = form.bits.encode(form.syntax.read(line, len(form.bits.fields)))
+    assert "".join(decoder("aarch64").decode(code).flags_read) == expected
 
 
 def test_all_of_a_piece_of_code():
