@@ -16,6 +16,7 @@ from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Op
 from cyclescope.model.ports import issue_throughput
 from cyclescope.simulate.cost import LATENCY, ZERO, Ends, Latencies, Units
 
+_SIMPLE = 2  # slots
 _EXPLAINED = 1.05  # times what ports and slots allow
 FIRST, SECOND = "first", "second"  # of a fused pair
 Column = tuple[tuple[int, float], ...]  # (source, cycles)
@@ -174,10 +175,14 @@ def _known(form: InstructionForm, machine: MachineModel) -> FormCost | None:
 
 
 def _borrowed(cost: FormCost, core: Core) -> FormCost:
-    """A cost without the ports, which are another model's: what they allow is a throughput."""
+    """A cost without the ports, which are another model's.
+
+    What they allow is the throughput of a unit where that is plausible: simple forms share theirs.
+    """
     allowed = issue_throughput(cost, core)
+    simple = not cost.microcoded and (cost.slots or 0) <= _SIMPLE
     return FormCost(
-        cost.slots, None, cost.latencies, allowed[0] if allowed else cost.throughput,
+        cost.slots, None, cost.latencies, None if simple or allowed is None else allowed[0],
         microcoded=cost.microcoded, eliminated=cost.eliminated, idiom=cost.idiom,
     )  # fmt: skip
 
