@@ -11,7 +11,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
-from statistics import median
 
 from cyclescope.measure.ports import INSTANCES
 from cyclescope.measure.record import FAILED, Record
@@ -20,8 +19,8 @@ from cyclescope.model.dispatch import dispatch_cycles
 MOST = 6  # slots that are tried
 SEVERAL = 1.35  # slots: certainly more than one
 FITS = 0.25  # slots by which an explanation may miss a measurement
-ENOUGH = 5  # forms of several slots, to tell by them
-CLEAR = 0.75  # of what is missed if instructions are divided: less is clearly better
+CLEAR = 0.08  # slots: so much less is missed by the better explanation of a form
+ENOUGH, MANY = 5, 4  # forms that only whole dispatch explains, at least, and for each that it does not
 
 Estimates = Mapping[str, Mapping[int, float]]  # slots by form and number of instructions around
 
@@ -39,10 +38,10 @@ def estimates(records: Iterable[Record], width: float) -> dict[str, dict[int, fl
 def dispatches_whole(found: Estimates, width: float) -> bool:
     """Whether the estimates of forms of several slots are those of a core that divides no instruction."""
     several = [row for row in found.values() if SEVERAL < min(row.values()) < MOST]
-    if len(several) < ENOUGH:
-        return False
-    divided, whole = (median(_best(row, width, w)[1] for row in several) for w in (False, True))
-    return whole < min(FITS, CLEAR * divided)
+    misses = [(_best(row, width, True)[1], _best(row, width, False)[1]) for row in several]
+    whole = sum(one < FITS and other - one > CLEAR for one, other in misses)
+    divided = sum(other < FITS and one - other > CLEAR for one, other in misses)
+    return whole >= ENOUGH and whole > MANY * divided
 
 
 def whole_slots(found: Estimates, width: float) -> dict[str, float]:

@@ -14,7 +14,7 @@ from cyclescope.model.machine import FormCost, MachineModel
 
 Kind = frozenset[str]  # the classes that use a port
 
-MAJORITY = 0.5  # of a class's members, that the known machine must have on the same ports
+MAJORITY = 0.5  # of a class's members with as many ports: as many must have the same ones
 
 
 def port_names(
@@ -64,7 +64,9 @@ def _names_of(
     alike: dict[frozenset[int], list[str]] = {}
     for name, ports in sets.items():
         alike.setdefault(frozenset(ports), []).extend(members[name])
-    theirs = {name: _known_ports(alike[frozenset(ports)], known.forms) for name, ports in sets.items()}
+    theirs = {
+        name: _known_ports(alike[frozenset(ports)], known.forms, len(ports)) for name, ports in sets.items()
+    }
     mine, other = _kinds(sets), _kinds({name: ports for name, ports in theirs.items() if ports})
     if Counter(mine.values()) != Counter(other.values()):
         return {}
@@ -74,12 +76,13 @@ def _names_of(
     return {port: known.ports[free[kind].pop(0)] for port, kind in sorted(mine.items())}
 
 
-def _known_ports(members: Iterable[str], forms: Mapping[str, FormCost]) -> tuple[int, ...]:
-    """The ports that most members of a class use on the known machine, with one micro-operation."""
+def _known_ports(members: Iterable[str], forms: Mapping[str, FormCost], count: int) -> tuple[int, ...]:
+    """The ports that most members of a class use on the known machine, of those that have so many there."""
     operations = [forms[name].operations for name in members if name in forms]
-    found = Counter(tuple(sorted(ops[0].ports)) for ops in operations if ops and len(ops) == 1)
+    sets = [tuple(sorted(ops[0].ports)) for ops in operations if ops and len(ops) == 1]
+    found = Counter(ports for ports in sets if len(ports) == count)
     ports, votes = next(iter(found.most_common(1)), ((), 0))
-    return ports if votes > MAJORITY * len(operations) else ()
+    return ports if votes > MAJORITY * found.total() else ()
 
 
 def _kinds(sets: Mapping[str, Sequence[int]]) -> dict[int, Kind]:

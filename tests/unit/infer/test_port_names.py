@@ -37,6 +37,11 @@ def test_a_form_that_the_known_machine_has_elsewhere_is_outvoted():
     assert names(machine)[:3] == ("B", "C", "D")
 
 
+def test_forms_with_more_or_fewer_ports_there_have_no_vote():
+    machine = known(ADD="BCD", SUB="BC", LEA="BC", IMUL="C", MOV="AE")
+    assert names(machine)[:3] == ("B", "C", "D")
+
+
 def test_classes_of_the_same_ports_vote_together():
     machine = known(ADD="BCD", SUB="BCD", LEA="BCD", IMUL="C", CRC32="B", MOV="AE", PEXT="C")
     sets, members = SETS | {"alone": (1,)}, MEMBERS | {"narrow": ["IMUL", "PEXT"], "alone": ["CRC32"]}
@@ -47,7 +52,7 @@ def test_classes_of_the_same_ports_vote_together():
     "wrong",
     [
         {"ADD": "BC", "SUB": "BC", "LEA": "BC"},  # too few ports
-        {"ADD": "BCD", "SUB": "BC", "LEA": "CD"},  # no majority
+        {"ADD": "BCD", "SUB": "ABD", "LEA": "ABC"},  # no majority
         {"ADD": "ABD", "SUB": "ABD", "LEA": "ABD"},  # the narrow class is not inside
         {"ADD": "BCD+A", "SUB": "BCD+A", "LEA": "BCD+A"},  # two operations
         {},

@@ -11,7 +11,7 @@ from cyclescope.measure.record import FAILED, STABLE, Record
 from cyclescope.model.dispatch import dispatch_cycles
 
 SLOTS = {f"TWO {n}": 2 for n in range(6)} | {f"THREE {n}": 3 for n in range(3)} | {"ONE": 1, "FOUR": 4}
-COUNTS = {"far": (21, 33), "near": (22, 24, 28), "even": (30, 42)}  # `far` leave equally many gaps
+COUNTS = {"far": (21, 33), "near": (27, 29, 33), "even": (30, 42)}  # `far` leave equally many gaps
 
 
 def measured(whole, counts, width=6.0, noise=0.0, slots=SLOTS):
