@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from cyclescope.analyze.elf import Elf
 from cyclescope.analyze.objects import bases, pieces, references, symbol_address
-from cyclescope.analyze.program import Comment, Function, Program, Statement
+from cyclescope.analyze.program import Comment, Function, Program, Statement, Table
 from cyclescope.analyze.syntax import INTEL, Line, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
 
@@ -77,6 +77,7 @@ _CLANG_OPTIONS = {
 }
 _ATTEMPTS = 4
 _SECONDS = 60
+_NEAR = 5  # lines
 
 
 class Tool(NamedTuple):
@@ -297,6 +298,7 @@ def _program(
         references(elf, places),
         raw,
         comments,
+        _tables(lines, starts),
     )
 
 
@@ -323,6 +325,35 @@ def _labels(lines: Sequence[Line], starts: dict[int, int]) -> dict[int, str]:
             if at not in found or (label in used and found[at] not in used):
                 found[at] = label
     return found
+
+
+def _content(lines: Sequence[Line], starts: dict[int, int]) -> dict[str, dict[int, None]]:
+    """Addresses of code, in order, that the data behind a label names."""
+    places = {label: starts[line.number] for line in lines if line.number in starts for label in line.labels}
+    content: dict[str, dict[int, None]] = {}
+    current: tuple[str, ...] = ()
+    for line in lines:
+        current = line.labels or current
+        for name in _NAME.findall(line.text) if line.kind in ("data", "table") else ():
+            if name in places and name not in current:
+                for label in current:
+                    content.setdefault(label, {})[places[name]] = None
+    return content
+
+
+def _tables(lines: Sequence[Line], starts: dict[int, int]) -> tuple[Table, ...]:
+    """Data that names labels of code, at every place where code names the data."""
+    content = _content(lines, starts)
+    found: list[Table] = []
+    last = ("", 0)
+    for line in lines:
+        for name in _NAME.findall(line.text) if line.kind == "code" and line.number in starts else ():
+            if name in content:
+                if name == last[0] and line.number - last[1] <= _NEAR:  # its address is made in two steps
+                    found.pop()
+                found.append(Table(starts[line.number], tuple(content[name])))
+                last = name, line.number
+    return tuple(found)
 
 
 def _functions(

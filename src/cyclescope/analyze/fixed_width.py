@@ -40,14 +40,18 @@ class FixedWidthDecoder:
     def steps(self, code: bytes, address: int) -> Iterator[Step]:
         """Every instruction of `code` as control flow."""
         at = 0
+        before: Decoded | None = None
         while at < len(code):
             found, own = self._decode(code, at)
             if found is None:
                 yield Step(address + at, len(own), INVALID, None)
             else:
                 target = _target(found)
+                if target is None and before is not None:
+                    target = _joint_target(before, found)
                 goal = None if target is None else address + at + target
                 yield Step(address + at, len(own), _flow(found), goal)
+            before = found
             at += len(own)
 
     def instruction(
@@ -195,6 +199,15 @@ def _target(found: Decoded) -> int | None:
     return None
 
 
+def _joint_target(first: Decoded, second: Decoded) -> int | None:
+    """Distance of a jump whose address RISC-V's AUIPC in front of it makes, from the jump."""
+    if first.form.id != "AUIPC" or second.form.id != "JALR" or first.register(0) != second.register(1):
+        return None
+    high, low = first.value(1) or 0, second.value(2) or 0
+    signed = (high ^ 1 << 19) - (1 << 19), (low ^ 1 << 11) - (1 << 11)
+    return (signed[0] << 12) + signed[1] - first.length
+
+
 def _flow(found: Decoded) -> str:
     attributes = found.form.attributes
     if "conditional_branch" in attributes:
@@ -217,5 +230,5 @@ def _linked(found: Decoded) -> str:
     written = [found.register(i) for i, op in enumerate(found.form.operands) if op.is_register and op.write]
     if any(name != "X0" for name in written):
         return CALL
-    returns = "indirect" in found.form.attributes and registers[-1:] and registers[-1] in _RETURN_REGISTERS
+    returns = "indirect" in found.form.attributes and registers[-1] in _RETURN_REGISTERS
     return END if returns else JUMP

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.decode import BRANCH, END, INVALID, JUMP, Step
+
+Tables = Sequence[tuple[int, Sequence[int]]]
 
 
 class Loop(NamedTuple):
@@ -36,11 +38,18 @@ class _Graph(NamedTuple):
         return range(self.starts[block], self.starts[block + 1])
 
 
-def loops(steps: Sequence[Step], index: dict[int, int], entries: Sequence[int] = ()) -> list[Loop]:
-    """All natural loops; loops with one head are one. `entries` are positions where functions begin."""
+def loops(
+    steps: Sequence[Step], index: dict[int, int], entries: Sequence[int] = (), tables: Tables = ()
+) -> list[Loop]:
+    """All natural loops; loops with one head are one.
+
+    `entries` are positions where functions begin. `tables` have a position that refers to a table of
+    jumps, and the positions that the table names.
+    """
     if not steps:
         return []
-    graph = _connected(steps, _graph(steps, index, entries), entries)
+    graph = _graph(steps, index, [*entries, *(one for _, targets in tables for one in targets)])
+    _connect(steps, graph, entries, tables)
     order = _postorder(graph, _roots(graph, entries))
     dominators = _dominators(graph, order)
     bodies: dict[int, set[int]] = {}
@@ -86,32 +95,47 @@ def _successors(steps: Sequence[Step], index: dict[int, int], number: dict[int, 
     return found
 
 
-def _connected(steps: Sequence[Step], graph: _Graph, entries: Sequence[int]) -> _Graph:
-    """The graph with what becomes of blocks that no branch names.
+def _connect(steps: Sequence[Step], graph: _Graph, entries: Sequence[int], tables: Tables) -> None:
+    """Add where indirect jumps go to, and cut off padding.
 
-    Where a function has an indirect jump, they are its targets. Padding, which only runs into a block
-    that has other ways in, is cut off.
+    They go to what the table names that their function referred to last, one jump per reference; other
+    jumps of the function are calls at its end. In a function without a table they go to every block
+    that nothing else leads to. Padding only runs into a block that has other ways in.
     """
     begins = {0, *entries}
     limits = sorted(begins)
-    jumps: dict[int, list[int]] = {}  # by function
+    number = {position: block for block, position in enumerate(graph.starts[:-1])}
+    referred: dict[int, list[tuple[int, Sequence[int]]]] = {}  # tables by function
+    for table in sorted(tables, key=lambda one: one[0]):
+        referred.setdefault(bisect(limits, table[0]), []).append(table)
+    guessing: dict[int, list[int]] = {}  # jumps without a table, by function
     for block in range(len(graph.successors)):
-        if _is_indirect(steps[graph.starts[block + 1] - 1]):
-            jumps.setdefault(bisect(limits, graph.starts[block]), []).append(block)
-    for block, before in enumerate(graph.predecessors):
-        position = graph.starts[block]
-        if before or position in begins:
-            continue
-        own = jumps.get(bisect(limits, position), [])
-        after = graph.successors[block]
-        if after == [block + 1] and len(graph.predecessors[block + 1]) > 1:
+        last = graph.starts[block + 1] - 1
+        function = bisect(limits, last)
+        if _is_indirect(steps[last]) and function not in referred:
+            guessing.setdefault(function, []).append(block)
+        elif _is_indirect(steps[last]):
+            own = [table for table in referred[function] if table[0] <= last]
+            if own:
+                referred[function].remove(own[-1])
+                _link(graph, block, (number[position] for position in own[-1][1]))
+    alone = [b for b, before in enumerate(graph.predecessors) if not before and graph.starts[b] not in begins]
+    for block in alone:
+        if _is_padding(graph, block):
             graph.predecessors[block + 1].remove(block)
-            after.clear()
-        elif own:
-            before.extend(own)
-            for jump in own:
-                graph.successors[jump].append(block)
-    return graph
+            graph.successors[block].clear()
+        for jump in guessing.get(bisect(limits, graph.starts[block]), ()):
+            _link(graph, jump, [block])
+
+
+def _link(graph: _Graph, block: int, targets: Iterable[int]) -> None:
+    for target in targets:
+        graph.successors[block].append(target)
+        graph.predecessors[target].append(block)
+
+
+def _is_padding(graph: _Graph, block: int) -> bool:
+    return graph.successors[block] == [block + 1] and len(graph.predecessors[block + 1]) > 1
 
 
 def _is_indirect(step: Step) -> bool:

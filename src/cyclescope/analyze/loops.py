@@ -52,8 +52,23 @@ class Candidate(NamedTuple):
 
 def innermost_loops(code: Code) -> list[Candidate]:
     """The innermost loops of a program in the order of the code."""
+    return [_candidate(code, loop) for loop in loops_of(code) if loop.innermost]
+
+
+def loops_of(code: Code) -> list[Loop]:
+    """All loops of a program."""
     entries = [code.index[f.address] for f in code.program.functions if f.address in code.index]
-    return [_candidate(code, loop) for loop in loops(code.steps, code.index, entries) if loop.innermost]
+    return loops(code.steps, code.index, entries, _tables(code))
+
+
+def _tables(code: Code) -> list[tuple[int, list[int]]]:
+    """The program's tables as positions of steps."""
+    index = code.index
+    return [
+        (index[used], [index[target] for target in targets if target in index])
+        for used, targets in code.program.tables
+        if used in index
+    ]
 
 
 def hottest(candidates: Sequence[Candidate]) -> Candidate:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.block import Block, BlockInstruction
-from cyclescope.analyze.decode import Decoder, Reference, Step
+from cyclescope.analyze.decode import END, JUMP, Decoder, Reference, Step
 
 
 class Piece(NamedTuple):
@@ -47,6 +47,13 @@ class Statement(NamedTuple):
     data: bool
 
 
+class Table(NamedTuple):
+    """Addresses of code that data names, for indirect jumps; `used` is where code refers to the data."""
+
+    used: int
+    targets: tuple[int, ...]
+
+
 class Comment(NamedTuple):
     """A line of the source with a comment in it that may be a marker."""
 
@@ -58,8 +65,8 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     """Code with what is known about it.
 
     `statements` are by address, at most one per source line and piece; empty where there is no source
-    text. `labels` are names by address, `references` relocations by address. `lines` is the source
-    text.
+    text. `labels` are names by address, `references` relocations by address, `tables` what tables in the data
+    name, as far as the source tells. `lines` is the source text.
     """
 
     isa: str
@@ -71,6 +78,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     references: dict[int, Reference] = {}
     lines: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
+    tables: tuple[Table, ...] = ()
 
     @property
     def size(self) -> int:
@@ -156,15 +164,16 @@ class Code:
         self.index = {step.address: i for i, step in enumerate(self.steps)}
 
     def _linked(self, step: Step) -> Step:
-        """A step whose target is the symbol's that a relocation names."""
+        """A step whose target is the symbol's that a relocation names; elsewhere the code ends."""
         if step.target is None or not self.program.references:
             return step
-        for at in (step.end - 4, step.end - 1, step.address):
+        for at in _fields(self.program.isa, step):
             reference = self.program.references.get(at)
             if reference is not None:
+                if reference.target is None:
+                    return step._replace(target=None, flow=END if step.flow == JUMP else step.flow)
                 rest = step.end - at if reference.relative else 0
-                known = reference.target
-                return step._replace(target=None if known is None else known + reference.addend + rest)
+                return step._replace(target=reference.target + reference.addend + rest)
         return step
 
     def line(self, step: Step) -> int:
@@ -189,3 +198,10 @@ class Code:
         lines = {i.line: self.program.lines[i.line - 1] for i in instructions if i.line}
         loop = bool(chosen) and chosen[-1].target == chosen[0].address
         return Block(instructions, self.program.isa, self.program.source, name, found, lines, loop)
+
+
+def _fields(isa: str, step: Step) -> tuple[int, ...]:
+    """Addresses at which a relocation is for a branch's target."""
+    if isa == "x86-64":
+        return step.end - 4, step.end - 1
+    return (step.address, step.address - 4) if isa == "riscv64" else (step.address,)

@@ -45,8 +45,8 @@ class Line(msgspec.Struct, frozen=True):
     """One line of a text, without comments.
 
     `kind` is `code` (instructions or a macro), `bytes` (instructions given as numbers), `padding`,
-    `data`, `directive`, `label` (nothing but labels) or `empty`. `labels` stand in front of `text`;
-    `written` is both.
+    `data`, `table` (data outside of code), `directive`, `label` (nothing but labels) or `empty`. `labels`
+    stand in front of `text`; `written` is both.
     """
 
     number: int
@@ -88,6 +88,7 @@ class _Reader:
         self._in_comment = False
         self._depth = 0
         self._is_code = True
+        self._is_data = False
 
     def line(self, number: int, raw: str) -> Line:
         text = written = self._stripped(raw).strip()
@@ -122,7 +123,9 @@ class _Reader:
         return self._of("data") if _DATA.match(text) else "directive"
 
     def _of(self, kind: str) -> str:
-        return kind if self._is_code else "directive"
+        if self._is_code:
+            return kind
+        return "table" if self._is_data and kind in ("data", "bytes") else "directive"
 
     def _section(self, text: str) -> None:
         match = re.match(
@@ -133,10 +136,11 @@ class _Reader:
         directive, name, rest = match.groups()
         if directive in ("section", "pushsection"):
             flags = re.search(r'"(\w*)"', rest)
-            self._is_code = (
-                "x" in flags[1] if flags else not name.startswith((".data", ".bss", ".rodata", ".debug"))
-            )
+            self._is_data = name.startswith((".data", ".rodata"))
+            plain = not name.startswith((".data", ".bss", ".rodata", ".debug"))
+            self._is_code = "x" in flags[1] if flags else plain
         else:
+            self._is_data = directive in ("data", "rodata")
             self._is_code = directive not in ("data", "bss", "rodata")
 
     def _stripped(self, raw: str) -> str:

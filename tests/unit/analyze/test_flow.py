@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +12,11 @@ from hypothesis import strategies as st
 from cyclescope.analyze.assembler import text_program, tools
 from cyclescope.analyze.decode import BRANCH, END, JUMP, NEXT, Step, decoder
 from cyclescope.analyze.flow import loops
-from cyclescope.analyze.loops import hottest, innermost_loops
+from cyclescope.analyze.loops import hottest, innermost_loops, loops_of
 from cyclescope.analyze.program import Code
+from cyclescope.analyze.source import read_program
 
+SNIPPETS = Path(__file__).parent / "snippets"
 needs_assembler = pytest.mark.skipif(not tools("x86-64"), reason="needs an assembler")
 
 
@@ -79,6 +84,20 @@ def test_cases_of_an_indirect_jump_stay_in_its_loop():
     assert found("n", "i", "n", "j0", "n", "j0", "n", "b0", "e") == [((0, 1, 2, 3, 4, 5, 6, 7), 1, True)]
 
 
+def test_a_table_says_where_an_indirect_jump_goes():
+    """Two ways back to the head by the table; the block at 5 is no case, but the end."""
+    flows = steps("n", "n", "i", "j1", "n", "e", "j1")
+    assert [one.body for one in loops(*flows, tables=[(0, [3, 6])])] == [(1, 2, 3, 6)]
+    assert [one.body for one in loops(*flows, tables=[(0, [5])])] == []
+
+
+def test_every_jump_has_the_table_named_before_it():
+    """Two loops with a table each, then a call through a register at the end."""
+    flows = steps("n", "i", "j1", "n", "i", "j4", "n", "i")
+    tables = [(0, [2, 3]), (3, [5, 6])]
+    assert [one.body for one in loops(*flows, tables=tables)] == [(1, 2), (4, 5)]
+
+
 def test_functions_have_entries_of_their_own():
     assert found("n", "b0", "e", "n", "b3", "e", entries=(0, 3)) == [((0, 1), 1, True), ((3, 4), 1, True)]
 
@@ -110,6 +129,35 @@ def _reached(edges, start):
             seen.add(one)
             stack.append(one)
     return seen
+
+
+# --- what a compiler says -------------------------------------------------------------------------
+
+SEEN = re.compile(r"=>\s*This (Inner )?Loop Header: Depth=(\d+)")
+
+
+def seen_by_llvm(lines):
+    """Depth and innermost, by the label of each loop, from the comments of a listing."""
+    found, label = {}, ""
+    for line in lines:
+        if match := re.match(r"(\.LBB\d+_\d+):|(?:#|//) %bb", line):
+            label = match[1] or ""
+        if match := SEEN.search(line):
+            found[label] = (int(match[2]), bool(match[1]))
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(SNIPPETS.glob("*clang14*.s")), ids=lambda path: path.stem)
+def test_loops_are_those_that_the_compiler_saw(path):
+    isa = next((isa for isa in ("aarch64", "riscv64") if path.name.startswith(isa)), "x86-64")
+    if not tools(isa):
+        pytest.skip(f"needs an assembler for {isa}")
+    program = read_program(path)
+    code = Code(program, decoder(program.isa))
+    found = {program.labels[code.steps[one.head].address]: one for one in loops_of(code)}
+    wanted = seen_by_llvm(program.lines)
+    assert len(wanted) > 7
+    assert {label: (one.depth, one.innermost) for label, one in found.items()} == wanted
 
 
 # --- candidates -----------------------------------------------------------------------------------

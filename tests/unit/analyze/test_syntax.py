@@ -55,7 +55,8 @@ def test_data_outside_the_code_is_none_of_it():
     text = (
         '.text\n.byte 1\n.section .rodata\n.byte 1\n.text\nnop\n.data\n.long 1\n.section .x,"ax"\n.byte 0x90'
     )
-    assert [k for k, _, _ in kinds(text) if k != "directive"] == ["bytes", "code", "bytes"]
+    found = [k for k, _, _ in kinds(text) if k != "directive"]
+    assert found == ["bytes", "table", "code", "table", "bytes"]
 
 
 @pytest.mark.parametrize(
