@@ -175,6 +175,13 @@ def test_what_is_written_by_an_alias_for_some_values_only():
     assert sorted(text.take_apart(addition(), sample, trials).places[0][1]) == [0, 1, 2]
 
 
+def test_what_another_operand_is_written_differently_for():
+    """ADD of an extended register is written with LSL where the result is the stack pointer."""
+    sample, trials = tried()
+    trials[0][3] = answer("ADD", "add x3, x2, uxtx #1", "X3", "X2", "1")
+    assert sorted(text.take_apart(addition(), sample, trials).places[0][1]) == [0, 1, 2]
+
+
 def test_an_index_without_a_shift():
     record = addition()
     record.text = "ldr\t$Rd, [$Rn, $shift]"

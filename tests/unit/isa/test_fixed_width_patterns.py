@@ -56,6 +56,7 @@ def test_by_an_example(isa, pattern, expected):
         ("aarch64", "ldr x1, [x2, #3]"),  # no multiple of 8
         ("riscv64", "addi a0, a1, 5000"),
         ("riscv64", "add a0, a1"),
+        ("riscv64", "vl2re8.v v1, (a0)"),  # a group of two begins at an even one
     ],
 )
 def test_what_no_form_encodes(isa, example):

@@ -228,6 +228,11 @@ def test_what_llvm_has_wrong_is_right(arm, riscv):
     assert {"branch", "call"} <= riscv["JAL"].attributes
 
 
+def test_flags_are_one_source_and_one_target(arm):
+    assert names(arm["CSELXr"]) == (["op2", "op3", "NZCV"], ["op1"])
+    assert names(arm["ADCSXr"]) == (["op2", "op3", "NZCV"], ["op1", "NZCV"])
+
+
 def test_predicates_and_tied_operands(arm):
     form = arm["ADD_ZPmZ_S"]
     assert names(form) == (["op1", "op2", "op4"], ["op1"])
