@@ -11,7 +11,7 @@ import pytest
 from cyclescope.analyze import assembler
 from cyclescope.analyze.assembler import text_program, tools
 from cyclescope.analyze.block import Address
-from cyclescope.analyze.decode import decoder
+from cyclescope.analyze.decode import BRANCH, CALL, END, JUMP, decoder
 from cyclescope.analyze.program import Code
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
 from cyclescope.isa.encode import default_immediates, encode
@@ -152,6 +152,14 @@ def test_sections_are_one_program(tool):
     code = Code(program, decoder("x86-64"))
     targets = {code.line(step): step.target for step in code.steps if step.target is not None}
     assert targets == {3: by_line[6].address, 7: by_line[9].address}
+
+
+def test_leaving_the_code_is_its_end(tool):
+    """A jump to a symbol of another file is no indirect jump."""
+    program = text_program("f:\n call g\n je f\n jmp g\nh:\n jmp *%rax\n jmp f\n", "text")
+    code = Code(program, decoder("x86-64"))
+    found = [(step.flow, step.target) for step in code.steps]
+    assert found == [(CALL, None), (BRANCH, 0), (END, None), (JUMP, None), (JUMP, 0)]
 
 
 def test_references_keep_their_symbols(tool):

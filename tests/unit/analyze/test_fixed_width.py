@@ -10,6 +10,7 @@ import pytest
 from cyclescope.analyze.assembler import tools
 from cyclescope.analyze.block import Address
 from cyclescope.analyze.decode import BRANCH, CALL, END, INVALID, JUMP, NEXT, decoder
+from cyclescope.analyze.program import Code
 from cyclescope.analyze.source import Choice, read_block, read_program
 from cyclescope.errors import UnsupportedInstruction
 from cyclescope.isa.table import load_table
@@ -118,6 +119,23 @@ def test_control_flow(isa):
     assert dict(zip(FLOWS[isa], [step.flow for step in steps], strict=True)) == FLOWS[isa]
     direct = [step for step, text in zip(steps, FLOWS[isa], strict=True) if text.endswith("1b")]
     assert {step.target for step in direct} == {0}
+
+
+@needs["riscv64"]
+def test_jumps_in_two_instructions():
+    """RISC-V's `call` and `tail` make the address first."""
+    program = read_program("f:\n nop\n call f\n tail f\n tail g\n call g\n", "riscv64")
+    code = Code(program, decoder("riscv64"))
+    found = [(step.flow, step.target) for step in code.steps if step.flow != NEXT]
+    assert found == [(CALL, 0), (JUMP, 0), (END, None), (CALL, None)]
+    linked = bytes.fromhex("17030000 670003ff".replace(" ", ""))  # auipc t1, 0; jr -16(t1)
+    assert [step.target for step in decoder("riscv64").steps(linked, AT)] == [None, AT - 16]
+
+
+@needs["aarch64"]
+def test_a_table_whose_address_is_made_in_two_steps():
+    program = read_program(SNIPPETS / "aarch64_clang14_O2.s")
+    assert [len(table.targets) for table in program.tables] == [6, 5]
 
 
 @pytest.mark.parametrize(

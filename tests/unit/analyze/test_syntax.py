@@ -51,6 +51,10 @@ def test_what_a_macro_is_made_of_has_no_line_of_its_own():
     ]
 
 
+def test_what_is_for_debuggers_names_no_code():
+    assert kinds(".section .debug_info\n.quad .L1")[1][0] == "directive"
+
+
 def test_data_outside_the_code_is_none_of_it():
     text = (
         '.text\n.byte 1\n.section .rodata\n.byte 1\n.text\nnop\n.data\n.long 1\n.section .x,"ax"\n.byte 0x90'
