@@ -10,7 +10,7 @@ from cyclescope.infer.dispatch import dispatches_whole, estimates, whole_slots
 from cyclescope.measure.record import FAILED, STABLE, Record
 from cyclescope.model.dispatch import dispatch_cycles
 
-SLOTS = {f"TWO {n}": 2 for n in range(6)} | {f"THREE {n}": 3 for n in range(3)} | {"ONE": 1, "FOUR": 4}
+SLOTS = {f"TWO {n}": 2 for n in range(6)} | {f"THREE {n}": 3 for n in range(3)} | {"ONE": 1}
 COUNTS = {"far": (21, 33), "near": (27, 29, 33), "even": (30, 42)}  # `far` leave equally many gaps
 
 
@@ -52,6 +52,10 @@ def test_one_slot_is_left_as_it_was_measured():
 def test_what_neither_explains_is_left_as_it_was_measured():
     odd = {22: 2.6, 24: 3.4, 28: 2.1}
     assert not whole_slots({"ODD": odd}, 6.0)
+
+
+def test_microcode_is_left_as_it_was_measured():
+    assert not whole_slots({"MANY": {22: 5.0, 24: 5.0}}, 6.0)
 
 
 def test_few_forms_prove_nothing():
