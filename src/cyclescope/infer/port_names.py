@@ -14,8 +14,6 @@ from cyclescope.model.machine import FormCost, MachineModel
 
 Kind = frozenset[str]  # the classes that use a port
 
-MAJORITY = 0.5  # of a class's members with as many ports: as many must have the same ones
-
 
 def port_names(
     count: int,
@@ -25,10 +23,10 @@ def port_names(
 ) -> tuple[str, ...]:
     """Names of `count` measured ports, of which each class uses some.
 
-    `members` are the forms of each class; on the known machine, classes of the same ports have those that
-    most of their members use. Classes that share ports are named together: by the known machine if it
-    has the same ports for them up to renaming, and otherwise neutrally, with numbers where no port has a
-    known name and `x0`, `x1`, ... beside known ones. Ports that serve the same
+    `members` are the forms of each class; on the known machine, classes of the same ports have those
+    that more of their members use than any others. Classes that share ports are named together: by the
+    known machine if it has the same ports for them up to renaming, and otherwise neutrally, with numbers
+    where no port has a known name and `x0`, `x1`, ... beside known ones. Ports that serve the same
     classes are interchangeable: which of their names each has means nothing.
     """
     names: dict[int, str] = {}
@@ -77,12 +75,12 @@ def _names_of(
 
 
 def _known_ports(members: Iterable[str], forms: Mapping[str, FormCost], count: int) -> tuple[int, ...]:
-    """The ports that most members of a class use on the known machine, of those that have so many there."""
+    """The ports that more members of a class use on the known machine than any others of so many."""
     operations = [forms[name].operations for name in members if name in forms]
     sets = [tuple(sorted(ops[0].ports)) for ops in operations if ops and len(ops) == 1]
-    found = Counter(ports for ports in sets if len(ports) == count)
-    ports, votes = next(iter(found.most_common(1)), ((), 0))
-    return ports if votes > MAJORITY * found.total() else ()
+    found = Counter(ports for ports in sets if len(ports) == count).most_common(2)
+    tie = len(found) > 1 and found[0][1] == found[1][1]
+    return found[0][0] if found and not tie else ()
 
 
 def _kinds(sets: Mapping[str, Sequence[int]]) -> dict[int, Kind]:
