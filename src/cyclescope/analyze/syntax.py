@@ -10,17 +10,34 @@ import msgspec
 INTEL, ATT = "intel", "att"
 SYNTAXES = (INTEL, ATT)
 _X86_REGISTER = (
-    r"(?:[re]?(?:ax|bx|cx|dx|si|di|sp|bp)|[abcd][lh]|(?:si|di|sp|bp)l|r(?:8|9|1[0-5])[dwb]?|[xyz]?mm\d+|rip)"
+    r"(?:[re]?(?:ax|bx|cx|dx|si|di|bp)|[re]sp|[abcd][lh]|(?:si|di|sp|bp)l|r(?:8|9|1[0-5])[dwb]?"
+    r"|[xyz]?mm\d+|rip)"
 )
 _ATT_REGISTER = re.compile(rf"%{_X86_REGISTER}\b|%k[0-7]\b|%st\b|(^|[\s,])\$-?\w", re.IGNORECASE)
 _EVIDENCE = {
     "x86-64": re.compile(rf"(^|[\s,\[(%*+-]){_X86_REGISTER}\b|\bptr\b", re.IGNORECASE),
     "aarch64": re.compile(
-        r"(^|[\s,\[{])([xw]([0-9]|[12]\d|30)|[xw]zr|[vz]\d+\.\d*[bhsdq]|[dsq]\d+|p\d+/[mz])\b|\blsl #?\d",
+        r"(^|[\s,\[{])([xw]([0-9]|[12]\d|30)|[xw]zr|sp|[vz]\d+\.\d*[bhsdq]|[dsq]\d+|p\d+/[mz])\b"
+        r"|\blsl #?\d|,\s*#-?\d",
         re.IGNORECASE,
     ),
     "riscv64": re.compile(
-        r"(^|[\s,(])(a[0-7]|s\d+|t[0-6]|f[ast]\d+|zero|x([1-9]|[12]\d|3[01])|v\d+)(?=[\s,)]|$)", re.IGNORECASE
+        r"(^|[\s,(])(a[0-7]|s\d+|t[0-6]|f[ast]\d+|[sgt]p|ra|zero|x([1-9]|[12]\d|3[01])|v\d+)(?=[\s,)]|$)",
+        re.IGNORECASE,
+    ),
+}
+_MNEMONICS = {
+    "x86-64": re.compile(
+        r"^(v?p?(add|sub|mul|div|and|or|xor|sh[lr]|cmp|mov|lea|test|inc|dec|push|pop|call|ret|cmov|set|unpck|shuf)\w*"
+        r"|vf[n]?m(add|sub)\w+|i(mul|div)\w?|j[a-z]{1,3}|cvt\w+|lock|rep\w*)\b"
+    ),
+    "aarch64": re.compile(
+        r"^(ldu?r\w*|stu?r\w*|ld[pn]\w*|st[pn]|b\.\w\w|bl|blr|cb(z|nz)|tb(z|nz)|adrp?|fm(la|ls|add|sub|ov)|mov[kzn]|csel"
+        r"|csinc|cset|[su]bfm|[su]xt[bhw]|mrs|msr|ccmp|madd|cmn|subs|adds|eor|orr|ld1\w*|st1\w*|ret|b)\b"
+    ),
+    "riscv64": re.compile(
+        r"^(c\.\w+|l[bhwd]u?|s[bhwd]|li|mv|la|lui|auipc|jalr?|jr|j|tail|b(eq|ne|lt|ge|gt|le)[zu]*|addi?w?|slli|srli"
+        r"|srai|s[lr][la]iw|andi|ori|xori|fl[wd]|fs[wd]|f\w+\.[sd]\w*|sh[123]add|vset\w+|v\w+\.[vwx]\w*|seqz|snez|sext\.\w)\b"
     ),
 }
 _LOOKED_AT = 2000  # lines, enough to tell
@@ -58,9 +75,12 @@ class Line(msgspec.Struct, frozen=True):
 
 def guess_isa(lines: Sequence[str]) -> str:
     """The instruction set that most operands look like; x86-64 where nothing tells."""
-    text = "\n".join(line for line in lines[:_LOOKED_AT] if not line.lstrip().startswith((".", "#")))
-    counts = {isa: len(pattern.findall(text)) for isa, pattern in _EVIDENCE.items()}
-    return max(counts, key=lambda isa: counts[isa])
+    code = [_LABEL.sub("", line).strip() for line in lines[:_LOOKED_AT]]
+    code = [line for line in code if not line.startswith((".", "#", "//"))]
+    text = "\n".join(code)
+    operands = {isa: len(pattern.findall(text)) for isa, pattern in _EVIDENCE.items()}
+    names = {isa: sum(bool(known.match(line.lower())) for line in code) for isa, known in _MNEMONICS.items()}
+    return max(operands, key=lambda isa: operands[isa] + names[isa])
 
 
 def guess_syntax(lines: Sequence[Line]) -> str:

@@ -89,6 +89,11 @@ def test_syntax_is_recognised(text, syntax):
         ("ldr w0, [sp, 12]\nadd w0, w0, 1\nret", "aarch64"),
         ("fld fa5,0(a0)\nfadd.d fa4,fa5,fa3\naddi a0,a0,8\nbne a0,a1,.L3", "riscv64"),
         ("vsetvli t0, a0, e64, m1\nvle64.v v8, (a1)", "riscv64"),
+        ("addi s0, s0, 8\nbne s0, s1, .L2", "riscv64"),
+        ("ld s0, 32(sp)\nld s1, 24(sp)", "riscv64"),
+        ("add x2, x2, #104\nadd x24, x24, #6", "aarch64"),
+        ("fadd s0, s0, s1", "aarch64"),
+        ("push rsi\nmov sil, al", "x86-64"),
         ("nop", "x86-64"),
     ],
 )
