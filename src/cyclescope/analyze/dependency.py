@@ -17,7 +17,7 @@ import msgspec
 from cyclescope.analyze.block import BlockInstruction
 from cyclescope.analyze.facts import STACK_SYNC, STORES_IN_FLIGHT, Family, family_of
 from cyclescope.analyze.locations import STACK_POINTER, Location, location_of, place_of, reads_one_register
-from cyclescope.analyze.memory import Line, Passage, passages
+from cyclescope.analyze.memory import Line, Memory, Passage, through_memory
 from cyclescope.analyze.shape import FIRST, SECOND, Shape, Shapes, Variant
 from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import InstructionForm
@@ -56,7 +56,8 @@ class Graph(msgspec.Struct, frozen=True):
     """Nodes are numbered in program order; `owner` has the instruction of each, `first` the reverse.
 
     `base` is when a node is there if everything from outside the iteration is at hand at once. `shapes`
-    and `places` are per instruction. `memory` are the ways through memory.
+    and `places` are per instruction. `memory` are the ways through memory, `chunks` how often stores go on
+    to another chunk of memory, where that is known to matter.
     """
 
     instructions: tuple[BlockInstruction, ...]
@@ -68,6 +69,7 @@ class Graph(msgspec.Struct, frozen=True):
     base: tuple[float, ...]
     carried: tuple[Carried, ...]
     memory: tuple[Passage, ...]
+    chunks: float
 
     def origin(self, node: int) -> Carried:
         """The node and the distance that an input's number stands for."""
@@ -120,7 +122,8 @@ class _Builder:
         self.shapes = shapes
         self.family = family_of(shapes.machine.name)
         self.places = tuple(self._places())
-        self.memory = self._passages()
+        found = self._through_memory()
+        self.memory, self.chunks = found.passages, found.chunks
 
     def graph(self) -> Graph:
         """Everything together."""
@@ -134,7 +137,7 @@ class _Builder:
         inputs = tuple(tuple(row) for row in nodes.inputs())
         return Graph(
             self.instructions, tuple(chosen), self.places, tuple(first), tuple(owner), inputs,
-            tuple(nodes.base), tuple(nodes.carried), tuple(self.memory),
+            tuple(nodes.base), tuple(nodes.carried), self.memory, self.chunks,
         )  # fmt: skip
 
     def _plain(self, form: InstructionForm | None) -> Shape:
@@ -153,9 +156,9 @@ class _Builder:
             )
             top = (top + pops) & 7
 
-    def _passages(self) -> list[Passage]:
-        if not any(_accesses(one, write=True) for one in self.instructions):
-            return []
+    def _through_memory(self) -> Memory:
+        if not any(_stores(one) for one in self.instructions):
+            return Memory()
         lines = [
             Line(
                 one,
@@ -168,7 +171,8 @@ class _Builder:
             )
             for one, places in zip(self.instructions, self.places, strict=True)
         ]
-        return passages(lines, self.shapes.machine.core.store_buffer or STORES_IN_FLIGHT)
+        in_flight = self.shapes.machine.core.store_buffer or STORES_IN_FLIGHT
+        return through_memory(lines, in_flight, self.family.store_chunk)
 
     # --- variants --------------------------------------------------------------------------------
 
@@ -232,9 +236,9 @@ def _stored_column(shape: Shape, position: int) -> int:
     return next(column for node, column in nodes if node.part == "data" and node.operand == position)
 
 
-def _accesses(instruction: BlockInstruction, write: bool) -> bool:
+def _stores(instruction: BlockInstruction) -> bool:
     form = instruction.form
-    return form is not None and any(op.is_memory and (op.write if write else op.read) for op in form.operands)
+    return form is not None and any(op.is_memory and op.write for op in form.operands)
 
 
 class _Nodes:

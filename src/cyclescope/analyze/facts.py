@@ -18,7 +18,7 @@ STACK_SYNC = 1.0  # cycles until a stack pointer that pushes or pops moved is in
 STORES_IN_FLIGHT = 64  # where the model has no store buffer
 TAKEN_BRANCHES = 1.0  # per cycle
 
-_PLAIN_LOAD = "MOV (R64, M64)"
+PLAIN_MOVES = ("MOV (R64, M64)", "MOV (M64, R64)")  # from memory and to it
 _UNSIGNED = ("JB", "JAE", "JBE", "JA")
 _ODD = ("JS", "JNS", "JO", "JNO", "JP", "JNP")
 _ADDITIVE, _LOGIC, _COUNT = ("CMP", "ADD", "SUB"), ("TEST", "AND"), ("INC", "DEC")
@@ -30,11 +30,14 @@ class Family(msgspec.Struct, frozen=True):
 
     `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
     not fuse with. `renamed` says by which base a load gets the value of an earlier store without waiting for
-    memory: "" none, "stack" the stack pointer, "any" the register that the store used.
+    memory: "" none, "stack" the stack pointer, "any" the register that the store used. `store_chunk` are the
+    aligned bytes that stores one after the other are written to at once, one such chunk a cycle; 0 where
+    nothing is known.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
     renamed: str = ""
+    store_chunk: int = 0
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the conditional branch behind it are one micro-operation."""
@@ -49,9 +52,9 @@ _INTEL = Family(_pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD +
 _FAMILIES = {
     "znver1": Family(_pairs(("CMP", "TEST"))),
     "znver2": Family(_pairs(("CMP", "TEST"))),
-    "znver3": Family(_pairs(_ZEN3_FUSED), "stack"),
-    "znver4": Family(_pairs(_ZEN3_FUSED), "any"),
-    "znver5": Family(_pairs(_ZEN3_FUSED), "any"),
+    "znver3": Family(_pairs(_ZEN3_FUSED), "stack", 32),
+    "znver4": Family(_pairs(_ZEN3_FUSED), "any", 32),
+    "znver5": Family(_pairs(_ZEN3_FUSED)),
     "bdver2": Family(_pairs(("CMP", "TEST"))),
     **dict.fromkeys(
         ("sandybridge", "haswell", "broadwell", "skylake", "skylake-avx512", "icelake-server",
@@ -70,7 +73,7 @@ def family_of(machine: str) -> Family:
 
 def load_latency(machine: MachineModel) -> float:
     """Cycles from the address to a general register: of the plain load, else what the core says."""
-    plain = machine.forms.get(_PLAIN_LOAD)
+    plain = machine.forms.get(PLAIN_MOVES[0])
     found = plain.latencies.get("op2.address->op1") if plain else None
     return found or machine.core.load_latency or LOAD_LATENCY
 

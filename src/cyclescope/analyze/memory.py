@@ -9,6 +9,7 @@ that both addresses move by in an iteration.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -48,16 +49,23 @@ class Line(msgspec.Struct, frozen=True):
     writes: tuple[tuple[int, Location], ...]
 
 
-def passages(lines: Sequence[Line], in_flight: int) -> list[Passage]:
-    """All dependencies through memory, at most `in_flight` stores back."""
+class Memory(msgspec.Struct, frozen=True):
+    """What a block does to memory: loads of what it stored, and the chunks that its stores change between."""
+
+    passages: tuple[Passage, ...] = ()
+    chunks: float = 0.0
+
+
+def through_memory(lines: Sequence[Line], in_flight: int, chunk: int = 0) -> Memory:
+    """Dependencies through memory, at most `in_flight` stores back; with a `chunk` size also the chunks."""
     operands = [op for line in lines for op in _memory_operands(line)]
     stores = sum(op.write for op in operands)
-    if not stores or not any(op.read for op in operands):
-        return []
+    if not stores or not (any(op.read for op in operands) or (chunk and stores > 1)):
+        return Memory()
     found = _Search(max(in_flight // stores, 1))
     for number in range(ROUNDS):
         found.round(number, lines)
-    return found.passages()
+    return Memory(tuple(found.passages()), found.chunks(chunk) if chunk else 0.0)
 
 
 def _memory_operands(line: Line) -> list[_Operand]:
@@ -197,6 +205,13 @@ class _Search:
                 self._further(access, stride, near)
         return list(self._found.values())
 
+    def chunks(self, size: int) -> float:
+        """How often stores go on to another chunk, per iteration; unknown parts are taken to be aligned."""
+        stores = [access for access in self._rounds[-1] if access.write]
+        before = next(access for access in self._rounds[-2] if access.write)
+        changes = sum(_in_chunk(a, size) != _in_chunk(b, size) for a, b in pairwise(stores))
+        return changes + _on_to_the_next(stores[-1], stores[0], before, size)
+
     def _moving(self) -> list[tuple[Access, int]]:
         """Accesses of the last round that move by a constant, with it."""
         before = {(a.place, a.write): a.address for a in self._rounds[-2]}
@@ -227,6 +242,20 @@ def _written_back(step: Step, old: Value, address: Address) -> Value | None:
     operands = zip(step.form.operands, step.operands, strict=True)
     added = [value for op, value in operands if op.kind == "immediate" and value is not None]
     return old.plus(added[0]) if len(added) == 1 else None
+
+
+def _in_chunk(access: Access, size: int) -> tuple[Terms, int]:
+    return access.address.terms, access.address.constant // size
+
+
+def _on_to_the_next(last: Access, first: Access, before: Access, size: int) -> float:
+    """The share of iterations whose first store is in another chunk than the last one before."""
+    if first.address.terms != last.address.terms or before.address.terms != first.address.terms:
+        return 1.0
+    step = first.address.constant - before.address.constant
+    if not step:
+        return float(_in_chunk(first, size) != _in_chunk(last, size))
+    return min(abs(first.address.constant + step - last.address.constant) / size, 1.0)
 
 
 def _bytes(bits: int) -> int:

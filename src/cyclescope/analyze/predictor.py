@@ -21,6 +21,7 @@ from cyclescope.analyze.prediction import (
     PORTS,
     PORTS_FIXED,
     RESOURCES,
+    STORES,
     UNITS,
     CriticalPath,
     Dependency,
@@ -198,6 +199,7 @@ class _Analysis:
             RESOURCES: max(bounds.resources(shapes, machine).values(), default=0.0),
             UNITS: max(bounds.units(shapes).values(), default=0.0),
             LOCKED: bounds.locked(shapes, self.predictor.shapes.forward),
+            STORES: self.graph.chunks,
         }
         if machine.core.in_order and self.simulate:
             more[IN_ORDER] = self.predictor.simulated(self.graph, ideal=True) or 0.0
@@ -205,7 +207,7 @@ class _Analysis:
 
     def _lower(self, found: dict[str, float]) -> float:
         """The greatest bound without what is assumed: time in memory, latencies that are ranges."""
-        sure = [c for n, c in found.items() if n not in (*NO_BOUNDS, LOOP_CARRIED, LOCKED, IN_ORDER)]
+        sure = [c for n, c in found.items() if n not in (*NO_BOUNDS, LOOP_CARRIED, LOCKED, STORES, IN_ORDER)]
         most = max(sure)
         if found[LOOP_CARRIED] <= most:
             return most

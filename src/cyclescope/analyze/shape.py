@@ -8,9 +8,10 @@ from math import ceil
 
 import msgspec
 
-from cyclescope.analyze.facts import forward_latency, load_latency
+from cyclescope.analyze.facts import PLAIN_MOVES, forward_latency, load_latency
 from cyclescope.isa.dataflow import Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
+from cyclescope.isa.operand import Operand
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput
@@ -137,7 +138,7 @@ class Shapes:
         found = _known(form, self.machine)
         if found is None and self.stand_in is not None:
             other = _known(form, self.stand_in)
-            found = None if other is None else _borrowed(other, self.stand_in.core)
+            found = None if other is None else _borrowed(form, other, self.stand_in.core, self.machine)
         return found
 
     def is_borrowed(self, form: InstructionForm) -> bool:
@@ -174,17 +175,33 @@ def _known(form: InstructionForm, machine: MachineModel) -> FormCost | None:
     return _unlocked(form, machine.forms) if found is None and is_locked(form) else found
 
 
-def _borrowed(cost: FormCost, core: Core) -> FormCost:
+def _borrowed(form: InstructionForm, cost: FormCost, core: Core, machine: MachineModel) -> FormCost:
     """A cost without the ports, which are another model's.
 
-    What they allow is the throughput of a unit where that is plausible: simple forms share theirs.
+    Simple forms load and store on the ports of this machine's plain moves; what the ports of others allow is
+    the throughput of a unit.
     """
     allowed = issue_throughput(cost, core)
     simple = not cost.microcoded and (cost.slots or 0) <= _SIMPLE
     return FormCost(
-        cost.slots, None, cost.latencies, None if simple or allowed is None else allowed[0],
+        cost.slots, _moves(form, machine) if simple else None, cost.latencies,
+        None if simple or allowed is None else allowed[0],
         microcoded=cost.microcoded, eliminated=cost.eliminated, idiom=cost.idiom,
     )  # fmt: skip
+
+
+def _moves(form: InstructionForm, machine: MachineModel) -> tuple[Operation, ...] | None:
+    """The operations of plain moves from and to memory, for a form that does so; None where not known."""
+    memory = [op for op in form.operands if op.is_memory]
+    names = [name for name, does in zip(PLAIN_MOVES, _directions(memory), strict=True) if does]
+    found = [machine.forms[name].operations for name in names if name in machine.forms]
+    if not names or len(found) < len(names) or None in found:
+        return None
+    return tuple(op for operations in found for op in operations or ())
+
+
+def _directions(memory: Sequence[Operand]) -> tuple[bool, bool]:
+    return any(op.read for op in memory), any(op.write for op in memory)
 
 
 def is_locked(form: InstructionForm) -> bool:

@@ -16,6 +16,7 @@ from cyclescope.analyze.prediction import (
     PORTS,
     PORTS_FIXED,
     RESOURCES,
+    STORES,
     UNITS,
     InstructionCost,
     Prediction,
@@ -27,7 +28,8 @@ SCHEMA_VERSION = 1
 WORDS = {
     PORTS: "ports", PORTS_FIXED: "ports, split evenly", FRONT_END: "front end", BRANCHES: "taken branches",
     RESOURCES: "shared resources", UNITS: "units without a port", LOCKED: "locked instructions",
-    LOOP_CARRIED: "loop-carried dependency", CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
+    STORES: "stores to different places", LOOP_CARRIED: "loop-carried dependency",
+    CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
 }  # fmt: skip
 MOST_CHAINS = 8
 _WIDEST = 60  # characters of an instruction

@@ -89,6 +89,27 @@ def test_locked_instructions_wait_for_memory():
     assert found.lower < found.cycles
 
 
+@pytest.mark.parametrize(
+    ("text", "chunks"),
+    [  # measured on a Zen 4, cycles per iteration, where more than two stores a cycle need
+        ("mov [rsi], rax; mov [rsi + 24], rax", 0),
+        ("mov [rsi], rax; mov [rsi + 32], rax", 2),
+        ("mov [rsi + 24], rax; mov [rsi + 32], rax", 2),
+        ("mov [rsi], rax; mov [rsi + 64], rax; mov [rsi + 8], rax; mov [rsi + 72], rax", 4),
+        ("mov [rsi], rax; mov [rsi + 8], rax; mov [rsi + 64], rax; mov [rsi + 72], rax", 2),
+        ("mov [rsi], rax; mov [rsi + 64], rax; mov [rsi + 72], rax", 2),
+        ("mov [rsi], rax; mov [rsi + 8], rax; mov [rsi + 16], rax; mov [rsi + 64], rax", 2),
+        ("mov [rsi], rax; mov [rdi], rax", 2),
+        ("mov [rsi], rax; mov [rsi + 8], rax; add rsi, 16", 0.25),  # 8 bytes further on, of 32
+        ("push rax; push rbx; push rcx; push rdx; add rsp, 32", 0),
+        ("push rax; push rbx", 0.25),
+    ],
+)
+def test_stores_to_different_places(text, chunks):
+    assert predict(text, "toy znver4").bounds.get("stores", 0) == pytest.approx(chunks)
+    assert "stores" not in predict(text).bounds
+
+
 def test_taken_branches():
     assert "taken_branches" not in predict("cmp rax, rbx; jne .-3").bounds
     assert predict("cmp rax, rbx; jne .-3", loop=True).bounds["taken_branches"] == 1
@@ -218,6 +239,9 @@ def test_a_stand_in_knows_what_the_machine_does_not():
     long = changed(toy(), IMUL_R64_R64={"slots": 9.0})
     slow = Predictor(poor, stand_in=long).predict(block("imul rax, rbx; imul rcx, rbx"))
     assert slow.bounds["units"] == 4.5  # 9 of 4 slots a cycle, twice
+    stacked = Predictor(without("PUSH (R64)", "POP (R64)").machine, stand_in=toy())
+    found = stacked.predict(block("pop rax; pop rbx; push rcx; ret"))
+    assert found.ports == pytest.approx({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3, "load": 3, "store": 1}, abs=1e-5)
     with pytest.raises(UnknownInstructions):
         Predictor(poor, without("IMUL (R64, R64)").machine).predict(block("imul rax, rbx"))
 
