@@ -59,20 +59,18 @@ def symbol_address(elf: Elf, places: dict[int, int], symbol: Symbol) -> int | No
 
 
 def _functions(elf: Elf, places: dict[int, int]) -> list[Function]:
-    """Named functions; one without a size ends where the next begins."""
-    starts: dict[int, Symbol] = {}
+    """Named functions, with all names of each; one without a size ends where the next begins."""
+    found: dict[str, tuple[int, int]] = {}
     for symbol in elf.symbols:
         at = symbol_address(elf, places, symbol)
         if at is not None and symbol.kind == FUNCTION:
-            known = starts.setdefault(at, symbol)
-            starts[at] = max(known, symbol, key=lambda one: one.size)
+            found.setdefault(symbol.name, (at, symbol.size))
     ends = {places[n] + elf.sections[n].size for n in places}
-    order = sorted({*starts, *ends})
-    following = dict(pairwise(order))
-    return [
-        Function(symbol.name, at, at + symbol.size if symbol.size else following.get(at, at))
-        for at, symbol in sorted(starts.items())
+    following = dict(pairwise(sorted({*(at for at, _ in found.values()), *ends})))
+    functions = [
+        Function(name, at, at + size if size else following.get(at, at)) for name, (at, size) in found.items()
     ]
+    return sorted(functions, key=lambda one: (one.address, -len(one.name), one.name))
 
 
 def _labels(elf: Elf, places: dict[int, int]) -> dict[int, str]:

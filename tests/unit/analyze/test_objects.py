@@ -89,6 +89,14 @@ def test_relocations_of_a_compiled_file_name_symbols(tmp_path):
     assert "sin" in {one.target for one in found}
 
 
+def test_a_function_has_all_its_names(tmp_path):
+    text = 'int f(int x) { return x + 1; }\nextern int longer(int) __attribute__((alias("f")));\n'
+    program = object_program(compiled(tmp_path, text, "-O2", "-c", name="k.c"), "k.o")
+    assert [f.name for f in program.functions] == ["longer", "f"]
+    assert program.functions[0][1:] == program.functions[1][1:]
+    assert program.function(program.functions[0].address).name == "f"
+
+
 def test_sections_of_functions_follow_each_other(tmp_path):
     text = "int f(int x) { return x + 1; }\nint g(int x) { return x * x; }\n"
     data = compiled(tmp_path, text, "-O2", "-c", "-ffunction-sections", name="k.c")
