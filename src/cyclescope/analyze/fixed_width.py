@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from cyclescope.analyze.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode import BRANCH, CALL, END, INVALID, JUMP, NEXT, Reference, Step
@@ -20,38 +21,45 @@ _RETURN_REGISTERS = ("X1", "X5")  # of RISC-V
 _DECODED = 1 << 14  # instructions that are remembered
 
 
+class _Known(NamedTuple):
+    """A decoded instruction with its control flow; `target` counts from its own address."""
+
+    found: Decoded | None
+    flow: str
+    target: int | None
+
+
 class FixedWidthDecoder:
     """Reads the code of an instruction set whose table has fields of bits."""
 
     def __init__(self, isa: str) -> None:
         self.isa = isa
         self._decoder = table_decoder(isa)
-        self._known: dict[bytes, Decoded | None] = {}
+        self._known: dict[bytes, _Known] = {}
 
-    def _decode(self, code: bytes, at: int) -> tuple[Decoded | None, bytes]:
+    def _decode(self, code: bytes, at: int) -> tuple[_Known, bytes]:
         """The instruction at an offset and its bytes; programs repeat themselves."""
         own = code[at : at + self._decoder.length(code, at)]
-        if own not in self._known:
+        known = self._known.get(own)
+        if known is None:
             if len(self._known) >= _DECODED:
                 self._known.clear()
-            self._known[own] = self._decoder.decode(own)
-        return self._known[own], own
+            found = self._decoder.decode(own)
+            known = _Known(found, _flow(found), _target(found)) if found else _Known(None, INVALID, None)
+            self._known[own] = known
+        return known, own
 
     def steps(self, code: bytes, address: int) -> Iterator[Step]:
         """Every instruction of `code` as control flow."""
         at = 0
         before: Decoded | None = None
         while at < len(code):
-            found, own = self._decode(code, at)
-            if found is None:
-                yield Step(address + at, len(own), INVALID, None)
-            else:
-                target = _target(found)
-                if target is None and before is not None:
-                    target = _joint_target(before, found)
-                goal = None if target is None else address + at + target
-                yield Step(address + at, len(own), _flow(found), goal)
-            before = found
+            known, own = self._decode(code, at)
+            target = known.target
+            if known.flow in (CALL, JUMP) and target is None and before and known.found:
+                target = _joint_target(before, known.found)
+            yield Step(address + at, len(own), known.flow, None if target is None else address + at + target)
+            before = known.found
             at += len(own)
 
     def instruction(
@@ -63,7 +71,8 @@ class FixedWidthDecoder:
         line: int = 0,
     ) -> BlockInstruction:
         """The first instruction of `code`."""
-        found, own = self._decode(code, 0)
+        known, own = self._decode(code, 0)
+        found = known.found
         if found is None:
             problem = f"{own.hex(' ')} is no instruction of the {self.isa} table"
             return BlockInstruction(None, text or "(bad)", line, address, own, problem=problem)
