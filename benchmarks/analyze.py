@@ -35,7 +35,7 @@ from cyclescope.analyze.source import Choice, read_block
 from cyclescope.backend.analyzers import find_programs
 from cyclescope.backend.llvm_mca import NAMES
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
-from cyclescope.infer.predict import machine_named
+from cyclescope.infer.predict import machine_named, predictor_of, stand_in_for
 from cyclescope.simulate.engine import POLICIES
 
 BLOCKS = "bhive_zen3_measured.csv"
@@ -72,14 +72,14 @@ class Stated(msgspec.Struct, frozen=True):
 def analyze(reference: Path, arch: str) -> Sequence[Check]:
     """All checks."""
     rows = _rows(reference / BLOCKS)
-    predictor = Predictor(machine_named(arch))
+    predictor = predictor_of(arch)
     blocks = [read_block(bytes.fromhex(row["hex"]), choice=_WHOLE) for row in rows]
     cases, failures = _cases(predictor, rows, blocks)
     unknown = sum("no known cost" in failure for failure in failures)
     return [
         at_least("blocks analysed", len(cases), len(rows), 1),
         Check("blocks with unknown instructions", str(unknown), "0", unknown == 0),
-        *_times(predictor.machine.name, rows),
+        *_times(arch, rows),
         *_errors(predictor, cases),
         *_beside_llvm_mca(predictor, cases),
         _shell(arch),
@@ -123,7 +123,8 @@ def _times(arch: str, rows: Sequence[dict[str, str]]) -> list[Check]:
 
 
 def _taken(arch: str, codes: Sequence[bytes], simulate: bool) -> tuple[str, str, bool]:
-    predictor = Predictor(machine_named(arch))
+    model = machine_named(arch)
+    predictor = Predictor(model, stand_in_for(model))
     start = time.process_time()
     for code in codes:
         predictor.predict(read_block(code, choice=_WHOLE), ignore_unknown=True, simulate=simulate)
@@ -170,7 +171,7 @@ def _summary(values: Sequence[float], cases: Sequence[Case]) -> tuple[str, ...]:
 
 
 def _beside_llvm_mca(predictor: Predictor, cases: Sequence[Case]) -> list[Check]:
-    arch = predictor.machine.name
+    arch = predictor.machine.name.rpartition(" ")[2]  # a measured model's ends with LLVM's name
     try:
         program = find_programs(NAMES, None, "install LLVM")[0]
     except BackendUnavailable:
