@@ -84,6 +84,8 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     None where it cannot be simulated. `bounds` has the cycles of each bound alone; of these,
     `critical_path` and `ports_fixed` may be exceeded. `full` are the ports, resources or units that the
     bottleneck fills. `unroll_factor` is how many units of work one iteration does, 0 where not given.
+    `pointer_increment` are the bytes that the loop moves its pointer by, `elements` how many elements of an
+    array that are, None where it moves none.
     """
 
     machine: str
@@ -112,6 +114,7 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     found: str = ""
     loop: bool = False
     pointer_increment: int | None = None
+    elements: int | None = None
 
     @cached_property
     def alone(self) -> dict[str, float]:

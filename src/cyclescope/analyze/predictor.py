@@ -176,6 +176,7 @@ class _Analysis:
             notes=tuple(self._notes(unknown)), fixed=self.fixed, unroll_factor=unroll_factor,
             source=self.block.source, name=self.block.name, found=self.block.found, loop=self.block.loop,
             pointer_increment=unroll.stride if unroll else None,
+            elements=unroll.elements if unroll else None,
         )  # fmt: skip
 
     # --- bounds ----------------------------------------------------------------------------------

@@ -84,6 +84,9 @@ def _head(found: Prediction) -> str:
     ]
     if found.per_unit is not None:
         lines.append(f"{found.per_unit:.2f} cycles per unit of work, {found.unroll_factor:g} in an iteration")
+    elif found.elements and found.elements > 1:
+        each = f"{found.cycles / found.elements:.2f} cycles per element"
+        lines.append(f"{each}: pointers move by {found.pointer_increment} bytes, {found.elements} elements")
     return "\n".join([*lines, f"at least {found.lower:.2f}; {upper}"])
 
 

@@ -168,7 +168,8 @@ def test_units_of_work_and_the_loop():
         one.instructions, one.isa, "a.s", "f", "lines 1-3", {}, True, Unroll(("R64", 7), 4, 32, 32, 4)
     )
     found = predictor().predict(moved)
-    assert (found.pointer_increment, found.loop, found.source, found.name) == (32, True, "a.s", "f")
+    assert (found.pointer_increment, found.elements) == (32, 4)
+    assert (found.loop, found.source, found.name) == (True, "a.s", "f")
 
 
 def test_rows_say_what_is_on_the_paths():

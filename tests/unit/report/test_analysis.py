@@ -83,6 +83,9 @@ def test_the_answer_comes_before_the_reasons():
     assert "\n1.75 cycles per unit of work, 4 in an iteration\n" in text
     assert "\nat least 3.00; 7.50 with ports chosen at dispatch\n" in text
     assert "\nat least 3.00; not simulated\n" in plain(analysis_text(changed(upper=None)))
+    elements = plain(analysis_text(changed(unroll_factor=0, elements=4)))
+    assert "\n1.75 cycles per element: pointers move by 32 bytes, 4 elements\n" in elements
+    assert "element" not in plain(analysis_text(changed(unroll_factor=0, elements=1)))
     ports = changed(bottleneck="ports", full=("p0", "p1"), cycles=1.75)
     assert "bound by: ports p0 p1" in plain(analysis_text(ports))
 
