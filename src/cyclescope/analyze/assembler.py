@@ -34,6 +34,7 @@ _LOCAL = re.compile(r"(?<![\w$.])\.L[\w$.]+")
 _REPAIRS = (
     (re.compile(r"\b(callq?|jmpq?)\s+[A-Za-z_~][^%]*[(<:].*"), r"\1 cyclescope.demangled"),  # a C++ name
     (re.compile(r"\bmovsx(?=\s+r\w+,\s*(e[a-ds]|r\d+d|dword))", re.IGNORECASE), "movsxd"),  # as gcc writes it
+    (re.compile(r"\b([dqt]?word|t?byte|[xyz]mmword)(?=\s*\[)", re.IGNORECASE), r"\1 ptr "),  # as NASM has it
     (re.compile(r";.*"), ""),  # a comment of other assemblers
 )
 _NAME = re.compile(r"[\w.$@?]+")
@@ -141,9 +142,9 @@ def text_program(text: str, source: str, isa: str = "", syntax: str = "", folder
     data = _assembled(lines, source, isa, syntax, folder)
     elf = Elf(data, f"the assembler's output for {source}")
     comments = tuple(
-        Comment(line.number, raw[line.number - 1])
-        for line in lines
-        if line.written != raw[line.number - 1].strip()
+        Comment(line.number, text)
+        for line, text in zip(lines, raw, strict=True)
+        if line.written != text.strip() or ";" in text
     )
     return _program(elf, source, lines, raw, comments)
 

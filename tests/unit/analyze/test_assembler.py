@@ -198,6 +198,7 @@ def test_references_keep_their_symbols(tool):
         "\t.seh_proc f\n\t.weird_directive 5\n\tnop\n\t.unheard_of\n",
         "\t.section\t__TEXT,__text,regular,pure_instructions\n_f:\n\tnop\n\t.subsections_via_symbols\n",
         "add rax, rbx ; adds\nsub rcx, rdx ; subtracts",
+        "add dword [rdi + 4], 1\nvmovups ymm0, ymmword[rsi]",
         "ADD RAX, RBX\nMOV EAX, DWORD PTR [RCX]",
         "nop\r\nadd rax, rbx\r\n",
         '\tmovl %eax, %ebx\t## imm = 0x1\n#APP\n# 5 "x.c" 1\n\tnop\n#NO_APP\n',

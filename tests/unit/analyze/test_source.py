@@ -181,6 +181,7 @@ def test_lines_win_over_markers_and_loops():
         ("# OSACA-BEGIN", "# OSACA-END"),
         ("// OSACA-BEGIN", "// OSACA-END"),
         ("#OSACA-BEGIN", "\t#  OSACA-END"),
+        ("; OSACA-BEGIN", "; OSACA-END"),
         ("/* OSACA-BEGIN */", "/* OSACA-END */"),
         ("# LLVM-MCA-BEGIN", "# LLVM-MCA-END"),
         ("nop # IACA-BEGIN", "nop # IACA-END"),
