@@ -62,7 +62,7 @@ def through_memory(lines: Sequence[Line], in_flight: int, chunk: int = 0) -> Mem
     stores = sum(op.write for op in operands)
     if not stores or not (any(op.read for op in operands) or (chunk and stores > 1)):
         return Memory()
-    found = _Search(max(in_flight // stores, 1))
+    found = _Search(in_flight)
     for number in range(ROUNDS):
         found.round(number, lines)
     return Memory(tuple(found.passages()), found.chunks(chunk) if chunk else 0.0)
@@ -80,13 +80,22 @@ class _Operand(msgspec.Struct, frozen=True):
     write: bool
 
 
+class _Stored(msgspec.Struct, frozen=True):
+    """A store in a round; `order` counts all of them."""
+
+    number: int
+    access: Access
+    order: int
+
+
 class _Search:
     """The rounds, with the youngest store to every place."""
 
-    def __init__(self, farthest: int) -> None:
-        self._farthest = farthest
+    def __init__(self, in_flight: int) -> None:
+        self._in_flight = in_flight
+        self._count = 0  # of stores
         self._values = Values()
-        self._youngest: dict[tuple[Terms, int], tuple[int, Access]] = {}
+        self._youngest: dict[tuple[Terms, int], _Stored] = {}
         self._rounds: list[list[Access]] = []
         self._found: dict[tuple[int, int], Passage] = {}
 
@@ -179,18 +188,19 @@ class _Search:
         self._rounds[-1].append(access)
         if number < ROUNDS - 1:
             return
-        youngest: tuple[int, Access] | None = None
-        for granule in _granules(access):
-            known = self._youngest.get((access.address.terms, granule))
-            if known and _overlap(known[1], access) and (youngest is None or _later(known, youngest)):
-                youngest = known
-        if youngest is not None and number - youngest[0] <= self._farthest:
-            self._found[access.place] = Passage(access.place, youngest[1].place, number - youngest[0])
+        known = (self._youngest.get((access.address.terms, granule)) for granule in _granules(access))
+        stores = [stored for stored in known if stored and _overlap(stored.access, access)]
+        youngest = max(stores, key=lambda stored: stored.order, default=None)
+        if youngest is not None and self._count - youngest.order <= self._in_flight:
+            place = youngest.access.place
+            self._found[access.place] = Passage(access.place, place, number - youngest.number)
 
     def _store(self, number: int, access: Access) -> None:
         self._rounds[-1].append(access)
+        stored = _Stored(number, access, self._count)
+        self._count += 1
         for granule in _granules(access):
-            self._youngest[access.address.terms, granule] = number, access
+            self._youngest[access.address.terms, granule] = stored
 
     def passages(self) -> list[Passage]:
         """What was found, with the stores that are further back."""
@@ -231,7 +241,7 @@ class _Search:
                 moved = Access(load.place, load.address.plus(Value(distance * stride)), load.size, False)
                 if ROUNDS <= distance < best and _overlap(moved, store):
                     best, source = distance, store
-        if source is not None and best <= self._farthest:
+        if source is not None and best * self._count // ROUNDS <= self._in_flight:
             self._found[load.place] = Passage(load.place, source.place, best)
 
 
@@ -270,7 +280,3 @@ def _granules(access: Access) -> range:
 def _overlap(one: Access, other: Access) -> bool:
     a, b = one.address.constant, other.address.constant
     return a < b + other.size and b < a + one.size
-
-
-def _later(one: tuple[int, Access], other: tuple[int, Access]) -> bool:
-    return (one[0], one[1].place) > (other[0], other[1].place)

@@ -176,6 +176,10 @@ def test_stores_that_have_left_the_buffer_are_in_the_cache():
     small = Predictor(toy(store_buffer=3))
     assert lcd(text) == pytest.approx(FORWARD / 4)
     assert small.predict(block(text)).lcd == 1  # the pointer
+    between = "; ".join(f"mov [rsi + {8 * n}], rcx" for n in range(62))
+    near = f"mov [rdi], rax; {between}; mov rax, [rdi]"
+    assert lcd(near) == FORWARD
+    assert lcd(near.replace("mov rax, [rdi]", "mov [rsi], rdx; mov [rsi], rdx; mov rax, [rdi]")) == 0
 
 
 @pytest.mark.parametrize(
