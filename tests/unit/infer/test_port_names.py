@@ -63,6 +63,12 @@ def test_a_group_that_does_not_match_has_neutral_names(wrong):
     assert names(machine) == ("x0", "x1", "x2", "A", "E")
 
 
+def test_as_many_ports_are_not_the_same_ports():
+    machine = known(ADD="BCD", SUB="BC", LEA="BC")
+    sets = {"wide": (0, 1, 2), "left": (0, 1), "right": (1, 2)}
+    assert names(machine, sets, {"wide": ["ADD"], "left": ["SUB"], "right": ["LEA"]}, 3) == ("0", "1", "2")
+
+
 def test_one_known_port_is_not_two_measured_ones():
     machine = known(ADD="BCD", SUB="BCD", LEA="BCD", IMUL="C", MOV="BD")
     assert names(machine) == ("0", "1", "2", "3", "4")

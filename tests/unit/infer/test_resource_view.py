@@ -10,7 +10,14 @@ from cyclescope.infer.port_mapping import Structure
 from cyclescope.infer.resource_view import with_resources
 from cyclescope.model.machine import FormCost, Operation
 
-SETS = {"wide": (0, 1, 2, 3), "left": (0, 1), "right": (1, 2), "load": (4, 5, 6), "vector load": (4, 5)}
+SETS = {
+    "wide": (0, 1, 2, 3),
+    "left": (0, 1),
+    "left too": (0, 1),
+    "right": (1, 2),
+    "load": (4, 5, 6),
+    "vector load": (4, 5),
+}
 WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1}
 FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
 
@@ -50,6 +57,12 @@ def test_unknown_operations_take_what_was_measured():
     assert one(FormCost(2, None, throughput=1), left=1.98, right=0.03, transfer=0.97) == {
         "p01": 1.98, "unit of transfer": 0.97,
     }  # fmt: skip
+
+
+def test_of_classes_of_the_same_ports_the_one_that_loses_most_counts():
+    assert one(FormCost(2, None, throughput=1), left=1.5, left_too=1.1) == {"p01": 1.5}
+    assert one(FormCost(2, None, throughput=1), left_too=1.1, left=1.5) == {"p01": 1.5}
+    assert one(FormCost(2, None, throughput=1), left=1.1, left_too=1.5) == {"p01": 1.5}
 
 
 def test_no_more_micro_operations_than_slots():

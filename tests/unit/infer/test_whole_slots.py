@@ -39,6 +39,12 @@ def test_so_is_one_that_does_not(counts, noise):
     assert dispatches_whole(found, 6.0)
 
 
+def test_some_odd_forms_do_not_make_a_core_whole():
+    others = {f"OTHER {n}": 2 for n in range(9)}
+    both = measured(True, COUNTS["near"]) + measured(False, COUNTS["near"], slots=others)
+    assert not dispatches_whole(estimates(both, 6.0), 6.0)
+
+
 def test_gaps_are_no_slots():
     found = estimates(measured(True, (18, 21)), 6.0)
     assert min(found["TWO 0"].values()) > 2.05  # the least of all estimates is still too many
