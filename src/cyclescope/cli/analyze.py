@@ -18,7 +18,8 @@ from cyclescope.cli.options import json_option
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.infer.predict import default_machine, machine_named, stand_in_for, vendor_of
 from cyclescope.model.machine import MachineModel
-from cyclescope.report.analysis import analysis_json, analysis_text, comparison_json, comparison_text, dot
+from cyclescope.report.analysis import analysis_json, analysis_text, comparison_json, comparison_text
+from cyclescope.report.graph import dot, svg
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -51,7 +52,8 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--whole", is_flag=True, help="All the code in place of its innermost loop."),
     click.option("--syntax", type=click.Choice(list(SYNTAXES)), default=None,
                  help="Of x86 text; default: found out."),
-    click.option("--dot", "graph", type=_FILE, help="Write the dependency graph for Graphviz here."),
+    click.option("--dot", "as_dot", type=_FILE, help="Write the dependency graph for Graphviz here."),
+    click.option("--svg", "as_svg", type=_FILE, help="Write the dependency graph as a drawing here."),
     json_option,
 ]  # fmt: skip
 
@@ -78,7 +80,8 @@ def command(
     region: str,
     whole: bool,
     syntax: str | None,
-    graph: Path | None,
+    as_dot: Path | None,
+    as_svg: Path | None,
     as_json: bool,
 ) -> None:
     """Say what bounds a loop: ports, front end, dependencies, line by line.
@@ -90,8 +93,8 @@ def command(
     Exit code 3 where the cost of an instruction is not known.
     """
     gc.disable()  # a short life, and tables of many objects
-    if compare and graph:
-        raise UsageError("a graph of several machines", "leave out --compare or --dot")
+    if compare and (as_dot or as_svg):
+        raise UsageError("a graph of several machines", "leave out --compare, or --dot and --svg")
     choice = Choice(lines, addresses, region, function, whole)
     block, machine = _read(file, arch, choice, syntax or "")
     wanted = Wanted(fixed, ignore_unknown, unroll_factor or 0)
@@ -99,8 +102,9 @@ def command(
         _compare(block, [machine, *map(machine_named, compare)], wanted, as_json)
         return
     found = wanted.of(block, machine)
-    if graph:
-        _write(graph, dot(found))
+    for path, draw in ((as_dot, dot), (as_svg, svg)):
+        if path:
+            _write(path, draw(found))
     click.echo(analysis_json(found) if as_json else analysis_text(found))
 
 

@@ -1,4 +1,4 @@
-"""Predictions as text, JSON and graphs."""
+"""Predictions as text and JSON."""
 
 from __future__ import annotations
 
@@ -214,51 +214,3 @@ def comparison_json(found: Iterable[tuple[str, Prediction | str]]) -> str:
         for name, one in found
     ]
     return msgspec.json.encode({"schema_version": SCHEMA_VERSION, "machines": rows}).decode()
-
-
-# --- graph -------------------------------------------------------------------------------------------
-
-
-def dot(found: Prediction) -> str:
-    """The dependency graph in Graphviz's language.
-
-    Nodes are instructions; bold ones are on the critical path, red ones in the slowest loop-carried
-    dependency; dashed edges come from earlier iterations.
-    """
-    lines = ["digraph dependencies {", "  node [shape=box, fontname=monospace];"]
-    for number, row in enumerate(found.instructions):
-        label = _quoted(f"{row.line}: {row.text}" if row.line else row.text)
-        lines.append(f"  i{number} [label={label}{_style(row)}];")
-    for edge in found.dependencies:
-        label = f"{edge.cycles:g}" + (f" (-{edge.distance})" if edge.distance else "")
-        dashed = ", style=dashed, constraint=false" if edge.distance else ""
-        marks = _edge_marks(found, edge.source, edge.target)
-        tooltip = _quoted(edge.by)
-        lines.append(
-            f"  i{edge.source} -> i{edge.target} [label={_quoted(label)}, tooltip={tooltip}{dashed}{marks}];"
-        )
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _style(row: InstructionCost) -> str:
-    bold = ", penwidth=3" if row.critical_path is not None else ""
-    return bold + (", color=red" if row.loop_carried is not None else "")
-
-
-def _edge_marks(found: Prediction, source: int, target: int) -> str:
-    marks = ""
-    if _follows(found.critical_path.instructions, source, target):
-        marks += ", penwidth=3"
-    if found.loop_carried and _follows(found.loop_carried[0].instructions, source, target, closed=True):
-        marks += ", color=red"
-    return marks
-
-
-def _follows(path: Sequence[int], source: int, target: int, closed: bool = False) -> bool:
-    following = [*path[1:], *(path[:1] if closed else ())]
-    return (source, target) in zip(path, following, strict=False)
-
-
-def _quoted(text: str) -> str:
-    escaped = " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -150,6 +150,9 @@ def test_the_graph(cyclescope, kernel, tmp_path):
     target = tmp_path / "graph.dot"
     assert cyclescope("analyze", kernel, "--arch", "skylake", "--dot", target).code == 0
     assert target.read_text().startswith("digraph dependencies {")
+    target = tmp_path / "graph.svg"
+    assert cyclescope("analyze", kernel, "--arch", "skylake", "--svg", target).code == 0
+    assert target.read_text().startswith("<svg xmlns=")
     done = cyclescope("analyze", kernel, "--arch", "skylake", "--dot", tmp_path / "no" / "graph.dot")
     assert (done.code, "cannot be written" in done.error) == (USAGE, True)
 
@@ -158,7 +161,7 @@ def test_machines_side_by_side(cyclescope, kernel):
     done = cyclescope("analyze", kernel, "--arch", "skylake", "--compare", "zen2", "--compare", "haswell")
     assert [line.split()[0] for line in done.out.splitlines()] == ["machine", "skylake", "znver2", "haswell"]
     done = cyclescope("analyze", kernel, "--compare", "zen2", "--dot", "x")
-    assert (done.code, done.error) == (USAGE, "a graph of several machines: leave out --compare or --dot")
+    assert (done.code, done.error.partition(":")[0]) == (USAGE, "a graph of several machines")
 
 
 # --- refusals -------------------------------------------------------------------------------------
