@@ -53,6 +53,25 @@ def loop_carried(graph: Graph) -> list[Chain]:
     return sorted(chains.values(), key=lambda c: (-c.cycles, c.nodes))
 
 
+def renamed_memory(graph: Graph) -> float:
+    """Cycles of the slowest chain if every load of renamed memory took one, and nothing else any.
+
+    The renamer follows one such step of a chain in a cycle, beside the computing.
+    """
+    shapes = graph.shapes
+    if not any(shape.variant.renamed for shape in shapes):
+        return 0.0
+    rows = (
+        tuple(
+            one._replace(cycles=float(shapes[number].variant.renamed and shapes[number].loads(one.source)))
+            for one in inputs
+        )
+        for number, inputs in zip(graph.owner, graph.inputs, strict=True)
+    )
+    chains = loop_carried(msgspec.structs.replace(graph, inputs=tuple(rows)))
+    return chains[0].cycles if chains else 0.0
+
+
 def _latencies(graph: Graph, nodes: Sequence[int]) -> tuple[float, ...]:
     """Cycles of the edges of a cycle, by the node that each leads to."""
     before = [*nodes[-1:], *nodes[:-1]]

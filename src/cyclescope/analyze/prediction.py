@@ -10,6 +10,7 @@ from cyclescope.model.machine import Provenance
 
 PORTS, PORTS_FIXED, FRONT_END, BRANCHES = "ports", "ports_fixed", "front_end", "taken_branches"
 RESOURCES, UNITS, LOCKED, STORES = "resources", "units", "locked", "stores"
+RENAMED = "renamed_memory"
 LOOP_CARRIED, CRITICAL_PATH, IN_ORDER = "loop_carried", "critical_path", "in_order"
 NO_BOUNDS = (CRITICAL_PATH, PORTS_FIXED)  # what a loop may be faster than
 

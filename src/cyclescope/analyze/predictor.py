@@ -9,7 +9,7 @@ from cyclescope.analyze import bounds
 from cyclescope.analyze.block import Block, BlockInstruction
 from cyclescope.analyze.critical_path import Path, critical_path
 from cyclescope.analyze.dependency import Graph, build
-from cyclescope.analyze.loop_carried import Chain, loop_carried
+from cyclescope.analyze.loop_carried import Chain, loop_carried, renamed_memory
 from cyclescope.analyze.prediction import (
     BRANCHES,
     CRITICAL_PATH,
@@ -20,6 +20,7 @@ from cyclescope.analyze.prediction import (
     NO_BOUNDS,
     PORTS,
     PORTS_FIXED,
+    RENAMED,
     RESOURCES,
     STORES,
     UNITS,
@@ -201,6 +202,7 @@ class _Analysis:
             UNITS: max(bounds.units(shapes).values(), default=0.0),
             LOCKED: bounds.locked(shapes, self.predictor.shapes.forward),
             STORES: self.graph.chunks,
+            RENAMED: renamed_memory(self.graph),
         }
         if machine.core.in_order and self.simulate:
             more[IN_ORDER] = self.predictor.simulated(self.graph, ideal=True) or 0.0
@@ -208,7 +210,11 @@ class _Analysis:
 
     def _lower(self, found: dict[str, float]) -> float:
         """The greatest bound without what is assumed: time in memory, latencies that are ranges."""
-        sure = [c for n, c in found.items() if n not in (*NO_BOUNDS, LOOP_CARRIED, LOCKED, STORES, IN_ORDER)]
+        sure = [
+            c
+            for n, c in found.items()
+            if n not in (*NO_BOUNDS, LOOP_CARRIED, LOCKED, STORES, RENAMED, IN_ORDER)
+        ]
         most = max(sure)
         if found[LOOP_CARRIED] <= most:
             return most

@@ -93,6 +93,10 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
                 sums[ports] = sums.get(ports, 0.0) + op.count * op.cycles
         return tuple(sums.items())
 
+    def loads(self, source: int) -> bool:
+        """Whether a source is data in memory."""
+        return self.sources[source].part == "data"
+
     @cached_property
     def engine_sources(self) -> tuple[int, ...]:
         """The sources that the simulated core knows, in its order."""

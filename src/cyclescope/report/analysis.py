@@ -15,6 +15,7 @@ from cyclescope.analyze.prediction import (
     LOOP_CARRIED,
     PORTS,
     PORTS_FIXED,
+    RENAMED,
     RESOURCES,
     STORES,
     UNITS,
@@ -29,7 +30,7 @@ WORDS = {
     PORTS: "ports", PORTS_FIXED: "ports, split evenly", FRONT_END: "front end", BRANCHES: "taken branches",
     RESOURCES: "shared resources", UNITS: "units without a port", LOCKED: "locked instructions",
     STORES: "stores to different places", LOOP_CARRIED: "loop-carried dependency",
-    CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
+    RENAMED: "steps of renamed memory", CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
 }  # fmt: skip
 MOST_CHAINS = 8
 _WIDEST = 60  # characters of an instruction

@@ -110,6 +110,23 @@ def test_stores_to_different_places(text, chunks):
     assert "stores" not in predict(text).bounds
 
 
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [  # measured on a Zen 4
+        ("mov [rsi], rax; mov rax, [rsi]", 1),
+        ("mov [rsi], rax; mov rax, [rsi]; add rax, 1", 1),
+        ("mov [rsi], rax; mov rax, [rsi]; imul rax, rax", 3),
+        ("mov [rsi], rax; mov rbx, [rsi]; mov [rsi], rbx; mov rax, [rsi]", 2),
+        ("add qword ptr [rsi], 1; add qword ptr [rsi], 1", 2),
+        ("push rax; pop rax; add rax, 1", 1),
+    ],
+)
+def test_renamed_memory_is_followed_one_step_a_cycle(text, cycles):
+    found = predict(text, "toy znver4")
+    assert max(found.lcd, found.bounds.get("renamed_memory", 0)) == cycles
+    assert "renamed_memory" not in predict(text).bounds
+
+
 def test_taken_branches():
     assert "taken_branches" not in predict("cmp rax, rbx; jne .-3").bounds
     assert predict("cmp rax, rbx; jne .-3", loop=True).bounds["taken_branches"] == 1
