@@ -12,12 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from cyclescope.infer.ports import MICROCODED
 from cyclescope.measure.ports import INSTANCES
 from cyclescope.measure.record import FAILED, Record
 from cyclescope.model.dispatch import dispatch_cycles
 
-SEVERAL = 1.35  # slots: certainly more than one, and fewer than what microcode has (MICROCODED)
+SEVERAL, MOST = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
 FITS = 0.25  # slots by which an explanation may miss a measurement
 CLEAR = 0.08  # slots: so much less is missed by the better explanation of a form
 ENOUGH, MANY = 5, 4  # forms that only whole dispatch explains, at least, and for each that it does not
@@ -37,7 +36,7 @@ def estimates(records: Iterable[Record], width: float) -> dict[str, dict[int, fl
 
 def dispatches_whole(found: Estimates, width: float) -> bool:
     """Whether the estimates of forms of several slots are those of a core that divides no instruction."""
-    several = [row for row in found.values() if SEVERAL < min(row.values()) < MICROCODED]
+    several = [row for row in found.values() if SEVERAL < min(row.values()) < MOST]
     misses = [(_best(row, width, True)[1], _best(row, width, False)[1]) for row in several]
     whole = sum(one < FITS and other - one > CLEAR for one, other in misses)
     divided = sum(other < FITS and one - other > CLEAR for one, other in misses)
@@ -46,7 +45,7 @@ def dispatches_whole(found: Estimates, width: float) -> bool:
 
 def whole_slots(found: Estimates, width: float) -> dict[str, float]:
     """Slots of the forms that whole dispatch explains."""
-    several = {form: row for form, row in found.items() if SEVERAL < min(row.values()) < MICROCODED}
+    several = {form: row for form, row in found.items() if SEVERAL < min(row.values()) < MOST}
     best = {form: _best(row, width, True) for form, row in several.items()}
     return {form: float(slots) for form, (slots, miss) in best.items() if miss < FITS}
 
