@@ -102,6 +102,8 @@ def _suggest(table: Table, pattern: str) -> str:
     elif word in features:
         return f"isa:{word} finds the forms of this feature"
     upper = {name.upper(): name for name in known}
+    if table.isa != "x86-64" and " " in pattern.strip():
+        return "examples are read as the form is written: the instruction itself, none of its aliases"
     close = [upper[name] for name in difflib.get_close_matches(word, upper, n=3)]
     if close:
         return f"did you mean {', '.join(close)}?"

@@ -77,6 +77,7 @@ def test_by_feature():
         ("aarch64", "FMADDDrr", "FMADDDrrr"),
         ("aarch64", "isa:SVE22", "`cyclescope forms` lists them|did you mean"),
         ("riscv64", "zba", "isa:ZBA finds the forms"),
+        ("aarch64", "mov x1, x2", "none of its aliases"),
     ],
 )
 def test_hints(isa, pattern, hint):
