@@ -30,6 +30,7 @@ _FORMATS = {
 }
 _HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")
 _LARGEST = 1 << 21  # bytes of code that are searched for loops
+_PREPROCESSED = re.compile(r"^\s*#\s*(define|include|if|ifdef|ifndef)\b", re.MULTILINE)  # in C
 _SHOWN = 20  # names in a message
 _LINES = re.compile(r"\s*(\d+)\s*(?:[-:]\s*(\d+)\s*)?")
 
@@ -138,6 +139,8 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
     try:
         return text_program(text, source, isa or guessed, syntax, folder)
     except UnsupportedInstruction as error:
+        if _PREPROCESSED.search(text):
+            raise UnsupportedInstruction(error.message, "preprocess it first, with cc -E") from error
         if isa in ("", guessed):
             raise
         raise SourceError(f"{source} looks like {guessed} code, not {isa}: {error}") from error

@@ -276,6 +276,11 @@ def test_wrong_input_is_one_clear_line(code, error, said):
     assert "\n" not in str(raised.value)
 
 
+def test_text_for_the_c_preprocessor():
+    with pytest.raises(UnsupportedInstruction, match=r"text, line 2: .*: preprocess it first, with cc -E"):
+        read_block("#define TWICE(x) add x, x\nTWICE(rax)\n")
+
+
 def test_code_of_another_instruction_set_is_recognised():
     text = "ldr d0, [x1, x2, lsl 3]\nfadd d0, d0, d1\n"
     with pytest.raises(SourceError, match="text looks like aarch64 code, not x86-64: text, line 1: "):
