@@ -10,7 +10,6 @@ from cyclescope.analyze.shape import Shape, Shapes, Variant
 from cyclescope.isa.dataflow import Node
 from cyclescope.simulate.cost import template
 from cyclescope.simulate.engine import MOST_TARGETS, Body, Engine, Steady
-from cyclescope.simulate.program import layout_of
 
 _NOWHERE = 0  # a location that nothing writes
 _LIMIT = 4_000  # instructions after which an average has to do
@@ -24,6 +23,8 @@ class Simulation:
     """
 
     def __init__(self, shapes: Shapes, policy: str) -> None:
+        from cyclescope.simulate.program import layout_of  # slow to import
+
         machine = shapes.machine
         self._shapes = shapes
         core = msgspec.structs.replace(machine.core, load_latency=shapes.load, forward_latency=shapes.forward)

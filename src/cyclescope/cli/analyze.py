@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -105,7 +106,8 @@ def command(
     for path, draw in ((as_dot, dot), (as_svg, svg)):
         if path:
             _write(path, draw(found))
-    click.echo(analysis_json(found) if as_json else analysis_text(found))
+    colours = False if os.environ.get("NO_COLOR") else None  # None: on a terminal
+    click.echo(analysis_json(found) if as_json else analysis_text(found), color=colours)
 
 
 def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[Block, MachineModel]:
