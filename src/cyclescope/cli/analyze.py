@@ -21,6 +21,7 @@ from cyclescope.infer.predict import default_machine, machine_named, stand_in_fo
 from cyclescope.model.machine import MachineModel
 from cyclescope.report.analysis import analysis_json, analysis_text, comparison_json, comparison_text
 from cyclescope.report.graph import dot, svg
+from cyclescope.report.page import markdown, page
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -55,6 +56,8 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
                  help="Of x86 text; default: found out."),
     click.option("--dot", "as_dot", type=_FILE, help="Write the dependency graph for Graphviz here."),
     click.option("--svg", "as_svg", type=_FILE, help="Write the dependency graph as a drawing here."),
+    click.option("--html", "as_html", type=_FILE, help="Write a page with all of it here."),
+    click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown."),
     json_option,
 ]  # fmt: skip
 
@@ -83,6 +86,8 @@ def command(
     syntax: str | None,
     as_dot: Path | None,
     as_svg: Path | None,
+    as_html: Path | None,
+    as_markdown: bool,
     as_json: bool,
 ) -> None:
     """Say what bounds a loop: ports, front end, dependencies, line by line.
@@ -94,8 +99,10 @@ def command(
     Exit code 3 where the cost of an instruction is not known.
     """
     gc.disable()  # a short life, and tables of many objects
-    if compare and (as_dot or as_svg):
-        raise UsageError("a graph of several machines", "leave out --compare, or --dot and --svg")
+    if compare and (as_dot or as_svg or as_html or as_markdown):
+        raise UsageError("several machines are compared as text or JSON", "leave out --compare")
+    if as_json and as_markdown:
+        raise UsageError("both JSON and Markdown", "choose one of --json and --markdown")
     choice = Choice(lines, addresses, region, function, whole)
     block, machine = _read(file, arch, choice, syntax or "")
     wanted = Wanted(fixed, ignore_unknown, unroll_factor or 0)
@@ -103,11 +110,12 @@ def command(
         _compare(block, [machine, *map(machine_named, compare)], wanted, as_json)
         return
     found = wanted.of(block, machine)
-    for path, draw in ((as_dot, dot), (as_svg, svg)):
+    for path, draw in ((as_dot, dot), (as_svg, svg), (as_html, page)):
         if path:
             _write(path, draw(found))
     colours = False if os.environ.get("NO_COLOR") else None  # None: on a terminal
-    click.echo(analysis_json(found) if as_json else analysis_text(found), color=colours)
+    write = analysis_json if as_json else markdown if as_markdown else analysis_text
+    click.echo(write(found), color=colours)
 
 
 def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[Block, MachineModel]:

@@ -75,20 +75,26 @@ def origin(provenance: Provenance) -> str:
 
 
 def _head(found: Prediction) -> str:
+    lines = summary_lines(found)
+    cycles, rest = lines[2].split(" ", 1)
+    return "\n".join([*lines[:2], "", f"{_BOLD}{cycles}{_OFF} {rest}", *lines[3:]])
+
+
+def summary_lines(found: Prediction) -> list[str]:
+    """Machine, block, expected cycles with their bound, cycles per unit of work, bracket."""
     full = f" {' '.join(found.full)}" if found.full else ""
     upper = "not simulated" if found.upper is None else f"{found.upper:.2f} with ports chosen at dispatch"
     lines = [
         f"{found.machine} ({found.isa}), from {origin(found.provenance)}",
         _where(found),
-        "",
-        f"{_BOLD}{found.cycles:.2f}{_OFF} cycles per iteration, bound by: {WORDS[found.bottleneck]}{full}",
+        f"{found.cycles:.2f} cycles per iteration, bound by: {WORDS[found.bottleneck]}{full}",
     ]
     if found.per_unit is not None:
         lines.append(f"{found.per_unit:.2f} cycles per unit of work, {found.unroll_factor:g} in an iteration")
     elif found.elements and found.elements > 1:
         each = f"{found.cycles / found.elements:.2f} cycles per element"
         lines.append(f"{each}: pointers move by {found.pointer_increment} bytes, {found.elements} elements")
-    return "\n".join([*lines, f"at least {found.lower:.2f}; {upper}"])
+    return [*lines, f"at least {found.lower:.2f}; {upper}"]
 
 
 def _where(found: Prediction) -> str:

@@ -157,11 +157,23 @@ def test_the_graph(cyclescope, kernel, tmp_path):
     assert (done.code, "cannot be written" in done.error) == (USAGE, True)
 
 
+def test_pages(cyclescope, kernel, tmp_path):
+    target = tmp_path / "page.html"
+    done = cyclescope("analyze", kernel, "--arch", "skylake", "--html", target, "--markdown")
+    assert done.code == 0
+    assert target.read_text().startswith("<!doctype html>")
+    assert "| if this alone were the bound | cycles |" in done.out
+    done = cyclescope("analyze", kernel, "--arch", "skylake", "--json", "--markdown")
+    assert (done.code, done.error) == (USAGE, "both JSON and Markdown: choose one of --json and --markdown")
+
+
 def test_machines_side_by_side(cyclescope, kernel):
     done = cyclescope("analyze", kernel, "--arch", "skylake", "--compare", "zen2", "--compare", "haswell")
     assert [line.split()[0] for line in done.out.splitlines()] == ["machine", "skylake", "znver2", "haswell"]
     done = cyclescope("analyze", kernel, "--compare", "zen2", "--dot", "x")
-    assert (done.code, done.error.partition(":")[0]) == (USAGE, "a graph of several machines")
+    assert (done.code, done.error.partition(":")[0]) == (
+        USAGE, "several machines are compared as text or JSON"
+    )  # fmt: skip
 
 
 # --- refusals -------------------------------------------------------------------------------------

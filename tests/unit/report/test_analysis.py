@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from html.parser import HTMLParser
 from shutil import which
 from xml.etree import ElementTree
 
@@ -29,6 +30,7 @@ from cyclescope.report.analysis import (
     origin,
 )
 from cyclescope.report.graph import dot, svg
+from cyclescope.report.page import markdown, page
 from tests.support.schemas import ANALYSIS, analysis_schema
 
 LLVM = Provenance(EXTRACTED, "LLVM scheduling models", "22.1.8", "Apache-2.0 WITH LLVM-exception")
@@ -172,6 +174,59 @@ def test_json_has_everything_and_what_follows_from_it():
 def test_the_schema_of_the_documentation_is_that_of_the_types():
     assert analysis_schema() == ANALYSIS
     jsonschema.Draft202012Validator.check_schema(ANALYSIS)
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+class Tags(HTMLParser):
+    """The open elements, which have to be closed in their order, and the cells of the tables."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.rows = [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "meta":
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "th"):
+            self.rows[-1].append(data)
+
+
+def test_a_page_has_all_of_it():
+    text = page(FOUND)
+    rows = Tags(text).rows
+    assert ["line", "p0", "p1", "CP", "LCD", "instruction"] in rows
+    assert ["3", "1.00", "4.00", "4.00", "mulsd %xmm1, %xmm0"] in rows
+    assert ["sum", "1.25", "1.75", "9.00", "7.00"] in rows
+    assert ["loop-carried dependency", "7.00"] in rows
+    assert ["1.50", "6 over 2 iterations"] in rows
+    assert 'say "x"' in [cell for row in rows for cell in row]
+    assert '<tr class="critical carried"><td>3</td>' in text
+    assert "rgba(255,140,0,1.00)" in text  # the fullest
+    assert "<p>something was assumed</p>" in text
+    assert "<svg " in text
+
+
+def test_markdown_has_all_of_it():
+    lines = markdown(FOUND).splitlines()
+    assert lines[0] == "made (x86-64), from LLVM scheduling models 22.1.8  "
+    assert "| loop-carried dependency | 7.00 |" in lines
+    assert "| line | p0 | p1 | CP | LCD | instruction |" in lines
+    assert "| 3 | 1.00 |  | 4.00 | 4.00 | `mulsd %xmm1, %xmm0` |" in lines
+    assert "| 5 |  |  |  |  | `what  [UNKNOWN, left out]` |" in lines
+    assert "| 1.50 | 6 over 2 iterations |" in lines
+    assert lines[-1] == "- something was assumed"
+    assert len({line.count("|") for line in lines if line.startswith(("| 3", "| sum"))}) == 1
 
 
 # --- several machines -----------------------------------------------------------------------------
