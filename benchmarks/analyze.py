@@ -36,6 +36,7 @@ from cyclescope.backend.analyzers import find_programs
 from cyclescope.backend.llvm_mca import NAMES
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.infer.predict import machine_named, predictor_of, stand_in_for
+from cyclescope.model.machine import EXTRACTED
 from cyclescope.simulate.engine import POLICIES
 
 BLOCKS = "bhive_zen3_measured.csv"
@@ -171,7 +172,9 @@ def _summary(values: Sequence[float], cases: Sequence[Case]) -> tuple[str, ...]:
 
 
 def _beside_llvm_mca(predictor: Predictor, cases: Sequence[Case]) -> list[Check]:
-    arch = predictor.machine.name.rpartition(" ")[2]  # a measured model's ends with LLVM's name
+    arch = predictor.machine.name
+    if predictor.machine.provenance.kind != EXTRACTED:
+        return [Check("llvm-mca", "has another model")]
     try:
         program = find_programs(NAMES, None, "install LLVM")[0]
     except BackendUnavailable:
