@@ -63,12 +63,12 @@ def shown(got, position):
     return Memory(base, index, address.scale, address.displacement, size)
 
 
-def matches(wanted, got, position, length):
-    """Whether an operand is the one described; numbers are equal modulo their width."""
+def matches(wanted, got, position, length, width):
+    """Whether an operand is the one described; numbers are equal modulo the width in the description."""
     op = got.form.operands[position]
     found = shown(got, position)
     if op.kind == "immediate":
-        return (found - wanted) % (1 << op.width) == 0
+        return (found - wanted) % (1 << width) == 0
     if op.kind == "branch":
         distance = wanted - 0x10000000 - length
         return (found - AT - length - distance) % (1 << 16) == 0
@@ -85,7 +85,7 @@ def differences(form, values):
         return [f"{form.id}: {got.code.hex()} is {got.form and got.form.id} {got.problem}"]
     wrong = []
     for position, operand in zip(explicit(form), wanted.operands, strict=True):
-        if not matches(operand, got, position, len(got.code)):
+        if not matches(operand, got, position, len(got.code), form.operands[position].width):
             wrong.append(f"{form.id} {got.text} operand {position}: {shown(got, position)}, not {operand}")
     if wanted.mask != "NONE" and register_name(*got.registers[1]) != wanted.mask:
         wrong.append(f"{form.id}: mask {got.registers[1]}")
