@@ -22,7 +22,7 @@ import msgspec
 
 from benchmarks.agreement import compare
 from benchmarks.common import Check, at_least, parser, present, table
-from benchmarks.processes import command, environment, measured
+from benchmarks.processes import TIMINGS, command, environment, measured
 from benchmarks.repeat import QUIET
 from benchmarks.results import latencies, read, throughputs
 from cyclescope.isa.table import load_table
@@ -79,7 +79,7 @@ def strike(store: Path, after: float, patterns: Sequence[str], rows_there: int) 
     negative.
     """
     process = subprocess.Popen(
-        command("measure", "--store", store, *patterns), start_new_session=True, env=environment(),
+        command("measure", "--store", store, *TIMINGS, *patterns), start_new_session=True, env=environment(),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     while rows_there >= 0 and count(store) <= rows_there and process.poll() is None:
@@ -110,7 +110,7 @@ def kill(
     """A run that is killed and resumed, against an undisturbed one that took so many seconds."""
     store = folder / "killed.sqlite"
     damages = _strikes(store, moments(SPENT * seconds, kills, seed), patterns)
-    measured(store, *patterns)
+    measured(store, *TIMINGS, *patterns)
     _show(damages)
     return [
         Check("kills that hit a running command", str(len(damages)), f">= {kills}", len(damages) >= kills),
@@ -185,7 +185,7 @@ def main() -> None:
 
     def work(folder: Path) -> Sequence[Check]:
         quiet = folder / "undisturbed.sqlite"
-        done = measured(quiet, *chosen.patterns)
+        done = measured(quiet, *TIMINGS, *chosen.patterns)
         return kill(folder, chosen.patterns, chosen.kills, chosen.seed, quiet, done.seconds)
 
     with tempfile.TemporaryDirectory() as folder:

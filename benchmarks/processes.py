@@ -18,6 +18,7 @@ import cyclescope
 from cyclescope.errors import MeasurementError
 
 PACKAGES = str(Path(cyclescope.__file__).resolve().parents[1])
+TIMINGS = ("--what", "latency,throughput")  # of a run that leaves ports out
 EVERY = 0.1  # seconds between looks at the memory
 _LOOP = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100000))"
 
@@ -159,9 +160,9 @@ class Laboratory:
         self._runs: dict[str, Run] = {}
 
     def full(self, name: str, loops: int = 0) -> tuple[Run, Path]:
-        """A run of every form in a fresh store, beside so many busy loops."""
+        """Throughput and latency of every form in a fresh store, beside so many busy loops."""
         store = self.folder / f"{name}.sqlite"
         if name not in self._runs:
             with busy(loops):
-                self._runs[name] = measured(store, "--fresh")
+                self._runs[name] = measured(store, "--fresh", *TIMINGS)
         return self._runs[name], store

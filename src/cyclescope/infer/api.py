@@ -76,6 +76,7 @@ def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
         "machine": identity.machine,
         "brand": identity.brand,
         "cpu": capabilities.cpu,
+        "real_time": capabilities.real_time,
         "clock": capabilities.clock,
         "frequency": round(calibration.frequency),
         "ticks_per_cycle": calibration.ticks_per_cycle,

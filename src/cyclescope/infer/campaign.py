@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from cyclescope.backend.base import Backend, Effort
+from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError, StoreError
 from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
-from cyclescope.infer.port_campaign import PortCampaign, with_ports
+from cyclescope.infer.port_campaign import CAREFUL, PortCampaign, with_ports
 from cyclescope.infer.port_candidates import is_candidate
 from cyclescope.infer.port_facts import NOP as FILLER
 from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
@@ -35,7 +35,6 @@ from cyclescope.measure.store import Store
 
 LEAST_SHARE = 0.9  # of what a chain of links takes at least
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
-CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 PROBES = 2000  # forms per batch when finding out which the CPU executes
 
 

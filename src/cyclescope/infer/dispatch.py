@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from cyclescope.measure.ports import INSTANCES
-from cyclescope.measure.record import FAILED, Record
 from cyclescope.model.dispatch import dispatch_cycles
 
 SEVERAL, MOST = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
@@ -24,13 +23,15 @@ ENOUGH, MANY = 5, 4  # forms that only whole dispatch explains, at least, and fo
 Estimates = Mapping[str, Mapping[int, float]]  # slots by form and number of instructions around
 
 
-def estimates(records: Iterable[Record], width: float) -> dict[str, dict[int, float]]:
-    """Slots of each form as if none stayed empty, by the number of instructions around its instances."""
+def estimates(readings: Iterable[tuple[str, str, float]], width: float) -> dict[str, dict[int, float]]:
+    """Slots of each form as if none stayed empty, by the number of instructions around its instances.
+
+    `readings` are form, variant and cycles of experiments for slots.
+    """
     found: dict[str, dict[int, float]] = defaultdict(dict)
-    for record in records:
-        if record.verdict != FAILED:
-            count = int(record.variant[1:])
-            found[record.form][count] = (record.cycles * width - count) / INSTANCES
+    for form, variant, cycles in readings:
+        count = int(variant[1:])
+        found[form][count] = (cycles * width - count) / INSTANCES
     return found
 
 

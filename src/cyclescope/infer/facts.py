@@ -16,17 +16,17 @@ from cyclescope.measure.store import Store
 
 def read_facts(store: Store, table: Table, forms: Sequence[InstructionForm] | None = None) -> PortFacts:
     """What a store tells, of the given forms or of all."""
-    throughputs, events = store.throughputs(), store.events()
+    throughputs, events, readings = store.throughputs(), store.events(), store.readings(SLOTS)
 
     def facts(records: Iterable[Record]) -> PortFacts:
         if any(map(ports_of, events)):
-            return CountedFacts(table, throughputs, records, events)
-        return PortFacts(table, throughputs, records)
+            return CountedFacts(table, throughputs, records, readings, events)
+        return PortFacts(table, throughputs, records, readings)
 
     if forms is None:
-        return facts(store.records_of((ALONE, SLOTS, PAIRS, PORTS)))
+        return facts(store.records_of((ALONE, PAIRS, PORTS)))
     names = [form.id for form in forms]
     known = list(dict.fromkeys([*names, *(form.id for form in table if is_candidate(form))]))
-    common = [*store.records_of((PAIRS,)), *store.records_of((ALONE, SLOTS), known)]
+    common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), known)]
     wanted = list(dict.fromkeys([*facts(common).classes, *names]))
     return facts([*common, *store.records_of((PORTS,), wanted)])

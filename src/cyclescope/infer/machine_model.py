@@ -13,7 +13,6 @@ from cyclescope import __version__
 from cyclescope.errors import StoreError
 from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import stored_links
-from cyclescope.infer.dispatch import dispatches_whole, estimates, whole_slots
 from cyclescope.infer.facts import read_facts
 from cyclescope.infer.port_facts import EVEN, PortFacts
 from cyclescope.infer.port_mapping import Structure
@@ -23,7 +22,7 @@ from cyclescope.infer.resource_view import with_resources
 from cyclescope.infer.results import EXACT, FormTiming, Latency
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycles import NOP
-from cyclescope.measure.ports import PORTS, SLOTS
+from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.model.library import load_model, summaries
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
@@ -47,7 +46,7 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
     if not any(timing.throughput and timing.throughput.value for timing in found):
         raise StoreError(f"{store.path} has no throughput of any form", "run `cyclescope measure` first")
     facts = read_facts(store, table) if store.has(PORTS) else None
-    whole = facts is not None and bool(facts.filler) and with_whole_slots(store, facts)
+    whole = facts is not None and bool(facts.filler) and facts.whole
     ports = _NamedPorts(facts, known) if facts and facts.filler else None
     every = {timing.id: form_cost(timing, _usage(ports, table, timing)) for timing in found}
     costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
@@ -174,7 +173,7 @@ def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:
 
 def _width(store: Store, table: Table) -> float:
     """Front-end slots per cycle: the rate of what needs a slot and nothing else."""
-    facts = PortFacts(table, store.throughputs(), ())
+    facts = PortFacts(table, store.throughputs(), (), ())
     if facts.filler:
         return facts.width
     nop = stored_links(store).get(NOP)
@@ -182,15 +181,6 @@ def _width(store: Store, table: Table) -> float:
         raise StoreError(f"{store.path} does not tell the width of the front end", "measure NOP as well")
     rate = 1 / nop.value
     return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
-
-
-def with_whole_slots(store: Store, facts: PortFacts) -> bool:
-    """Whether the core divides no instruction; the slots among the facts are then those without gaps."""
-    found = estimates(store.records_of((SLOTS,)), facts.width)
-    whole = dispatches_whole(found, facts.width)
-    if whole:
-        facts.slots = facts.slots | whole_slots(found, facts.width)
-    return whole
 
 
 def _core(costs: Mapping[str, FormCost], width: float, whole: bool) -> Core:

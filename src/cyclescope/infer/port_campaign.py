@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
 
 import msgspec
 
-from cyclescope.backend.base import Backend
+from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.facts import read_facts
 from cyclescope.infer.port_candidates import domains
 from cyclescope.infer.port_facts import PortFacts
@@ -28,6 +28,8 @@ from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner
 from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
 
+CLASSES, BETWEEN = "classes", "classes against each other"
+CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
 LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
@@ -70,8 +72,8 @@ class PortCampaign:
             return
         yield "front-end slots", lambda: self._slots(self.facts(), both)
         while uncompared := self.facts().uncompared:
-            yield "classes", partial(self._compared, uncompared)
-        yield "classes against each other", lambda: self._between_classes(self.facts())
+            yield CLASSES, partial(self._compared, uncompared)
+        yield BETWEEN, lambda: self._between_classes(self.facts())
         yield "ports", lambda: self._against(self.facts(), forms, 0)
         yield "ports, second look", lambda: self._second(self.facts(), forms)
 
@@ -80,10 +82,11 @@ class PortCampaign:
         return read_facts(self.store, self.table)
 
     def _settle(self, stage: str, experiments: Sequence[Experiment], deadline: float) -> bool:
+        effort = CAREFUL if stage in (CLASSES, BETWEEN) else None  # few, and all else stands on them
         done = self.store.done()
         wanted = [e for e in experiments if e.key not in done]
         settled = 0
-        sampler = Sampler(self.backend)
+        sampler = Sampler(self.backend, effort)
         for batch in sampler.measure(iter(wanted), lambda: time.monotonic() < deadline):
             self.store.write(batch)
             settled += len(batch)
@@ -103,7 +106,7 @@ class PortCampaign:
             if alone > SLOWEST:
                 continue
             count = math.ceil(1.5 * facts.width * alone) + 2 * round(facts.width)
-            for more in (count, count + 2 * round(facts.width)):
+            for more in (count, count + INSTANCES, count + round(facts.width)):
                 yield from _possible(partial(self.plans.slots, form, filler, more))
 
     def _compared(self, pairs: Iterable[tuple[str, str, int]]) -> Iterator[Experiment]:
@@ -123,16 +126,24 @@ class PortCampaign:
             yield from self._against(facts, [self.table[name] for name in names], more, everything=True)
 
     def _against(
-        self, facts: PortFacts, forms: Iterable[InstructionForm], more: int, everything: bool = False
+        self,
+        facts: PortFacts,
+        forms: Iterable[InstructionForm],
+        more: int,
+        everything: bool = False,
+        only: Container[str] | None = None,
     ) -> Iterator[Experiment]:
-        """Forms among the blocking instructions of the register files that they work on."""
+        """Forms among the blocking instructions of the register files that they work on.
+
+        `everything` means those of all classes, `only` some of them.
+        """
         classes = [(self.table[name], width) for name, width in facts.widths.items()]
         for form in forms:
             mine = domains(form)
             for blocker, width in classes:
                 near = everything or facts.files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
                 cycles = self._cycles(facts, form, width)
-                if near and cycles:
+                if near and cycles and (only is None or blocker.id in only):
                     make = partial(self.plans.against, form, blocker, width, cycles + more, together=more > 0)
                     yield from _possible(make)
 
@@ -148,12 +159,12 @@ class PortCampaign:
         return needed if needed <= LONGEST else 0
 
     def _second(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Experiment]:
-        """What is not clear at first sight is measured with more blocking instructions."""
+        """What the best explanation misses is measured with more blocking instructions."""
         builder = PortBuilder(facts)
         for form in forms:
             usage = builder.usage(form, facts.throughputs.get(form.id))
             if usage.ports is not None and usage.confidence != HIGH and not usage.microcoded:
-                yield from self._against(facts, [form], SPARE)
+                yield from self._against(facts, [form], SPARE, only=builder.missed(form, usage))
 
 
 def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:

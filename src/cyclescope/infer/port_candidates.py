@@ -12,6 +12,7 @@ _LEFT_OUT = frozenset(
 )  # fmt: skip
 _PLAIN_MOVES = ("MOV", "VMOVUPS", "MOVUPS")  # a load or a store and nothing else
 _CLASSES = ("R64", "XMM", "K", "MM")
+_FLOATS = ("f16", "bf16", "f32", "f64")
 _NARROW = ("R32", "R8l")
 _FILES = {"h": "r", "m": "x", "x": "s"}  # register files that go by another letter here
 
@@ -23,6 +24,8 @@ def domains(form: InstructionForm) -> frozenset[str]:
     """
     found = {_file(o.cls) for o in form.operands if o.is_register}
     if not found.isdisjoint("xs") or ("k" in found and not form.mnemonic.startswith("K")):
+        found.add("v")
+    if form.element in _FLOATS and "s" not in found:  # a conversion from memory names no vector register
         found.add("v")
     if form.flags_read or form.flags_written or not found:
         found.add("r")

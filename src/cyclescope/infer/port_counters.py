@@ -37,9 +37,10 @@ class CountedFacts(PortFacts):
         table: Table,
         throughputs: Mapping[str, float],
         records: Iterable[Record],
+        readings: Iterable[tuple[str, str, float]],
         events: Sequence[str],
     ) -> None:
-        super().__init__(table, throughputs, records)
+        super().__init__(table, throughputs, records, readings)
         self._events = [(place, frozenset(ports_of(name))) for place, name in enumerate(events)]
         self._events = [(place, ports) for place, ports in self._events if ports]
 

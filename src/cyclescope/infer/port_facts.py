@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
+from cyclescope.infer.dispatch import Estimates, dispatches_whole, estimates, whole_slots
 from cyclescope.infer.port_candidates import files_of, is_candidate, preference, updates
 from cyclescope.infer.port_mapping import (
     AT_LEAST,
@@ -21,7 +22,7 @@ from cyclescope.infer.port_mapping import (
 )
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
-from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, SLOTS
+from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS
 from cyclescope.measure.record import FAILED, Record
 
 ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
@@ -37,16 +38,24 @@ NOP = "NOP"
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 FASTEST = 1 / 20  # cycles: no front end delivers more
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
-_ORDER = "rvkxm"  # of register files, by which ports are numbered
+_ORDER = "rvm"  # of register files, by whose classes ports are numbered
 
 
 class PortFacts:
     """Slots, classes of blocking instructions, structure, confinements.
 
-    `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments.
+    `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments,
+    `readings` form, variant and cycles of those for slots.
     """
 
-    def __init__(self, table: Table, throughputs: Mapping[str, float], records: Iterable[Record]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        throughputs: Mapping[str, float],
+        records: Iterable[Record],
+        readings: Iterable[tuple[str, str, float]],
+    ) -> None:
+        self._readings = list(readings)
         self.table = table
         self.throughputs = throughputs
         self._records = [r for r in records if r.verdict != FAILED]
@@ -101,12 +110,17 @@ class PortFacts:
     @cached_property
     def slots(self) -> dict[str, float]:
         """Front-end slots of each form; the least of several measurements, as disturbances add."""
-        found: dict[str, float] = {}
-        for r in self._records:
-            if r.quantity == SLOTS:
-                value = (r.cycles * self.width - int(r.variant[1:])) / INSTANCES
-                found[r.form] = min(value, found.get(r.form, math.inf))
-        return found
+        found = {form: min(row.values()) for form, row in self._estimates.items()}
+        return found | whole_slots(self._estimates, self.width) if self.whole else found
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the core dispatches the slots of an instruction in one cycle only."""
+        return bool(self.filler) and dispatches_whole(self._estimates, self.width)
+
+    @cached_property
+    def _estimates(self) -> Estimates:
+        return estimates(self._readings, self.width) if self.filler else {}
 
     @cached_property
     def saturating(self) -> frozenset[str]:
@@ -284,7 +298,10 @@ class PortFacts:
     def structure(self) -> Structure:
         """The ports."""
         widths = {name: w for name, w in self.widths.items() if name not in self.units}
-        kinds = {name: str(min(map(_ORDER.index, self.files[name]))) for name in widths}
+        kinds = {
+            name: (_ORDER.index(file), min(self.classes[name], key=lambda n: (updates(self.table[n]), n)))
+            for name in widths if (file := "".join(self.files[name])) in _ORDER
+        }  # fmt: skip
         return solve_structure(widths, list(self._relations(sorted(widths))), kinds)
 
     def knows_memory(self, form: InstructionForm) -> bool:

@@ -17,6 +17,7 @@ import msgspec
 
 DISJOINT, SUBSET, OUTSIDE, UNION, AT_LEAST = "disjoint", "subset", "outside", "union", "at least"
 FITS = 0.3  # ports: a solution further from the measured unions contradicts them
+Kind = tuple[int, str]  # of a class: its side of the core, and a name that is the same in every run
 _Row = tuple[list[int], float, float]  # columns, and between what their sum lies
 _WEIGHT = 100.0  # of a port by which a union does not fit, to one port more or less
 
@@ -42,12 +43,12 @@ class Structure(msgspec.Struct, frozen=True):
 
 
 def solve_structure(
-    widths: Mapping[str, int], relations: Sequence[Relation], kinds: Mapping[str, str] | None = None
+    widths: Mapping[str, int], relations: Sequence[Relation], kinds: Mapping[str, Kind] | None = None
 ) -> Structure:
     """The least number of ports that explains the classes.
 
     Ports are numbered by the `kinds` and widths of their classes, so that another run that finds other
-    representatives for the same classes gives them the same numbers.
+    representatives for the same classes gives them the same numbers. Classes without a kind do not count.
     """
     chosen: dict[frozenset[str], int] = {}
     left_out: dict[str, str] = {}
@@ -64,9 +65,11 @@ def solve_structure(
     return Structure(ports, sets, left_out)
 
 
-def _rank(atom: frozenset[str], widths: Mapping[str, int], kinds: Mapping[str, str]) -> tuple[object, ...]:
+def _rank(atom: frozenset[str], widths: Mapping[str, int], kinds: Mapping[str, Kind]) -> tuple[object, ...]:
     """What an atom's ports are numbered by."""
-    return sorted((kinds.get(name, ""), -widths[name]) for name in atom), sorted(atom)
+    some = [(*kinds[name], -widths[name]) for name in atom if name in kinds]
+    shapes = sorted((side, width) for side, _, width in some)
+    return shapes[:1], len(shapes), shapes, sorted(label for _, label, _ in some), sorted(atom)
 
 
 def _components(widths: Mapping[str, int], relations: Sequence[Relation]) -> list[list[str]]:

@@ -27,7 +27,7 @@ from cyclescope.measure.database import (
     store_error,
 )
 from cyclescope.measure.plan import Experiment
-from cyclescope.measure.record import Record
+from cyclescope.measure.record import FAILED, Record
 from cyclescope.measure.sampling import Measurement
 
 VERSION = 1
@@ -284,6 +284,12 @@ class Store:
             some = forms[start : start + 500]
             where = f"WHERE quantity IN ({marks}) AND form IN ({', '.join('?' * len(some))})"
             yield from self._select(where, [*quantities, *some])
+
+    @explaining
+    def readings(self, quantity: str) -> list[tuple[str, str, float]]:
+        """Form, variant and cycles of every usable measurement of a quantity."""
+        query = "SELECT form, variant, cycles FROM measurement WHERE quantity = ? AND verdict <> ?"
+        return self.database.execute(query, (quantity, FAILED)).fetchall()
 
     def _select(self, where: str, values: Sequence[object]) -> Iterator[Record]:
         try:

@@ -107,7 +107,7 @@ while len(head := read(16)) == 16:
     magic, kind, length, count = frame.unpack(head)
     read(length)
     if kind == 1:
-        answer = struct.pack("<4I7Q", 2, 1, 0, 4096, *[0] * 7)
+        answer = struct.pack("<4I7Q", 3, 1, 0, 4096, *[0] * 7)
     elif kind == 2:
         answer = struct.pack("<4i2I", 0, 0, 0, 0, 0, 0)
     else:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 
 import pytest
 
 from cyclescope.infer.dispatch import dispatches_whole, estimates, whole_slots
-from cyclescope.measure.record import FAILED, STABLE, Record
+from cyclescope.kernel.links import Helpers
+from cyclescope.measure.plan import Experiment, Planner
+from cyclescope.measure.record import FAILED, STABLE
+from cyclescope.measure.sampling import Measurement
+from cyclescope.measure.store import Store
 from cyclescope.model.dispatch import dispatch_cycles
 
 SLOTS = {f"TWO {n}": 2 for n in range(6)} | {f"THREE {n}": 3 for n in range(3)} | {"ONE": 1}
@@ -15,15 +20,15 @@ COUNTS = {"far": (21, 33), "near": (27, 29, 33), "even": (30, 42)}  # `far` leav
 
 
 def measured(whole, counts, width=6.0, noise=0.0, slots=SLOTS):
-    """Records of two instances among instructions of one slot."""
+    """Readings of two instances among instructions of one slot."""
     rng = random.Random(1)
-    records = []
+    readings = []
     for form, number in slots.items():
         for count in counts:
             items = [1.0] * (count // 2) + [number] + [1.0] * (count - count // 2) + [number]
             cycles = dispatch_cycles(items, width, whole) * (1 + rng.uniform(0, noise))
-            records.append(Record(form, "slots", "MOV", "", f"x{count}", cycles, 0.0, STABLE, 2, ()))
-    return records
+            readings.append((form, f"x{count}", cycles))
+    return readings
 
 
 @pytest.mark.parametrize("counts", COUNTS.values(), ids=COUNTS)
@@ -69,6 +74,13 @@ def test_few_forms_prove_nothing():
     assert not dispatches_whole(estimates(measured(True, COUNTS["near"], slots=few), 6.0), 6.0)
 
 
-def test_failed_measurements_are_left_out():
-    record = Record("F", "slots", "MOV", "", "x20", 0.0, 0.0, FAILED, 2, ())
-    assert estimates([record], 6.0) == {}
+def test_failed_measurements_are_left_out(tmp_path, table):
+    with closing(Store(tmp_path / "s.sqlite", "machine")) as store:
+        store.begin_session("now", {})
+        form = table["NOP"]
+        kernel = Planner(Helpers(table, lambda form: True)).throughput(form)[0].kernel
+        failed = Measurement(0.0, 0.0, FAILED, 0, 0, (), error="SIGSEGV")
+        fine = Measurement(5.0, 0.0, STABLE, 8, 0, (5.0, 5.0))
+        for variant, found in (("x20", failed), ("x22", fine)):
+            store.write([(Experiment(form.id, "slots", "MOV", "", variant, kernel, 2), found)])
+        assert store.readings("slots") == [(form.id, "x22", 5.0)]
