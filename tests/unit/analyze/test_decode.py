@@ -44,9 +44,11 @@ def same_form(form, got):
     """An immediate of 0 is a form of its own, whichever form the bytes were made of."""
     if got.form is None or got.form is form:
         return got.form is form
+    if "lea" in form.attributes and got.memory[1].index is not None:  # added, which is another form
+        return got.form.code == form.code and "_I" in got.form.id
     zero = "0" in {op.cls for op in got.form.operands}
     same = got.form.code == form.code and got.form.attributes == form.attributes
-    return same and zero == (0 in got.immediates)
+    return same and zero == all(value == 0 for value in got.immediates if value is not None)
 
 
 def shown(got, position):
