@@ -74,7 +74,7 @@ class SimulatedBackend:
     # --- the protocol ----------------------------------------------------------------------------
 
     def capabilities(self) -> Capabilities:
-        return Capabilities("x86-64", "simulated core", 0, "simulated", real_time=False)
+        return Capabilities("x86-64", "simulated core", 0, "simulated")  # stands in for a machine
 
     def calibrate(self) -> Calibration:
         return Calibration(1.0, max(self.noise.step, 1.0), 100.0, 1 - self.noise.burst, 0.0, 1e-9)

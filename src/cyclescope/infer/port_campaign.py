@@ -75,6 +75,7 @@ class PortCampaign:
             yield CLASSES, partial(self._compared, uncompared)
         yield BETWEEN, lambda: self._between_classes(self.facts())
         yield "ports", lambda: self._against(self.facts(), forms, 0)
+        yield "ports for memory", lambda: self._for_memory(self.facts(), forms)
         yield "ports, second look", lambda: self._second(self.facts(), forms)
 
     def facts(self) -> PortFacts:
@@ -157,6 +158,11 @@ class PortCampaign:
         crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
         needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded)
         return needed if needed <= LONGEST else 0
+
+    def _for_memory(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
+        """Loads and stores in a second place: what they take depends on what was accessed before them."""
+        access = {name for name, files in facts.files.items() if "m" in files}
+        yield from self._against(facts, (form for form in forms if form.memory >= 0), SPARE, only=access)
 
     def _second(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Experiment]:
         """What the best explanation misses is measured with more blocking instructions."""

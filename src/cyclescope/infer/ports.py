@@ -141,7 +141,8 @@ class PortBuilder:
         elif complete:
             doubts = list(self._doubts(form, known, slots, throughput))
             notes += doubts
-            levels += [MEDIUM] * len(doubts)
+            vague = any(part.residual > MISSED or part.alternatives for part in parts)
+            levels += [LOW if vague else MEDIUM] * len(doubts)
         weights: dict[str, float] = {}
         for name, value in confined.items():
             label = self.resources[name][0]
