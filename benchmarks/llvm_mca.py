@@ -78,7 +78,7 @@ def inferred(backend: LlvmMcaBackend, some: Sequence[InstructionForm], path: Pat
     try:
         campaign = Campaign(load_table("x86-64"), backend, store)
         campaign.run(Request(tuple(some)), {})
-        return campaign.results(some)
+        return list(campaign.results(some))
     finally:
         store.close()
 

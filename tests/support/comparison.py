@@ -83,7 +83,7 @@ def campaign(
     try:
         runner = Campaign(table, backend or SimulatedBackend(truth), store)
         finished = runner.run(Request(tuple(forms), **request), {})  # type: ignore[arg-type]
-        timings = runner.results(forms)
+        timings = list(runner.results(forms))
         ok = [f for f, t in zip(forms, timings, strict=True) if t.status == "ok"]
         decoded = {form.id: instance(runner.planner(), form) for form in ok}
         return Run(finished, tuple(forms), timings, decoded)

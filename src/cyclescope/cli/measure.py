@@ -11,7 +11,6 @@ from cyclescope.cli.options import Duration, cpu_option, json_option, patterns_a
 from cyclescope.errors import Stopped, UnsupportedInstruction, UsageError
 from cyclescope.infer.api import conditions, default_store, explained, open_backend
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.results import FormTiming
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
@@ -19,7 +18,7 @@ from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.report.card import timings_json
 from cyclescope.report.progress import reporter
-from cyclescope.report.summary import dry_run_json, dry_run_text, summary_text
+from cyclescope.report.summary import Tally, dry_run_json, dry_run_text, summary_text
 from cyclescope.report.words import counted
 
 
@@ -85,15 +84,18 @@ def command(
             raise
         found = explained(opened, forms, campaign.results(forms))
         if as_json:
-            click.echo(timings_json(opened.machine, found))
+            every = list(found)
+            click.echo(timings_json(opened.machine, every))
+            tally = Tally(every)
         else:
-            click.echo(summary_text(opened, found, finished, store))
-        _check_executed(found)
+            tally = Tally(found)
+            click.echo(summary_text(opened, tally, finished, store))
+        _check_executed(tally)
 
 
-def _check_executed(found: list[FormTiming]) -> None:
-    if all(timing.status != "ok" for timing in found):
-        outcomes = sorted({timing.status for timing in found})
+def _check_executed(tally: Tally) -> None:
+    if not tally.outcomes["ok"]:
         raise UnsupportedInstruction(
-            f"this CPU executes none of {counted(len(found), 'form')}", "; ".join(outcomes[:3])
+            f"this CPU executes none of {counted(tally.outcomes.total(), 'form')}",
+            "; ".join(sorted(tally.outcomes)[:3]),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ from cyclescope.host.counters import availability, events_for
 from cyclescope.host.features import features, lacking
 from cyclescope.host.identity import Identity, as_leaves, identify
 from cyclescope.host.topology import default_cpu, read_topology
-from cyclescope.infer.campaign import Campaign, Progress, Request, stored_links, timing_of
+from cyclescope.infer.campaign import Campaign, Progress, Request, grouped, stored_links, timing_of
 from cyclescope.infer.port_campaign import with_ports
 from cyclescope.infer.results import FormTiming
 from cyclescope.isa.form import InstructionForm
@@ -121,13 +121,12 @@ def measure_forms(
 
 
 def explained(
-    store: Store, forms: Sequence[InstructionForm], found: Sequence[FormTiming]
-) -> list[FormTiming]:
+    store: Store, forms: Sequence[InstructionForm], found: Iterable[FormTiming]
+) -> Iterator[FormTiming]:
     """The timings, with the extensions that the CPU lacks in the status of those it does not execute."""
     announced = next((s["features"] for s in reversed(store.sessions()) if s.get("features")), None)
-    if not isinstance(announced, list):
-        return list(found)
-    return [_explained(form, timing, announced) for form, timing in zip(forms, found, strict=True)]
+    for form, timing in zip(forms, found, strict=True):
+        yield _explained(form, timing, announced) if isinstance(announced, list) else timing
 
 
 def _explained(form: InstructionForm, timing: FormTiming, announced: Sequence[str]) -> FormTiming:
@@ -142,11 +141,8 @@ def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> lis
     legality = store.legality()
     links = stored_links(store)
     planner = Planner(Helpers(table, lambda form: legality.get(form.id) == "ok"))
-    records: dict[str, list[object]] = {form.id: [] for form in forms}
-    for record in store.records([form.id for form in forms]):
-        records[record.form].append(record)
-    found = [
-        timing_of(form, records[form.id], links, planner, legality.get(form.id, "not run"))  # type: ignore[arg-type]
-        for form in forms
-    ]
-    return explained(store, forms, with_ports(store, table, planner, forms, found))
+    found = (
+        timing_of(form, records, links, planner, legality.get(form.id, "not run"))
+        for form, records in grouped(store, forms)
+    )
+    return list(explained(store, forms, with_ports(store, table, planner, forms, found)))

@@ -212,9 +212,9 @@ class Campaign:
                 found += [_again(experiment) for experiment in planner.throughput(form)]
             yield from (e for e in found if e.key not in done)
 
-    def results(self, forms: Sequence[InstructionForm]) -> list[FormTiming]:
-        """Timings of the forms, in their order."""
-        found = [timing for _, timing in self.timings(forms, stored_links(self.store))]
+    def results(self, forms: Sequence[InstructionForm]) -> Iterator[FormTiming]:
+        """Timings of the forms, in their order, one by one."""
+        found = (timing for _, timing in self.timings(forms, stored_links(self.store)))
         return with_ports(self.store, self.table, self.planner(), forms, found)
 
     def timings(

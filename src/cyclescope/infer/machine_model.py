@@ -6,17 +6,15 @@ determined is left out, with what is proved of it (`ranges`) or a note.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 
 from cyclescope import __version__
 from cyclescope.errors import StoreError
 from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import stored_links
 from cyclescope.infer.facts import read_facts
+from cyclescope.infer.named_ports import NamedPorts
 from cyclescope.infer.port_facts import EVEN, PortFacts
-from cyclescope.infer.port_mapping import Structure
-from cyclescope.infer.port_names import port_names
 from cyclescope.infer.ports import PortBuilder, PortUsage
 from cyclescope.infer.resource_view import with_resources
 from cyclescope.infer.results import EXACT, FormTiming, Latency
@@ -24,7 +22,6 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.cycles import NOP
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
-from cyclescope.model.library import load_model, summaries
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
 
 LOAD, STORE = "MOV (R64, M64)", "MOV (M64, R64)"
@@ -47,7 +44,7 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
         raise StoreError(f"{store.path} has no throughput of any form", "run `cyclescope measure` first")
     facts = read_facts(store, table) if store.has(PORTS) else None
     whole = facts is not None and bool(facts.filler) and facts.whole
-    ports = _NamedPorts(facts, known) if facts and facts.filler else None
+    ports = NamedPorts(facts, known) if facts and facts.filler else None
     every = {timing.id: form_cost(timing, _usage(ports, table, timing)) for timing in found}
     costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
     capacities: Mapping[str, float] = {}
@@ -57,42 +54,6 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
         store.machine, table.isa, _provenance(store, ports),
         _core(costs, _width(store, table), whole), ports.names if ports else (), costs, capacities,
     )  # fmt: skip
-
-
-def known_machine(machine: str) -> MachineModel | None:
-    """The shipped machine of a store's microarchitecture, whose LLVM name ends the store's `machine`."""
-    name = machine.rpartition(" ")[2]
-    found = any(name in (known.name, *known.aliases) for known in summaries())
-    return load_model(name) if found else None
-
-
-class _NamedPorts(PortBuilder):
-    """Port usage with the names of a known machine, its ports in their order, neutral ones last."""
-
-    def __init__(self, facts: PortFacts, known: MachineModel | None) -> None:
-        super().__init__(facts)
-        self.known = known
-        if getattr(facts, "labels", ()):  # counters know the names
-            self._names = facts.labels
-            return
-        found = facts.structure
-        names = port_names(found.ports, found.sets, facts.classes, known)
-        places = known.ports if known else ()
-        order = sorted(range(found.ports), key=lambda p: _place(names[p], places))
-        facts.structure = Structure(
-            found.ports, {n: tuple(sorted(map(order.index, ports))) for n, ports in found.sets.items()},
-            found.left_out,
-        )  # fmt: skip
-        self._names = tuple(names[port] for port in order)
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the ports."""
-        return self._names
-
-
-def _place(name: str, places: Sequence[str]) -> int:
-    return places.index(name) if name in places else len(places)
 
 
 def _usage(ports: PortBuilder | None, table: Table, timing: FormTiming) -> PortUsage:
@@ -195,7 +156,7 @@ def _latency(costs: Mapping[str, FormCost], form: str, pair: str) -> float:
     return costs[form].latencies.get(pair, 0) if form in costs else 0
 
 
-def _provenance(store: Store, ports: _NamedPorts | None) -> Provenance:
+def _provenance(store: Store, ports: NamedPorts | None) -> Provenance:
     sessions = store.sessions()
     last = sessions[-1] if sessions else {}
     brand = str(last.get("brand") or store.machine)
@@ -205,7 +166,7 @@ def _provenance(store: Store, ports: _NamedPorts | None) -> Provenance:
     )  # fmt: skip
 
 
-def _notes(ports: _NamedPorts | None) -> Iterator[str]:
+def _notes(ports: NamedPorts | None) -> Iterator[str]:
     yield "latencies that rest on a convention have what is proved without it as a range"
     if ports is None:
         yield "no ports: `cyclescope measure --what ports` measures them"

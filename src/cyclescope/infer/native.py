@@ -13,7 +13,8 @@ from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable, CyclescopeError, StoreError
 from cyclescope.host.identity import as_leaves, identify
 from cyclescope.infer.api import default_store
-from cyclescope.infer.machine_model import build_model, known_machine
+from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.named_ports import known_machine
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.model import library

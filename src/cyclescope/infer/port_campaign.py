@@ -16,6 +16,7 @@ import msgspec
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.facts import read_facts
+from cyclescope.infer.named_ports import NamedPorts, known_machine
 from cyclescope.infer.port_candidates import domains
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.ports import PortBuilder
@@ -200,14 +201,15 @@ def with_ports(
     table: Table,
     planner: Planner,
     forms: Sequence[InstructionForm],
-    timings: Sequence[FormTiming],
-) -> list[FormTiming]:
+    timings: Iterable[FormTiming],
+) -> Iterator[FormTiming]:
     """The timings with what a store tells of their ports, or why it tells nothing."""
     if not store.has(PORTS):
-        return list(timings)
+        yield from timings
+        return
     facts = read_facts(store, table, forms)
-    builder = PortBuilder(facts)
-    return [_with_usage(t, builder, planner, form) for form, t in zip(forms, timings, strict=True)]
+    builder = NamedPorts(facts, known_machine(store.machine)) if facts.filler else PortBuilder(facts)
+    yield from (_with_usage(t, builder, planner, form) for form, t in zip(forms, timings, strict=True))
 
 
 def _with_usage(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 
 import msgspec
 
-from cyclescope.infer.results import FormTiming
+from cyclescope.infer.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.links import Helpers
@@ -20,23 +20,47 @@ from cyclescope.report.words import counted
 SCHEMA_VERSION = 1
 
 
-def summary_text(store: Store, timings: Sequence[FormTiming], finished: bool, named: Path | None) -> str:
+class Tally:
+    """What is counted of timings that go by: how forms ended, kinds of their pairs, confidence of ports."""
+
+    def __init__(self, timings: Iterable[FormTiming]) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.pairs: Counter[str] = Counter()
+        self.ports: Counter[str] = Counter()
+        self.valued = 0
+        self.example = ""
+        for timing in timings:
+            self._add(timing)
+
+    def _add(self, timing: FormTiming) -> None:
+        self.outcomes[timing.status] += 1
+        if timing.status != "ok":
+            return
+        self.pairs.update(latency.kind or "missing" for latency in timing.latencies)
+        if timing.ports is not None:
+            self.ports[timing.ports_confidence] += 1
+        if timing.throughput is not None and timing.throughput.value is not None:
+            self.valued += 1
+            self.example = self.example or timing.id
+
+
+def summary_text(store: Store, tally: Tally, finished: bool, named: Path | None) -> str:
     """What a run found, in a few lines; `named` is the store's file where a user named it."""
-    executed = [t for t in timings if t.status == "ok"]
-    valued = [t for t in executed if t.throughput is not None and t.throughput.value is not None]
-    pairs = [latency for timing in executed for latency in timing.latencies]
-    kinds = Counter(latency.kind or "missing" for latency in pairs)
-    executions = f"{len(executed)} executed by this CPU, {len(valued)} with a throughput"
+    executions = f"{tally.outcomes['ok']} executed by this CPU, {tally.valued} with a throughput"
+    kinds = tally.pairs
     lines = [
-        f"{counted(len(timings), 'form')}: {executions}",
-        f"{len(pairs)} operand pairs: {kinds['exact']} exact, {kinds['interval']} intervals, "
+        f"{counted(tally.outcomes.total(), 'form')}: {executions}",
+        f"{kinds.total()} operand pairs: {kinds['exact']} exact, {kinds['interval']} intervals, "
         f"{kinds['upper_bound']} upper bounds, {kinds['missing']} without a value",
-        f"store: {store.path}",
     ]
+    if tally.ports:
+        levels = ", ".join(f"{tally.ports[level]} {level}" for level in (HIGH, MEDIUM, LOW))
+        lines.append(f"port usage of {counted(tally.ports.total(), 'form')}: confidence {levels}")
+    lines.append(f"store: {store.path}")
     if not finished:
         lines.append("stopped by the time budget: the same command goes on from here")
-    elif valued:
-        example = valued[0].id.partition(" ")[0].split("_")[0].lower()
+    elif tally.valued:
+        example = tally.example.partition(" ")[0].split("_")[0].lower()
         option = f" --store {quote(str(named))}" if named else ""
         lines.append(f"look at results with: cyclescope show {example}{option}")
     return "\n".join(lines)

@@ -54,7 +54,7 @@ class Bench:
     def timings(self):
         store = Store(self.path, MACHINE)
         try:
-            return Campaign(self.table, SimulatedBackend(self.truth), store).results(self.forms)
+            return list(Campaign(self.table, SimulatedBackend(self.truth), store).results(self.forms))
         finally:
             store.close()
 
