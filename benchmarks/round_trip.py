@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.common import Check, at_least, at_most, checks_table
+from benchmarks.common import Check, at_least, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.facts import read_facts
@@ -36,8 +36,18 @@ from cyclescope.model.library import load_model
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.simulate.draw import draw_machine
 
-MACHINES = ("znver3", "znver4", "skylake", "icelake-server", "alderlake")
-DRAWN = (1, 2, 3)
+MACHINES = (
+    "znver1",
+    "znver2",
+    "znver3",
+    "znver4",
+    "sandybridge",
+    "haswell",
+    "broadwell",
+    "skylake",
+    "icelake-server",
+)  # whose model has an instruction that needs a slot and no port; LLVM's Alder Lake has none
+DRAWN = (1, 2, 3, 4, 5, 6)
 RIGHT = 0.99
 
 Kind = frozenset[str]  # the classes that use a port
@@ -170,7 +180,7 @@ def checks(name: str, comparison: Comparison, verdicts: Sequence[Verdict]) -> li
     return [
         at_least(f"{name}: structure recovered", int(comparison.same_structure()), 1, 1.0),
         at_least(f"{name}: identifiable usages right", sum(v.right for v in sure), len(sure), RIGHT),
-        at_most(f"{name}: wrong with high confidence", len(wrong), len(verdicts), 0.01),
+        Check(f"{name}: wrong with high confidence", str(len(wrong)), "0", not wrong),
     ]
 
 

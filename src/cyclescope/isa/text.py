@@ -7,7 +7,7 @@ measurement is stored with its assembly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from cyclescope.isa.encode import default_immediates, field_values
 from cyclescope.isa.fields import Field
@@ -65,7 +65,7 @@ def _free_register(field: Field, taken: set[int]) -> int:
     return next((number for number in ahead or legal if number not in taken), legal[0])
 
 
-@cache
+@lru_cache(1000)
 def _template(form: InstructionForm, displaced: bool, index: int | None) -> tuple[str, Names, int]:
     """Format string with the registers first, then the immediates, and a name table per register.
 

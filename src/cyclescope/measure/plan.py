@@ -34,7 +34,7 @@ from cyclescope.kernel.values import (
 )
 
 NOPS = 48
-PLANS = 1000  # kept; forms of one signature are rarely further apart
+PLANS = 400  # kept; forms of one signature are rarely further apart
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
 
