@@ -6,8 +6,10 @@ differ in a few bits that nearly all have fixed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from functools import cache
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache, reduce
+from operator import and_, or_
 
 import msgspec
 
@@ -22,9 +24,6 @@ _BITS = 8  # to look up at a time
 
 _CONDITION = "ccode"  # LLVM's class of AArch64's conditions
 _CONDITION_FLAGS = ("Z", "C", "N", "V", "ZC", "NV", "NZV", "")  # of EQ and NE, CS and CC, ..., AL
-
-_Leaf = list[InstructionForm]
-_Node = tuple[int, dict[int, "_Node | _Leaf"]]
 
 
 class Decoded(msgspec.Struct, frozen=True):
@@ -92,6 +91,41 @@ class Decoded(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(found))
 
 
+class _Node:
+    """Forms, told apart when first looked at: by bits that most have fixed, down to a few forms."""
+
+    __slots__ = ("_children", "_forms", "_mask", "_used")
+
+    def __init__(self, forms: list[InstructionForm], used: int) -> None:
+        self._forms = forms
+        self._used = used
+        self._mask = 0
+        self._children: dict[int, _Node] | None = None
+
+    def candidates(self, word: int) -> Sequence[InstructionForm]:
+        """The forms that an instruction may be, the most specific first."""
+        node: _Node | None = self
+        while node is not None:
+            children = node._split() if node._children is None else node._children
+            if not children:
+                return node._forms
+            node = children.get(word & node._mask)
+        return ()
+
+    def _split(self) -> dict[int, _Node]:
+        bits = _telling(self._forms, self._used) if len(self._forms) > _SMALL else []
+        self._mask = sum(1 << bit for bit in bits)
+        groups: dict[int, list[InstructionForm]] = {}
+        for form in self._forms:
+            for key in _keys(form, self._mask):
+                groups.setdefault(key, []).append(form)
+        if not bits or max(map(len, groups.values())) == len(self._forms):
+            self._forms = sorted(self._forms, key=lambda form: -_encoding(form)[1].bit_count())
+            groups = {}
+        self._children = {key: _Node(group, self._used | self._mask) for key, group in groups.items()}
+        return self._children
+
+
 class Decoder:
     """Decoder of one ISA.
 
@@ -109,16 +143,14 @@ class Decoder:
         ]
         lengths = {form.bits.length for form in chosen if form.bits}
         self._trees = {
-            length: _tree([form for form in chosen if form.bits and form.bits.length == length], 0)
+            length: _Node([form for form in chosen if form.bits and form.bits.length == length], 0)
             for length in lengths
         }
 
     def find(self, word: int, length: int = 4) -> InstructionForm | None:
         """The form of an instruction of `length` bytes, as a little-endian number."""
-        node = self._trees.get(length, [])
-        while isinstance(node, tuple):
-            node = node[1].get(word & node[0], [])
-        for form in node:
+        node = self._trees.get(length)
+        for form in node.candidates(word) if node else ():
             if form.bits and form.bits.matches(word):
                 return form
         return None
@@ -161,41 +193,33 @@ def decoder(isa: str) -> Decoder:
     return Decoder(load_table(isa))
 
 
-def _tree(forms: list[InstructionForm], used: int) -> _Node | _Leaf:
-    """Look-ups by bits that most of the forms have fixed, down to a few forms, the most specific first."""
-    bits = _telling(forms, used) if len(forms) > _SMALL else []
-    groups: dict[int, list[InstructionForm]] = {}
-    for form in forms:
-        for key in _keys(form, bits):
-            groups.setdefault(key, []).append(form)
-    if not bits or max(map(len, groups.values())) == len(forms):
-        return sorted(forms, key=lambda form: -_encoding(form)[1].bit_count())
-    mask = sum(1 << bit for bit in bits)
-    return mask, {key: _tree(group, used | mask) for key, group in groups.items()}
-
-
 def _encoding(form: InstructionForm) -> tuple[int, int]:
     assert form.bits is not None
-    return form.bits.fixed, form.bits.mask
+    return form.bits.base & form.bits.mask, form.bits.mask  # few need `fixed` to be kept
 
 
 def _telling(forms: list[InstructionForm], used: int) -> list[int]:
     """Bits that are fixed in most forms, and not alike in all."""
+    encodings = [_encoding(form) for form in forms]
+    masks = Counter(mask for _, mask in encodings)
+    ones = reduce(or_, (base for base, _ in encodings))
+    varying = ones & ~reduce(and_, (base for base, _ in encodings))
     counts = []
-    for bit in range(64):
-        if used >> bit & 1:
-            continue
-        fixed = [base >> bit & 1 for base, mask in map(_encoding, forms) if mask >> bit & 1]
-        if len(fixed) >= _MOST * len(forms) and (len(set(fixed)) > 1 or len(fixed) < len(forms)):
-            counts.append((-len(fixed), bit))
+    for bit in range(reduce(or_, masks).bit_length()):
+        fixed = sum(count for mask, count in masks.items() if mask >> bit & 1)
+        told = fixed < len(forms) or varying >> bit & 1
+        if told and fixed >= _MOST * len(forms) and not used >> bit & 1:
+            counts.append((-fixed, bit))
     return [bit for _, bit in sorted(counts)[:_BITS]]
 
 
-def _keys(form: InstructionForm, bits: list[int]) -> list[int]:
+def _keys(form: InstructionForm, bits: int) -> list[int]:
     """Values of some bits that a form can have."""
     base, mask = _encoding(form)
-    keys = [base & sum(1 << bit for bit in bits)]
-    for bit in bits:
-        if not mask >> bit & 1:
-            keys += [key | 1 << bit for key in keys]
+    keys = [base & bits]
+    free = bits & ~mask
+    while free:
+        bit = free & -free
+        keys += [key | bit for key in keys]
+        free ^= bit
     return keys

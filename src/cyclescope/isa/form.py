@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import msgspec
@@ -47,8 +48,8 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     `flags_*` are bit masks in the order of `ALL_FLAGS`; a flag that is written conditionally is read
     as well. `element` is the type of the values the form works on (`f32`, `f64`, `f16`, `i8`,
-    `int`, ...). `encoding` is None where no template exists. AArch64 and RISC-V have `bits` and
-    `syntax` in its place.
+    `int`, ...). `template` makes the `encoding`. AArch64 and RISC-V have `bits` and `syntax` in its
+    place.
     """
 
     id: str
@@ -63,7 +64,7 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
     llvm: str
     uops_info: str
     code: str
-    encoding: Encoding | None
+    template: Callable[[], Encoding | None] | None
     signature: int
     bits: BitEncoding | None = None
     syntax: Syntax | None = None
@@ -73,6 +74,11 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         """Names of the form in other tools; absent where theirs is unknown."""
         pairs = {"llvm": self.llvm, "uops_info": self.uops_info, "iced": self.code}
         return {tool: name for tool, name in pairs.items() if name}
+
+    @cached_property
+    def encoding(self) -> Encoding | None:
+        """How x86-64 encodes the form, None where no template exists; made when first asked for."""
+        return None if self.template is None else self.template()
 
     @cached_property
     def memory(self) -> int:

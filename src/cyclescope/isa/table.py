@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 
 import msgspec
@@ -14,10 +14,11 @@ from cyclescope.isa.form import Encoding, InstructionForm, Slot
 from cyclescope.isa.operand import Operand
 
 _Scatter = tuple[tuple[int, ...], ...]
+_Signature = list[tuple[str, str, str, int, int, str, str]]
 ISAS = ("x86-64", "aarch64", "riscv64")
 
 
-class _RawForm(msgspec.Struct, array_like=True):
+class _RawForm(msgspec.Struct, array_like=True, gc=False):
     id: str
     mnemonic: str
     signature: int
@@ -26,7 +27,7 @@ class _RawForm(msgspec.Struct, array_like=True):
     attributes: int
     element: str
     names: tuple[str, str, str]
-    encoding: _RawEncoding | None
+    encoding: msgspec.Raw  # most are never asked for
 
 
 class _RawEncoding(msgspec.Struct, array_like=True):
@@ -42,7 +43,7 @@ class _RawTable(msgspec.Struct):
     schema_version: int
     isa: str
     source: dict[str, str]
-    signatures: list[list[tuple[str, str, str, int, int, str, str]]]
+    signatures: list[_Signature]
     features: list[tuple[str, ...]]
     attributes: list[list[str]]
     layouts: list[list[list[int]]]
@@ -72,7 +73,7 @@ class Table:
         return self._by_id.get(form_id)
 
 
-def _operands(raw: list[tuple[str, str, str, int, int, str, str]]) -> tuple[Operand, ...]:
+def _operands(raw: _Signature) -> tuple[Operand, ...]:
     return tuple(
         Operand(name, kind, cls, width, bool(a & 1), bool(a & 2), bool(a & 4), bool(a & 8), fixed, element)
         for name, kind, cls, width, a, fixed, element in raw
@@ -131,51 +132,58 @@ def _layout(raw: list[list[int]]) -> tuple[tuple[Slot, ...], _Scatter]:
 
 
 class _Encodings:
-    """Encodings by layout; forms with the same rules share their patterns."""
+    """Makes encodings when they are asked for; forms with the same rules share their patterns."""
 
-    def __init__(self, layouts: list[list[list[int]]]) -> None:
-        self._layouts = [_layout(layout) for layout in layouts]
-        self._known: dict[tuple[int, _Rules], tuple[tuple[Slot, ...], _Scatter]] = {}
+    def __init__(self, raw: _RawTable) -> None:
+        self._raw = raw
+        self._read = msgspec.json.Decoder(_RawEncoding | None).decode
+        self._slots = cache(self._slots_of)
 
-    def __call__(
-        self, raw: _RawEncoding, attributes: frozenset[str], operands: tuple[Operand, ...]
-    ) -> Encoding:
-        """The encoding of one form."""
+    def of(self, form: _RawForm) -> Encoding | None:
+        """The encoding of one form, None where it has none."""
+        found = self._read(form.encoding)
+        if found is None:
+            return None
         rules = _Rules(
-            "masked" in attributes,
-            any(op.cls.startswith("VSIB_") for op in operands),
-            raw.displacement is not None,
+            "masked" in self._raw.attributes[form.attributes],
+            any(record[2].startswith("VSIB_") for record in self._raw.signatures[form.signature]),
+            found.displacement is not None,
         )
-        key = raw.layout, rules
-        if key not in self._known:
-            slots, scatter = self._layouts[raw.layout]
-            self._known[key] = slots, _guarded(slots, scatter, rules)
+        slots, scatter = self._slots(found.layout, rules)
         return Encoding(
-            int(raw.base, 16), raw.length, *self._known[key], raw.displacement, raw.immediates, raw.modrm
+            int(found.base, 16),
+            found.length,
+            slots,
+            scatter,
+            found.displacement,
+            found.immediates,
+            found.modrm,
         )
+
+    def _slots_of(self, layout: int, rules: _Rules) -> tuple[tuple[Slot, ...], _Scatter]:
+        slots, scatter = _layout(self._raw.layouts[layout])
+        return slots, _guarded(slots, scatter, rules)
 
 
 def _build(raw: _RawTable) -> Table:
     signatures = [_operands(s) for s in raw.signatures]
     attributes = [frozenset(a) for a in raw.attributes]
-    encodings = _Encodings(raw.layouts)
-    forms = []
-    for f in raw.forms:
-        operands, found = signatures[f.signature], attributes[f.attributes]
-        forms.append(
-            InstructionForm(
-                f.id,
-                f.mnemonic,
-                operands,
-                *f.flags,
-                raw.features[f.features],
-                found,
-                f.element,
-                *f.names,
-                None if f.encoding is None else encodings(f.encoding, found, operands),
-                f.signature,
-            )
+    encoding_of = _Encodings(raw).of
+    forms = [
+        InstructionForm(
+            f.id,
+            f.mnemonic,
+            signatures[f.signature],
+            *f.flags,
+            raw.features[f.features],
+            attributes[f.attributes],
+            f.element,
+            *f.names,
+            partial(encoding_of, f),
+            f.signature,
         )
+        for f in raw.forms
+    ]
     return Table(raw.isa, raw.source, forms)
 
 

@@ -57,6 +57,20 @@ def drawn(form, draw):
             return values
 
 
+@pytest.mark.parametrize("isa", ISAS)
+def test_the_form_found_is_the_most_specific_that_matches(isa):
+    forms = [form for form in load_table(isa) if "optional" not in form.attributes]
+    forms.sort(key=lambda form: -form.bits.mask.bit_count())
+    draw, fresh = random.Random("decoder"), Decoder(load_table(isa))
+    for chosen in draw.sample(forms, 300):
+        length = chosen.bits.length
+        word = chosen.bits.fixed | draw.getrandbits(8 * length) & ~chosen.bits.mask
+        matching = [form for form in forms if form.bits.length == length and form.bits.matches(word)]
+        found = fresh.find(word, length)
+        assert found in matching if matching else found is None
+        assert not matching or found.bits.mask.bit_count() == matching[0].bits.mask.bit_count()
+
+
 @pytest.mark.skipif(shutil.which("llvm-mc-22") is None, reason="needs llvm-mc of LLVM 22")
 @pytest.mark.parametrize("isa", ISAS)
 def test_llvm_reads_every_form_the_same(isa):

@@ -14,6 +14,7 @@ import pytest
 
 import cyclescope.isa
 from cyclescope.errors import UsageError
+from cyclescope.isa import table as module
 from cyclescope.isa.form import FLAGS, flag_names
 from cyclescope.isa.operand import BLOCKS
 from cyclescope.isa.register import register_number
@@ -85,6 +86,19 @@ def test_loaded_once_and_found_by_id(table):
     assert load_table("x86-64") is table
     assert all(table[form.id] is form and table.get(form.id) is form for form in table)
     assert table.get("NO SUCH FORM") is None
+
+
+def test_encodings_are_made_once_when_asked_for(monkeypatch):
+    made = []
+    original = module._scatter
+    monkeypatch.setattr(module, "_scatter", lambda positions: made.append(positions) or original(positions))
+    table = load_table.__wrapped__("x86-64")
+    add, xor = table["ADD_01 (R64, R64)"], table["XOR_31 (R64, R64)"]
+    assert made == []
+    assert add.encoding is add.encoding
+    assert len(made) == len(add.encoding.slots)
+    assert xor.encoding.scatter is add.encoding.scatter  # of one layout
+    assert len(made) == len(add.encoding.slots)
 
 
 def test_an_unknown_architecture_is_a_usage_error():
