@@ -202,7 +202,8 @@ def main() -> None:
             machine, table, forms, QUIET if options.quiet else LOUD, options.counters
         )
         print(f"{name}: {len(verdicts)} of {len(forms)} forms with a usage, {seconds:.0f} s")
-        for v in [v for v in verdicts if not v.right and v.identifiable][: options.wrong]:
+        wrong = [v for v in verdicts if not v.right and (v.identifiable or v.confidence == HIGH)]
+        for v in sorted(wrong, key=lambda v: v.confidence != HIGH)[: options.wrong]:
             print(f"  {v.form}: {v.truth}, found {v.found} ({v.confidence})")
         found += checks(name, comparison, verdicts)
     print(checks_table(found))
