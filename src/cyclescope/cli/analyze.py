@@ -45,6 +45,8 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--compare", multiple=True, metavar="NAME", help="Another machine beside it; repeatable."),
     click.option("--fixed", is_flag=True, help="Split operations evenly over their ports, as OSACA --fixed."),
     click.option("--ignore-unknown", is_flag=True, help="Leave out instructions whose cost is not known."),
+    click.option("--measure-missing", is_flag=True,
+                 help="Measure instructions that the model of this host has no cost of first."),
     click.option("--unroll-factor", type=click.FloatRange(min=0, min_open=True), default=None, metavar="N",
                  help="Units of work that one iteration does."),
     click.option("--lines", default="", metavar="LIST", help="Source lines, such as 3-9,12."),
@@ -77,6 +79,7 @@ def command(
     compare: tuple[str, ...],
     fixed: bool,
     ignore_unknown: bool,
+    measure_missing: bool,
     unroll_factor: float | None,
     lines: str,
     function: str,
@@ -104,7 +107,8 @@ def command(
     if as_json and as_markdown:
         raise UsageError("both JSON and Markdown", "choose one of --json and --markdown")
     choice = Choice(lines, addresses, region, function, whole)
-    block, machine = _read(file, arch, choice, syntax or "")
+    read = _read_and_measure if measure_missing else _read
+    block, machine = read(file, arch, choice, syntax or "")
     wanted = Wanted(fixed, ignore_unknown, unroll_factor or 0)
     if compare:
         _compare(block, [machine, *map(machine_named, compare)], wanted, as_json)
@@ -125,6 +129,21 @@ def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[Bl
         return read_block(path, machine.isa, choice, syntax, vendor_of(machine.name)), machine
     block = read_block(path, "", choice, syntax)
     return block, default_machine(block.isa)
+
+
+def _read_and_measure(
+    path: Path, arch: str | None, choice: Choice, syntax: str
+) -> tuple[Block, MachineModel]:
+    """The block and the measured model of this host, with what it lacks for the block."""
+    from cyclescope.infer.missing import measure_missing  # slow to import
+    from cyclescope.report.progress import reporter
+
+    if arch and arch.lower() != "native":
+        raise UsageError(f"--measure-missing with --arch {arch}", "only this host can be measured: native")
+    machine = machine_named("native")
+    block = read_block(path, machine.isa if arch else "", choice, syntax, vendor_of(machine.name))
+    with reporter() as report:
+        return block, measure_missing(block, report)
 
 
 def _compare(block: Block, machines: list[MachineModel], wanted: Wanted, as_json: bool) -> None:

@@ -9,9 +9,14 @@ import jsonschema
 import msgspec
 import pytest
 
-from cyclescope.infer import native
+from cyclescope.analyze.block import Block
+from cyclescope.analyze.source import read_block
+from cyclescope.errors import UsageError
+from cyclescope.infer import missing, native
 from cyclescope.infer import predict as predicting
 from cyclescope.infer.api import default_store
+from cyclescope.measure.plan import LATENCY, THROUGHPUT
+from cyclescope.measure.ports import PORTS
 from cyclescope.model.library import load_model
 from cyclescope.model.machine import MEASURED, Provenance
 from cyclescope.model.schema import write_model
@@ -124,6 +129,82 @@ def test_a_host_that_nothing_is_known_of(cyclescope, kernel, host, monkeypatch):
     )
 
 
+# --- measuring what is missing --------------------------------------------------------------------
+
+
+@pytest.fixture
+def simulated(store, monkeypatch, tmp_path):
+    """This host is a simulated core, with a store that knows few forms; the backends opened to measure."""
+    opened = []
+
+    def open_backend():
+        opened.append(Machine())
+        return opened[-1], IDENTITY
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(native, "NativeBackend", Machine)
+    monkeypatch.setattr(native, "identify", lambda leaves: IDENTITY)
+    monkeypatch.setattr(missing, "open_backend", open_backend)
+    path = default_store(IDENTITY.machine)
+    path.parent.mkdir(parents=True)
+    store.rename(path)
+    return opened
+
+
+def test_what_the_model_of_this_host_lacks_is_measured(cyclescope, kernel, simulated):
+    kernel.write_text(LOOP.replace("addq", "imulq %rsi, %rax\n    addq"))  # one that the store knows
+
+    def unknown(*options):
+        done = cyclescope("analyze", kernel, "--ignore-unknown", "--json", *options)
+        assert done.code == 0
+        return [one["line"] for one in json.loads(done.out)["unknown"]], done.out
+
+    assert unknown("--arch", "native")[0] == [4, 6, 7, 8]
+    lines, out = unknown("--measure-missing")
+    assert (lines, len(simulated)) == ([], 1)  # the branch has no cost, but fuses with the comparison
+    assert json.loads(out)["machine"] == IDENTITY.machine
+    assert {"IMUL (R64, M64)", "ADD (R64, I8)"} <= set(native.native_model().forms)
+    assert unknown("--measure-missing", "--arch", "NATIVE") == ([], out)
+    assert len(simulated) == 1  # nothing to measure
+
+
+def test_what_does_not_run_here_stays_without_a_cost(cyclescope, tmp_path, simulated):
+    path = tmp_path / "half.s"
+    path.write_text("vaddph %xmm1, %xmm2, %xmm3\nimulq %rax, %rax\n")  # tried when the store was made
+    done = cyclescope("analyze", path, "--measure-missing")
+    assert (done.code, "1 of 2 instructions have no known cost" in done.error) == (UNKNOWN, True)
+    assert simulated == []
+
+
+@pytest.mark.parametrize("ports", [False, True])
+def test_ports_are_measured_where_the_store_has_ports(kernel, simulated, monkeypatch, ports):
+    requests, empty = [], msgspec.structs.replace(toy(), name=IDENTITY.machine, forms={})
+    monkeypatch.setattr(missing.Store, "has", lambda store, quantity: ports and quantity == PORTS)
+    monkeypatch.setattr(missing, "native_model", lambda: empty)
+    monkeypatch.setattr(missing, "_measure", lambda path, request, report: requests.append(request))
+    missing.measure_missing(read_block(kernel))
+    (request,) = requests
+    assert request.quantities == {THROUGHPUT, LATENCY, *([PORTS] if ports else ())}
+
+
+@pytest.mark.parametrize("name", ["skylake", "neoverse-v2"])
+def test_other_machines_cannot_be_measured(cyclescope, kernel, simulated, name):
+    done = cyclescope("analyze", kernel, "--measure-missing", "--arch", name)
+    wanted = f"--measure-missing with --arch {name}: only this host can be measured: native"
+    assert (done.code, done.error) == (USAGE, wanted)
+
+
+def test_code_of_another_isa_cannot_be_measured(simulated):
+    with pytest.raises(UsageError, match="--measure-missing of aarch64 code"):
+        missing.measure_missing(Block((), "aarch64"))
+
+
+def test_measuring_what_is_missing_needs_a_store(cyclescope, kernel, simulated):
+    default_store(IDENTITY.machine).unlink()
+    done = cyclescope("analyze", kernel, "--measure-missing")
+    assert (done.code, "nothing was measured on this machine" in done.error) == (FAILURE, True)
+
+
 # --- options --------------------------------------------------------------------------------------
 
 
@@ -222,7 +303,6 @@ def test_input_that_is_not_there_or_empty(cyclescope, tmp_path):
 
 def test_the_library_takes_text_bytes_files_and_blocks(kernel):
     import cyclescope
-    from cyclescope.analyze.source import read_block
 
     found = cyclescope.predict(LOOP, "skylake")
     assert isinstance(found, cyclescope.Prediction)

@@ -1,0 +1,60 @@
+"""Measuring what the model of this host does not know of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from cyclescope.analyze.block import Block
+from cyclescope.errors import UsageError
+from cyclescope.infer.api import conditions, default_store, open_backend
+from cyclescope.infer.campaign import Campaign, Progress, Request
+from cyclescope.infer.native import native_model
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import load_table
+from cyclescope.kernel.links import Helpers
+from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
+from cyclescope.measure.ports import PORTS
+from cyclescope.measure.store import Store
+from cyclescope.model.machine import MachineModel
+
+
+def measure_missing(block: Block, report: Callable[[Progress], None] = lambda progress: None) -> MachineModel:
+    """The model of this host after measuring the forms of a block that it has no cost of.
+
+    They go into the default store: throughput and latency, ports where the store has ports. What was tried
+    before, what this CPU does not execute and what cannot be measured stays without a cost. Raises UsageError
+    for code of another ISA, StoreError where nothing was measured yet, BackendUnavailable, MeasurementError.
+    """
+    model = native_model()
+    if block.isa != model.isa:
+        raise UsageError(f"--measure-missing of {block.isa} code", f"this host executes {model.isa}")
+    forms = {one.form.id: one.form for one in block if one.form and one.form.id not in model.forms}
+    path = default_store(model.name)
+    with closing(Store(path, readonly=True)) as store:
+        wanted = tuple(_untried(store, list(forms.values())))
+        quantities = frozenset((THROUGHPUT, LATENCY, PORTS) if store.has(PORTS) else (THROUGHPUT, LATENCY))
+    if not wanted:
+        return model
+    _measure(path, Request(wanted, quantities), report)
+    return native_model()
+
+
+def _untried(store: Store, forms: Sequence[InstructionForm]) -> Iterator[InstructionForm]:
+    """Forms that can be measured and that the store has no throughput of, not even a failed one."""
+    legality = store.legality()
+    records = store.records([form.id for form in forms])
+    tried = {record.form for record in records if record.quantity == THROUGHPUT}
+    planner = Planner(Helpers(load_table("x86-64"), lambda form: legality.get(form.id) == "ok"))
+    for form in forms:
+        executes = form.id not in tried and legality.get(form.id, "ok") == "ok"
+        if executes and planner.throughput(form):
+            yield form
+
+
+def _measure(path: Path, request: Request, report: Callable[[Progress], None]) -> None:
+    backend, identity = open_backend()
+    with closing(backend), closing(Store(path, identity.machine)) as store:
+        campaign = Campaign(load_table("x86-64"), backend, store, report)
+        campaign.run(request, conditions(backend, identity))
