@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import closing
 from pathlib import Path
 
@@ -63,6 +64,8 @@ def command(
     quantities = _quantities(what, patterns)
     table = load_table("x86-64")
     forms = select(table, patterns)
+    gc.freeze()  # the table lives as long as the run, and cycles are rare: looking for them took a fifth
+    gc.set_threshold(5_000, 10, 10)
     if dry_run:
         write = dry_run_json if as_json else dry_run_text
         click.echo(write(table, forms, quantities))

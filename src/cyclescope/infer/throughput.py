@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -66,7 +67,10 @@ class ThroughputBuilder:
         """Least time over all sequences of different registers."""
         usable = [r for r in self.streams if r.verdict != FAILED]
         main = [r for r in usable if not r.variant.startswith(("same register", "indexed", "slow"))]
-        variants = {r.variant: rounded(r.per_instance) for r in usable}
+        variants: dict[str, float] = {}
+        for r in usable:
+            name = r.variant.split(AGAIN)[0]
+            variants[name] = min(rounded(r.per_instance), variants.get(name, math.inf))
         if not main:
             reason = self.missing() or next((r.error for r in self.streams), "not measured")
             return Throughput(None, None, None, variants, reason=reason)
@@ -117,7 +121,7 @@ class ThroughputBuilder:
         return stable[0] if stable else max(main, key=lambda r: r.count)
 
     def _kind(self, best: Record, main: Sequence[Record]) -> tuple[str, str]:
-        name = best.variant.removesuffix(AGAIN).split(" x")[0]
+        name = best.variant.split(AGAIN)[0].split(" x")[0]
         if best.quantity == "latency":
             return UPPER_BOUND, "no sequence is faster than the form's latency chain"
         if name.startswith(("taken", "not taken")) and any(op.is_register for op in self.form.operands):

@@ -185,7 +185,7 @@ class TimingBuilder:
         if pair.target.part == "data" and "vsib" in self.form.attributes:
             return UPPER_BOUND, REPEATED
         if streams_out(self.form) and value > _MEMORY:
-            return UPPER_BOUND, "the data go through memory, whose time varies"
+            return None, f"{WITHHELD}: the data go through memory, whose time varies ({value:.0f} cycles)"
         if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > _ONE:
             return UPPER_BOUND, "the flags that the form reads are set together"
         if self._hidden(record, throughput):
