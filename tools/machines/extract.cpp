@@ -73,12 +73,13 @@ struct Session {
   std::unique_ptr<MCSubtargetInfo> subtarget(StringRef cpu) const {
     return std::unique_ptr<MCSubtargetInfo>(target->createMCSubtargetInfo(triple, cpu, ""));
   }
-  // The widest register around one on x86: RAX for AL, ZMM1 for XMM1; elsewhere those are tuples.
+  // The widest register around one on x86: RAX for AL, ZMM1 for XMM1, but not K0_K1 for K0; elsewhere
+  // those are tuples.
   std::string nameOf(MCRegister reg) const {
     MCRegister top = reg;
     if (triple.isX86())
       for (MCPhysReg super : regs->superregs(reg))
-        if (regs->superregs(super).empty()) top = super;
+        if (regs->superregs(super).empty() && !StringRef(regs->getName(super)).contains('_')) top = super;
     return regs->getName(top);
   }
   // CPUs that share a model differ in their features only.

@@ -140,14 +140,22 @@ class Shapes:
         LLVM has no costs of locked instructions: they have those of the plain ones.
         """
         found = _known(form, self.machine)
-        if found is None and self.stand_in is not None:
-            other = _known(form, self.stand_in)
-            found = None if other is None else _borrowed(form, other, self.stand_in.core, self.machine)
-        return found
+        other = _known(form, self.stand_in) if self.stand_in is not None else None
+        if other is None or self.stand_in is None or not self.is_borrowed(form):
+            return found
+        if found is None:
+            return _borrowed(form, other, self.stand_in.core, self.machine)
+        return msgspec.structs.replace(found, latencies=other.latencies)
 
     def is_borrowed(self, form: InstructionForm) -> bool:
-        """Whether the cost of a form is that of the stand-in."""
-        return self.stand_in is not None and _known(form, self.machine) is None
+        """Whether the cost of a form, or its latencies, are those of the stand-in."""
+        if self.stand_in is None:
+            return False
+        found, other = _known(form, self.machine), _known(form, self.stand_in)
+        if found is None:
+            return True
+        measured = found.latencies or found.ranges or found.eliminated
+        return other is not None and bool(other.latencies) and not measured
 
     def get(self, form: InstructionForm, variant: Variant) -> Shape:
         """The shape of a form that the machine knows."""

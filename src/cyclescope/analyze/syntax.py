@@ -41,6 +41,7 @@ _MNEMONICS = {
     ),
 }
 _LOOKED_AT = 2000  # lines, enough to tell
+_WIDEST = 200  # characters of a line: more is comment or data
 COMMENT_STARTS = {"x86-64": ("#", "//"), "aarch64": ("//",), "riscv64": ("#", "//")}
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _LABEL = re.compile(r"\s*([A-Za-z_.$@?][\w.$@?]*|\d+|\"[^\"]+\")\s*:(?!:)")
@@ -75,7 +76,7 @@ class Line(msgspec.Struct, frozen=True):
 
 def guess_isa(lines: Sequence[str]) -> str:
     """The instruction set that most operands look like; x86-64 where nothing tells."""
-    code = [_LABEL.sub("", line).strip() for line in lines[:_LOOKED_AT]]
+    code = [_LABEL.sub("", line[:_WIDEST]).strip() for line in lines[:_LOOKED_AT]]
     code = [line for line in code if not line.startswith((".", "#", "//"))]
     text = "\n".join(code)
     operands = {isa: len(pattern.findall(text)) for isa, pattern in _EVIDENCE.items()}

@@ -57,7 +57,7 @@ def command(
 ) -> None:
     """Measure forms on this machine and keep the results in a store.
 
-    Without a PATTERN every form is measured, about two minutes, half of it for ports. A run that is
+    Without a PATTERN every form is measured, two to three minutes, most of it for ports. A run that is
     stopped, by a time budget or by a signal, goes on where it was when the same command is given again.
     Patterns are those of `cyclescope forms`.
     """

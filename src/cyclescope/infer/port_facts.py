@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from statistics import median
 
 from cyclescope.infer.dispatch import Estimates, dispatches_whole, estimates, whole_slots
 from cyclescope.infer.port_candidates import files_of, is_candidate, preference, updates
@@ -109,8 +110,8 @@ class PortFacts:
 
     @cached_property
     def slots(self) -> dict[str, float]:
-        """Front-end slots of each form; the least of several measurements, as disturbances add."""
-        found = {form: min(row.values()) for form, row in self._estimates.items()}
+        """Front-end slots of each form: the median of several counts, as errors of the clock go both ways."""
+        found = {form: median(row.values()) for form, row in self._estimates.items()}
         return found | whole_slots(self._estimates, self.width) if self.whole else found
 
     @cached_property

@@ -19,6 +19,7 @@ from cyclescope.model.ports import notation, port_throughput
 
 NOISE = 0.08  # micro-operations: less of a resource is none
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
+WHOLE = 0.32  # slots: nearer to a whole number are taken for it
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 MORE = 0.3  # micro-operations counted that are not explained
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
@@ -194,5 +195,5 @@ class PortBuilder:
 
 def _whole(slots: float) -> float:
     """Slots are whole, or halves where a core fuses instructions; anything else stays as measured."""
-    nearest = round(2 * slots) / 2
-    return max(nearest, 0.0) if abs(slots - nearest) < 0.2 else round(slots, 1)
+    nearest = round(slots) if abs(slots - round(slots)) < WHOLE else round(2 * slots) / 2
+    return max(float(nearest), 0.0) if abs(slots - nearest) < WHOLE else round(slots, 1)

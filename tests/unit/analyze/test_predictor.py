@@ -278,3 +278,14 @@ def test_a_long_block_does_not_take_long():
     found = predict("; ".join(f"add rax, [rdi + {8 * n}]; mov [rsi + {8 * n}], rax" for n in range(1500)))
     assert found.lcd == 1500
     assert found.upper is None
+
+
+def test_a_form_without_measured_latencies_has_those_of_the_stand_in():
+    machine = toy()
+    bare = {name: msgspec.structs.replace(cost, latencies={}) for name, cost in machine.forms.items()}
+    poor = msgspec.structs.replace(machine, forms=bare)
+    code = block("imul rax, rbx; imul rbx, rax")
+    whole = Predictor(machine).predict(code)
+    found = Predictor(poor, stand_in=machine).predict(code)
+    assert found.bounds["loop_carried"] == whole.bounds["loop_carried"] > 2
+    assert any("IMUL (R64, R64)" in note for note in found.notes)

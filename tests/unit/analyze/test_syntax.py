@@ -99,3 +99,7 @@ def test_syntax_is_recognised(text, syntax):
 )
 def test_instruction_sets_are_recognised(text, isa):
     assert guess_isa(text.splitlines()) == isa
+
+
+def test_a_long_line_is_not_read_to_its_end():
+    assert guess_isa(["add $1, %rax  # " + " " * 200 + "ldr x0, [x1] " * 1000]) == "x86-64"

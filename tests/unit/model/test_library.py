@@ -156,3 +156,11 @@ def test_no_form_needs_more_of_one_port_than_all_its_cycles():
 def test_forms_are_those_of_the_table():
     table = {form.id for form in load_table("x86-64")}
     assert set(load_model("znver4").forms) <= table
+
+
+def test_mask_registers_have_latencies():
+    machine = load_model("skylake-avx512")
+    assert machine.forms["KADDW (K, K, K)"].latencies == {"op2->op1": 4, "op3->op1": 4}
+    masked = machine.forms["VPADDD_Z (ZMM, K, ZMM, ZMM)"].latencies
+    assert masked["op2->op1"] == masked["op3->op1"] == 1
+    assert machine.forms["VPCMPD (K, ZMM, ZMM, I8)"].latencies["op2->op1"] == 4
