@@ -10,6 +10,7 @@ from benchmarks.round_trip import compare, measure, sample
 from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.facts import read_facts
 from cyclescope.infer.port_campaign import PortCampaign
+from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.ports import PortBuilder
 from cyclescope.infer.results import HIGH, LOW
 from cyclescope.model import library
@@ -189,3 +190,10 @@ def test_forms_that_hold_ports_for_other_reasons_are_conflicts(table, tmp_path):
         found = PortBuilder(facts).usage(form, facts.throughputs.get(form.id))
     assert found.confidence == LOW
     assert found.microcoded
+
+
+def test_errors_of_the_clock_go_both_ways(table):
+    counts = {18: -0.3, 20: 0.0, 24: 0.2}  # slots by which the clock is wrong, per instance
+    readings = [("IMUL (R64, R64)", f"x{n}", (n + 2 * (1 + wrong)) / 6) for n, wrong in counts.items()]
+    facts = PortFacts(table, {"NOP": 1 / 6}, (), readings)
+    assert facts.slots["IMUL (R64, R64)"] == pytest.approx(1)
