@@ -261,7 +261,9 @@ def _function(program: Program, name: str) -> Function:
     from difflib import get_close_matches
 
     names = [f.name for f in found or program.functions]
-    close = names[:5] if found else get_close_matches(name, names, n=3) or names[:5]
+    close = [] if found else get_close_matches(name, names, n=3)
+    if not close:
+        close = names[:5] if len(names) <= 5 else [*names[:5], f"and {len(names) - 5} more"]
     what = (
         f"several functions of {program.source} are called like"
         if found

@@ -364,3 +364,9 @@ def test_any_input_gives_a_block_or_one_line(code):
         assert error.exit_code in (1, 2, 3)
     else:
         assert block.instructions
+
+
+def test_a_long_list_of_functions_says_how_many_more_there_are():
+    text = "".join(f"\t.type f{n}, @function\nf{n}:\n\tnop\n\tret\n\t.size f{n}, .-f{n}\n" for n in range(9))
+    with pytest.raises(UsageError, match=r"has no function zzz: there is f0, f1, f2, f3, f4, and 4 more"):
+        read_block(text, choice=Choice(function="zzz"))
