@@ -26,7 +26,6 @@ from benchmarks.processes import TIMINGS, command, environment, measured
 from benchmarks.repeat import QUIET
 from benchmarks.results import latencies, read, throughputs
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.store import Store
 
@@ -154,7 +153,7 @@ def first_look(store: Path, names: AbstractSet[str]) -> set[tuple[str, ...]]:
     finally:
         opened.close()
     everything = load_table("x86-64")
-    planner = Planner(Helpers(everything, lambda form: legality.get(form.id) == "ok"))
+    planner = Planner(everything, lambda form: legality.get(form.id) == "ok")
     chosen = [form for name in sorted(names) if (form := everything.get(name)) is not None]
     return {e.key for form in chosen for e in (*planner.throughput(form), *planner.latency(form))}
 

@@ -25,7 +25,6 @@ from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.store import Store
 
@@ -60,14 +59,14 @@ class Row(msgspec.Struct, frozen=True):
 
 def instances(some: Sequence[InstructionForm]) -> list[Instruction]:
     """One instruction of each form."""
-    planner = Planner(Helpers(load_table("x86-64"), lambda form: True))
+    planner = Planner(load_table("x86-64"), lambda form: True)
     kernels = [planner.probe_kernel(form) for form in some]
     return [next(i for i in k.body if i.form is f) for k, f in zip(kernels, some, strict=True) if k]
 
 
 def known(backend: LlvmMcaBackend, some: Sequence[InstructionForm]) -> list[InstructionForm]:
     """The forms that the model has."""
-    planner = Planner(Helpers(load_table("x86-64"), lambda form: True))
+    planner = Planner(load_table("x86-64"), lambda form: True)
     outcomes = backend.probe([k for k in map(planner.probe_kernel, some) if k is not None])
     return [form for form, outcome in zip(some, outcomes, strict=True) if outcome.status == OK]
 

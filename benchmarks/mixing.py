@@ -20,10 +20,10 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG, Kernel, kernel_of
-from cyclescope.kernel.registers import BASE
-from cyclescope.kernel.special import unmeasurable
 from cyclescope.kernel.state import DEFAULT_MXCSR
-from cyclescope.kernel.values import immediates, is_division, vector_level
+from cyclescope.kernel.x86_64.registers import BASE
+from cyclescope.kernel.x86_64.special import unmeasurable
+from cyclescope.kernel.x86_64.values import immediates, is_division, vector_level
 from cyclescope.measure.bench import default_state
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.resources import resource_throughput

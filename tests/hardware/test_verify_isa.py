@@ -10,8 +10,8 @@ from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import FLAGS
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.differential import specimen
 from cyclescope.kernel.locations import FAULT, FLAG
+from cyclescope.kernel.x86_64.differential import specimen
 from cyclescope.measure.verify import verify
 
 pytestmark = pytest.mark.hardware

@@ -9,8 +9,8 @@ from cyclescope.isa.dataflow import Node, Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain, register_number
 from cyclescope.isa.table import Table
-from cyclescope.kernel.special import unmeasurable
-from cyclescope.kernel.values import is_division
+from cyclescope.kernel.x86_64.special import unmeasurable
+from cyclescope.kernel.x86_64.values import is_division
 from tests.support.decoded import Decoded
 from tests.support.truth import Truth
 

@@ -22,7 +22,6 @@ from cyclescope.infer.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
-from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.store import Store
 
@@ -140,7 +139,7 @@ def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> lis
     """Timings of the forms from a store, in the order of `forms`."""
     legality = store.legality()
     links = stored_links(store)
-    planner = Planner(Helpers(table, lambda form: legality.get(form.id) == "ok"))
+    planner = Planner(table, lambda form: legality.get(form.id) == "ok")
     found = (
         timing_of(form, records, links, planner, legality.get(form.id, "not run"))
         for form, records in grouped(store, forms)

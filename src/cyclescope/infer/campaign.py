@@ -25,8 +25,7 @@ from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
 from cyclescope.infer.timing import TimingBuilder
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
-from cyclescope.kernel.cycles import NOP
-from cyclescope.kernel.links import Helpers
+from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
@@ -74,7 +73,7 @@ class Campaign:
         self._failed = 0
         self._legality = store.legality()
         self._planner: Planner | None = None
-        self._everything = Planner(Helpers(table, lambda form: True))
+        self._everything = Planner(table, lambda form: True)
 
     # --- the whole -------------------------------------------------------------------------------
 
@@ -117,7 +116,7 @@ class Campaign:
     def planner(self) -> Planner:
         """The planner with the helper instructions of this CPU."""
         if self._planner is None:
-            self._planner = Planner(Helpers(self.table, self._executes))
+            self._planner = Planner(self.table, self._executes)
         return self._planner
 
     # --- stages ----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cyclescope.kernel.cycles import MASK_SYNC, TRANSFER
+from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER
 
 LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles

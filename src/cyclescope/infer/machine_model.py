@@ -19,7 +19,7 @@ from cyclescope.infer.ports import PortBuilder, PortUsage
 from cyclescope.infer.resource_view import with_resources
 from cyclescope.infer.results import EXACT, FormTiming, Latency
 from cyclescope.isa.table import Table
-from cyclescope.kernel.cycles import NOP
+from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance

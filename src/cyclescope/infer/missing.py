@@ -13,7 +13,6 @@ from cyclescope.infer.campaign import Campaign, Progress, Request
 from cyclescope.infer.native import native_model
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
@@ -46,7 +45,7 @@ def _untried(store: Store, forms: Sequence[InstructionForm]) -> Iterator[Instruc
     legality = store.legality()
     records = store.records([form.id for form in forms])
     tried = {record.form for record in records if record.quantity == THROUGHPUT}
-    planner = Planner(Helpers(load_table("x86-64"), lambda form: legality.get(form.id) == "ok"))
+    planner = Planner(load_table("x86-64"), lambda form: legality.get(form.id) == "ok")
     for form in forms:
         executes = form.id not in tried and legality.get(form.id, "ok") == "ok"
         if executes and planner.throughput(form):

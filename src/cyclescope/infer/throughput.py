@@ -22,7 +22,7 @@ from cyclescope.infer.results import (
     rounded,
 )
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.cycles import NOP
+from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.record import FAILED, STABLE, UNSTABLE, Record
 
 RESTORED = "operands restored before every instance"

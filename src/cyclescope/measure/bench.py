@@ -9,7 +9,6 @@ from cyclescope.backend.base import Backend, Effort
 from cyclescope.errors import MeasurementError, UnsupportedInstruction, UsageError
 from cyclescope.isa.assemble import assemble
 from cyclescope.kernel.kernel import CANARY, Kernel
-from cyclescope.kernel.registers import ALIAS, BASE, STACK
 from cyclescope.kernel.state import (
     FIRST_WINDOW,
     STACK_TOP,
@@ -19,7 +18,8 @@ from cyclescope.kernel.state import (
     VECTOR_VEX256,
     MachineState,
 )
-from cyclescope.kernel.values import pattern
+from cyclescope.kernel.x86_64.registers import ALIAS, BASE, STACK
+from cyclescope.kernel.x86_64.values import pattern
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.sampling import Measurement, Sampler
 

@@ -14,7 +14,6 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
-from cyclescope.kernel.differential import Specimen
 from cyclescope.kernel.locations import (
     EXIT,
     FIRST_PAGE,
@@ -35,6 +34,7 @@ from cyclescope.kernel.locations import (
     members,
 )
 from cyclescope.kernel.state import SECOND_WINDOW, STACK_TOP
+from cyclescope.kernel.x86_64.differential import Specimen
 
 _PARTS = {"XMM": 1, "YMM": 2, "ZMM": 3}
 _BRANCHES = frozenset(("branch", "call", "return"))

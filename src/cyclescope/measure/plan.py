@@ -6,32 +6,20 @@ encoding a few instructions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.dataflow import Pair, pairs
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use
-from cyclescope.kernel.chains import ChainBuilder
-from cyclescope.kernel.cycles import NOP, CycleBuilder
-from cyclescope.kernel.division import DivisionStreams, IntegerDivision, SlowDivision
+from cyclescope.kernel.cycle import NOP
+from cyclescope.kernel.dialect import Executes, dialect_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
-from cyclescope.kernel.links import Helpers
-from cyclescope.kernel.registers import Roles
-from cyclescope.kernel.special import SpecialBuilder, unmeasurable
 from cyclescope.kernel.state import MachineState
-from cyclescope.kernel.streams import Stream, StreamBuilder
-from cyclescope.kernel.values import (
-    INTEGER_DIVISION,
-    chain_state,
-    immediates,
-    is_division,
-    is_narrowing,
-    origin,
-    stream_state,
-)
+from cyclescope.kernel.stream import Stream
 
 NOPS = 48
 PLANS = 400  # kept; forms of one signature are rarely further apart
@@ -88,10 +76,10 @@ class Instances(msgspec.Struct, frozen=True):
 
 
 class Planner:
-    """Makes experiments of forms with this CPU's helper instructions."""
+    """Makes experiments of a table's forms, with helper instructions that the CPU executes."""
 
-    def __init__(self, helpers: Helpers) -> None:
-        self.helpers = helpers
+    def __init__(self, table: Table, executes: Executes) -> None:
+        self.dialect = dialect_of(table, executes)
         self._plans: dict[object, FormPlan] = {}
         self._states: dict[object, MachineState] = {}
         self._interned: dict[MachineState, MachineState] = {}
@@ -118,29 +106,11 @@ class Planner:
     def _key(self, form: InstructionForm) -> object:
         found = self._keys.get(form.id)
         if found is None:
-            found = self._keys[form.id] = self._make_key(form)
+            found = self._keys[form.id] = self.dialect.signature(form)
         return found
 
-    def _make_key(self, form: InstructionForm) -> object:
-        encoding = form.encoding
-        kind = (form.mnemonic.startswith(_MOVES), is_narrowing(form))
-        special = form.mnemonic if self._is_special(form) else kind
-        return (
-            form.signature, form.attributes, form.flags_read, form.flags_written, special,
-            encoding and (encoding.slots, encoding.displacement, encoding.modrm >= 0, encoding.immediates),
-        )  # fmt: skip
-
-    def _is_special(self, form: InstructionForm) -> bool:
-        special = {"branch", "call", "return", "stack", "rep", "repne", "x87", "interrupt", "string"}
-        return (
-            is_division(form)
-            or not form.attributes.isdisjoint(special)
-            or form.mnemonic in _SINGULAR
-            or bool(unmeasurable(form))
-        )
-
     def _make_plan(self, form: InstructionForm) -> FormPlan:
-        reason = unmeasurable(form)
+        reason = self.dialect.unmeasurable(form)
         if reason:
             return FormPlan((), (), tuple(self._all_missing(form, reason)))
         streams, missing = self._streams(form)
@@ -158,34 +128,20 @@ class Planner:
             yield Missing(pair.source.name, pair.target.name, pair.excluded or reason)
 
     def _streams(self, form: InstructionForm) -> tuple[list[tuple[Stream, str]], list[Missing]]:
-        special = SpecialBuilder(form, self.helpers).builder()
         try:
-            if special is not None:
-                return [(s, "") for s in special()], []
-            if is_division(form) and "x87" not in form.attributes:
-                both = [(s, DivisionStreams(form, self.helpers, s).streams()) for s in ("fast", "slow")]
-                return [(stream, speed) for speed, found in both for stream in found], []
-            return [(s, "") for s in StreamBuilder(form, self.helpers).streams()], []
+            return self.dialect.streams(form), []
         except Unmeasurable as error:
             return [], [Missing("", "", str(error))]
 
-    def _pair_chains(self, form: InstructionForm, pair: object) -> tuple[list[Chain], str]:
+    def _pair_chains(self, form: InstructionForm, pair: Pair) -> tuple[list[Chain], str]:
         chains: list[Chain] = []
         reason = ""
-        for builder in self._chain_builders(form):
+        for builder in self.dialect.chain_builders(form):
             try:
-                chains += builder.chains(pair)  # type: ignore[arg-type]
+                chains += builder.chains(pair)
             except Unmeasurable as error:
                 reason = reason or str(error)
         return chains, "" if chains else reason
-
-    def _chain_builders(self, form: InstructionForm) -> list[ChainBuilder]:
-        if form.mnemonic in INTEGER_DIVISION:
-            return [IntegerDivision(form, self.helpers, s) for s in ("fast", "slow")]
-        plain = ChainBuilder(form, self.helpers)
-        if is_division(form) and "x87" not in form.attributes:
-            return [plain, SlowDivision(form, self.helpers)]
-        return [plain]
 
     # --- experiments -----------------------------------------------------------------------------
 
@@ -239,7 +195,7 @@ class Planner:
         """A latency experiment with `count` one-cycle instructions in its chain, or None."""
         pair = next(p for p in pairs(form) if (p.source.name, p.target.name) == (source, target))
         try:
-            chain = self._chain_builders(form)[0].filled(pair, count)
+            chain = self.dialect.chain_builders(form)[0].filled(pair, count)
         except Unmeasurable:
             return None
         return self._chain_experiment(form, chain)
@@ -247,50 +203,31 @@ class Planner:
     def unbroken(self, form: InstructionForm, source: str, target: str) -> Experiment | None:
         """A latency experiment that cuts no other dependency, or None where none was cut."""
         pair = next(p for p in pairs(form) if (p.source.name, p.target.name) == (source, target))
-        builder = self._chain_builders(form)[0]
-        if type(builder) is not ChainBuilder or is_division(form):
-            return None
         try:
-            chain = builder.unbroken(pair)
+            chain = self.dialect.chain_builders(form)[0].unbroken(pair)
         except Unmeasurable:
             return None
         return None if chain is None else self._chain_experiment(form, chain)
 
     def link_experiments(self) -> list[Experiment]:
         """The closed chains of links, and their controls with the dependency cut."""
-        reference = self._reference_form()
-        state = self._intern(chain_state(reference, Roles(reference), self.helpers.avx))
-        x87_state = self._intern(msgspec.structs.replace(state, x87=True))
         result = []
-        for cycle in CycleBuilder(self.helpers).cycles():
+        state = MachineState(())
+        for cycle, start, setup in self.dialect.cycles():
+            state = self._intern(start)
             for variant, items in (("", cycle.items), ("cut", cycle.control)):
-                kernel = self._kernel(reference, items, state, 0)
-                if any("x" in key.split(".")[0].split(">") or ".x." in key for key in cycle.keys):
-                    kernel = msgspec.structs.replace(kernel, setup=self._x87_setup(), state=x87_state)
+                kernel = self._fixed_kernel(items, state, setup, 0)
                 result.append(Experiment(cycle.name, LINK, "", "", variant, kernel, 1, cycle.keys))
-        nops = self._kernel(reference, (self.helpers.make("NOP"),) * NOPS, state, CANARY | FAST)
+        nops = self._fixed_kernel((self.dialect.nop(),) * NOPS, state, b"", CANARY | FAST)
         return [*result, Experiment(NOP, LINK, "", "", "", nops, NOPS)]
-
-    def _reference_form(self) -> InstructionForm:
-        """A form whose state suits every link."""
-        name = "VPADDD (ZMM, ZMM, ZMM)" if self.helpers.avx512 else "VPADDD (YMM, YMM, YMM)"
-        return self.helpers.form(name if self.helpers.avx else "PADDD (XMM, XMM)")
 
     def probe_kernel(self, form: InstructionForm) -> Kernel | None:
         """One instance of a form, to see whether the CPU executes it; None without encoding."""
-        if form.encoding is None:
-            return None
-        if SpecialBuilder(form, self.helpers).builder() is not None and self.plan(form).streams:
+        if self.dialect.is_sequence(form) and self.plan(form).streams:
             stream, speed = self.plan(form).streams[0]
             return self._kernel(form, stream.items, self._stream_state(form, speed), 0)
-        if is_division(form) and "x87" not in form.attributes:
-            uses = tuple(StreamBuilder(form, self.helpers).instances(1))
-            return self._kernel(form, uses, self._stream_state(form, "fast"), 0)
-        try:
-            use = ChainBuilder(form, self.helpers).use()
-        except Unmeasurable:
-            use = Use((0,) * len(form.encoding.slots))
-        return self._kernel(form, (use,), self._speed_state(form, ""), 0)
+        found = self.dialect.probe(form)
+        return None if found is None else self._kernel(form, found[0], self._intern(found[1]), 0)
 
     def _stream_name(self, stream: Stream, speed: str) -> str:
         return speed or (f"{stream.variant} x{stream.length}" if stream.length > 1 else stream.variant)
@@ -298,7 +235,7 @@ class Planner:
     def _stream_state(self, form: InstructionForm, speed: str) -> MachineState:
         key = ("stream", self._key(form), form.element, form.mnemonic, speed)
         if key not in self._states:
-            self._states[key] = self._intern(stream_state(form, Roles(form), speed))
+            self._states[key] = self._intern(self.dialect.stream_state(form, speed))
         return self._states[key]
 
     def _chain_state(self, form: InstructionForm, chain: Chain) -> MachineState:
@@ -308,8 +245,7 @@ class Planner:
         """State for chains with a class of values."""
         key = ("chain", self._key(form), form.element, form.mnemonic, speed)
         if key not in self._states:
-            state = chain_state(form, Roles(form), self.helpers.avx, speed)
-            self._states[key] = self._intern(state)
+            self._states[key] = self._intern(self.dialect.chain_state(form, speed))
         return self._states[key]
 
     def _intern(self, state: MachineState) -> MachineState:
@@ -327,17 +263,17 @@ class Planner:
         """The kernel of a plan's items; `made` keeps what the kernels of one form have in common."""
         uses = {} if made is None else made
         coded = [self._use(form, i, uses) if isinstance(i, Use) else self._helper(i) for i in items]
-        stack = state.x87 and "x87" in form.attributes
-        setup = self._x87_setup(form.x87_pops == 0) if stack else b""
-        body = tuple([instruction for instruction, _ in coded])
-        return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)
+        return _kernel_of(coded, state, self.dialect.setup(form, state), flags)
+
+    def _fixed_kernel(
+        self, items: Sequence[Instruction], state: MachineState, setup: bytes, flags: int
+    ) -> Kernel:
+        return _kernel_of([self._helper(i) for i in items], state, setup, flags)
 
     def _use(self, form: InstructionForm, use: Use, made: dict[Use, Coded]) -> Coded:
         found = made.get(use)
         if found is None:
-            place = origin(form) + use.displacement
-            values = use.immediates or immediates(form.mnemonic)
-            instruction = Instruction(form, use.registers, place, values, use.index)
+            instruction = self.dialect.instruction(form, use)
             found = made[use] = instruction, instruction.code()
         return found
 
@@ -347,11 +283,7 @@ class Planner:
             found = self._fixed[instruction] = instruction, instruction.code()
         return found
 
-    def _x87_setup(self, full: bool = False) -> bytes:
-        """Six x87 registers with 1.0, or all eight where nothing is pushed."""
-        make = self.helpers.make
-        return make("FNINIT").code() + make("FLD1").code() * (8 if full else 6)
 
-
-_MOVES = ("MOV", "VMOV", "KMOV", "XCHG")
-_SINGULAR = {"BT", "BTS", "BTR", "BTC", "XLATB", "MOVDIR64B", "ENQCMD", "CPUID", "XGETBV", "LAHF"}
+def _kernel_of(coded: Sequence[Coded], state: MachineState, setup: bytes, flags: int) -> Kernel:
+    body = tuple([instruction for instruction, _ in coded])
+    return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)

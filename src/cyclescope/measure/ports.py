@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.blocking import Block, Register, addresses, block_of, written
+from cyclescope.kernel.block import Block, Register
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
-from cyclescope.kernel.values import vector_level
 from cyclescope.measure.plan import Experiment, Instances, Planner
 
 ALONE, SLOTS, PORTS, PAIRS = "alone", "slots", "ports", "pairs"
@@ -25,6 +24,7 @@ class PortPlanner:
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
+        self._dialect = planner.dialect
         self._blocks: dict[tuple[str, frozenset[Register]], Block | None] = {}
         self._codes: dict[Instruction, bytes] = {}
 
@@ -35,7 +35,7 @@ class PortPlanner:
         key = form.id, avoid
         if key not in self._blocks:
             try:
-                self._blocks[key] = block_of(form, avoid)
+                self._blocks[key] = self._dialect.block(form, avoid)
             except Unmeasurable:
                 self._blocks[key] = None
         return self._blocks[key]
@@ -43,8 +43,12 @@ class PortPlanner:
     def beside(self, blocker: InstructionForm, found: Instances) -> Block | None:
         """Blocking instances that neither wait for the instances found nor change their addresses."""
         block = self.block(blocker)
-        writes = frozenset().union(*[written(found.form, numbers) for numbers in found.registers])
-        fixed = frozenset().union(*[addresses(found.form, numbers) for numbers in found.registers])
+        writes = frozenset().union(
+            *[self._dialect.written(found.form, numbers) for numbers in found.registers]
+        )
+        fixed = frozenset().union(
+            *[self._dialect.addresses(found.form, numbers) for numbers in found.registers]
+        )
         if block is not None and block.reads.isdisjoint(writes) and block.writes.isdisjoint(fixed):
             return block
         return self.block(blocker, writes | fixed)
@@ -66,7 +70,7 @@ class PortPlanner:
         block = self.beside(blocker, found)
         if block is None:
             return None
-        kernel = self._mixed(found, block, width * cycles, vector_level(blocker), together)
+        kernel = self._mixed(found, block, width * cycles, self._dialect.vector_level(blocker), together)
         return Experiment(form.id, PORTS, blocker.id, "", f"x{cycles}", kernel, INSTANCES)
 
     def slots(self, form: InstructionForm, filler: InstructionForm, count: int) -> Experiment | None:
@@ -75,7 +79,7 @@ class PortPlanner:
         block = self.beside(filler, found)
         if block is None:
             return None
-        kernel = self._mixed(found, block, count, vector_level(filler))
+        kernel = self._mixed(found, block, count, self._dialect.vector_level(filler))
         return Experiment(form.id, SLOTS, filler.id, "", f"x{count}", kernel, INSTANCES)
 
     def alone(self, form: InstructionForm) -> Experiment:
@@ -92,14 +96,14 @@ class PortPlanner:
         if one is None:
             return None
         other = self.block(
-            second, frozenset().union(*[written(first, i.registers) for i in one.instructions])
+            second, frozenset().union(*[self._dialect.written(first, i.registers) for i in one.instructions])
         )
         other = self.block(second) if other is None else other
         if other is None:
             return None
         items = _spread(one.take(CYCLES * widths[0]), other.take(CYCLES * widths[1]), order)
-        level = max(vector_level(first), vector_level(second))
-        wide = first if vector_level(first) >= vector_level(second) else second
+        level = max(self._dialect.vector_level(first), self._dialect.vector_level(second))
+        wide = first if self._dialect.vector_level(first) >= self._dialect.vector_level(second) else second
         state = self.planner.with_vectors(self.planner.instances(wide, 1).kernel.state, level)
         kernel = self._kernel(items, state, b"")
         return Experiment(first.id, PAIRS, second.id, "", f"x{CYCLES}.{order}", kernel, 1)

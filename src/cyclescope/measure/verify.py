@@ -15,10 +15,10 @@ import msgspec
 
 from cyclescope.backend.base import OK, Depth, DifferBackend, Observation
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.differential import Specimen, specimen
 from cyclescope.kernel.locations import MXCSR, NAMES, location_set, members
-from cyclescope.kernel.special import unmeasurable
 from cyclescope.kernel.state import MachineState
+from cyclescope.kernel.x86_64.differential import Specimen, specimen
+from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.measure.declared import Declared, declared
 from cyclescope.measure.documented import documented
 

@@ -12,7 +12,6 @@ import msgspec
 from cyclescope.infer.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
-from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Missing, Planner
 from cyclescope.measure.store import Store
 from cyclescope.report.words import counted
@@ -68,7 +67,7 @@ def summary_text(store: Store, tally: Tally, finished: bool, named: Path | None)
 
 def dry_run_text(table: Table, forms: Sequence[InstructionForm], quantities: frozenset[str]) -> str:
     """Every kernel that would be measured if the CPU executed all forms."""
-    planner = Planner(Helpers(table, lambda form: True))
+    planner = Planner(table, lambda form: True)
     lines = []
     for form in forms:
         lines += [_experiment(e) for e in _experiments(planner, form, quantities)]
@@ -81,7 +80,7 @@ def dry_run_text(table: Table, forms: Sequence[InstructionForm], quantities: fro
 
 def dry_run_json(table: Table, forms: Sequence[InstructionForm], quantities: frozenset[str]) -> str:
     """The same as JSON."""
-    planner = Planner(Helpers(table, lambda form: True))
+    planner = Planner(table, lambda form: True)
     kernels, without = [], []
     for form in forms:
         kernels += [_kernel(e) for e in _experiments(planner, form, quantities)]

@@ -12,7 +12,6 @@ from cyclescope.backend.llvm_mca import NAMES, LlvmMcaBackend, Stated, line, lin
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, Kernel, kernel_of
-from cyclescope.kernel.links import Helpers
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import Planner
 
@@ -313,7 +312,7 @@ def installed():
 
 @real
 def test_the_real_one_knows_most_instructions(table, installed):
-    planner = Planner(Helpers(table, lambda form: True))
+    planner = Planner(table, lambda form: True)
     forms = [f for f in table if f.encoding is not None and "evex" not in f.attributes][::40]
     kernels = [planner.probe_kernel(form) for form in forms]
     outcomes = installed.probe(kernels)

@@ -12,7 +12,7 @@ from benchmarks.mixes import PORTS, RESOURCES, Row, measure, predictions, summar
 from benchmarks.mixing import FEWEST, MOST, SSE, VEX, Mix, body, draw, is_mixable, kernel, waits
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.register import domain
-from cyclescope.kernel.registers import physical
+from cyclescope.kernel.x86_64.registers import physical
 from cyclescope.model.library import load_model
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput

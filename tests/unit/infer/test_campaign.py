@@ -6,7 +6,6 @@ import pytest
 
 from cyclescope.infer.results import EXACT, UPPER_BOUND
 from cyclescope.isa.dataflow import pairs
-from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from tests.support.comparison import campaign, compared, exact, instance, near
 from tests.support.forms import chosen
@@ -173,7 +172,7 @@ def test_eliminated_moves_take_no_time_and_say_so(table, tmp_path, form):
 def test_a_core_without_wide_vectors(table, tmp_path, missing):
     truth = Truth(6, missing=(*RARE, missing))
     run = campaign(table, truth, chosen(table, seed=6), tmp_path / "s")
-    everything = Planner(Helpers(table, lambda form: True))
+    everything = Planner(table, lambda form: True)
     illegal = {f.id for f in run.forms if not truth.executes(instance(everything, f))}
     assert len(illegal) > 40
     assert {t.id for t in run.timings if t.status == "SIGILL"} == illegal

@@ -8,7 +8,6 @@ from contextlib import closing
 import pytest
 
 from cyclescope.infer.dispatch import dispatches_whole, estimates, whole_slots
-from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import FAILED, STABLE
 from cyclescope.measure.sampling import Measurement
@@ -78,7 +77,7 @@ def test_failed_measurements_are_left_out(tmp_path, table):
     with closing(Store(tmp_path / "s.sqlite", "machine")) as store:
         store.begin_session("now", {})
         form = table["NOP"]
-        kernel = Planner(Helpers(table, lambda form: True)).throughput(form)[0].kernel
+        kernel = Planner(table, lambda form: True).throughput(form)[0].kernel
         failed = Measurement(0.0, 0.0, FAILED, 0, 0, (), error="SIGSEGV")
         fine = Measurement(5.0, 0.0, STABLE, 8, 0, (5.0, 5.0))
         for variant, found in (("x20", failed), ("x22", fine)):

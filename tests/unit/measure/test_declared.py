@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.differential import specimen
 from cyclescope.kernel.locations import NAMES, members
+from cyclescope.kernel.x86_64.differential import specimen
 from cyclescope.measure.declared import declared
 
 TABLE = load_table("x86-64")

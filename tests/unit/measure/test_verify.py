@@ -7,8 +7,8 @@ import pytest
 
 from cyclescope.backend.base import OK, SIGNAL, Depth, Observation, Outcome
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.differential import specimen
 from cyclescope.kernel.locations import END, FAULT, FLAG, GENERAL, MXCSR, X87, XMM, YMM, location_set, members
+from cyclescope.kernel.x86_64.differential import specimen
 from cyclescope.measure.declared import declared
 from cyclescope.measure.verify import READ, WRITE, Finding, compare, verify
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.registers import CONSTANT, MASK_ONES
+from cyclescope.kernel.x86_64.registers import CONSTANT, MASK_ONES
 
 CONSTANT_VALUE = 5  # of a general register whose dependency is cut
 

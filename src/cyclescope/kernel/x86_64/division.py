@@ -11,14 +11,15 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
-from cyclescope.kernel.chains import ChainBuilder
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
-from cyclescope.kernel.links import Helpers
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.registers import TEMPORARY, VECTOR_CONSTANT
-from cyclescope.kernel.streams import Stream, StreamBuilder
-from cyclescope.kernel.values import DIVISOR, DIVISOR_CONSTANT, DIVISOR_VECTOR, HIGH, LOW
+from cyclescope.kernel.stream import Stream
+from cyclescope.kernel.x86_64.chains import ChainBuilder
+from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.registers import TEMPORARY, VECTOR_CONSTANT
+from cyclescope.kernel.x86_64.streams import StreamBuilder
+from cyclescope.kernel.x86_64.values import DIVISOR, DIVISOR_CONSTANT, DIVISOR_VECTOR, HIGH, LOW
 
 
 class SlowDivision(ChainBuilder):

@@ -8,10 +8,10 @@ reason and because the time that a byte takes from a general register varies.
 
 from __future__ import annotations
 
-from cyclescope.kernel.breakers import Breakers
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.registers import ALIAS, VECTOR_CONSTANT
+from cyclescope.kernel.x86_64.breakers import Breakers
+from cyclescope.kernel.x86_64.registers import ALIAS, VECTOR_CONSTANT
 
 _CLASSES = {32: "XMM", 64: "XMM", 128: "XMM", 256: "YMM", 512: "ZMM"}
 NARROWEST = 32  # bits of a store

@@ -10,10 +10,10 @@ import msgspec
 from cyclescope.isa.dataflow import Node, Pair
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.links import CONDITIONS
-from cyclescope.kernel.operands import FormOperands
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.registers import TEMPORARY, VECTOR_ZERO
+from cyclescope.kernel.x86_64.links import CONDITIONS
+from cyclescope.kernel.x86_64.operands import FormOperands
+from cyclescope.kernel.x86_64.registers import TEMPORARY, VECTOR_ZERO
 
 ROTATION = 16  # places of read-modify-write chains, so that no load follows its own store
 

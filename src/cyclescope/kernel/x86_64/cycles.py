@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER, Cycle
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.links import CONDITIONS, Helpers
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.registers import (
+from cyclescope.kernel.x86_64.links import CONDITIONS, Helpers
+from cyclescope.kernel.x86_64.registers import (
     BASE,
     CONSTANT,
     TEMPORARY,
@@ -23,27 +24,6 @@ from cyclescope.kernel.registers import (
 )
 
 GENERAL = Place("r", 1, 64)
-NOP = "nop"  # no link: a sequence of NOPs, than which no instruction is faster
-TRANSFER = "transfer.r>v"  # VMOVD alone, without restoring the value
-MASK_SYNC = "sync.mask"  # mask operand to result of the instruction that makes masks of vectors
-
-
-class Cycle(msgspec.Struct, frozen=True):
-    """A closed chain: `keys` are the links in one period.
-
-    The control is the chain with `cut` inserted before instruction number `at`.
-    """
-
-    name: str
-    items: tuple[Instruction, ...]
-    keys: tuple[str, ...]
-    cut: tuple[Instruction, ...]
-    at: int = 0
-
-    @property
-    def control(self) -> tuple[Instruction, ...]:
-        """The same instructions with the dependency cut."""
-        return self.items[: self.at] + self.cut + self.items[self.at :]
 
 
 class CycleBuilder:

@@ -15,9 +15,9 @@ from itertools import pairwise
 import msgspec
 
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.memory_links import NARROWEST, SCRATCH_VECTOR, MemoryLinks
 from cyclescope.kernel.place import Place, Step
-from cyclescope.kernel.registers import (
+from cyclescope.kernel.x86_64.memory_links import NARROWEST, SCRATCH_VECTOR, MemoryLinks
+from cyclescope.kernel.x86_64.registers import (
     ALIAS,
     CONSTANT,
     TEMPORARY,

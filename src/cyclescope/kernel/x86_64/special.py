@@ -12,9 +12,9 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST
-from cyclescope.kernel.links import Helpers
-from cyclescope.kernel.registers import ALIAS, BASE, CONSTANT, STACK
-from cyclescope.kernel.streams import Stream
+from cyclescope.kernel.stream import Stream
+from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.registers import ALIAS, BASE, CONSTANT, STACK
 
 COPIES = 8
 SPACING = 16  # bytes from one taken branch to the next

@@ -7,10 +7,9 @@ import random
 import pytest
 
 from cyclescope.kernel.kernel import CANARY
-from cyclescope.kernel.links import Helpers
-from cyclescope.kernel.registers import ALIAS, BASE, COUNTER, NARROW_BASE, STACK
-from cyclescope.kernel.special import unmeasurable
 from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
+from cyclescope.kernel.x86_64.registers import ALIAS, BASE, COUNTER, NARROW_BASE, STACK
+from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.measure.plan import Planner
 from tests.support.decoded import FLAG_BITS, body
 from tests.support.flow import Access, Addresses
@@ -24,7 +23,7 @@ MOVES = ("XOR", "MOV", "ADD", "SUB", "LEA")  # what puts an address back, or dep
 
 @pytest.fixture(scope="module")
 def planner(table):
-    return Planner(Helpers(table, lambda form: True))
+    return Planner(table, lambda form: True)
 
 
 @pytest.fixture(scope="module")

@@ -15,17 +15,17 @@ import msgspec
 
 from cyclescope.isa.dataflow import Node, Pair
 from cyclescope.isa.register import domain
-from cyclescope.kernel.addresses import AddressChains
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.memory_links import SCRATCH_VECTOR
 from cyclescope.kernel.place import Place, Step
-from cyclescope.kernel.registers import (
+from cyclescope.kernel.x86_64.addresses import AddressChains
+from cyclescope.kernel.x86_64.memory_links import SCRATCH_VECTOR
+from cyclescope.kernel.x86_64.registers import (
     TEMPORARY,
     VECTOR_CONSTANT,
     VECTOR_ONES,
 )
-from cyclescope.kernel.values import is_division, is_narrowing
+from cyclescope.kernel.x86_64.values import is_division, is_narrowing
 
 
 class ChainBuilder(AddressChains):
@@ -56,6 +56,8 @@ class ChainBuilder(AddressChains):
         No less true (a loop takes as long as its longest cycle), and shorter where the cutting
         instructions get in the way. None where there is nothing to leave out, or not safely.
         """
+        if is_division(self.form):
+            return None
         broken = self.chains(pair)[0]
         with self._uncut():
             chain = self.chains(pair)[0]

@@ -6,12 +6,12 @@ from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
-from cyclescope.kernel.breakers import CONSTANT_VALUE
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.links import Helpers
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.registers import (
+from cyclescope.kernel.x86_64.breakers import CONSTANT_VALUE
+from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.registers import (
     ALIAS,
     VECTOR_CONSTANT,
     VECTOR_INDICES,

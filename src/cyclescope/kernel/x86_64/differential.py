@@ -16,9 +16,9 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.kernel.registers import STACK, Roles, physical
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP, MachineState
-from cyclescope.kernel.values import origin, pattern
+from cyclescope.kernel.x86_64.registers import STACK, Roles, physical
+from cyclescope.kernel.x86_64.values import origin, pattern
 
 EXIT_SPACING = 64  # from the form to where its branches lead (native/arch.h)
 PAGE_MIDDLE = 0x800

@@ -4,10 +4,10 @@ import pytest
 
 from cyclescope.isa.register import domain
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.differential import EXIT_SPACING, specimen
-from cyclescope.kernel.registers import Roles, physical
-from cyclescope.kernel.special import unmeasurable
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
+from cyclescope.kernel.x86_64.differential import EXIT_SPACING, specimen
+from cyclescope.kernel.x86_64.registers import Roles, physical
+from cyclescope.kernel.x86_64.special import unmeasurable
 
 TABLE = load_table("x86-64")
 LONGEST = EXIT_SPACING - 16  # bytes before the first exit, see native/differ.c

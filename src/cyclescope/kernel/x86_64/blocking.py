@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
+from cyclescope.kernel.block import Block, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.registers import BASE, CONSTANT, MASK_ONES, Roles, physical
-
-Register = tuple[str, int]
+from cyclescope.kernel.x86_64.registers import BASE, CONSTANT, MASK_ONES, Roles, physical
 
 # Counted from the end that throughput sequences reach last; RSI, RDI and RCX may be implicit.
 _WRITTEN = {
@@ -66,20 +63,6 @@ def _implicit_access(form: InstructionForm, place: Register, write: bool) -> boo
     fixed = [op for op in form.operands if op.fixed and op.is_register and domain(op.cls) in (place[0], "h")]
     accesses = [op.write if write else op.read for op in fixed]
     return any(accesses) if accesses else not write  # a register of an implicit address is read
-
-
-class Block(msgspec.Struct, frozen=True):
-    """Instances of a blocking instruction, to be repeated, and the registers that they read and write."""
-
-    form: str
-    instructions: tuple[Instruction, ...]
-    reads: frozenset[Register]
-    writes: frozenset[Register]
-
-    def take(self, count: int, first: int = 0) -> list[Instruction]:
-        """`count` instances, beginning with number `first`."""
-        have = self.instructions
-        return [have[(first + i) % len(have)] for i in range(count)]
 
 
 def block_of(form: InstructionForm, avoid: Iterable[Register] = ()) -> Block:

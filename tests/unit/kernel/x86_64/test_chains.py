@@ -8,7 +8,6 @@ import pytest
 
 from cyclescope.isa.dataflow import pairs
 from cyclescope.kernel.kernel import UNROLLED
-from cyclescope.kernel.links import Helpers
 from cyclescope.measure.plan import Planner
 from tests.support.decoded import body
 from tests.support.flow import period
@@ -33,7 +32,7 @@ class Stretched(Truth):
 
 @pytest.fixture(scope="module")
 def planner(table):
-    return Planner(Helpers(table, lambda form: True))
+    return Planner(table, lambda form: True)
 
 
 @pytest.fixture(scope="module")
@@ -183,8 +182,8 @@ def legal_planner(table, missing):
             known[form.id] = kernel is not None and all(truth.executes(i) for i in body(kernel.code))
         return known[form.id]
 
-    everything = Planner(Helpers(table, lambda form: True))
-    return Planner(Helpers(table, executes)), executes
+    everything = Planner(table, lambda form: True)
+    return Planner(table, executes), executes
 
 
 def strangers(table, forms, missing):

@@ -15,16 +15,6 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
-from cyclescope.kernel.registers import (
-    ALIAS,
-    BASE,
-    NARROW_BASE,
-    STACK,
-    VECTOR_INDICES,
-    VECTOR_ONES,
-    VECTOR_ZERO,
-    Roles,
-)
 from cyclescope.kernel.state import (
     FIRST_WINDOW,
     STACK_TOP,
@@ -34,6 +24,16 @@ from cyclescope.kernel.state import (
     VECTOR_VEX128,
     VECTOR_VEX256,
     MachineState,
+)
+from cyclescope.kernel.x86_64.registers import (
+    ALIAS,
+    BASE,
+    NARROW_BASE,
+    STACK,
+    VECTOR_INDICES,
+    VECTOR_ONES,
+    VECTOR_ZERO,
+    Roles,
 )
 
 _ONE = {

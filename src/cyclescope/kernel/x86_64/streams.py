@@ -17,27 +17,11 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import register_number
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.kernel import CANARY, FAST, LONG
-from cyclescope.kernel.links import Helpers
-from cyclescope.kernel.operands import ADDRESS_REGISTERS
-from cyclescope.kernel.registers import ALIAS, Roles, physical
-
-MAXIMUM = 16
-LENGTHS = (8, 12, MAXIMUM)  # 12: a multiple of most dispatch widths
-
-
-class Stream(msgspec.Struct, frozen=True):
-    """Plan of one throughput kernel: `count` instances of the form per body.
-
-    `variant` is `plain`, `broken` (with dependency-breaking instructions), `same register`,
-    `indexed` or `unrolled`; `length` the number of independent instances.
-    """
-
-    variant: str
-    length: int
-    items: tuple[Use | Instruction, ...]
-    count: int
-    flags: int = CANARY | FAST
+from cyclescope.kernel.kernel import CANARY, LONG
+from cyclescope.kernel.stream import LENGTHS, MAXIMUM, Stream
+from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.operands import ADDRESS_REGISTERS
+from cyclescope.kernel.x86_64.registers import ALIAS, Roles, physical
 
 
 class StreamBuilder:
