@@ -170,7 +170,7 @@ class _Places:
 def kernel(mix: Mix) -> Kernel:
     """A kernel that times a mix."""
     level = max(vector_level(form) for form in mix.forms)
-    state = msgspec.structs.replace(default_state(level), mxcsr=DEFAULT_MXCSR | _NO_DENORMALS)
+    state = msgspec.structs.replace(default_state(level), control=DEFAULT_MXCSR | _NO_DENORMALS)
     return kernel_of(body(mix), state, flags=CANARY | LONG)
 
 

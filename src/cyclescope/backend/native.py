@@ -31,7 +31,7 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import BYTES, END
 from cyclescope.kernel.state import MachineState
 
-MAGIC, VERSION = 0x31435343, 3
+MAGIC, VERSION = 0x31435343, 4
 HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR = range(1, 10)
 _STRANGE = 0  # no frame at all
 _FRAME = struct.Struct("<4I")

@@ -7,7 +7,10 @@ from functools import cached_property
 
 import msgspec
 
+# How much vector state a kernel starts with; AArch64 and RISC-V have none, VECTOR_FLOAT (v0 to v31
+# with 128 bits, f0 to f31) and VECTOR_SCALABLE (SVE with predicates, RVV).
 VECTOR_NONE, VECTOR_LEGACY, VECTOR_VEX128, VECTOR_VEX256, VECTOR_EVEX512 = range(5)
+VECTOR_FLOAT, VECTOR_SCALABLE = VECTOR_LEGACY, VECTOR_EVEX512
 
 # The runner's fixed addresses; see native/arch.h.
 DATA_BASE = 0x70000000
@@ -17,49 +20,80 @@ STACK_TOP = 0x70100000 + 0x40000  # in the middle of the stack area
 CODE_BASE = 0x60000000
 
 DEFAULT_MXCSR = 0x1F80
-_FORMAT = struct.Struct("<16Q Q I H H 2048s 8Q 64s 64s I I 16Q")
+_REGISTERS, _MASKS, _POKES = 32, 16, 8
+_FORMAT = struct.Struct("<32Q 32Q 2048s 16Q 64s 64s Q I H H I I 16Q")
+_FIRST = struct.Struct("<16Q Q I H H 2048s 8Q 64s 64s I I 16Q")  # of stores made by protocol 3
 
 
 class MachineState(msgspec.Struct, frozen=True, dict=True):
     """Initial registers and memory of a kernel.
 
-    `general` are the 16 general registers by number, `vector` 64 bytes repeated in every vector
-    register except those given in `vectors`, `fill` the 64-byte patterns of the two data windows,
-    `pokes` at most eight (address, 64-bit value) written after the fill. `vector_level` is one of
-    the VECTOR_ constants; VECTOR_EVEX512 initialises masks as well.
+    `general` are general registers by number (of x86-64 16, of AArch64 x0 to x30 and SP, of RISC-V
+    x0 to x31, of which the runner keeps x0, gp and tp), 0 beyond those given. `vector` is repeated
+    in every vector register except those given in `vectors`, 64 bytes each, repeated in longer
+    ones; `scalars` are the f registers of RISC-V, the first 8 bytes of `vector` where none are
+    given; `masks` hold the first 64 bits of mask or predicate registers, repeated in longer ones.
+    `fill` are the 64-byte patterns of the two data windows, `pokes` at most eight (address, 64-bit
+    value) written after the fill. `vector_level` is one of the VECTOR_ constants; VECTOR_EVEX512
+    initialises masks as well. `flags` are RFLAGS or NZCV, `control` is MXCSR, FPCR or fcsr: their
+    defaults are those of x86-64.
     """
 
     general: tuple[int, ...]
     vector: bytes = bytes(64)
     vectors: tuple[tuple[int, bytes], ...] = ()
-    masks: tuple[int, ...] = ((1 << 64) - 1,) * 8
+    masks: tuple[int, ...] = ((1 << 64) - 1,) * _MASKS
     fill: tuple[bytes, bytes] = (bytes(64), bytes(64))
     pokes: tuple[tuple[int, int], ...] = ()
     vector_level: int = VECTOR_NONE
     x87: bool = False
     flags: int = 0x202
-    mxcsr: int = DEFAULT_MXCSR
+    control: int = DEFAULT_MXCSR
+    scalars: tuple[int, ...] = ()
 
     @cached_property
     def packed(self) -> bytes:
         """The state in the runner's layout (struct state in native/protocol.h)."""
-        registers = [self.vector] * 32
+        registers = [self.vector] * _REGISTERS
         for number, value in self.vectors:
             registers[number] = value
-        pokes = [word for poke in self.pokes for word in poke]
-        pokes += [0] * (16 - len(pokes))
+        scalars = self.scalars or (int.from_bytes(self.vector[:8], "little"),) * _REGISTERS
         return _FORMAT.pack(
-            *self.general, self.flags, self.mxcsr, self.vector_level, int(self.x87),
-            b"".join(registers), *self.masks, *self.fill, len(self.pokes), 0, *pokes,
+            *_padded(self.general, _REGISTERS), *_padded(scalars, _REGISTERS), b"".join(registers),
+            *_padded(self.masks, _MASKS), *self.fill, self.flags, self.control, self.vector_level,
+            int(self.x87), len(self.pokes), 0, *_padded([w for p in self.pokes for w in p], 2 * _POKES),
         )  # fmt: skip
 
     @classmethod
     def unpack(cls, packed: bytes) -> MachineState:
-        """The state that `packed` came from."""
+        """The state that `packed`, perhaps of an older store, came from, with all its registers."""
+        if len(packed) == _FIRST.size:
+            return cls._unpack_first(packed)
         values = _FORMAT.unpack(packed)
-        general, rest = values[:16], values[16:]
-        flags, mxcsr, level, x87, registers = rest[:5]
-        masks, (first, second, pokes, _), words = rest[5:13], rest[13:17], rest[17:]
-        vectors = tuple((n, registers[64 * n : 64 * n + 64]) for n in range(32))
-        pairs = tuple((words[2 * i], words[2 * i + 1]) for i in range(pokes))
-        return cls(general, bytes(64), vectors, masks, (first, second), pairs, level, bool(x87), flags, mxcsr)
+        general, scalars, registers, rest = values[:32], values[32:64], values[64], values[65:]
+        masks, fill, (flags, control, level, x87, pokes, _) = rest[:16], rest[16:18], rest[18:24]
+        return cls(
+            general, bytes(64), _vectors(registers), masks, fill, _pairs(rest[24:], pokes), level,
+            bool(x87), flags, control, scalars,
+        )  # fmt: skip
+
+    @classmethod
+    def _unpack_first(cls, packed: bytes) -> MachineState:
+        values = _FIRST.unpack(packed)
+        general, (flags, control, level, x87, registers), rest = values[:16], values[16:21], values[21:]
+        masks, fill, pokes = rest[:8], rest[8:10], _pairs(rest[12:], rest[10])
+        return cls(
+            general, bytes(64), _vectors(registers), masks, fill, pokes, level, bool(x87), flags, control
+        )
+
+
+def _padded(values: tuple[int, ...] | list[int], count: int) -> list[int]:
+    return [*values, *[0] * (count - len(values))]
+
+
+def _vectors(registers: bytes) -> tuple[tuple[int, bytes], ...]:
+    return tuple((n, registers[64 * n : 64 * n + 64]) for n in range(_REGISTERS))
+
+
+def _pairs(words: tuple[int, ...], count: int) -> tuple[tuple[int, int], ...]:
+    return tuple((words[2 * i], words[2 * i + 1]) for i in range(count))

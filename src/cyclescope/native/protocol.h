@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
-#define PROTOCOL_VERSION 3u
+#define PROTOCOL_VERSION 4u
 
 enum frame_type {
     FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
@@ -77,17 +77,24 @@ struct poke {
     uint64_t address, value;
 };
 
+/* How much vector state is set: of x86-64; the others have VECTOR_NONE, VECTOR_FLOAT (v0 to v31, of
+ * RISC-V the f registers) and VECTOR_SCALABLE (also z, p and FFR, or the RVV registers). */
 enum { VECTOR_NONE, VECTOR_LEGACY, VECTOR_VEX128, VECTOR_VEX256, VECTOR_EVEX512 };
+enum { VECTOR_FLOAT = 1, VECTOR_SCALABLE = 4 };
 enum { STATE_X87 = 1 }; /* FNINIT when the kernel ends */
 
+/* The same for all instruction sets. Vector registers longer than 64 bytes, and predicates longer
+ * than 64 bits, hold their pattern repeatedly. FFR is all true; RVV code finds e8, m1 and the
+ * largest vl. */
 struct state {
-    uint64_t general[16];
-    uint64_t flags;
-    uint32_t mxcsr;
-    uint16_t vector_level, bits;
+    uint64_t general[32]; /* x86-64: 16; AArch64: x0 to x30, SP; RISC-V: x0, gp and tp are ignored */
+    uint64_t scalar[32];  /* the f registers of RISC-V */
     uint8_t vector[32][64];
-    uint64_t mask[8];
+    uint64_t mask[16];   /* k0 to k7, p0 to p15 */
     uint8_t fill[2][64]; /* pattern of the first and the second data window */
+    uint64_t flags;      /* RFLAGS, NZCV */
+    uint32_t control;    /* MXCSR, FPCR, fcsr */
+    uint16_t vector_level, bits;
     uint32_t pokes, reserved;
     struct poke poke[8];
 };

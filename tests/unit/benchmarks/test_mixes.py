@@ -130,7 +130,7 @@ def test_chains_through_one_register_are_seen(model, table):
 
 
 def test_denormal_numbers_do_not_slow_down(mixes):
-    assert all(kernel(mix).state.mxcsr & 0x8040 == 0x8040 for mix in mixes)
+    assert all(kernel(mix).state.control & 0x8040 == 0x8040 for mix in mixes)
 
 
 def test_a_core_with_ideal_binding_is_predicted_from_its_ports(model, mixes):

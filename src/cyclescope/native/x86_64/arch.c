@@ -5,12 +5,12 @@
 #include <string.h>
 #include <ucontext.h>
 
-_Static_assert(offsetof(struct state, flags) == 128, "used in assembly below");
-_Static_assert(offsetof(struct state, mxcsr) == 136, "used in assembly below");
-_Static_assert(offsetof(struct state, vector_level) == 140, "used in assembly below");
-_Static_assert(offsetof(struct state, bits) == 142, "used in assembly below");
-_Static_assert(offsetof(struct state, vector) == 144, "used in assembly below");
-_Static_assert(offsetof(struct state, mask) == 2192, "used in assembly below");
+_Static_assert(offsetof(struct state, vector) == 512, "used in assembly below");
+_Static_assert(offsetof(struct state, mask) == 2560, "used in assembly below");
+_Static_assert(offsetof(struct state, flags) == 2816, "used in assembly below");
+_Static_assert(offsetof(struct state, control) == 2824, "used in assembly below");
+_Static_assert(offsetof(struct state, vector_level) == 2828, "used in assembly below");
+_Static_assert(offsetof(struct state, bits) == 2830, "used in assembly below");
 
 /* Read and written by the assembly below; hidden so that plain RIP-relative access works. */
 __attribute__((visibility("hidden"))) uint64_t saved_stack, saved_code, saved_fs, saved_gs;
@@ -46,39 +46,39 @@ __asm__(
     "  rdfsbase %rax\n mov %rax, saved_fs(%rip)\n"
     "  rdgsbase %rax\n mov %rax, saved_gs(%rip)\n"
     "1:\n"
-    "  mov 142(%rdi), %al\n and $1, %al\n mov %al, leave_x87(%rip)\n"
-    "  ldmxcsr 136(%rdi)\n"
-    "  movzwl 140(%rdi), %eax\n"
+    "  mov 2830(%rdi), %al\n and $1, %al\n mov %al, leave_x87(%rip)\n"
+    "  ldmxcsr 2824(%rdi)\n"
+    "  movzwl 2828(%rdi), %eax\n"
     "  cmpb $0, has_avx(%rip)\n je 2f\n vzeroupper\n2:\n"
     "  cmp $1, %eax\n jb 9f\n je 3f\n"
     "  cmp $3, %eax\n jb 4f\n je 5f\n jmp 6f\n"
     "3:\n" /* legacy SSE */
     ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
-    "  movups 144+64*\\n(%rdi), %xmm\\n\n"
+    "  movups 512+64*\\n(%rdi), %xmm\\n\n"
     ".endr\n  jmp 9f\n"
     "4:\n" /* VEX, 128 bits */
     ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
-    "  vmovups 144+64*\\n(%rdi), %xmm\\n\n"
+    "  vmovups 512+64*\\n(%rdi), %xmm\\n\n"
     ".endr\n  jmp 9f\n"
     "5:\n" /* VEX, 256 bits */
     ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
-    "  vmovups 144+64*\\n(%rdi), %ymm\\n\n"
+    "  vmovups 512+64*\\n(%rdi), %ymm\\n\n"
     ".endr\n  jmp 9f\n"
     "6:\n" /* EVEX, 512 bits, and masks */
     ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
-    "  vmovups 144+64*\\n(%rdi), %zmm\\n\n"
+    "  vmovups 512+64*\\n(%rdi), %zmm\\n\n"
     ".endr\n"
     "  cmpb $0, has_mask64(%rip)\n je 7f\n"
     ".irp n,0,1,2,3,4,5,6,7\n"
-    "  kmovq 2192+8*\\n(%rdi), %k\\n\n"
+    "  kmovq 2560+8*\\n(%rdi), %k\\n\n"
     ".endr\n  jmp 9f\n"
     "7:\n"
     ".irp n,0,1,2,3,4,5,6,7\n"
-    "  kmovw 2192+8*\\n(%rdi), %k\\n\n"
+    "  kmovw 2560+8*\\n(%rdi), %k\\n\n"
     ".endr\n"
     "9:\n"
     "  mov 32(%rdi), %rsp\n"
-    "  pushq 128(%rdi)\n popfq\n"
+    "  pushq 2816(%rdi)\n popfq\n"
     "  mov 0(%rdi), %rax\n mov 8(%rdi), %rcx\n mov 16(%rdi), %rdx\n mov 24(%rdi), %rbx\n"
     "  mov 40(%rdi), %rbp\n mov 48(%rdi), %rsi\n"
     "  mov 64(%rdi), %r8\n mov 72(%rdi), %r9\n mov 80(%rdi), %r10\n mov 88(%rdi), %r11\n"
