@@ -55,7 +55,7 @@ static double now(void)
 static void end_if_alone(pid_t worker)
 {
     struct pollfd output = {STDOUT_FILENO, 0, 0};
-    if (poll(&output, 1, 0) == 1 && output.revents & POLLERR) {
+    if (poll(&output, 1, 0) == 1 && output.revents & (POLLERR | POLLHUP)) /* a pipe, a socket */ {
         kill(worker, SIGKILL);
         exit(0);
     }
