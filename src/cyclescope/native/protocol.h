@@ -22,7 +22,7 @@ enum frame_type {
     FRAME_DIFFER = 7,    /* struct differ, kernels -> struct differ_result each */
     FRAME_QUIT = 8,
     FRAME_ERROR = 9, /* text */
-    FRAME_READ = 10, /* path -> contents of a file, `count` 0 where it cannot be read */
+    FRAME_READ = 10, /* path -> what a file says, or names in a folder; `count` 0 if neither */
 };
 
 struct frame {

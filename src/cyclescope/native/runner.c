@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "supervisor.h"
 #include "worker.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -126,20 +127,42 @@ static void set_state(const uint8_t *payload, size_t bytes)
         memcpy(&states[index], payload + 8, sizeof(struct state));
 }
 
+static size_t read_text(int file, char *text, size_t room)
+{
+    size_t got = 0;
+    for (ssize_t n = 1; n > 0 && got < room; got += n > 0 ? (size_t)n : 0)
+        n = read(file, text + got, room - got);
+    close(file);
+    return got;
+}
+
+static size_t read_names(DIR *folder, char *text, size_t room)
+{
+    size_t got = 0;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        size_t length = strlen(entry->d_name);
+        if (entry->d_name[0] == '.' || got + length + 1 > room)
+            continue;
+        memcpy(text + got, entry->d_name, length);
+        text[got + length] = '\n';
+        got += length + 1;
+    }
+    closedir(folder);
+    return got;
+}
+
 /* What /proc and /sys of this machine say. */
 static void send_file(const uint8_t *path, size_t bytes)
 {
     static char text[65536];
     char name[256] = "";
-    size_t got = 0;
     if (bytes < sizeof name)
         memcpy(name, path, bytes);
-    int file = open(name, O_RDONLY | O_CLOEXEC);
-    for (ssize_t n = 1; file >= 0 && n > 0 && got < sizeof text; got += n > 0 ? (size_t)n : 0)
-        n = read(file, text + got, sizeof text - got);
-    if (file >= 0)
-        close(file);
-    reply(FRAME_READ, file >= 0, text, got);
+    DIR *folder = opendir(name);
+    int file = folder ? -1 : open(name, O_RDONLY | O_CLOEXEC);
+    size_t got = folder ? read_names(folder, text, sizeof text)
+                 : file >= 0 ? read_text(file, text, sizeof text) : 0;
+    reply(FRAME_READ, folder || file >= 0, text, got);
 }
 
 static void do_setup(const struct setup *request)
