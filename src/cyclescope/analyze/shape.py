@@ -46,16 +46,6 @@ class AllEnds(Ends, frozen=True):
                 found += [node for node in nodes if node.name not in known]
         return found
 
-    def is_address(self, node: Node) -> bool:
-        """Whether a source is where something is loaded from; on some ISAs it is an operand of its own."""
-        if node.part in ("address", "index") and self.form.operands[node.operand].is_register:
-            return any(op.is_memory and op.read for op in self.form.operands)
-        return super().is_address(node)
-
-    def is_written_back(self, node: Node) -> bool:
-        """Whether a target is the base of the address, moved on."""
-        return node.part == "register" and self.form.operands[node.operand].role == "base"
-
 
 class Shape(msgspec.Struct, frozen=True, dict=True):
     """A form's cost as rows of a graph.
@@ -275,8 +265,7 @@ class _Table:
 
     def __init__(self, ends: AllEnds, cost: FormCost, core: Core, variant: Variant, extracted: bool) -> None:
         self.ends, self.cost, self.variant = ends, cost, variant
-        self._extracted = extracted
-        self._latencies = Latencies(ends, cost, core)
+        self._latencies = Latencies(ends, cost, core, extracted)
         self._load = core.load_latency
 
     def columns(self) -> tuple[tuple[int, ...], tuple[Column, ...]]:
@@ -299,20 +288,12 @@ class _Table:
             return None
         if self.cost.eliminated:
             return 0.0
-        if self._is_no_pair(source, target):
-            return None
         cycles = self._latencies.between(source, target)
         if cycles is None or not self.variant.renamed:
             return cycles
         if target.part == "data" and not self.ends.computes:
             return 0.0
         return max(cycles - self._load, 0.0) if source.part == "data" else cycles
-
-    def _is_no_pair(self, source: Node, target: Node) -> bool:
-        """A base that is moved on does not wait for data, whatever LLVM says of its results together."""
-        known = f"{source.name}->{target.name}" in self.cost.latencies and not self._extracted
-        address = source.part in ("address", "index") or source.name == target.name
-        return self.ends.is_written_back(target) and not address and not known
 
     def base(self) -> float:
         """Cycles of a target that waits for nothing."""

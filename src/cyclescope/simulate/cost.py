@@ -7,21 +7,31 @@ latencies, and is late by what its operations waited for ports.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from math import ceil
+from typing import TypeVar
 
 import msgspec
 
 from cyclescope.isa.dataflow import Node, sources, targets
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
 
 ZERO, BREAKING = "zero", "breaking"
 LOAD_LATENCY, LATENCY = 4.0, 1.0  # cycles where the model says nothing
-_LOADS = ("MOV (R64, M64)", "MOVUPS (XMM, M128)", "MOVUPS_0F10 (XMM, M128)")
-_STORES = ("MOV (M64, R64)", "MOVUPS (M128, XMM)", "MOVUPS_0F11 (M128, XMM)")
+PLAIN_MOVES = {
+    "x86-64": ("MOV (R64, M64)", "MOV (M64, R64)"),
+    "aarch64": ("LDRXui", "STRXui"),
+    "riscv64": ("LD", "SD"),
+}  # from memory and to it
+_LOADS = ("MOVUPS (XMM, M128)", "MOVUPS_0F10 (XMM, M128)", "LDRQui", "FLD")
+_STORES = ("MOVUPS (M128, XMM)", "MOVUPS_0F11 (M128, XMM)", "STRQui", "FSD")
+_INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
+
+Item = TypeVar("Item")
 
 
 class Units(msgspec.Struct, frozen=True):
@@ -33,7 +43,8 @@ class Units(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, machine: MachineModel) -> Units:
         """Those of a machine."""
-        return cls(_port_sets(machine, _LOADS), _port_sets(machine, _STORES))
+        load, store = PLAIN_MOVES[machine.isa]
+        return cls(_port_sets(machine, (load, *_LOADS)), _port_sets(machine, (store, *_STORES)))
 
 
 def _port_sets(machine: MachineModel, forms: Iterable[str]) -> frozenset[tuple[int, ...]]:
@@ -57,15 +68,26 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         return targets(self.form)[:MOST_TARGETS]
 
     def is_address(self, node: Node) -> bool:
-        """Whether a source is where something is loaded from."""
+        """Whether a source is where something is loaded from; on some ISAs it is an operand of its own."""
         if node.part in ("address", "index"):
-            return self.form.operands[node.operand].is_memory and self.form.operands[node.operand].read
+            op = self.form.operands[node.operand]
+            return any(o.is_memory and o.read for o in (self.form.operands if op.is_register else (op,)))
         return node.part == "register" and node.name in self._bases(loads=True)
 
     def is_pointer(self, node: Node) -> bool:
-        """Whether a target is a pointer that the form moves on: it depends on itself alone."""
+        """Whether a target is a pointer that the form moves on: it depends on the address alone."""
         moves = node.part == "register" and node.name in self._bases(loads=False)
-        return moves and any(source.name == node.name for source in self.sources)
+        return self.is_written_back(node) or (moves and any(s.name == node.name for s in self.sources))
+
+    def is_written_back(self, node: Node) -> bool:
+        """Whether a target is the base of an explicit address, moved on."""
+        return node.part == "register" and self.form.operands[node.operand].role == "base"
+
+    def moves(self, source: Node, target: Node) -> bool:
+        """Whether the place where a written-back base goes depends on a source."""
+        if source.part == "register":
+            return source.name == target.name or moves_base(self.form.operands[source.operand])
+        return source.part in ("address", "index")
 
     def _bases(self, loads: bool) -> set[str]:
         """Registers that implicit memory operands go by."""
@@ -84,6 +106,11 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         )
 
 
+def moves_base(op: Operand) -> bool:
+    """Whether an operand is the register that an address is moved by after the access."""
+    return op.is_register and op.cls.startswith(_INCREMENT)
+
+
 class Latencies:
     """Cycles from every source to every target, with the gaps of the model filled.
 
@@ -91,8 +118,9 @@ class Latencies:
     from the address as from the data, once stored; a store adds the rest of the way through memory.
     """
 
-    def __init__(self, ends: Ends, cost: FormCost, core: Core) -> None:
+    def __init__(self, ends: Ends, cost: FormCost, core: Core, extracted: bool = False) -> None:
         self.ends = ends
+        self._extracted = extracted
         self._known = cost.latencies
         self._load = core.load_latency or LOAD_LATENCY
         self._store = max(core.forward_latency - self._load, 0.0)
@@ -114,6 +142,9 @@ class Latencies:
     def between(self, source: Node, target: Node) -> float | None:
         """Cycles from a source to a target, None where it does not depend on it."""
         given = self._given(source, target)
+        apart = self.ends.is_written_back(target) and not self.ends.moves(source, target)
+        if apart and (self._extracted or not given):
+            return None  # LLVM says how long all results together take
         if given is not None:
             return max(given, 0.0)
         if self.ends.is_pointer(target):
@@ -124,7 +155,7 @@ class Latencies:
 
     def _moved(self, source: Node, target: Node) -> float | None:
         """A pointer moved on; the front end does it for the stack pointer."""
-        if source.name != target.name:
+        if source.name != target.name and not self.ends.is_written_back(target):
             return None
         return 0.0 if target.name == "RSP" else LATENCY
 
@@ -154,11 +185,16 @@ class Latencies:
         return max((c for c in direct if c is not None), default=self._computing_default(target))
 
 
-def template(form: InstructionForm, cost: FormCost, core: Core, units: Units, idiom: str = "") -> Template:
-    """What the form needs. `idiom` is what its registers make of it, "" for nothing special."""
+def template(
+    form: InstructionForm, cost: FormCost, core: Core, units: Units, idiom: str = "", extracted: bool = False
+) -> Template:
+    """What the form needs. `idiom` is what its registers make of it, "" for nothing special.
+
+    `extracted` says that the cost is LLVM's.
+    """
     ends = Ends(form)
     idle = cost.eliminated or idiom == ZERO
-    latencies = Latencies(ends, cost, core)
+    latencies = Latencies(ends, cost, core, extracted)
     rows = _rows(ends, latencies, cost, idiom)
     alone = not any(cycles is not None for row in rows for cycles in row)
     base = (0.0 if idle or not alone else latencies.own or LATENCY,) * len(ends.targets)
@@ -169,6 +205,30 @@ def template(form: InstructionForm, cost: FormCost, core: Core, units: Units, id
         slots, base, rows, work, cost.microcoded, max(ceil(slots), 1),
         0 if idle else sum(op.read for op in memory), 0 if idle else sum(op.write for op in memory),
     )  # fmt: skip
+
+
+def spread(template: Template, sources: Sequence[int], targets: Sequence[int]) -> Template:
+    """The template of an instruction some of whose sources and targets are several registers each."""
+    if {*sources, *targets} <= {1}:
+        return template
+    rows = (tuple(_repeated(row, targets)) for row in template.latencies)
+    feeds = list(_repeated(range(len(targets)), targets))
+    work = tuple(
+        msgspec.structs.replace(
+            op, feeds=sum(1 << n for n, t in enumerate(feeds) if op.feeds >> t & 1),
+            after=tuple(_repeated(op.after, sources)),
+        )
+        for op in template.work
+    )  # fmt: skip
+    return msgspec.structs.replace(
+        template, base=tuple(_repeated(template.base, targets)), work=work,
+        latencies=tuple(_repeated(list(rows), sources)),
+    )  # fmt: skip
+
+
+def _repeated(items: Iterable[Item], counts: Sequence[int]) -> Iterator[Item]:
+    for item, count in zip(items, counts, strict=True):
+        yield from [item] * count
 
 
 def _rows(

@@ -2,14 +2,14 @@
 
 A register file is one location per register, whatever the part: narrow writes that merge are reads in
 the instruction table. Flags are one location each. Memory is compared by address, computed from the
-kernel's first state: kernels keep the values of their address registers.
+kernel's first state: kernels keep the values of their address registers. Those that an instruction moves on
+are followed through the body, and begin anew with the next iteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-
-import msgspec
+from itertools import pairwise
 
 from cyclescope.errors import UnsupportedInstruction
 from cyclescope.isa.dataflow import Node
@@ -18,32 +18,16 @@ from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import domain, register_number
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
-from cyclescope.model.machine import Core, FormCost, MachineModel
-from cyclescope.simulate.cost import Ends, Units, template
+from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel
+from cyclescope.simulate.cost import Ends, Units, spread, template
 from cyclescope.simulate.engine import IDEAL, PORTS, UNLIMITED, WINDOW, Body, Engine, Layout, Steady, Trace
+from cyclescope.simulate.fixed_width import FixedWidth, Values
+from cyclescope.simulate.step import NOWHERE, Access, Step
 
-_FILES = {"r": 0, "v": 32, "k": 64, "m": 72, "x": 80}  # first location of each register file
-_FLAG, _NOWHERE, _OTHERS = 88, 95, 96
+_FILES = {"r": 2, "v": 34, "k": 66, "m": 74, "x": 82}  # first location of each register file
+_FLAG, _OTHERS = 90, 97
 _STACK = 4  # RSP
 MOST_STEPS = 10_000  # of the path through a body with jumps
-
-
-class _Access(msgspec.Struct, frozen=True):
-    """A memory access: its place among the words, and what its address is made of."""
-
-    word: int
-    registers: tuple[int, ...]
-    displacement: int
-    size: int
-    on_stack: bool
-
-
-class _Step(msgspec.Struct, frozen=True):
-    """A translated instruction. `stack` is what it adds to the stack pointer, in bytes."""
-
-    words: tuple[int, ...]
-    accesses: tuple[_Access, ...] = ()
-    stack: int = 0
 
 
 class Simulator:
@@ -59,7 +43,8 @@ class Simulator:
         self._units = Units.of(machine)
         self._templates: dict[tuple[str, str], int] = {}
         self._ends: dict[str, Ends] = {}
-        self._steps: dict[tuple[Instruction, int], _Step] = {}
+        self._steps: dict[tuple[Instruction, int], Step] = {}
+        self._fixed_width = FixedWidth(machine.isa)
         self._others: dict[tuple[str, int], int] = {}
 
     def knows(self, form: InstructionForm) -> bool:
@@ -79,33 +64,41 @@ class Simulator:
         words: list[int] = []
         accesses: list[int] = []
         top = stack = 0
-        for instruction in path(instructions):
+        moved: dict[int, int] = {}
+        for instruction in path(instructions, self.machine.isa):
             step = self._step(instruction, top)
             start = len(words)
             words += step.words
             for access in step.accesses:
                 words[start + access.word] = -1 - len(accesses) // 2
-                accesses += (_address(access, state, stack), access.size)
+                accesses += (access.address(state, moved, stack), access.size)
+            for move in step.moves:
+                moved[move.register] = moved.get(move.register, 0) + move.bytes(state)
+            for number in step.written:
+                moved.pop(number, None)
             stack += step.stack
             top = (top + instruction.form.x87_pops) & 7
         return Body(words, accesses)
 
     # --- one instruction -------------------------------------------------------------------------
 
-    def _step(self, instruction: Instruction, top: int) -> _Step:
+    def _step(self, instruction: Instruction, top: int) -> Step:
         known = self._steps.get((instruction, top))
         if known is None:
             known = self._steps[instruction, top] = self._translate(instruction, top)
         return known
 
-    def _translate(self, instruction: Instruction, top: int) -> _Step:
+    def _translate(self, instruction: Instruction, top: int) -> Step:
         form = instruction.form
         cost = self.machine.forms.get(form.id)
         if cost is None:
             raise UnsupportedInstruction(f"{self.machine.name} has no {form.id}")
         ends = self._ends.setdefault(form.id, Ends(form))
+        template = self._template(ends, cost, instruction)
+        if form.bits is not None:
+            return self._fixed_width.step(instruction, ends, template)
         pushed = (top + min(form.x87_pops, 0)) & 7  # a push names its target after the fact
-        words = [self._template(form, cost, instruction)]
+        words = [template]
         accesses = []
         places = [(node, top) for node in ends.sources] + [(node, pushed) for node in ends.targets]
         for node, base in places:
@@ -114,23 +107,33 @@ class Simulator:
                 words.append(0)
             else:
                 words.append(self._location(instruction, node, base))
-        return _Step(tuple(words), tuple(accesses), _stack_change(form))
+        return Step(tuple(words), tuple(accesses), _stack_change(form))
 
-    def _template(self, form: InstructionForm, cost: FormCost, instruction: Instruction) -> int:
-        idiom = cost.idiom if cost.idiom and _has_one_source(instruction) else ""
-        key = form.id, idiom
+    def _template(self, ends: Ends, cost: FormCost, instruction: Instruction) -> int:
+        idiom = cost.idiom if cost.idiom and self._has_one_source(instruction) else ""
+        key = ends.form.id, idiom
         if key not in self._templates:
-            self._templates[key] = self.engine.add(
-                template(form, cost, self.machine.core, self._units, idiom)
-            )
+            extracted = self.machine.provenance.kind == EXTRACTED
+            found = template(ends.form, cost, self.machine.core, self._units, idiom, extracted)
+            if ends.form.bits is not None:
+                found = spread(found, *self._fixed_width.counts(ends))
+            self._templates[key] = self.engine.add(found)
         return self._templates[key]
+
+    def _has_one_source(self, instruction: Instruction) -> bool:
+        """Whether one register is all that the instruction's registers read."""
+        read = [n for n, op in enumerate(instruction.form.operands) if op.is_register and op.read]
+        if instruction.form.bits is not None:
+            values = Values(instruction, self.machine.isa)
+            return len(read) > 1 and len({values.units(n) for n in read}) == 1
+        return len(read) > 1 and len({register_of(instruction, n) for n in read}) == 1
 
     def _location(self, instruction: Instruction, node: Node, top: int) -> int:
         if node.part == "flag":
             return _FLAG + FLAGS.index(node.flag)
         if node.part in ("address", "index"):
             number = _address_register(instruction, node)
-            return _NOWHERE if number is None else _FILES[node.domain] + number
+            return NOWHERE if number is None else _FILES[node.domain] + number
         op = instruction.form.operands[node.operand]
         kind, number = register_of(instruction, node.operand)
         if kind == "x":
@@ -187,27 +190,20 @@ def _address_register(instruction: Instruction, node: Node) -> int | None:
     return instruction.index if number is None else number
 
 
-def _has_one_source(instruction: Instruction) -> bool:
-    """Whether one register is all that the instruction's registers read."""
-    operands = enumerate(instruction.form.operands)
-    read = [register_of(instruction, n) for n, op in operands if op.is_register and op.read]
-    return len(read) > 1 and len(set(read)) == 1
-
-
 # --- memory ----------------------------------------------------------------------------------------
 
 
-def _access(instruction: Instruction, node: Node, word: int) -> _Access:
+def _access(instruction: Instruction, node: Node, word: int) -> Access:
     op = instruction.form.operands[node.operand]
     size = max(op.width // 8, 1)
     if not op.implicit:
         found = (_slot(instruction, node.operand, 1), _index(instruction, node.operand))
-        registers = tuple(n for n in found if n is not None)
-        return _Access(word, registers, instruction.displacement, size, False)
+        registers = tuple((n, 1) for n in found if n is not None)
+        return Access(word, registers, instruction.displacement, size)
     kind, number = _fixed(op)
     on_stack = number == _STACK and "stack" in instruction.form.attributes
     below = size if on_stack and op.write else 0
-    return _Access(word, (number,) if kind == "R64" else (), -below, size, on_stack)
+    return Access(word, ((number, 1),) if kind == "R64" else (), -below, size, on_stack)
 
 
 def _index(instruction: Instruction, position: int) -> int | None:
@@ -215,12 +211,6 @@ def _index(instruction: Instruction, position: int) -> int | None:
     op = instruction.form.operands[position]
     number = None if op.cls.startswith("VSIB_") else _slot(instruction, position, 2)
     return instruction.index if number is None else number
-
-
-def _address(access: _Access, state: MachineState, stack: int) -> int:
-    address = access.displacement + sum(state.general[n] for n in access.registers if n < 16)
-    address += stack if access.on_stack else 0
-    return (address + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _stack_change(form: InstructionForm) -> int:
@@ -234,7 +224,7 @@ def _stack_change(form: InstructionForm) -> int:
 # --- the path --------------------------------------------------------------------------------------
 
 
-def path(instructions: Sequence[Instruction]) -> Iterable[Instruction]:
+def path(instructions: Sequence[Instruction], isa: str = "x86-64") -> Iterable[Instruction]:
     """The instructions that one iteration executes: direct jumps, calls and returns are followed.
 
     Conditional branches are not taken, and indirect ones go to the next instruction.
@@ -245,13 +235,13 @@ def path(instructions: Sequence[Instruction]) -> Iterable[Instruction]:
     for number, instruction in enumerate(instructions):
         starts[position] = number
         position += len(instruction.code())
-    ends = [*list(starts)[1:], position]
+    bounds = list(pairwise([*starts, position]))
     taken: list[Instruction] = []
     calls: list[int] = []
     at = 0
     while at < len(instructions) and len(taken) < MOST_STEPS:
         taken.append(instructions[at])
-        target = _target(instructions[at], ends[at], calls)
+        target = _target(instructions[at], bounds[at], calls, isa)
         at = starts.get(target, len(instructions) if target == position else at + 1)
     return taken
 
@@ -261,13 +251,16 @@ def _leaves(form: InstructionForm) -> bool:
     return not attributes.isdisjoint(("branch", "call", "return")) and "conditional_branch" not in attributes
 
 
-def _target(instruction: Instruction, end: int, calls: list[int]) -> int:
-    """Where the path goes on; `calls` are the places that returns go to."""
+def _target(instruction: Instruction, bounds: tuple[int, int], calls: list[int], isa: str) -> int:
+    """Where the path goes on behind an instruction from and to `bounds`; returns go to `calls`."""
     form = instruction.form
+    start, end = bounds
     if "return" in form.attributes:
         return calls.pop() if calls else end
     if not _leaves(form) or "indirect" in form.attributes:
         return end
     if "call" in form.attributes:
         calls.append(end)
+    if form.bits is not None:
+        return start + (Values(instruction, isa).target or 0)
     return end + (instruction.immediates[0] if instruction.immediates else 0)
