@@ -83,9 +83,12 @@ class Graph(msgspec.Struct, frozen=True):
         return next(t.name for t, c in zip(shape.targets, shape.column_of, strict=True) if c == column)
 
 
-def build(instructions: Sequence[BlockInstruction], shapes: Shapes) -> Graph:
-    """The graph of a block, all of whose instructions the machine knows."""
-    return _Builder(tuple(instructions), shapes).graph()
+def build(instructions: Sequence[BlockInstruction], shapes: Shapes, memory: Memory | None = None) -> Graph:
+    """The graph of a block, all of whose instructions the machine knows.
+
+    `memory` are the ways through memory, where another graph of the block has them.
+    """
+    return _Builder(tuple(instructions), shapes, memory).graph()
 
 
 def fused_pairs(instructions: Sequence[BlockInstruction], family: Family) -> set[int]:
@@ -117,12 +120,14 @@ def _fusible(instruction: BlockInstruction, form: InstructionForm) -> bool:
 
 
 class _Builder:
-    def __init__(self, instructions: tuple[BlockInstruction, ...], shapes: Shapes) -> None:
+    def __init__(
+        self, instructions: tuple[BlockInstruction, ...], shapes: Shapes, memory: Memory | None
+    ) -> None:
         self.instructions = instructions
         self.shapes = shapes
         self.family = family_of(shapes.machine.name)
         self.places = tuple(self._places())
-        found = self._through_memory()
+        found = self._through_memory() if memory is None else memory
         self.memory, self.chunks = found.passages, found.chunks
 
     def graph(self) -> Graph:
@@ -198,8 +203,8 @@ class _Builder:
             return set()
         pairs = [(p.load, p.store) for p in self.memory]
         good = {load for load, store in pairs if self._is_renamed(load, store)}
-        kept = {load for load, store in pairs if all(o in good for o, s in pairs if s == store)}
-        return {number for load, store in pairs if load in kept for number in (load[0], store[0])}
+        spoilt = {store for load, store in pairs if load not in good}  # memory has it anyway
+        return {number for load, store in pairs if store not in spoilt for number in (load[0], store[0])}
 
     def _is_renamed(self, load: tuple[int, int], store: tuple[int, int]) -> bool:
         """Whole registers, stored and loaded by the same address of a base alone."""

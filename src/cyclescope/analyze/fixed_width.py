@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -13,14 +12,12 @@ from cyclescope.analyze.decode import BRANCH, CALL, END, INVALID, JUMP, NEXT, Re
 from cyclescope.isa.decode import Decoded
 from cyclescope.isa.decode import decoder as table_decoder
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.table import load_table
 
 _FILES = {"r": "X", "v": "V", "p": "P", "f": "F", "t": "T"}
 _UNIT = re.compile(r"([rvpft])(\d+)")
 _NUMBER = re.compile(r"#?(-?(?:0x[0-9a-f]+|\d+))(?:, lsl #(\d+))?")
 _EXTEND = re.compile(r"(lsl|[su]xt[wx])(?: #(\d+))?")
 _RETURN_REGISTERS = ("X1", "X5")  # of RISC-V
-_FEW = 300  # instructions that are searched in the list of forms
 _DECODED = 1 << 14  # instructions that are remembered
 
 
@@ -37,7 +34,6 @@ class FixedWidthDecoder:
 
     def __init__(self, isa: str) -> None:
         self.isa = isa
-        self._searched = 0
         self._known: dict[bytes, _Known] = {}
 
     def _decode(self, code: bytes, at: int) -> tuple[_Known, bytes]:
@@ -47,21 +43,10 @@ class FixedWidthDecoder:
         if known is None:
             if len(self._known) >= _DECODED:
                 self._known.clear()
-            found = self._found(own)
+            found = table_decoder(self.isa).decode(own)
             known = _Known(found, _flow(found), _target(found)) if found else _Known(None, INVALID, None)
             self._known[own] = known
         return known, own
-
-    def _found(self, own: bytes) -> Decoded | None:
-        """The instruction that some bytes are; the first few by search, as a decoder takes time to make."""
-        self._searched += 1
-        if self._searched > _FEW:
-            return table_decoder(self.isa).decode(own)
-        word = int.from_bytes(own, "little")
-        for base, mask, form in _forms(self.isa, len(own)):
-            if word & mask == base and form.bits is not None and form.bits.matches(word):
-                return Decoded(form, form.bits.extract(word), self.isa)
-        return None
 
     def steps(self, code: bytes, address: int) -> Iterator[Step]:
         """Every instruction of `code` as control flow."""
@@ -105,17 +90,6 @@ def _length(isa: str, low: int) -> int:
     if low & 3 != 3:
         return 2
     return 4 if low & 0x1F != 0x1F else 6 if low & 0x3F == 0x1F else 8
-
-
-@cache
-def _forms(isa: str, length: int) -> list[tuple[int, int, InstructionForm]]:
-    """Fixed bits of the forms of a length, the most specific first."""
-    found = [
-        (form.bits.base & form.bits.mask, form.bits.mask, form)
-        for form in load_table(isa)
-        if form.bits is not None and form.bits.length == length and "optional" not in form.attributes
-    ]
-    return sorted(found, key=lambda one: -one[1].bit_count())
 
 
 class _Values:

@@ -15,6 +15,7 @@ from cyclescope.analyze.dependency import Carried, Graph
 
 _NONE = float("-inf")
 _EQUAL = 1e-9  # cycles
+_NOBODY = (0, -1)
 _Edges = dict[int, dict[int, float]]
 
 
@@ -103,30 +104,36 @@ class _Ways:
         self._values, delays = _with_delays(graph.carried)
         self._numbers = {value: number for number, value in enumerate(self._values)}
         self._delays = delays
-        self._before: dict[int, list[int]] = {}
+        self._before: dict[int, dict[int, int]] = {}
+        self._readers = _readers(graph)
 
     def edges(self) -> _Edges:
         """Cycles from value to value."""
         found: _Edges = {number: {} for number in range(len(self._values))}
+        ends: dict[int, int] = {v.node: n for n, v in enumerate(self._values) if v.distance == 1}
         for number in range(len(self._graph.carried)):
             longest = self._longest(number)
-            for other, value in enumerate(self._values):
-                if value.distance == 1 and longest[value.node] > _NONE:
-                    found[number][other] = longest[value.node]
+            found[number] = {ends[node]: longest[node] for node in sorted(ends.keys() & longest.keys())}
         for older, newer in self._delays:
             found[newer][older] = 0.0
         return found
 
-    def _longest(self, start: int) -> list[float]:
-        """Longest ways from a carried value to all nodes; `_before` has the way back."""
-        longest = [_NONE] * len(self._graph.inputs)
-        before = self._before[start] = [-1] * len(longest)
+    def _longest(self, start: int) -> dict[int, float]:
+        """Longest ways from a carried value to the nodes behind it; `_before` has the way back."""
         wanted = -1 - start
-        for number, inputs in enumerate(self._graph.inputs):
-            for node, cycles, _ in inputs:
-                begin = 0.0 if node == wanted else longest[node] if node >= 0 else _NONE
-                if begin + cycles > longest[number]:
-                    longest[number], before[number] = begin + cycles, node
+        longest = {wanted: 0.0}
+        before = self._before[start] = {}
+        number, last = self._readers.get(wanted, _NOBODY)
+        while number <= last:
+            best, origin = _NONE, 0
+            for node, cycles, _ in self._graph.inputs[number]:
+                begin = longest.get(node)
+                if begin is not None and begin + cycles > best:
+                    best, origin = begin + cycles, node
+            if best > _NONE:
+                longest[number], before[number] = best, origin
+                last = max(last, self._readers.get(number, _NOBODY)[1])
+            number += 1
         return longest
 
     def nodes(self, path: Sequence[int]) -> tuple[int, ...]:
@@ -141,6 +148,15 @@ class _Ways:
                 node = self._before[start][node]
             found += reversed(back)
         return tuple(found)
+
+
+def _readers(graph: Graph) -> dict[int, tuple[int, int]]:
+    """The first and the last node that waits for each value, numbered as in `Input`."""
+    found: dict[int, tuple[int, int]] = {}
+    for number, inputs in enumerate(graph.inputs):
+        for node, _, _ in inputs:
+            found[node] = (found[node][0] if node in found else number, number)
+    return found
 
 
 def _with_delays(carried: Sequence[Carried]) -> tuple[list[Carried], set[tuple[int, int]]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,6 +22,7 @@ ROUNDS = 3
 _GRANULE = 8  # bytes
 _LARGEST = 64  # bytes of an access that are looked at
 _NEVER = 1 << 30
+_MEMORY: Location = ("memory", 0)  # all of it
 _MOST_TERMS = 4  # of a value that is followed: no address has more
 
 
@@ -63,9 +65,59 @@ def through_memory(lines: Sequence[Line], in_flight: int, chunk: int = 0) -> Mem
     if not stores or not (any(op.read for op in operands) or (chunk and stores > 1)):
         return Memory()
     found = _Search(in_flight)
+    steps = _steps(lines)
     for number in range(ROUNDS):
-        found.round(number, lines)
+        found.round(number, steps)
     return Memory(tuple(found.passages()), found.chunks(chunk) if chunk else 0.0)
+
+
+class _Followed(NamedTuple):
+    """An instruction that accesses memory or whose results are followed, since addresses are made of them."""
+
+    place: int
+    line: Line
+    accesses: tuple[tuple[int, int, bool, bool], ...]  # position, bytes, whether it is read, written
+    results: bool
+
+
+def _steps(lines: Sequence[Line]) -> list[_Followed]:
+    """The instructions that the search needs."""
+    needed = _needed(lines)
+    found = []
+    for place, line in enumerate(lines):
+        form = line.instruction.form
+        assert form is not None
+        accesses = tuple(
+            (position, _bytes(op.width), op.read, op.write)
+            for position, op in enumerate(form.operands)
+            if op.is_memory and line.instruction.memory[position] is not None
+        )
+        stored = _MEMORY in needed and any(write for *_, write in accesses)
+        results = stored or any(location in needed for _, location in line.writes)
+        if accesses or results:
+            found.append(_Followed(place, line, accesses, results))
+    return found
+
+
+def _needed(lines: Sequence[Line]) -> set[Location]:
+    """Locations that addresses are made of, memory among them where something loaded is part of one."""
+    made: dict[Location, set[Location]] = {_MEMORY: set()}
+    found: set[Location] = set()
+    for line in lines:
+        operands = _memory_operands(line)
+        for _, location in line.writes:
+            made.setdefault(location, set()).update(line.reads, [_MEMORY] * any(op.read for op in operands))
+        if any(op.write for op in operands):
+            made[_MEMORY].update(line.reads)
+        for address in line.instruction.memory if operands else ():
+            registers = (address.base, address.index) if address is not None else ()
+            found.update(filter(None, map(location_of, registers)))
+    work = list(found)
+    while work:
+        new = made.get(work.pop(), set()) - found
+        found |= new
+        work += new
+    return found
 
 
 def _memory_operands(line: Line) -> list[_Operand]:
@@ -99,29 +151,31 @@ class _Search:
         self._rounds: list[list[Access]] = []
         self._found: dict[tuple[int, int], Passage] = {}
 
-    def round(self, number: int, lines: Sequence[Line]) -> None:
+    def round(self, number: int, steps: Sequence[_Followed]) -> None:
         """Go through the block once more."""
         self._rounds.append([])
-        for place, line in enumerate(lines):
-            self._step(number, place, line)
+        for step in steps:
+            self._step(number, step)
 
-    def _step(self, number: int, place: int, line: Line) -> None:
+    def _step(self, number: int, followed: _Followed) -> None:
+        place, line, accesses, results = followed
         instruction, values = line.instruction, self._values
-        form = instruction.form
-        assert form is not None
         addresses = tuple(None if a is None else values.address(instruction, a) for a in instruction.memory)
-        for position, op in enumerate(form.operands):
+        for position, size, read, _ in accesses:
             address = addresses[position]
-            if op.is_memory and address is not None and op.read:
-                self._load(number, Access((place, position), address, _bytes(op.width), False))
-        step = Step(form, self._operands(instruction, addresses), addresses)
-        inputs = self._inputs(line, step)
-        self._write(line, step, inputs)
-        for position, op in enumerate(form.operands):
+            if read and address is not None:
+                self._load(number, Access((place, position), address, size, False))
+        if results:
+            assert instruction.form is not None
+            step = Step(instruction.form, self._operands(instruction, addresses), addresses)
+            inputs = self._inputs(line, step)
+            self._write(line, step, inputs)
+        for position, size, _, write in accesses:
             address = addresses[position]
-            if op.is_memory and address is not None and op.write:
-                self._store(number, Access((place, position), address, _bytes(op.width), True))
-                values.store(address, self._stored(step, position, inputs))
+            if write and address is not None:
+                self._store(number, Access((place, position), address, size, True))
+                if results:
+                    values.store(address, self._stored(step, position, inputs))
 
     def _operands(
         self, instruction: BlockInstruction, addresses: tuple[Value | None, ...]

@@ -10,6 +10,7 @@ from cyclescope.analyze.block import Block, BlockInstruction
 from cyclescope.analyze.critical_path import Path, critical_path
 from cyclescope.analyze.dependency import Graph, build
 from cyclescope.analyze.loop_carried import Chain, loop_carried, renamed_memory
+from cyclescope.analyze.memory import Memory
 from cyclescope.analyze.prediction import (
     BRANCHES,
     CRITICAL_PATH,
@@ -122,9 +123,13 @@ class Predictor:
                 )
         return found
 
-    def graph(self, instructions: Sequence[BlockInstruction], least: bool = False) -> Graph:
-        """The dependency graph, with the `least` latencies that are proved."""
-        return build(instructions, self._least if least else self.shapes)
+    def graph(self, instructions: Sequence[BlockInstruction]) -> Graph:
+        """The dependency graph."""
+        return build(instructions, self.shapes)
+
+    def least(self, graph: Graph) -> Graph:
+        """The same graph with the least latencies that are proved."""
+        return build(graph.instructions, self._least, Memory(graph.memory, graph.chunks))
 
     def simulated(self, graph: Graph, ideal: bool) -> float | None:
         """Cycles per iteration on the simulated core, None where it cannot be simulated."""
@@ -220,7 +225,7 @@ class _Analysis:
             return most
         chains = self.chains
         if self.graph.memory or any(shape.cost.ranges for shape in self.shapes):
-            chains = loop_carried(self.predictor.graph(self.instructions, least=True))
+            chains = loop_carried(self.predictor.least(self.graph))
         return max(most, chains[0].cycles if chains else 0.0)
 
     def _full(self, bottleneck: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 
 import msgspec
 import pytest
@@ -278,6 +279,33 @@ def test_a_long_block_does_not_take_long():
     found = predict("; ".join(f"add rax, [rdi + {8 * n}]; mov [rsi + {8 * n}], rax" for n in range(1500)))
     assert found.lcd == 1500
     assert found.upper is None
+
+
+def lines_run(action):
+    """Lines of code that an action runs: its work, whatever else the machine does."""
+    count = 0
+
+    def counted(frame, event, _):
+        nonlocal count
+        count += event == "line"
+        return counted
+
+    before = sys.gettrace()
+    sys.settrace(counted)
+    try:
+        action()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_work_grows_with_the_length_of_a_block_and_no_faster():
+    """Loads and stores at many places on a core that renames memory; some chains end, one does not."""
+    pattern = "mov [rsp + {0}], rax; mov rax, [rsp + {0}]; add rbx, [rdi + {0}]"
+    blocks = [block("; ".join(pattern.format(8 * n) for n in range(count))) for count in (150, 600)]
+    renaming = Predictor(toy("znver4"))
+    short, long = (lines_run(lambda one=one: renaming.predict(one, simulate=False)) for one in blocks)
+    assert long < 4.4 * short
 
 
 def test_a_form_without_measured_latencies_has_those_of_the_stand_in():
