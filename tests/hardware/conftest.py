@@ -7,7 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from cyclescope.backend.native import NativeBackend, runner_path
+from cyclescope.backend.link import runner_path
+from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable
 from tests.support.processes import Command, until
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from cyclescope.backend.base import OK, TOO_LONG, UNCLEAN, Effort
-from cyclescope.backend.native import ERROR, HELLO, MAGIC, MEASURE, SETUP, NativeBackend
+from cyclescope.backend.native import ERROR, HELLO, MEASURE, SETUP, NativeBackend
+from cyclescope.backend.transport import MAGIC
 from cyclescope.host.counters import CYCLES, availability
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
@@ -161,7 +162,7 @@ def test_kernels_run_on_the_cpu_they_are_told(runner, cpu):
     with closing(NativeBackend(cpu)) as backend:
         assert backend.capabilities().cpu == cpu
         backend.submit([kernel("ebfe")], ONCE)
-        children = Path(f"/proc/{backend._process.pid}/task/{backend._process.pid}/children")
+        children = Path(f"/proc/{backend._transport.process.pid}/task/{backend._transport.process.pid}/children")
 
         def masks():
             workers = children.read_text().split()
@@ -212,7 +213,7 @@ from cyclescope.backend.base import Effort
 from cyclescope.backend.native import NativeBackend
 from cyclescope.measure.bench import LEVELS, machine_code
 backend = NativeBackend()
-print(backend._process.pid, flush=True)
+print(backend._transport.process.pid, flush=True)
 endless = machine_code(b"\\xeb\\xfe", b"", 1, 1, LEVELS["sse"])
 backend.submit([endless] * 60, Effort(rounds=1))
 os.kill(os.getpid(), signal.SIGKILL)

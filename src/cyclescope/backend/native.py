@@ -1,21 +1,18 @@
-"""The runner of this machine: a separate C process behind a small binary protocol."""
+"""The client of a runner: a separate C process behind a small binary protocol, here or elsewhere.
+
+A connection that breaks is made anew, and what was not answered yet is asked again.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
 import struct
-import subprocess
-import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from errno import EAGAIN, EMFILE, ENFILE, ENOEXEC, ENOMEM
-from importlib import resources
 from math import isnan
-from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 from cyclescope.backend.base import (
     Calibration,
@@ -26,15 +23,16 @@ from cyclescope.backend.base import (
     Outcome,
     Sample,
 )
+from cyclescope.backend.link import Link
+from cyclescope.backend.transport import Broken, Silence
 from cyclescope.errors import BackendUnavailable
+from cyclescope.host.identity import as_leaves, identify
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import BYTES, END
 from cyclescope.kernel.state import MachineState
 
-MAGIC, VERSION = 0x31435343, 4
-HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR = range(1, 10)
-_STRANGE = 0  # no frame at all
-_FRAME = struct.Struct("<4I")
+VERSION = 4
+HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR, READ = range(1, 11)
 _HELLO = struct.Struct("<4I 7Q")
 _LEAF = struct.Struct("<6I")
 _SETUP = struct.Struct("<i I")
@@ -51,185 +49,250 @@ _COUNTERS = 10
 _STATES = 1024
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
 _ISAS = {1: "x86-64", 2: "aarch64", 3: "riscv64"}
-_PATIENCE = 10.0  # seconds for a first answer, and for a last goodbye
-_SCARCE = (EAGAIN, EMFILE, ENFILE, ENOMEM)
-_LIMITS = "end other programs, or raise the limits of this shell (ulimit -a)"
-_REINSTALL = "reinstall with `pip install .` and a C compiler, or set CYCLESCOPE_RUNNER"
+PAUSES = (0.0, 2.0, 10.0)  # seconds before a new connection, by how often in a row the last one broke
+_SMALLER = 4  # after a break, batches are sent in so many times smaller pieces
+_LEAST, _MOST = 16, 1 << 16  # kernels per piece
 
 
-def runner_path() -> Path:
-    """The runner built with the package. Raises BackendUnavailable where there is none."""
-    override = os.environ.get("CYCLESCOPE_RUNNER")
-    path = Path(override) if override else Path(str(resources.files("cyclescope"))) / "native/runner"
-    if not path.is_file():
-        raise BackendUnavailable(f"the runner {path} is missing", _REINSTALL)
-    if not os.access(path, os.X_OK):
-        raise BackendUnavailable(f"the runner {path} is not executable", f"`chmod +x {path}`")
-    return path
+class _Job:
+    """A request: kernels in pieces that are answered one by one, each record so many bytes per kernel."""
+
+    def __init__(
+        self, kind: int, head: bytes, kernels: Sequence[Kernel] = (), record: int = 0, rounds: int = 1
+    ) -> None:
+        self.kind, self.head, self.record, self.rounds = kind, head, record, rounds
+        self.pieces = deque([tuple(kernels)])
+        self.answers: list[bytes] = []
+
+    def split(self, size: int) -> None:
+        """Smaller pieces of what was not answered yet."""
+        rest = tuple(kernel for piece in self.pieces for kernel in piece)
+        if rest:
+            self.pieces = deque(rest[n : n + size] for n in range(0, len(rest), size))
+
+    def take(self, answer: bytes) -> bool:
+        """Keep the answer to the next piece; whether it has the right size."""
+        piece = self.pieces.popleft()
+        self.answers.append(answer)
+        return not self.record or len(answer) == self.record * len(piece)
+
+
+class _Elsewhere(BackendUnavailable):
+    """A new connection led to another machine."""
+
+
+class _Hello(NamedTuple):
+    isa: str
+    leaves: tuple[Any, ...]
+    xcr0: int
+    machine: str
 
 
 class NativeBackend:
-    """Kernels on this machine, pinned to one CPU."""
+    """Kernels on this machine, or where a link leads, pinned to one CPU.
 
-    def __init__(self, cpu: int = -1, events: Sequence[tuple[str, int, int]] = ()) -> None:
-        self._events = events
-        self._unanswered = 0
+    Raises BackendUnavailable, also from its methods, where there is no runner or no more.
+    """
+
+    def __init__(
+        self, cpu: int = -1, events: Sequence[tuple[str, int, int]] = (), link: Link | None = None
+    ) -> None:
+        self.link = link or Link()
+        self._wanted, self._events = cpu, tuple(events)
         self._closed = False
-        self._process = self._start()
-        self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
+        self._breaks = self._broken = 0
+        self._size = _MOST
+        self._jobs: deque[_Job] = deque()
+        self._submitted: deque[_Job] = deque()
         self._states: dict[int, tuple[int, MachineState]] = {}
-        self._submitted: deque[tuple[int, int]] = deque()
+        self._transport = self.link.connect()
         try:
-            self._start_listening()
-            self._hello = self._read_hello()
-            self._cpu, self._notes, self._counters = self._setup(cpu)
-        except BackendUnavailable as error:
-            self._kill()
-            self.close()
-            error.remedy = error.remedy or _REINSTALL
+            self._hello = self._greet()
+        except BaseException as error:
+            self._transport.close(self.link.grace)
+            if isinstance(error, BackendUnavailable):
+                error.remedy = error.remedy or self.link.remedy
             raise
 
-    # --- protocol ---------------------------------------------------------------------------------
+    # --- connecting -------------------------------------------------------------------------------
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        """The runner, in a process group of its own: a Ctrl-C is for this program to handle."""
-        pipe = subprocess.PIPE
-        path = str(runner_path())
+    def _greet(self) -> _Hello:
+        """The first words on a connection."""
         try:
-            return subprocess.Popen([path], stdin=pipe, stdout=pipe, stderr=pipe, process_group=0)
-        except OSError as error:
-            why = "is no program for this CPU" if error.errno == ENOEXEC else "cannot be started"
-            remedy = _LIMITS if error.errno in _SCARCE else _REINSTALL
-            raise BackendUnavailable(f"the runner {path} {why} ({error.strerror})", remedy) from error
+            hello = self._read_hello(self._say(HELLO, b""))
+            self._take_setup(self._say(SETUP, self._setup()))
+        except Broken as error:
+            raise self.link.lost(error.end) from error
+        except Silence as error:
+            raise self.link.silent(self.link.patience) from error
+        return hello
 
-    def _start_listening(self) -> None:
-        try:
-            threading.Thread(target=self._listen, daemon=True).start()
-        except RuntimeError as error:
-            raise BackendUnavailable(f"the runner cannot be listened to ({error})", _LIMITS) from error
+    def _say(self, kind: int, payload: bytes) -> bytes:
+        self._transport.send(kind, payload)
+        return self._checked(kind, *self._transport.receive(self.link.patience))
 
-    def _send(self, kind: int, payload: bytes, count: int = 0) -> None:
-        stream = self._process.stdin
-        assert stream is not None
-        self._unanswered += 1  # until the frame is whole, lest a signal comes in between
-        try:
-            stream.write(_FRAME.pack(MAGIC, kind, len(payload), count) + payload)
-            stream.flush()
-        except (BrokenPipeError, ValueError) as error:
-            raise self._lost() from error
-        self._unanswered -= 1
-
-    def _request(self, kind: int, payload: bytes, count: int = 0) -> None:
-        """Send what will be answered."""
-        self._unanswered += 1
-        self._send(kind, payload, count)
-
-    def _listen(self) -> None:
-        """Read answers as they come, so that neither side ever waits to write."""
-        stream = self._process.stdout
-        assert stream is not None
-        try:
-            while len(header := stream.read(_FRAME.size)) == _FRAME.size:
-                magic, kind, length, _ = _FRAME.unpack(header)
-                if magic != MAGIC:
-                    self._answers.put((_STRANGE, header))
-                    return
-                payload = stream.read(length)
-                if len(payload) != length:
-                    break
-                self._answers.put((kind, payload))
-        except (OSError, ValueError):  # the stream was closed under us: the same as its end
-            self._answers.put(None)
-            return
-        self._answers.put(None)
-
-    def _receive(self, kind: int, patience: float | None = None) -> bytes:
-        try:
-            answer = self._answers.get(timeout=patience)
-        except Empty:
-            raise BackendUnavailable(f"the runner has not answered for {patience:g} s", _REINSTALL) from None
-        if answer is None:
-            self._answers.put(None)
-            raise self._lost()
-        self._unanswered -= 1
-        got, payload = answer
+    def _checked(self, kind: int, got: int, payload: bytes) -> bytes:
         if got == ERROR:
-            raise BackendUnavailable(f"the runner refused: {payload.decode(errors='replace')}")
+            raise BackendUnavailable(f"{self.link.name} refused: {payload.decode(errors='replace')}")
         if got != kind:
-            raise BackendUnavailable("the runner speaks another protocol", _REINSTALL)
+            raise self._stranger()
         return payload
 
-    def _lost(self) -> BackendUnavailable:
-        """What is known of a runner that is no more."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_PATIENCE)
-        code = self._process.returncode
-        if code is None:
-            end = "closed its output"
-        elif code < 0:
-            end = f"was killed: {signal.strsignal(-code)}"
-        else:
-            end = f"ended with exit status {code}"
-        stream = self._process.stderr
-        assert stream is not None
-        os.set_blocking(stream.fileno(), False)  # a process it left behind may hold the other end
-        said = " ".join((stream.read() or b"").decode(errors="replace").split())
-        return BackendUnavailable(f"the runner {end}" + (f" ({said[-200:]})" if said else ""))
+    def _stranger(self) -> BackendUnavailable:
+        return BackendUnavailable(f"{self.link.name} speaks another protocol", self.link.remedy)
 
-    def _read_hello(self) -> tuple[int, tuple[Any, ...], int]:
-        self._request(HELLO, b"")
-        payload = self._receive(HELLO, _PATIENCE)
+    def _read_hello(self, payload: bytes) -> _Hello:
         version = int.from_bytes(payload[:4], "little")
         if version != VERSION or len(payload) < _HELLO.size:
-            raise BackendUnavailable(f"the runner speaks protocol {version}, not {VERSION}", _REINSTALL)
+            message = f"{self.link.name} speaks protocol {version}, not {VERSION}"
+            raise BackendUnavailable(message, self.link.remedy)
         version, isa, count, _, *_, xcr0 = _HELLO.unpack_from(payload)
         leaves = tuple(_LEAF.iter_unpack(payload[_HELLO.size : _HELLO.size + count * _LEAF.size]))
-        return isa, leaves, xcr0
+        return _Hello(_ISAS[isa], leaves, xcr0, identify(as_leaves(leaves)).machine)
 
-    def _setup(self, cpu: int) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
+    def _setup(self) -> bytes:
         events = b"".join(_EVENT.pack(kind, 0, config) for _, kind, config in self._events)
         events += bytes(_EVENT.size * (_COUNTERS - len(self._events)))
-        self._request(SETUP, _SETUP.pack(cpu, len(self._events)) + events)
-        got, pin, filtered, counter, opened, _ = _SETUP_REPLY.unpack(self._receive(SETUP))
+        return _SETUP.pack(self._wanted, len(self._events)) + events
+
+    def _take_setup(self, payload: bytes) -> None:
+        got, pin, filtered, counter, opened, _ = _SETUP_REPLY.unpack(payload)
         notes = []
         if pin:
-            notes.append(f"not pinned to CPU {cpu}: {os.strerror(pin)}")
+            notes.append(f"not pinned to CPU {self._wanted}: {os.strerror(pin)}")
         if filtered:
             notes.append(f"system calls of kernels are not stopped: {os.strerror(filtered)}")
         if self._events and opened < len(self._events):
             notes.append(f"performance counters: {os.strerror(counter)}")
-        return got, tuple(notes), tuple(name for name, _, _ in self._events[:opened])
+        self._cpu, self._notes = got, tuple(notes)
+        self._counters = tuple(name for name, _, _ in self._events[:opened])
+
+    def configure(self, cpu: int, events: Sequence[tuple[str, int, int]] = ()) -> None:
+        """Choose CPU and counters anew, while no batch is under way."""
+        self._wanted, self._events = cpu, tuple(events)
+        self._take_setup(self._ask(_Job(SETUP, self._setup())))
+
+    def _reconnect(self, error: Exception) -> None:
+        """Connect again and ask again, a few times in a row; what was answered stays."""
+        self._broken += 1
+        while True:
+            cause = self._meaning(error)
+            self._transport.close(self.link.grace)
+            if self._breaks >= self.link.tries:
+                if self.link.tries:
+                    cause.message += f", after {self.link.tries} new connections"
+                raise cause from error
+            time.sleep(PAUSES[min(self._breaks, len(PAUSES) - 1)])
+            self._breaks += 1
+            try:
+                self._again()
+            except _Elsewhere:
+                raise
+            except (Broken, Silence, BackendUnavailable) as another:
+                error = another
+            else:
+                return
+
+    def _meaning(self, error: Exception) -> BackendUnavailable:
+        if isinstance(error, BackendUnavailable):
+            return error
+        if isinstance(error, Broken):
+            return self.link.lost(error.end)
+        return self.link.silent(self.link.patience_for(self._jobs[0].rounds) or self.link.patience)
+
+    def _again(self) -> None:
+        """A new connection to the same machine, with what was not answered yet, in smaller pieces."""
+        counters = self._counters
+        self._transport = self.link.connect()
+        self._states.clear()
+        hello = self._greet()
+        if (hello.isa, hello.machine, self._counters) != (self._hello.isa, self._hello.machine, counters):
+            raise _Elsewhere(f"{self.link.name} is on another machine now ({hello.machine})")
+        most = max((len(piece) for job in self._jobs for piece in job.pieces), default=0)
+        self._size = max(_LEAST, min(self._size, most) // _SMALLER)
+        for job in self._jobs:
+            job.split(self._size)
+            self._send(job)
+
+    # --- asking -----------------------------------------------------------------------------------
+
+    def _send(self, job: _Job) -> None:
+        for piece in job.pieces:
+            self._transport.send(job.kind, job.head + self._pack(piece), len(piece))
+
+    def _queue(self, job: _Job) -> None:
+        """Ask, and let `_answer` wait."""
+        job.split(self._size)
+        self._jobs.append(job)
+        try:
+            self._send(job)
+        except Broken as error:
+            self._reconnect(error)
+
+    def _answer(self, job: _Job) -> bytes:
+        """The whole answer to a request; answers come in order."""
+        while job.pieces:
+            try:
+                self._take(self._jobs[0])
+            except (Broken, Silence) as error:
+                self._reconnect(error)
+        return b"".join(job.answers)
+
+    def _ask(self, job: _Job) -> bytes:
+        self._queue(job)
+        return self._answer(job)
+
+    def _take(self, job: _Job) -> None:
+        """Wait for the answer to a piece of the oldest request."""
+        rounds = len(job.pieces[0]) * job.rounds
+        kind, payload = self._transport.receive(self.link.patience_for(rounds))
+        if kind == ERROR and job.kind == READ:  # an older runner
+            kind, payload = READ, b""
+        if not job.take(self._checked(job.kind, kind, payload)):
+            raise self._stranger()
+        self._breaks = 0
+        if not job.pieces:
+            self._jobs.popleft()
+            self._size = min(2 * self._size, _MOST)
 
     # --- backend ----------------------------------------------------------------------------------
 
     def capabilities(self) -> Capabilities:
         """What this backend is."""
-        isa, leaves, xcr0 = self._hello
         clock = "core cycles (perf_event)" if self._counters else "time-stamp counter"
+        times = "once" if self._broken == 1 else f"{self._broken} times"
+        notes = (f"the connection broke {times}, nothing was lost",) if self._broken else ()
         return Capabilities(
-            _ISAS[isa], "native runner", self._cpu, clock, self._counters,
-            leaves, xcr0, self._notes,
+            self._hello.isa, "native runner", self._cpu, clock, self._counters, self._hello.leaves,
+            self._hello.xcr0, (*self._notes, *notes), real_time=not self.link.emulated,
         )  # fmt: skip
+
+    def read(self, paths: Sequence[str]) -> list[str | None]:
+        """What files below / of the runner's machine say, or names in folders; None where they do not."""
+        jobs = [_Job(READ, f"/{path}".encode()) for path in paths]
+        for job in jobs:
+            self._queue(job)
+        return [self._answer(job).decode(errors="replace") or None for job in jobs]
 
     def calibrate(self, samples: int = 400) -> Calibration:
         """Calibrate the clock (about a millisecond per 100 samples)."""
-        self._request(CALIBRATE, struct.pack("<2I", samples, 0))
-        return Calibration(*_CALIBRATION.unpack(self._receive(CALIBRATE)))
+        answer = self._ask(_Job(CALIBRATE, struct.pack("<2I", samples, 0)))
+        return Calibration(*_CALIBRATION.unpack(answer))
 
     def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
         """Start measuring a batch; `collect` waits for the answer."""
         head = _MEASURE.pack(
             effort.rounds, effort.want, effort.maximum, effort.seed & 0xFFFFFFFF, effort.target
         )
-        self._request(MEASURE, head + self._pack(kernels), len(kernels))
-        self._submitted.append((len(kernels), effort.rounds))
+        job = _Job(MEASURE, head, kernels, _RESULT.size * effort.rounds, effort.rounds)
+        self._submitted.append(job)
+        self._queue(job)
 
     def collect(self) -> list[list[Sample]]:
         """Samples per kernel and round of the oldest batch not yet collected."""
-        count, rounds = self._submitted.popleft()
-        payload = self._receive(MEASURE)
-        samples = [self._sample(row) for row in _RESULT.iter_unpack(payload)]
-        return [samples[i * rounds : (i + 1) * rounds] for i in range(count)]
+        job = self._submitted.popleft()
+        samples = [self._sample(row) for row in _RESULT.iter_unpack(self._answer(job))]
+        return [samples[i : i + job.rounds] for i in range(0, len(samples), job.rounds)]
 
     def _sample(self, row: tuple[Any, ...]) -> Sample:
         cycles, spread = row[:2]
@@ -243,42 +306,29 @@ class NativeBackend:
 
     def probe(self, kernels: Sequence[Kernel]) -> list[Outcome]:
         """Run each body once, isolated."""
-        self._request(PROBE, bytes(16) + self._pack(kernels), len(kernels))
-        payload = self._receive(PROBE)
+        answer = self._ask(_Job(PROBE, bytes(16), kernels, _OUTCOME.size))
         return [
             Outcome(status, detail, address, instruction)
-            for address, status, detail, instruction, _ in _OUTCOME.iter_unpack(payload)
+            for address, status, detail, instruction, _ in _OUTCOME.iter_unpack(answer)
         ]
 
     def differ(self, kernels: Sequence[Kernel], depth: Depth) -> list[Observation]:
         """Run each body from many states, changing one location at a time."""
         head = _DIFFER.pack(depth.bases, depth.perturbations, depth.seed & 0xFFFFFFFF, 0)
-        self._request(DIFFER, head + self._pack(kernels), len(kernels))
-        return [_observation(row) for row in _OBSERVATION.iter_unpack(self._receive(DIFFER))]
+        answer = self._ask(_Job(DIFFER, head, kernels, _OBSERVATION.size))
+        return [_observation(row) for row in _OBSERVATION.iter_unpack(answer)]
 
     def close(self) -> None:
         """End the runner, at once if it is still at work."""
         if self._closed:
             return
         self._closed = True
-        if self._unanswered:
-            self._kill()
-        with suppress(BackendUnavailable):  # it is gone already
-            self._send(QUIT, b"")
-        try:
-            self._process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._kill()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                with suppress(OSError):  # what a dead runner never read
-                    stream.close()
-        self._process.wait()
-
-    def _kill(self) -> None:
-        """End the runner and its workers."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._transport.unanswered:
+            self._transport.close(self.link.grace)
+            return
+        with suppress(Broken):  # it is gone already
+            self._transport.send(QUIT, b"", answered=False)
+        self._transport.leave()
 
     def _pack(self, kernels: Sequence[Kernel]) -> bytes:
         parts: list[bytes] = []
@@ -301,7 +351,7 @@ class NativeBackend:
         if index >= _STATES:
             raise BackendUnavailable("too many machine states in one batch")
         self._states[id(state)] = index, state  # holding the state keeps its id unique
-        self._send(STATE, struct.pack("<2I", index, 0) + state.packed)
+        self._transport.send(STATE, struct.pack("<2I", index, 0) + state.packed, answered=False)
         return index
 
 

@@ -6,7 +6,10 @@ processor programming references), in the layout of perf's raw events: event | u
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+from cyclescope.host.files import Read, files_of
 
 RAW, HARDWARE = 4, 0
 Event = tuple[str, int, int]  # name, perf type, config
@@ -45,19 +48,22 @@ def events_for(llvm: str, ports: bool = True) -> tuple[Event, ...]:
     return (CYCLES, *[e for e in EVENTS.get(llvm, ()) if ports or not e[0].startswith("p")])
 
 
-def availability(root: Path = Path("/")) -> str:
-    """ "" where the kernel offers CPU counters, else why not and what to do about it."""
-    devices = root / "sys/bus/event_source/devices"
-    try:
-        names = {path.name for path in devices.iterdir()}
-    except OSError:
+def availability(root: Path = Path("/"), read: Read | None = None) -> str:
+    """ "" where the kernel offers CPU counters, else why not and what to do about it.
+
+    `root` can be a recorded machine's files, `read` reach those of another one.
+    """
+    read = read or files_of(root)
+    devices, paranoid = read(["sys/bus/event_source/devices", "proc/sys/kernel/perf_event_paranoid"])
+    if devices is None:
         return "this kernel has no performance events (perf_event is not built in)"
-    if not any(name == "cpu" or name.startswith("cpu_") for name in names):
+    if not any(_counts(name) for name in devices.split()):
         return "no counters: the virtual machine exposes none (its host has to enable a virtual PMU)"
-    try:
-        paranoid = int((root / "proc/sys/kernel/perf_event_paranoid").read_text())
-    except (OSError, ValueError):
-        return ""
-    if paranoid > 2:
-        return f"no counters: perf_event_paranoid is {paranoid} (2 or less lets users count)"
+    if re.fullmatch(r"-?\d+", level := (paranoid or "").strip()) and int(level) > 2:
+        return f"no counters: perf_event_paranoid is {level} (2 or less lets users count)"
     return ""
+
+
+def _counts(device: str) -> bool:
+    """Whether an event source is a core: of x86-64 and RISC-V `cpu`, of hybrids and of Arm one per kind."""
+    return device == "cpu" or device.startswith(("cpu_", "armv8_", "armv9_"))

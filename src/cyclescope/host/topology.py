@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import msgspec
+
+from cyclescope.host.files import Read, files_of, one
+
+_CPUS = "sys/devices/system/cpu"
 
 
 class Topology(msgspec.Struct, frozen=True):
@@ -19,33 +24,37 @@ class Topology(msgspec.Struct, frozen=True):
     paranoid: int | None
 
 
-def read_topology(root: Path = Path("/")) -> Topology:
-    """Topology of this host; `root` can be a recorded machine's files."""
-    usable = tuple(sorted(os.sched_getaffinity(0)))
-    cpus = root / "sys/devices/system/cpu"
-    siblings = {n: _list(_read(cpus / f"cpu{n}/topology/thread_siblings_list")) for n in usable}
-    paranoid = _read(root / "proc/sys/kernel/perf_event_paranoid")
+def read_topology(root: Path = Path("/"), read: Read | None = None) -> Topology:
+    """Topology of this host; `root` can be a recorded machine's files, `read` reach those of another one.
+
+    Of another one, the CPUs are those that whoever reads there may use; none where it does not say.
+    """
+    usable = _allowed(one(read, "proc/self/status")) if read else tuple(sorted(os.sched_getaffinity(0)))
+    read = read or files_of(root)
+    governor = [f"{_CPUS}/cpu{usable[-1]}/cpufreq/scaling_governor"] if usable else []
+    common = ["proc/loadavg", f"{_CPUS}/online", "proc/sys/kernel/perf_event_paranoid", *governor]
+    load, online, paranoid, *governors = (text or "" for text in read(common))
+    lists = read([f"{_CPUS}/cpu{n}/topology/thread_siblings_list" for n in usable])
+    siblings = {n: _list(text or "") for n, text in zip(usable, lists, strict=True)}
     return Topology(
         usable,
-        len(_list(_read(cpus / "online"))) or len(usable),
+        len(_list(online)) or len(usable),
         {n: group for n, group in siblings.items() if len(group) > 1},
-        float((_read(root / "proc/loadavg") or "0").split()[0]),
-        _read(cpus / f"cpu{usable[-1]}/cpufreq/scaling_governor"),
-        int(paranoid) if paranoid else None,
+        float((load or "0").split()[0]),
+        "".join(governors).strip(),
+        int(paranoid) if paranoid.strip() else None,
     )
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+def _allowed(status: str) -> tuple[int, ...]:
+    found = re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.MULTILINE)
+    return _list(found[1]) if found else ()
 
 
 def _list(text: str) -> tuple[int, ...]:
     """`0-2,5` -> (0, 1, 2, 5)."""
     found: list[int] = []
-    for part in filter(None, text.split(",")):
+    for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")
         found += range(int(first), int(last or first) + 1)
     return tuple(found)

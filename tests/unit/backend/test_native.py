@@ -10,8 +10,9 @@ from errno import EMFILE
 
 import pytest
 
-from cyclescope.backend import native
+from cyclescope.backend import transport
 from cyclescope.backend.base import Effort, Outcome
+from cyclescope.backend.link import Link
 from cyclescope.backend.native import MEASURE, PROBE, QUIT, STATE, NativeBackend
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.counters import CYCLES
@@ -193,7 +194,7 @@ def test_a_system_without_room_for_a_runner(runner, monkeypatch):
         raise OSError(EMFILE, "Too many open files")
 
     runner()
-    monkeypatch.setattr(native.subprocess, "Popen", scarce)
+    monkeypatch.setattr(transport.subprocess, "Popen", scarce)
     said = refused()
     assert "cannot be started (Too many open files)" in said
     assert "ulimit" in said
@@ -204,13 +205,13 @@ def test_a_system_without_room_for_a_thread(runner, monkeypatch):
 
     class Scarce:
         def __init__(self, target, daemon):
-            processes.append(target.__self__._process)
+            processes.append(target.__self__.process)
 
         def start(self):
             raise RuntimeError("can't start new thread")
 
     runner()
-    monkeypatch.setattr(native.threading, "Thread", Scarce)
+    monkeypatch.setattr(transport.threading, "Thread", Scarce)
     assert "ulimit" in refused()
     assert gone(processes[0].pid)
 
@@ -246,16 +247,17 @@ def test_a_strange_runner(runner, changes, said):
 )
 def test_a_runner_that_says_nothing(runner, monkeypatch, changes, said):
     path = runner(f"open(sys.argv[0] + '.started', 'w').close(); {changes}\n")
-    start = NativeBackend._start
+    connect = Link.connect
 
-    def started(backend):
-        process = start(backend)
+    def connected(link):
+        made = connect(link)
         while not path.with_suffix(".started").exists():
             time.sleep(0.01)
-        return process
+        return made
 
-    monkeypatch.setattr(NativeBackend, "_start", started)
-    monkeypatch.setattr(native, "_PATIENCE", 0.3)
+    monkeypatch.setattr(Link, "connect", connected)
+    monkeypatch.setattr(transport, "GOODBYE", 0.3)
+    monkeypatch.setenv("CYCLESCOPE_PATIENCE", "0.3")
     assert said in refused()
 
 
@@ -301,7 +303,7 @@ def test_closing_ends_the_runner(runner):
     path = runner()
     backend = NativeBackend(0)
     backend.close()
-    assert gone(backend._process.pid)
+    assert gone(backend._transport.process.pid)
     assert frames(path)[-1][0] == QUIT
 
 
@@ -317,7 +319,7 @@ def test_closing_does_not_wait_for_a_runner_at_work(runner):
     start = time.monotonic()
     backend.close()
     assert time.monotonic() - start < 5
-    assert gone(backend._process.pid)
+    assert gone(backend._transport.process.pid)
 
 
 def test_closing_a_runner_that_does_not_listen(runner, monkeypatch):
@@ -330,9 +332,9 @@ def test_closing_a_runner_that_does_not_listen(runner, monkeypatch):
     )
     backend = NativeBackend(0)
     backend.calibrate()
-    monkeypatch.setattr(native, "_PATIENCE", 0.3)
+    monkeypatch.setattr(transport, "GOODBYE", 0.3)
     backend.close()
-    assert gone(backend._process.pid)
+    assert gone(backend._transport.process.pid)
 
 
 def test_closing_twice_does_no_harm(runner):
@@ -340,4 +342,4 @@ def test_closing_twice_does_no_harm(runner):
     backend = NativeBackend(0)
     backend.close()
     backend.close()
-    assert backend._process.returncode == 0
+    assert backend._transport.process.returncode == 0

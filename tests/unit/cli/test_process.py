@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cyclescope.backend.native import VERSION
 from cyclescope.errors import Stopped
 from tests.support.processes import ended, environment
 
@@ -107,7 +108,7 @@ while len(head := read(16)) == 16:
     magic, kind, length, count = frame.unpack(head)
     read(length)
     if kind == 1:
-        answer = struct.pack("<4I7Q", 3, 1, 0, 4096, *[0] * 7)
+        answer = struct.pack("<4I7Q", {version}, 1, 0, 4096, *[0] * 7)
     elif kind == 2:
         answer = struct.pack("<4i2I", 0, 0, 0, 0, 0, 0)
     else:
@@ -122,7 +123,7 @@ while len(head := read(16)) == 16:
 def busy(tmp_path):
     """A measurement whose runner never answers, and where that runner leaves its number."""
     runner, ready = tmp_path / "runner", tmp_path / "ready"
-    runner.write_text(SLEEPY.format(python=sys.executable, ready=str(ready)))
+    runner.write_text(SLEEPY.format(version=VERSION, python=sys.executable, ready=str(ready)))
     runner.chmod(0o755)
     environ = ENVIRON | {"CYCLESCOPE_RUNNER": str(runner)}
     arguments = [sys.executable, "-m", "cyclescope", "measure", "imul", "--store", str(tmp_path / "s.sqlite")]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cyclescope.backend import base, native
+from cyclescope.backend.transport import FRAME, MAGIC
 from cyclescope.kernel import locations
 from cyclescope.measure.bench import default_state
 
@@ -19,7 +20,7 @@ HEADER = (NATIVE / "protocol.h").read_text()
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 STRUCTS = {
-    "frame": native._FRAME.size,
+    "frame": FRAME.size,
     "hello": native._HELLO.size,
     "cpuid_leaf": native._LEAF.size,
     "setup": native._SETUP.size + native._COUNTERS * native._EVENT.size,
@@ -33,12 +34,12 @@ STRUCTS = {
     "differ_result": native._OBSERVATION.size,
     "state": len(default_state(0).packed),
 }
-FRAMES = ("HELLO", "SETUP", "CALIBRATE", "STATE", "MEASURE", "PROBE", "DIFFER", "QUIT", "ERROR")
+FRAMES = ("HELLO", "SETUP", "CALIBRATE", "STATE", "MEASURE", "PROBE", "DIFFER", "QUIT", "ERROR", "READ")
 STATUSES = ("OK", "SIGNAL", "HANG", "DIED", "TOO_LONG", "UNCLEAN", "NOT_RUN")
 VALUES = (
     {f"FRAME_{name}": getattr(native, name) for name in FRAMES}
     | {f"STATUS_{name}": getattr(base, name) for name in STATUSES}
-    | {"PROTOCOL_MAGIC": native.MAGIC, "PROTOCOL_VERSION": native.VERSION, "COUNTERS_MAX": native._COUNTERS}
+    | {"PROTOCOL_MAGIC": MAGIC, "PROTOCOL_VERSION": native.VERSION, "COUNTERS_MAX": native._COUNTERS}
     | {"LOCATIONS / 8": locations.BYTES}
 )
 

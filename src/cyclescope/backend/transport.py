@@ -1,0 +1,193 @@
+"""A runner as a process with pipes: starting it, frames in both directions, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+import msgspec
+
+MAGIC = 0x31435343
+FRAME = struct.Struct("<4I")
+GOODBYE = 10.0  # seconds that a process has to end
+_SAID = 2000  # bytes of its standard error that are kept
+
+
+class End(msgspec.Struct, frozen=True):
+    """How a process ended: its exit status, negative for a signal, None while it runs on; its last words.
+
+    `strange` is what came in place of a frame.
+    """
+
+    code: int | None
+    said: str = ""
+    strange: bytes = b""
+
+    def describe(self) -> str:
+        """`was killed: Segmentation fault (...)`, `ended with exit status 1`, ..."""
+        if self.strange:
+            return "speaks another protocol"
+        if self.code is None:
+            end = "closed its output"
+        elif self.code < 0:
+            end = f"was killed: {signal.strsignal(-self.code)}"
+        else:
+            end = f"ended with exit status {self.code}"
+        return end + (f" ({self.said[-200:]})" if self.said else "")
+
+
+class Broken(Exception):
+    """The connection is of no use any more."""
+
+    def __init__(self, end: End) -> None:
+        super().__init__(end.describe())
+        self.end = end
+
+
+class Silence(Exception):
+    """Nothing was heard for too long."""
+
+
+class Transport:
+    """A command whose standard input and output carry frames. Raises OSError or RuntimeError if it cannot be.
+
+    It runs in a process group of its own: a Ctrl-C is for this program to handle.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.unanswered = 0
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
+        )
+        self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
+        self._said = self._strange = b""
+        self._heard = time.monotonic()
+        self._threads: list[threading.Thread] = []
+        try:
+            for target in (self._listen, self._overhear):
+                thread = threading.Thread(target=target, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except RuntimeError:
+            self.close()
+            raise
+
+    # --- frames -----------------------------------------------------------------------------------
+
+    def send(self, kind: int, payload: bytes, count: int = 0, *, answered: bool = True) -> None:
+        """Send a frame, `answered` if an answer will come. Raises Broken."""
+        self.unanswered += 2 if answered else 1  # until the frame is whole, lest a signal comes in between
+        left = memoryview(FRAME.pack(MAGIC, kind, len(payload), count) + payload)
+        assert self.process.stdin is not None
+        try:
+            while left:
+                left = left[self.process.stdin.write(left) or 0 :]
+        except (OSError, ValueError) as error:
+            raise Broken(self.ended()) from error
+        self.unanswered -= 1
+        self._heard = time.monotonic()
+
+    def receive(self, patience: float | None = None) -> tuple[int, bytes]:
+        """Type and payload of the next frame.
+
+        Raises Broken, or Silence where not a byte came for `patience` seconds.
+        """
+        while True:
+            left = None if patience is None else max(0.0, self._heard + patience - time.monotonic())
+            try:
+                answer = self._answers.get(timeout=left)
+            except Empty:
+                if time.monotonic() < self._heard + (patience or 0.0):  # a slow link: more has come meanwhile
+                    continue
+                raise Silence from None
+            if answer is None:
+                self._answers.put(None)
+                raise Broken(self.ended())
+            self.unanswered -= 1
+            return answer
+
+    def _listen(self) -> None:
+        """Read answers as they come, so that neither side ever waits to write."""
+        while len(header := self._read(FRAME.size)) == FRAME.size:
+            magic, kind, length, _ = FRAME.unpack(header)
+            if magic != MAGIC:
+                self._strange = header
+                break
+            payload = self._read(length)
+            if len(payload) != length:
+                break
+            self._answers.put((kind, payload))
+        self._answers.put(None)
+
+    def _read(self, size: int) -> bytes:
+        """So many bytes, or what there is before the end."""
+        stream = self.process.stdout
+        assert stream is not None
+        parts = []
+        with suppress(OSError, ValueError):  # the stream was closed under us: the same as its end
+            while size and (part := stream.read(size)):
+                self._heard = time.monotonic()
+                parts.append(part)
+                size -= len(part)
+        return b"".join(parts)
+
+    def _overhear(self) -> None:
+        """Keep the last words, and let nobody wait to say more."""
+        stream = self.process.stderr
+        assert stream is not None
+        with suppress(OSError, ValueError):
+            while part := stream.read(_SAID):
+                self._said = (self._said + part)[-_SAID:]
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def ended(self) -> End:
+        """What is known of a process that is no more, or soon will be."""
+        if self._strange:
+            return End(None, self._last_words(), self._strange)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(GOODBYE)
+        return End(self.process.returncode, self._last_words())
+
+    def _last_words(self) -> str:
+        if self._threads and self.process.returncode is not None:
+            self._threads[-1].join(0.5)  # a process it left behind may hold the other end
+        return " ".join(self._said.decode(errors="replace").split())
+
+    def close(self, grace: float = 0.0) -> None:
+        """End the process group if it is still there: at once, or `grace` seconds after being asked to."""
+        if grace and self.process.poll() is None:
+            self._signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(grace)
+        self._signal(signal.SIGKILL)
+        self._release()
+
+    def leave(self) -> None:
+        """Close a process that was asked to end; end it where it does not."""
+        try:
+            self.process.wait(GOODBYE)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+        self._release()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def _release(self) -> None:
+        self.process.wait()
+        for thread in self._threads:
+            thread.join(0.5)  # a process it left behind may hold the other end: then the thread stays
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()

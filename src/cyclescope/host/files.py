@@ -1,0 +1,31 @@
+"""Files that say what a machine is: of this one, or wherever a runner reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+# Paths below / to what the files say, or the names in a folder line by line; None where neither is there.
+Read = Callable[[Sequence[str]], list[str | None]]
+
+
+def files_of(root: Path = Path("/")) -> Read:
+    """The files of this machine, or of a recorded one below `root`."""
+    return partial(_read, root)
+
+
+def _read(root: Path, paths: Sequence[str]) -> list[str | None]:
+    return [_contents(root / path) for path in paths]
+
+
+def _contents(path: Path) -> str | None:
+    try:
+        return "\n".join(sorted(p.name for p in path.iterdir())) if path.is_dir() else path.read_text()
+    except OSError:
+        return None
+
+
+def one(read: Read, path: str) -> str:
+    """What one file says, without spaces around it; "" where it is not there."""
+    return (read([path])[0] or "").strip()
