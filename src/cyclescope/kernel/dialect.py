@@ -86,6 +86,10 @@ class Dialect(Protocol):
 
 def dialect_of(table: Table, executes: Executes) -> Dialect:
     """The dialect of a table's instruction set; helpers are forms that `executes` says may be used."""
+    if table.isa == "aarch64":
+        from cyclescope.kernel.aarch64.dialect import AArch64Dialect
+
+        return AArch64Dialect(table, executes)
     from cyclescope.kernel.x86_64.dialect import X86Dialect
 
     return X86Dialect(table, executes)

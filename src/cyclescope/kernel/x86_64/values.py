@@ -15,6 +15,7 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
+from cyclescope.kernel import patterns
 from cyclescope.kernel.state import (
     FIRST_WINDOW,
     STACK_TOP,
@@ -36,16 +37,11 @@ from cyclescope.kernel.x86_64.registers import (
     Roles,
 )
 
-_ONE = {
-    "f64": struct.pack("<8d", *[1.0] * 8),
-    "f32": struct.pack("<16f", *[1.0] * 16),
-    "f16": struct.pack("<32e", *[1.0] * 32),
-    "bf16": bytes.fromhex("803f") * 32,
+_PATTERNS = {
     "mxcsr": struct.pack("<16I", *[0x1F80] * 16),
     "zero": bytes(64),
     "fcw": struct.pack("<32H", *[0x37F] * 32),
 }
-_INTEGERS = bytes(range(1, 65))
 DIVISOR_VECTOR, DIVISOR_CONSTANT = 12, 10  # vector registers that hold the divisor in slow chains
 LOW, HIGH, DIVISOR = 10, 11, 12  # general registers: the dividend's halves and the divisor
 _ROOT = re.compile(r"V?(R?SQRT(14|28)?)[PS][SDH]$|FSQRT$")
@@ -60,12 +56,6 @@ _SLOW_INTEGER = {
     32: (133, 0x343A9ED7, 0x75E6E44F),
     64: (133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF),
 }
-_SLOW_DIVIDE = {
-    "f64": (0x429DA724B687DA66, 0x3FF33E97F934078B, 8),
-    "f32": (0x54ED3926, 0x3F99F4C0, 4),
-    "f16": (0x2769, 0x3CCF, 2),
-}
-_SLOW_ROOT = {"f64": (0x465A61FE1ACDC21C, 8), "f32": (0x72D30FF1, 4), "f16": (0x1698, 2)}
 
 
 class Division(msgspec.Struct, frozen=True):
@@ -86,21 +76,16 @@ def is_division(form: InstructionForm) -> bool:
     return name in INTEGER_DIVISION or bool(_ROOT.match(name) or _DIVISION.match(name))
 
 
-@cache
-def _repeat(value: int, size: int) -> bytes:
-    return value.to_bytes(size, "little") * (64 // size)
-
-
 def vector_division(form: InstructionForm, speed: str) -> Division:
     """Operand patterns of a floating-point division or root; `speed` is `fast` or `slow`."""
-    element = form.element if form.element in _SLOW_ROOT else "f64"
+    element = form.element if form.element in patterns.SLOW_ROOT else "f64"
     if speed == "fast":
-        return Division(_ONE[element], _ONE[element])
+        return Division(patterns.ONE[element], patterns.ONE[element])
     if _ROOT.match(form.mnemonic):
-        value, size = _SLOW_ROOT[element]
-        return Division(_repeat(value, size), _repeat(value, size))
-    dividend, divisor, size = _SLOW_DIVIDE[element]
-    return Division(_repeat(dividend, size), _repeat(divisor, size))
+        value, size = patterns.SLOW_ROOT[element]
+        return Division(patterns.repeated(value, size), patterns.repeated(value, size))
+    dividend, divisor, size = patterns.SLOW_DIVIDE[element]
+    return Division(patterns.repeated(dividend, size), patterns.repeated(divisor, size))
 
 
 def integer_division(form: InstructionForm, speed: str) -> tuple[int, int, int]:
@@ -112,8 +97,8 @@ def integer_division(form: InstructionForm, speed: str) -> tuple[int, int, int]:
 
 
 def pattern(element: str) -> bytes:
-    """64 bytes of harmless values of an element type: ones, or small integers."""
-    return _ONE.get(element, _INTEGERS)
+    """64 bytes of harmless values of an element type, of control registers too."""
+    return _PATTERNS.get(element) or patterns.pattern(element)
 
 
 def vector_level(form: InstructionForm) -> int:
@@ -239,4 +224,4 @@ def _integer_state(form: InstructionForm, roles: Roles, general: list[int], spee
         general[number] = divisor | (divisor << 8 if form.operands[0].cls == "R8h" else 0)
     general[0], general[2] = low, high
     general[LOW], general[HIGH], general[DIVISOR] = low, high, divisor
-    return Division(_INTEGERS, _repeat(divisor, form.operands[0].width // 8))
+    return Division(patterns.INTEGERS, patterns.repeated(divisor, form.operands[0].width // 8))

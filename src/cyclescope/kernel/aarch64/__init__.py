@@ -1,0 +1,1 @@
+"""What only AArch64 has."""

@@ -1,0 +1,1 @@
+"""Kernels for AArch64 and RISC-V, whose forms are made of fields."""

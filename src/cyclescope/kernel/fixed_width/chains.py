@@ -1,0 +1,212 @@
+"""Latency chains of AArch64 and RISC-V: kernels whose critical path runs from one operand to another.
+
+As for x86-64 (kernel/x86_64/chains.py): cut what else the form reads and writes; the form; a link from the
+target back to the source, unless both can be one register. Addresses keep their value: the result is XORed
+twice onto them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from cyclescope.isa.dataflow import Pair
+from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
+from cyclescope.kernel.fixed_width.links import SCALABLE
+from cyclescope.kernel.fixed_width.operands import ChainOperands
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.place import Place
+
+Items = list[Use | Instruction]
+MOVES = ("MOV", "FMOV", "FMV", "ORR", "C.MV", "SMOV", "UMOV", "VMV")
+_FLOATS = ("f16", "bf16", "f32", "f64")
+_NARROW_DATA = 8  # bits: a load of so many is inside of whatever was stored
+
+
+class ChainBuilder(ChainOperands):
+    """Builds the chains of one form; forms with the same signature share them."""
+
+    def chains(self, pair: Pair) -> list[Chain]:
+        """The chains of a pair, the best first. Raises Unmeasurable with the reason."""
+        if pair.excluded:
+            raise Unmeasurable(pair.excluded)
+        if pair.source.part in ("address", "index"):
+            return [self._address_chain(pair)]
+        chain = self._self_chain(pair) or self._same_register(pair) or self._swap(pair)
+        return [chain or self._linked(pair)]
+
+    def unbroken(self, pair: Pair) -> Chain | None:
+        """The pair's chain with no other dependency cut, None where none was."""
+        broken = self.chains(pair)[0]
+        with self._uncut():
+            chain = self.chains(pair)[0]
+        return None if chain.items == broken.items else msgspec.structs.replace(chain, variant="unbroken")
+
+    @contextmanager
+    def _uncut(self) -> Iterator[None]:
+        self._cuts = False
+        try:
+            yield
+        finally:
+            self._cuts = True
+
+    # --- without links -----------------------------------------------------------------------------
+
+    def _self_chain(self, pair: Pair) -> Chain | None:
+        """Source and target are the same place already."""
+        if pair.source.operand != pair.target.operand:
+            return None
+        return chain_of(pair, "self", [*self.breakers(pair.source), self.use()], (), 1)
+
+    def _one_file(self, pair: Pair) -> bool:
+        """Whether source and target may be one register as far as their files go."""
+        s, t = (self.form.operands[n.operand] for n in (pair.source, pair.target))
+        registers = pair.source.part == pair.target.part == "register"
+        return registers and s.file == t.file != "?" and not s.write
+
+    def _same_register(self, pair: Pair) -> Chain | None:
+        """One register for a source and a result that is not read."""
+        target = self.form.operands[pair.target.operand]
+        apart = target.early_clobber or "unique_registers" in self.form.attributes
+        if not self._one_file(pair) or target.read or apart or self.form.mnemonic in MOVES:
+            return None
+        changes = self._joined(pair)
+        if changes is None:
+            return None
+        return chain_of(pair, "same register", [*self.breakers(pair.source), self.use(changes)], (), 1)
+
+    def _joined(self, pair: Pair) -> dict[int, int] | None:
+        """Values that make the source the target's register, or the other way round."""
+        s, t = pair.source.operand, pair.target.operand
+        for mine, other in ((s, t), (t, s)):
+            registers = self.registers(other)
+            value = self.other_value(mine, registers[0]) if registers else None
+            if value is not None and len(self.registers(mine, value)) == len(registers):
+                return {mine: value}
+        return None
+
+    def _swap(self, pair: Pair) -> Chain | None:
+        """Two instances with source and target exchanged, the target's old value cut."""
+        s, t = pair.source.operand, pair.target.operand
+        operands = self.form.operands
+        if not self._one_file(pair) or operands[s].cls != operands[t].cls or not {s, t} <= self.values.keys():
+            return None
+        if operands[t].early_clobber or "unique_registers" in self.form.attributes or not operands[t].read:
+            return None
+        items: Items = []
+        place = self.place(pair.target)
+        for source, target in ((self.values[s], self.values[t]), (self.values[t], self.values[s])):
+            number = self.registers(t, target)[0][1]
+            if self._cuts:
+                items += self.helpers.cut(msgspec.structs.replace(place, number=number))
+            items += self.breakers(pair.source, skip=pair.target)
+            items.append(self.use({s: source, t: target}))
+        return chain_of(pair, "swap", items, (), 2)
+
+    # --- with links --------------------------------------------------------------------------------
+
+    def _linked(self, pair: Pair) -> Chain:
+        """Through a link from the target's place to the source's."""
+        source, target = self.place(pair.source), self._read_place(pair)
+        items: Items = [*self.breakers(pair.source), self.use()]
+        if self._restores(pair, source, target):
+            more, keys = self.helpers.again(target, source, self._value_register(pair))
+        else:
+            step = self._path(pair, target, source)
+            if step is None:
+                raise Unmeasurable(
+                    f"no instruction carries a value from {pair.target.name} back to {pair.source.name}"
+                )
+            more, keys = list(step[0]), step[1]
+        return chain_of(pair, "link", [*items, *more], keys, 1)
+
+    def _read_place(self, pair: Pair) -> Place:
+        """Where the result is read from: of data of unknown length, the part that every store has."""
+        place = self.place(pair.target)
+        if pair.target.part == "data" and place.width == SCALABLE:
+            return msgspec.structs.replace(place, width=_NARROW_DATA)
+        return place
+
+    def _restores(self, pair: Pair, source: Place, target: Place) -> bool:
+        """Whether a floating-point source gets its value again, as the result is no such number."""
+        element = self.form.operands[pair.source.operand].element or self.form.element
+        return source.kind == target.kind and source.kind in ("v", "f") and element in _FLOATS
+
+    def _value_register(self, pair: Pair) -> int:
+        return self.pools.value
+
+    def _path(
+        self, pair: Pair, target: Place, source: Place
+    ) -> tuple[tuple[Instruction, ...], tuple[str, ...]] | None:
+        step = self.helpers.path(target, source)
+        return None if step is None else (step.instructions, step.keys)
+
+    # --- addresses ---------------------------------------------------------------------------------
+
+    def to_general(self, pair: Pair) -> tuple[list[Instruction], tuple[str, ...]]:
+        """Instructions that bring the target into the temporary register, and their keys."""
+        temporary = Place("r", self.pools.temporary, 64)
+        step = self.helpers.path(self._read_place(pair), temporary)
+        if step is None:
+            raise Unmeasurable(f"no instruction brings {pair.target.name} to a general register")
+        return list(step.instructions), step.keys
+
+    def _address_chain(self, pair: Pair, filling: int = 0) -> Chain:
+        op = self.form.operands[pair.source.operand]
+        if pair.source.operand == pair.target.operand:  # a base that moves on, by nothing
+            return chain_of(pair, "self", [self.use()], (), 1)
+        if op.file == "v":
+            return self._vector_address(pair)
+        back, keys = self.to_general(pair)
+        fill = self.helpers.fill(Place("r", self.pools.temporary, 64))
+        if filling and fill is not None:
+            back, keys = [*back, *[fill[0]] * filling], (*keys, *[fill[1]] * filling)
+        number = self.registers(pair.source.operand)[0][1]
+        twice = [self.helpers.xor(number, self.pools.temporary)] * 2
+        variant = "filled" if filling else "link"
+        items: Items = [*self.breakers(pair.source), self.use(), *back, *twice]
+        return chain_of(pair, variant, items, (*keys, "xor", "xor"), 1)
+
+    def _vector_address(self, pair: Pair) -> Chain:
+        """Gathers: the result is XORed twice onto the vector of addresses or indices."""
+        middle = Place("v", self.pools.scratch, SCALABLE)
+        target = self._read_place(pair)
+        number = self.registers(pair.source.operand)[0][1]
+        xor = self.helpers.xor_vector(number, self.pools.scratch if target.kind != "v" else target.number)
+        if xor is None:
+            raise Unmeasurable("no helper instruction works on a vector of addresses")
+        step = self.helpers.path(target, middle) if target.kind != "v" else None
+        if step is None and target.kind != "v":
+            raise Unmeasurable(f"no instruction makes a vector of {pair.target.name}")
+        back, keys = (list(step.instructions), step.keys) if step else ([], ())
+        items: Items = [*self.breakers(pair.source), self.use(), *back, xor, xor]
+        return chain_of(pair, "link", items, (*keys, "xor.z", "xor.z"), 1)
+
+    # --- chains longer than the throughput ---------------------------------------------------------
+
+    def filled(self, pair: Pair, count: int) -> Chain:
+        """The pair's chain with `count` one-cycle instructions on its way, and nothing cut."""
+        stores = any(op.is_memory and op.write for op in self.form.operands)
+        if pair.source.part in ("address", "index"):
+            if stores or self.form.operands[pair.source.operand].file == "v":
+                raise Unmeasurable(
+                    "a core that predicts which store a load takes its data from skips the address"
+                )
+            with self._uncut():
+                return self._address_chain(pair, count)
+        with self._uncut():
+            chain = self.chains(pair)[0]
+        node = pair.source if chain.links else pair.target
+        if node.part != "register" or (
+            chain.variant == "swap" and pair.source.operand != pair.target.operand
+        ):
+            node = pair.source
+        fill = self.helpers.fill(self.place(node)) if node.part == "register" else None
+        if fill is None:
+            raise Unmeasurable(f"nothing fills a chain through {node.name}")
+        return msgspec.structs.replace(
+            chain, variant="filled", items=(*chain.items, *[fill[0]] * count),
+            links=(*chain.links, *[fill[1]] * count),
+        )  # fmt: skip

@@ -1,0 +1,168 @@
+"""Kernels of AArch64 and RISC-V as the planner wants them: what both have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cyclescope.isa.dataflow import Pair
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.block import Block, Register
+from cyclescope.kernel.chain import Chain, Unmeasurable, Use
+from cyclescope.kernel.cycle import Cycle
+from cyclescope.kernel.dialect import Items, PairChains
+from cyclescope.kernel.fixed_width.blocking import BlockBuilder, addresses, touched
+from cyclescope.kernel.fixed_width.branches import BranchBuilder
+from cyclescope.kernel.fixed_width.chains import MOVES, ChainBuilder
+from cyclescope.kernel.fixed_width.cycles import CycleBuilder
+from cyclescope.kernel.fixed_width.division import DivisionStreams, IntegerDivision, SlowDivision
+from cyclescope.kernel.fixed_width.links import Helpers
+from cyclescope.kernel.fixed_width.operands import immediates
+from cyclescope.kernel.fixed_width.streams import StreamBuilder
+from cyclescope.kernel.fixed_width.values import (
+    is_division,
+    is_integer_division,
+    is_vector_division,
+    start_state,
+)
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.place import Place
+from cyclescope.kernel.state import VECTOR_FLOAT, MachineState
+from cyclescope.kernel.stream import Stream
+
+_SPECIAL = frozenset(("branch", "call", "return", "exclusive"))
+
+
+class FixedWidthDialect:
+    """See `kernel.dialect.Dialect`."""
+
+    def __init__(self, helpers: Helpers) -> None:
+        self.helpers = helpers
+
+    # --- of the instruction set --------------------------------------------------------------------
+
+    def unmeasurable(self, form: InstructionForm) -> str:
+        """Why user space cannot measure a form, or ""."""
+        raise NotImplementedError
+
+    def branches(self, form: InstructionForm) -> BranchBuilder:
+        """What makes the sequences of branches."""
+        raise NotImplementedError
+
+    def places(self) -> tuple[Place, ...]:
+        """A place in every register file that there are links of, a general register first."""
+        raise NotImplementedError
+
+    def reference(self) -> str:
+        """A form whose state suits every link."""
+        raise NotImplementedError
+
+    # --- plans -------------------------------------------------------------------------------------
+
+    def nop(self) -> Instruction:
+        """NOP."""
+        return self.helpers.nop()
+
+    def signature(self, form: InstructionForm) -> object:
+        """Operands, attributes, flags and fields; the mnemonic where it matters."""
+        special = is_division(form) or not form.attributes.isdisjoint(_SPECIAL)
+        named = special or bool(self.unmeasurable(form)) or form.mnemonic in MOVES
+        fields = form.bits and (form.bits.fields, form.bits.length)
+        floats = form.element.startswith(("f", "bf"))
+        return (
+            form.signature, form.attributes, form.flags_read, form.flags_written, floats,
+            form.id if named else "", fields,
+        )  # fmt: skip
+
+    def streams(self, form: InstructionForm) -> list[tuple[Stream, str]]:
+        """Throughput sequences; divisions have two classes of values."""
+        if self.is_sequence(form):
+            return [(stream, "") for stream in self.branches(form).streams() or ()]
+        if is_division(form):
+            both = [(s, DivisionStreams(form, self.helpers, s).streams()) for s in ("fast", "slow")]
+            return [(stream, speed) for speed, found in both for stream in found]
+        return [(stream, "") for stream in StreamBuilder(form, self.helpers).streams()]
+
+    def is_sequence(self, form: InstructionForm) -> bool:
+        """Whether the form runs in a sequence of its own only."""
+        return not form.attributes.isdisjoint(_SPECIAL) and self.branches(form).streams() is not None
+
+    def chain_builders(self, form: InstructionForm) -> Sequence[PairChains]:
+        """Builders of latency chains."""
+        if self.is_sequence(form):
+            return [_NoChains()]
+        if is_integer_division(form):
+            return [IntegerDivision(form, self.helpers, s) for s in ("fast", "slow")]
+        plain = ChainBuilder(form, self.helpers)
+        return [plain, SlowDivision(form, self.helpers)] if is_vector_division(form) else [plain]
+
+    def instruction(self, form: InstructionForm, use: Use) -> Instruction:
+        """The form with the values of a plan."""
+        values = immediates(form) if use.immediates is None else use.immediates
+        return Instruction(form, use.registers, 0, values)
+
+    def setup(self, form: InstructionForm, state: MachineState) -> bytes:
+        """Nothing."""
+        return b""
+
+    def probe(self, form: InstructionForm) -> tuple[Items, MachineState] | None:
+        """One instance."""
+        if form.bits is None:
+            return None
+        try:
+            use = StreamBuilder(form, self.helpers).instances(1)[0]
+        except Unmeasurable:
+            fields = [field for field in form.bits.fields if field.is_register]
+            use = Use(tuple(field.values.legal[0] for field in fields))
+        return (use,), self.stream_state(form, "fast" if is_division(form) else "")
+
+    # --- states ------------------------------------------------------------------------------------
+
+    def stream_state(self, form: InstructionForm, speed: str) -> MachineState:
+        """Registers and memory for throughput sequences."""
+        state = start_state(form, self.helpers, self.helpers.level(form))
+        return DivisionStreams(form, self.helpers, speed).state(state) if speed else state
+
+    def chain_state(self, form: InstructionForm, speed: str) -> MachineState:
+        """Registers and memory for latency chains, whose helpers may need vectors."""
+        level = max(self.helpers.level(form), VECTOR_FLOAT)
+        state = start_state(form, self.helpers, level)
+        if is_integer_division(form) and speed:
+            return IntegerDivision(form, self.helpers, speed).state(state)
+        return SlowDivision(form, self.helpers).state(state) if speed == "slow" else state
+
+    def vector_level(self, form: InstructionForm) -> int:
+        """How much vector state a form needs."""
+        return self.helpers.level(form)
+
+    def cycles(self) -> list[tuple[Cycle, MachineState, bytes]]:
+        """Closed chains of all links, with state and setup."""
+        form = self.helpers.form(self.reference())
+        state = start_state(form, self.helpers, self.helpers.level(form))
+        return [(cycle, state, b"") for cycle in CycleBuilder(self.helpers, self.places()).cycles()]
+
+    # --- ports -------------------------------------------------------------------------------------
+
+    def block(self, form: InstructionForm, avoid: Iterable[Register]) -> Block:
+        """Blocking instances of a form that touch none of the registers to avoid. Raises Unmeasurable."""
+        return BlockBuilder(form, self.helpers, avoid).block()
+
+    def written(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
+        """Registers that an instance writes."""
+        return touched(form, registers, self.helpers.pools.isa, write=True)
+
+    def addresses(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
+        """Registers that an instance's addresses are made of."""
+        return addresses(form, registers, self.helpers.pools.isa)
+
+
+class _NoChains:
+    """Of forms that run in sequences with other instructions."""
+
+    def chains(self, pair: Pair) -> list[Chain]:
+        raise Unmeasurable("it runs only with other instructions around it, which are not its latency")
+
+    def unbroken(self, pair: Pair) -> None:
+        return None
+
+    def filled(self, pair: Pair, count: int) -> Chain:
+        raise Unmeasurable("it runs only with other instructions around it")

@@ -1,0 +1,186 @@
+"""What the operands of an AArch64 or RISC-V form are in a kernel: registers, places, immediates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from cyclescope.isa.dataflow import Node
+from cyclescope.isa.fields import Field, default_value
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.kernel.block import Register
+from cyclescope.kernel.chain import Unmeasurable, Use
+from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
+from cyclescope.kernel.fixed_width.registers import (
+    CHAIN,
+    RING,
+    SOURCE,
+    choices,
+    fixed_registers,
+    pick,
+    register_fields,
+)
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.place import Place
+
+CONDITION_REGISTER = "NZCV"
+_STEPPING = "GPR64pi"  # class of registers that a base is increased by
+_ALL = ("sve_pred_enum", "sve_vec_len_specifier_enum")  # 31: all elements
+_DYNAMIC = {
+    "frmarg": 7,
+    "mrs_sysreg_op": 0xDA10,
+    "msr_sysreg_op": 0xDA10,
+    "csr_sysreg": 1,
+}  # FRM, NZCV, fflags
+
+
+def immediates(form: InstructionForm) -> tuple[int, ...]:
+    """A plain value for every field that is no register: no offset, no increment of a base."""
+    fields = form.bits.fields if form.bits else ()
+    return tuple(_plain(form, field) for field in fields if not field.is_register)
+
+
+def _plain(form: InstructionForm, field: Field) -> int:
+    op = form.operands[field.operand]
+    wanted = 31 if op.cls in _ALL else _DYNAMIC.get(op.cls, -1)
+    if "writeback" in form.attributes and op.kind == "immediate":
+        wanted = 0
+    return wanted if wanted in field.values.allowed else default_value(field, op.role)
+
+
+def scalable(op: Operand) -> bool:
+    """Whether a register's length is the machine's choice."""
+    return op.file in ("v", "p") and not op.width
+
+
+class FormOperands:
+    """Registers of one form in kernels: addresses and constants, and what is left to choose."""
+
+    def __init__(self, form: InstructionForm, helpers: Helpers) -> None:
+        self.form = form
+        self.helpers = helpers
+        self.pools = helpers.pools
+        self.fields = register_fields(form)
+
+    # --- registers ---------------------------------------------------------------------------------
+
+    def found(self, field: Field) -> Mapping[int, tuple[Register, ...]]:
+        """What a field's values stand for."""
+        return choices(field, self.pools.isa)
+
+    def role_value(self, op: Operand, field: Field) -> int | None:
+        """The value of a field whose register has a role, None where it is free to choose."""
+        found = self.found(field)
+        if op.role == "mask":
+            none = next((value for value, registers in found.items() if not registers), None)
+            return self._value(found, ("p", self.pools.mask)) if none is None else none
+        vector = op.file == "v"
+        if op.role == "base":
+            return self._value(found, ("v", self.pools.addresses) if vector else ("r", self.pools.base))
+        if op.role == "index":
+            return self._value(found, ("v", self.pools.indices) if vector else ("r", self.pools.zero))
+        return self._value(found, ("r", self.pools.zero)) if op.cls.startswith(_STEPPING) else None
+
+    def _value(self, found: Mapping[int, tuple[Register, ...]], wanted: Register) -> int:
+        exact = next((value for value, registers in found.items() if registers[:1] == (wanted,)), None)
+        return next(iter(found)) if exact is None else exact
+
+    def choose(self, op: Operand, field: Field, use: str, taken: Collection[Register]) -> int | None:
+        """A register for a free field from the pool of a use, or None."""
+        files = self.pools.pools[use]
+        wanted = [(op.file, number) for number in files.get(op.file, ())]
+        return pick(self.found(field), wanted, taken)
+
+    def taken_by_roles(self) -> set[Register]:
+        """Registers of implicit operands, addresses and constants."""
+        pools = self.pools
+        taken = {("r", n) for n in (pools.base, pools.alias, pools.zero, pools.constant, pools.temporary)}
+        taken |= {("r", pools.counter), ("r", pools.stack), ("p", pools.mask)}
+        taken |= {("v", n) for n in (pools.ones, pools.nought, pools.value, pools.scratch)}
+        for op in self.form.operands:
+            taken.update(fixed_registers(op, pools.isa))
+        return taken
+
+
+class ChainOperands(FormOperands):
+    """Registers, places and dependency breaking of one form's operands in latency chains."""
+
+    def __init__(self, form: InstructionForm, helpers: Helpers) -> None:
+        super().__init__(form, helpers)
+        self.values = self._assign()
+        self._cuts = True
+
+    def _assign(self) -> dict[int, int]:
+        """A value for every register field, by operand: all registers distinct."""
+        taken = self.taken_by_roles()
+        values: dict[int, int] = {}
+        for operand, field in self.fields:
+            op = self.form.operands[operand]
+            value = self.role_value(op, field)
+            uses = (CHAIN, SOURCE, RING) if op.write else (SOURCE, CHAIN, RING)
+            for use in uses if value is None else ():
+                value = self.choose(op, field, use, taken)
+                if value is not None:
+                    break
+            if value is None:
+                raise Unmeasurable(f"no register left for {op.name}")
+            values[operand] = value
+            taken |= set(self.found(field)[value])
+        return values
+
+    def use(self, changes: Mapping[int, int] | None = None) -> Use:
+        """The form with the assigned registers, some of them changed."""
+        values = self.values | dict(changes or {})
+        return Use(tuple(values[operand] for operand, _ in self.fields))
+
+    def registers(self, operand: int, value: int | None = None) -> tuple[Register, ...]:
+        """The registers of an operand, with another value of its field if given."""
+        for position, field in self.fields:
+            if position == operand:
+                return self.found(field)[self.values[operand] if value is None else value]
+        return fixed_registers(self.form.operands[operand], self.pools.isa)
+
+    def other_value(self, operand: int, register: Register) -> int | None:
+        """The value that makes an operand begin at a register, or None."""
+        field = next((field for position, field in self.fields if position == operand), None)
+        return None if field is None else pick(self.found(field), [register], ())
+
+    # --- places ------------------------------------------------------------------------------------
+
+    def place(self, node: Node) -> Place:
+        """Where the value of a node is. Raises Unmeasurable for what no helper reaches."""
+        op = self.form.operands[node.operand]
+        if node.part == "data":
+            return Place("mem", width=op.width or SCALABLE)
+        if op.fixed == CONDITION_REGISTER:
+            return Place("flag", flag=self.helpers.flags[0])
+        registers = self.registers(node.operand)
+        if not registers or op.file == "?":
+            raise Unmeasurable(f"{op.name} is machine state, which no helper instruction reads and writes")
+        kind, number = registers[0]
+        return Place(kind, number, SCALABLE if scalable(op) else 128 if kind == "v" else op.width)
+
+    # --- breaking ----------------------------------------------------------------------------------
+
+    def breakers(self, source: Node, skip: Node | None = None) -> list[Instruction]:
+        """Instructions that cut every dependency of the form but the one on `source`."""
+        cut: list[Instruction] = []
+        for position, op in enumerate(self.form.operands) if self._cuts else ():
+            if position == source.operand or (skip is not None and position == skip.operand):
+                continue
+            if op.read and op.write:
+                cut += self._break(position, op)
+            elif op.read and op.fixed == CONDITION_REGISTER:
+                cut += self.helpers.cut(Place("flag", flag=self.helpers.flags[0]))
+        return cut
+
+    def _break(self, position: int, op: Operand) -> list[Instruction]:
+        if op.is_memory:
+            return self.helpers.cut(Place("mem", width=op.width))
+        if op.role == "base":
+            return [self.helpers.copy(self.pools.base, self.pools.alias)] if op.file == "r" else []
+        if not op.is_register or (op.file == "?" and op.fixed != CONDITION_REGISTER):
+            return []
+        if ("r", self.pools.stack) in self.registers(position):
+            return []
+        return self.helpers.cut(self.place(Node(op.name, "register", op.file, position)))

@@ -1,0 +1,127 @@
+"""Which register plays which role in a kernel of AArch64 or RISC-V.
+
+Pools are in order of preference; a field takes the first register of its pool that it can hold, so that
+forms with few registers (compressed ones, indexed elements) need no pools of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+
+import msgspec
+
+from cyclescope.isa.fields import Field
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.register import units
+from cyclescope.kernel.block import Register
+
+_UNIT = re.compile(r"([a-z])(\d+)")
+RING, CHAIN, SOURCE = "ring", "chain", "source"
+
+
+class Pools(msgspec.Struct, frozen=True, dict=True):
+    """Registers by role. `pools` is by role (`ring`, `chain`, `source`) and register file.
+
+    `base` and `alias` hold the same address, of the form under test and of helpers; `zero` 0, `constant`
+    a small number, `counter` the loop's trips. `ones`, `nought`, `value` and `scratch` are vector
+    registers: all ones, 0, the form's values, and for helpers; `addresses` and `indices` vectors of those.
+    `mask` is a predicate of all ones. -1 where there is none.
+    """
+
+    isa: str
+    stack: int
+    base: int
+    alias: int
+    zero: int
+    constant: int
+    temporary: int
+    counter: int
+    pools: Mapping[str, Mapping[str, tuple[int, ...]]]
+    ones: int
+    nought: int
+    value: int
+    scratch: int
+    addresses: int
+    indices: int
+    mask: int = -1
+
+
+AARCH64 = Pools(
+    "aarch64", 31, 20, 21, 22, 23, 24, 28,
+    {
+        RING: {"r": (*range(18), 19, 25, 26, 27), "v": tuple(range(24)), "p": tuple(range(7))},
+        CHAIN: {"r": (1, 2, 3, 5, 6, 7, 4, 0, 8), "v": (1, 2, 3, 5, 6, 7, 4, 0), "p": (1, 2, 3, 4, 5, 8, 9)},
+        SOURCE: {"r": (9, 10, 11, 12, 13), "v": (16, 17, 18, 15, 14, 13, 7, 6, 5), "p": (7, 6, 10, 5)},
+    },
+    ones=31, nought=30, value=29, scratch=26, addresses=28, indices=27, mask=7,
+)  # fmt: skip
+RISCV64 = Pools(
+    "riscv64", 2, 9, 8, 24, 22, 23, 27,
+    {
+        RING: {
+            "r": (10, 11, 12, 13, 14, 15, 5, 6, 7, 16, 17, 25, 26, 28, 29, 30, 1),
+            "f": (*range(10, 18), *range(9), 28, 29, 30, 31),
+            "v": tuple(range(8, 26)),
+        },
+        CHAIN: {
+            "r": (10, 11, 12, 13, 5, 6, 7),
+            "f": (10, 11, 12, 13, 5, 6, 7),
+            "v": (8, 16, 12, 20, 10, 14, 18, 9, 11),
+        },
+        SOURCE: {
+            "r": (18, 19, 20, 21, 15, 14, 13),
+            "f": (18, 19, 20, 21, 15, 14, 13),
+            "v": (24, 28, 26, 16, 20, 8),
+        },
+    },
+    ones=1, nought=2, value=4, scratch=6, addresses=-1, indices=2,
+)  # fmt: skip
+
+
+@cache
+def register(unit: str) -> Register:
+    """Register file and number of a unit's name; state is a file of its own."""
+    match = _UNIT.fullmatch(unit)
+    return (match[1], int(match[2])) if match else (unit, 0)
+
+
+@cache
+def registers_of(name: str, isa: str) -> tuple[Register, ...]:
+    """The registers behind LLVM's name of one or several, in order."""
+    return tuple(register(unit) for unit in units(name, isa))
+
+
+@cache
+def choices(field: Field, isa: str) -> Mapping[int, tuple[Register, ...]]:
+    """What the legal values of a register field stand for; nothing for the zero register and for none."""
+    names = field.values.registers
+    return {value: registers_of(names[value], isa) for value in field.values.legal if value < len(names)}
+
+
+def register_fields(form: InstructionForm) -> list[tuple[int, Field]]:
+    """(operand, field) of every field that holds a register, in the order in which they are given."""
+    fields = form.bits.fields if form.bits else ()
+    return [(field.operand, field) for field in fields if field.is_register]
+
+
+def fixed_registers(op: Operand, isa: str) -> tuple[Register, ...]:
+    """Registers of an operand that the encoding leaves no choice of."""
+    return registers_of(op.fixed, isa) if op.fixed else ()
+
+
+def pick(
+    found: Mapping[int, tuple[Register, ...]], wanted: Sequence[Register], taken: Collection[Register]
+) -> int | None:
+    """The value whose first register is the first wanted one that has none of the registers taken."""
+    by_first: dict[Register, list[int]] = {}
+    for value, registers in found.items():
+        if registers:
+            by_first.setdefault(registers[0], []).append(value)
+    for first in wanted:
+        for value in by_first.get(first, ()):
+            if not any(r in taken for r in found[value]):
+                return value
+    return None
