@@ -18,6 +18,7 @@ NOT_DATA = {
 }
 STATE_CLASSES = {"SEG", "CR", "DR", "BND", "TMM"}
 MODES = {"FPCR", "FPMR", "FRM", "VXRM"}  # of AArch64 and RISC-V
+AMOUNT = "GPR64pi"  # AArch64's class of registers that a base is increased by
 _X86_FLAGS = (1 << len(FLAGS)) - 1  # others are in a register that is an operand
 
 
@@ -114,12 +115,27 @@ def _no_data(form: InstructionForm) -> str:
     return ""
 
 
+def _is_apart(form: InstructionForm, source: Node, target: Node) -> bool:
+    """Whether write-back keeps two values apart: the base is increased by an amount, and by nothing else.
+
+    An amount that is a register is added after the access.
+    """
+    if "writeback" not in form.attributes or source.operand < 0 or target.operand < 0:
+        return False
+    one, other = form.operands[source.operand], form.operands[target.operand]
+    amount = one.is_register and one.cls.startswith(AMOUNT)
+    increased = other.is_register and other.role == "base"
+    return not (amount or one.role in ("base", "index")) if increased else amount
+
+
 def pairs(form: InstructionForm) -> list[Pair]:
     """Every (source, target) pair of a form, the ones without a chain marked with the reason."""
     result = []
     whole = _no_data(form)
     for source in sources(form):
         for target in targets(form):
+            if _is_apart(form, source, target):
+                continue
             reason = whole or _excluded(form, source) or _excluded(form, target)
             if source.part == "flag" and not form.attributes.isdisjoint(("rep", "repne")):
                 reason = reason or "flags pass a repeated instruction only where the count is 0"

@@ -12,7 +12,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, SCALABLE, Helpers
 from cyclescope.kernel.fixed_width.registers import AARCH64
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.paths import Edges
+from cyclescope.kernel.paths import Edges, Emitter
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_NONE, VECTOR_SCALABLE
 
@@ -50,7 +50,7 @@ class AArch64Links(Helpers):
     @cached_property
     def edges(self) -> Edges:  # type: ignore[override]
         """See `Links`."""
-        found: Edges = {
+        found: dict[tuple[str, str], tuple[str, Emitter]] = {
             ("r", "r"): ("r>r", lambda s, t: [self.make("SBFMXri", t.number, s.number, 0, 31)]),
             ("r", "flag"): ("r>flag", self._compare),
             ("flag", "r"): ("flag>r", self._condition),
@@ -58,14 +58,16 @@ class AArch64Links(Helpers):
             ("mem", "r"): ("mem>r", lambda s, t: [self._memory(self.loads, t, s)]),
         }
         if self.has("FMOVXDr"):
-            found = found | {
+            found |= {
                 ("r", "v"): ("r>v", self._general_to_vector),
                 ("v", "r"): ("v>r", lambda s, t: [self.make("FMOVDXr", t.number, s.number)]),
                 ("v", "v"): ("v>v", lambda s, t: [self._and(t, s, self.pools.ones)]),
                 ("v", "mem"): ("v>mem", lambda s, t: [self._memory(self.stores, s, t)]),
                 ("mem", "v"): ("mem>v", lambda s, t: [self._memory(self.loads, t, s)]),
             }
-        return found | self._predicates() if self.sve else found
+        if self.sve:
+            found |= self._predicates()
+        return found
 
     def _predicates(self) -> Edges:
         mask, value = self.pools.mask, self.pools.value

@@ -37,15 +37,11 @@ class BranchBuilder(FormOperands):
                 value = self.role_value(self.form.operands[operand], field)
             if value is None:
                 found = self.found(field)
-                wanted = (
-                    (("r", self.pools.constant),) if ("r", self.pools.constant) in self._all(found) else ()
+                wanted = (("r", self.pools.constant),)
                 )
                 value = next((v for v, rs in found.items() if rs[:1] == wanted), next(iter(found)))
             result.append(value)
         return tuple(result)
-
-    def _all(self, found: object) -> set[tuple[str, int]]:
-        return {r for rs in found.values() for r in rs}  # type: ignore[attr-defined]
 
     def numbered(self, operand: int, number: int) -> int:
         """The value of an operand's field that is a general register."""
@@ -93,7 +89,7 @@ class BranchBuilder(FormOperands):
         """A store-exclusive after the load-exclusive that it needs."""
         load = self.helpers.form(partner)
         other = FormOperands(load, self.helpers)
-        values = []
+        values: list[int | None] = []
         for operand, field in other.fields:
             op = load.operands[operand]
             value = other.role_value(op, field)

@@ -102,7 +102,7 @@ class CycleBuilder:
         h = self.helpers
         temporary = Place("r", h.pools.temporary, 64)
         xor = h.xor(h.pools.alias, h.pools.temporary)
-        for (kind, width), _ in h.loads.items():
+        for kind, width in h.loads:
             place = next((p for p in self.places if p.kind == kind), None)
             if place is None or (width == SCALABLE and kind == "v" and place.width != SCALABLE):
                 place = next((p for p in self.places if (p.kind, p.width) == (kind, SCALABLE)), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from cyclescope.isa.dataflow import Node
+from cyclescope.isa.dataflow import AMOUNT, Node
 from cyclescope.isa.fields import Field, default_value
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
@@ -24,7 +24,6 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 
 CONDITION_REGISTER = "NZCV"
-_STEPPING = "GPR64pi"  # class of registers that a base is increased by
 _ALL = ("sve_pred_enum", "sve_vec_len_specifier_enum")  # 31: all elements
 _DYNAMIC = {
     "frmarg": 7,
@@ -79,7 +78,7 @@ class FormOperands:
             return self._value(found, ("v", self.pools.addresses) if vector else ("r", self.pools.base))
         if op.role == "index":
             return self._value(found, ("v", self.pools.indices) if vector else ("r", self.pools.zero))
-        return self._value(found, ("r", self.pools.zero)) if op.cls.startswith(_STEPPING) else None
+        return self._value(found, ("r", self.pools.zero)) if op.cls.startswith(AMOUNT) else None
 
     def _value(self, found: Mapping[int, tuple[Register, ...]], wanted: Register) -> int:
         exact = next((value for value, registers in found.items() if registers[:1] == (wanted,)), None)
