@@ -38,7 +38,6 @@ class BranchBuilder(FormOperands):
             if value is None:
                 found = self.found(field)
                 wanted = (("r", self.pools.constant),)
-                )
                 value = next((v for v, rs in found.items() if rs[:1] == wanted), next(iter(found)))
             result.append(value)
         return tuple(result)
