@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import ceil, log2
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -39,7 +39,21 @@ SETTLE = 512  # instructions before the steady state: as many as a large reorder
 WINDOW = 500.0  # cycles at least of the steady state that are counted
 
 _REMEDY = "install LLVM (apt install llvm), or name another program"
-_HEADER = ".intel_syntax noprefix"
+
+
+class _Language(NamedTuple):
+    """How LLVM is spoken to about an ISA: the first line takes the place of what x86-64 needs there."""
+
+    triple: str
+    header: str = ".text"
+    comment: str = "#"
+
+
+_LANGUAGES = {
+    "x86-64": _Language("x86_64-unknown-linux-gnu", ".intel_syntax noprefix"),
+    "aarch64": _Language("aarch64-unknown-linux-gnu", comment="//"),
+    "riscv64": _Language("riscv64-unknown-linux-gnu"),
+}
 _PARSE_ERROR = re.compile(r"^\S*?:(\d+):\d+: error: (.*)$", re.MULTILINE)
 _BRANCH_TARGET = re.compile(r" \.[+-]\d+$")
 _INTEGER_ROUNDED = re.compile(r", ([er]\w+), (\{\w+-sae\})$")
@@ -131,15 +145,18 @@ _DECODER = msgspec.json.Decoder(_Report)
 class LlvmMcaBackend(AnalyzerBackend):
     """llvm-mca with its model of a CPU, named as in `-mcpu`.
 
-    `executable` is a path or name; otherwise the newest installed one is taken. `patience` is the time
-    limit of a small call in seconds; an instruction that is not answered in time counts as unknown.
-    Counters are cycles per port of the model. Raises BackendUnavailable where the program is absent or
-    does not work, UsageError where it has no model of the CPU.
+    `isa` is that of the kernels; `executable` is a path or name; otherwise the newest installed one is
+    taken. `patience` is the time limit of a small call in seconds; an instruction that is not answered in
+    time counts as unknown. Counters are cycles per port of the model. Raises BackendUnavailable where the
+    program is absent or does not work, UsageError where it has no model of the CPU.
     """
 
-    def __init__(self, cpu: str, executable: str | None = None, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, cpu: str, executable: str | None = None, patience: float = PATIENCE, isa: str = "x86-64"
+    ) -> None:
         super().__init__()
-        self.cpu = cpu
+        self.cpu, self.isa = cpu, isa
+        self._language = _LANGUAGES[isa]
         self.refused: dict[str, str] = {}  # instructions that have no analysis, with the reason
         self._known: set[str] = set()
         self._patience = patience
@@ -150,7 +167,7 @@ class LlvmMcaBackend(AnalyzerBackend):
     def capabilities(self) -> Capabilities:
         """Version and CPU of the model, and its ports."""
         return Capabilities(
-            "x86-64", f"llvm-mca {self._version}, model of {self.cpu}", 0, "model", self._ports,
+            self.isa, f"llvm-mca {self._version}, model of {self.cpu}", 0, "model", self._ports,
             notes=("predicted by LLVM's scheduling model, not measured",), real_time=False,
         )  # fmt: skip
 
@@ -241,9 +258,10 @@ class LlvmMcaBackend(AnalyzerBackend):
         self, bodies: Sequence[list[str]], iterations: int, stream: bool, views: bool
     ) -> tuple[_Report | None, dict[int, str]]:
         """The report on some bodies, None where there is none, and what is wrong by line."""
-        text = [_HEADER]
+        text = [self._language.header]
+        mark = f"{self._language.comment} LLVM-MCA"
         for number, body in enumerate(bodies):
-            text += [f"# LLVM-MCA-BEGIN {number}", *body, f"# LLVM-MCA-END {number}"]
+            text += [f"{mark}-BEGIN {number}", *body, f"{mark}-END {number}"]
         options = [f"-iterations={iterations}", f"-noalias={'true' if stream else 'false'}"]
         options += [f"-resource-pressure={int(views)}", f"-instruction-info={int(views)}"]
         options += ["-skip-unsupported-instructions=any"] if self._skips else []
@@ -262,7 +280,7 @@ class LlvmMcaBackend(AnalyzerBackend):
     # --- the program -------------------------------------------------------------------------------
 
     def _target(self) -> list[str]:
-        return ["-mtriple=x86_64-unknown-linux-gnu", f"-mcpu={self.cpu}"]
+        return [f"-mtriple={self._language.triple}", f"-mcpu={self.cpu}"]
 
     def _run(self, options: Sequence[str], text: str, work: int = 0) -> subprocess.CompletedProcess[str]:
         return run_program([self.program, *options], text, self._patience * (1 + work / WORTH))
@@ -276,8 +294,9 @@ class LlvmMcaBackend(AnalyzerBackend):
 
     def _read_ports(self) -> tuple[str, ...]:
         """Names of the model's ports; units of the same name are numbered."""
-        done = self._run([*self._target(), "-json", "-"], f"{_HEADER}\nnop\n")
-        listed = f"`{self.program} -mtriple=x86_64 -mcpu=help` lists those it knows"
+        done = self._run([*self._target(), "-json", "-"], f"{self._language.header}\nnop\n")
+        architecture = self._language.triple.partition("-")[0]
+        listed = f"`{self.program} -mtriple={architecture} -mcpu=help` lists those it knows"
         if "is not a recognized processor" in done.stderr:
             raise UsageError(f"LLVM {self._version} knows no CPU {self.cpu!r}", listed)
         if "unable to find instruction-level scheduling information" in done.stderr:
@@ -300,9 +319,11 @@ def lines(kernel: Kernel) -> list[str]:
 def line(instruction: Instruction) -> str:
     """An instruction in the words of LLVM's assembler, which differ from those of GNU as.
 
-    The encoding is asked for, rounding comes before an integer source, and a branch goes to a symbol:
-    it is never resolved.
+    On x86-64 the encoding is asked for, rounding comes before an integer source, and a branch goes to a
+    symbol: it is never resolved.
     """
+    if instruction.form.bits is not None:
+        return instruction.text()
     attributes = instruction.form.attributes
     text = _INTEGER_ROUNDED.sub(r", \2, \1", _BRANCH_TARGET.sub(" next", instruction.text()))
     return next((prefix for name, prefix in _ENCODINGS.items() if name in attributes), "") + text

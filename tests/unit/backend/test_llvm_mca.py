@@ -10,6 +10,7 @@ import pytest
 from cyclescope.backend.base import DIED, NOT_RUN, OK, Effort, Outcome
 from cyclescope.backend.llvm_mca import NAMES, LlvmMcaBackend, Stated, line, lines
 from cyclescope.errors import BackendUnavailable, UsageError
+from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, Kernel, kernel_of
 from cyclescope.kernel.state import MachineState
@@ -336,3 +337,21 @@ def test_the_real_one_knows_latencies_and_throughputs(kernel, table, state, inst
 def test_the_real_one_refuses_a_cpu_it_does_not_know():
     with pytest.raises(UsageError, match="knows no CPU 'znver99'"):
         LlvmMcaBackend("znver99")
+
+
+@real
+@pytest.mark.parametrize(
+    ("isa", "cpu", "form_id", "registers", "cycles"),
+    [
+        ("aarch64", "neoverse-v2", "FMADDDrrr", (0, 1, 2, 0), 2.0),
+        ("aarch64", "neoverse-v2", "FMADDDrrr", (0, 0, 1, 2), 4.0),
+        ("riscv64", "spacemit-x60", "MUL", (10, 10, 11), 6.0),
+    ],
+)
+def test_the_real_one_knows_other_instruction_sets(isa, cpu, form_id, registers, cycles, state):
+    table = load_table(isa)
+    backend = LlvmMcaBackend(cpu, isa=isa)
+    chain = kernel_of([Instruction(table[form_id], registers)], state)
+    assert backend.capabilities().isa == isa
+    assert backend.probe([chain])[0].status == OK
+    assert [s[0].cycles for s in collected(backend, [chain])] == [cycles]

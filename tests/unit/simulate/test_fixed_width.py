@@ -68,8 +68,7 @@ A64 = {
     ),
     "pair with post-index": (["LDPXpost ldp x1, x2, [x0], #16"], {"neoverse-v2": 1}),
     "base of a store does not wait for the data": (
-        ["STRXpre str x0, [x1, #8]!", "LDRXui ldr x0, [x2, #0]", "MADDXrrr madd x0, x0, x0, x0"],
-        {"neoverse-v2": 1},
+        ["LDRXui ldr x0, [x1, #0]", "STRXpre str x0, [x1, #8]!"], {"neoverse-v2": 1}
     ),
     "list of registers": (
         ["LD1Twov2d ld1 { v0.2d, v1.2d }, [x0]", "FADDDrr fadd d1, d1, d3", "FMOVDXr fmov x0, d1"],
