@@ -20,7 +20,10 @@ def command(patterns: tuple[str, ...], isa: str, as_json: bool) -> None:
     A PATTERN is a mnemonic (imul), a form id ("IMUL (R64, R64)"), a name LLVM or uops.info gives the
     form (IMUL64rr), a glob over these ("VADD*"), a feature (isa:AVX2) or an assembly example
     ("imul rax, rbx"; with --isa aarch64, "add x1, x2, x3, lsl #2").
+
+    A vector instruction of RISC-V is a form under each configuration, such as "VADD_VV@e32,m1"; "VADD_VV@*"
+    lists them.
     """
     table = load_table(isa)
-    chosen = select(table, patterns)
+    chosen = select(table, patterns, expand=False)
     click.echo(forms_json(table, chosen) if as_json else forms_text(chosen))

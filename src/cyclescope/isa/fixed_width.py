@@ -7,7 +7,7 @@ import msgspec
 from cyclescope.isa.fields import BitEncoding, Field, Notation, Syntax, Values
 from cyclescope.isa.form import ALL_FLAGS, InstructionForm
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.register import file_of
+from cyclescope.isa.register import file_of, units
 
 _Signature = list[tuple[str, str, str, int, int, str, str, str]]
 
@@ -91,7 +91,7 @@ class _Reader:
         if number not in self.signatures:
             names = {field.operand: field.values.registers for field in fields}
             self.signatures[number] = tuple(
-                _operand(record, names.get(position, ()))
+                _operand(record, names.get(position, ()), self.raw.isa)
                 for position, record in enumerate(self.raw.signatures[number])
             )
         return self.signatures[number]
@@ -128,12 +128,15 @@ class _Shared:
         return self._known[width]
 
 
-def _operand(record: tuple[str, str, str, int, int, str, str, str], registers: tuple[str, ...]) -> Operand:
+def _operand(
+    record: tuple[str, str, str, int, int, str, str, str], registers: tuple[str, ...], isa: str
+) -> Operand:
     name, kind, cls, width, access, fixed, element, role = record
     file = file_of(registers or (fixed,)) if kind == "register" else ""
     read, write, conditional, implicit, early = (bool(access >> bit & 1) for bit in range(5))
+    group = max((len(units(register, isa)) for register in registers if register), default=1)
     return Operand(
-        name, kind, cls, width, read, write, conditional, implicit, fixed, element, role, file, early
+        name, kind, cls, width, read, write, conditional, implicit, fixed, element, role, file, early, group
     )
 
 

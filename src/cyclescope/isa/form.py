@@ -9,6 +9,7 @@ import msgspec
 
 from cyclescope.isa.fields import BitEncoding, Syntax
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.riscv64.configuration import Configuration
 
 FLAGS = ("CF", "PF", "AF", "ZF", "SF", "OF", "DF")  # of x86-64
 ALL_FLAGS = (*FLAGS, "N", "Z", "C", "V")  # AArch64's behind them
@@ -49,7 +50,7 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
     `flags_*` are bit masks in the order of `ALL_FLAGS`; a flag that is written conditionally is read
     as well. `element` is the type of the values the form works on (`f32`, `f64`, `f16`, `i8`,
     `int`, ...). `template` makes the `encoding`. AArch64 and RISC-V have `bits` and `syntax` in its
-    place.
+    place. `configuration` is that of a vector instruction of RISC-V; forms of the table have none.
     """
 
     id: str
@@ -68,6 +69,7 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
     signature: int
     bits: BitEncoding | None = None
     syntax: Syntax | None = None
+    configuration: Configuration | None = None
 
     @property
     def names(self) -> dict[str, str]:
@@ -105,6 +107,11 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
         index = [op.cls for op in self.operands if op.cls.startswith("VSIB_")]
         widths += [{"VSIB_XMM": 128, "VSIB_YMM": 256, "VSIB_ZMM": 512}[cls] for cls in index]
         return max(widths, default=0)
+
+
+def model_form_id(form: InstructionForm) -> str:
+    """The id that machine models and the table know a form by: without its vector configuration."""
+    return form.id.partition("@")[0] if form.configuration else form.id
 
 
 def flag_names(mask: int) -> tuple[str, ...]:

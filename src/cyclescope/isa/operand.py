@@ -22,7 +22,8 @@ class Operand(msgspec.Struct, frozen=True):
     On AArch64 and RISC-V `opN` is LLVM's operand number N, counted from 1; an operand that is tied to a
     result is the result. Classes are LLVM's. Memory is implicit and has the name of its base: `[op2]`.
     `role` is `base`, `index` or `offset` for a part of an address, `mask` for a predicate; `file` the
-    register file; results with `early_clobber` have no register of a source.
+    register file; results with `early_clobber` have no register of a source. `group` is how many registers
+    the operand is: consecutive ones of a vector group of RISC-V.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Operand(msgspec.Struct, frozen=True):
     role: str = ""
     file: str = ""
     early_clobber: bool = False
+    group: int = 1
 
     @property
     def is_register(self) -> bool:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from fnmatch import translate
 
 from cyclescope.errors import UsageError
-from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_number
+from cyclescope.isa.riscv64.vector import configured_as, default_forms
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import ONE_OPERAND, SIZES
 
@@ -32,22 +33,31 @@ _CONDITIONS = tuple(
 )  # fmt: skip
 
 
-def select(table: Table, patterns: Sequence[str]) -> list[InstructionForm]:
+def select(table: Table, patterns: Sequence[str], expand: bool = True) -> list[InstructionForm]:
     """Forms that match any of the patterns (all forms for none), in table order.
 
     A pattern is a mnemonic, a form id, a name LLVM or uops.info gives the form, a glob (`*`, `?`)
-    over these, `isa:` and a glob over features, or an assembly example. Raises UsageError for a
-    pattern that matches nothing.
+    over these, `isa:` and a glob over features, or an assembly example. A vector instruction of RISC-V is
+    its forms under the configurations that are measured, unless `expand` is false; a pattern with `@` and a
+    configuration (`e64,m2`), or a glob over all, chooses others. Raises UsageError for a pattern that
+    matches nothing.
     """
-    if not patterns:
-        return list(table)
-    chosen: set[str] = set()
+    chosen: dict[str, list[InstructionForm]] = {} if patterns else {form.id: [form] for form in table}
     for pattern in patterns:
-        found = _matching(table, pattern.strip())
-        if not found:
-            raise UsageError(f"no instruction form matches {pattern!r}", _suggest(table, pattern))
-        chosen.update(form.id for form in found)
-    return [form for form in table if form.id in chosen]
+        for form in _found(table, pattern.strip()):
+            chosen.setdefault(model_form_id(form), []).append(form)
+    found = (form for plain in table if plain.id in chosen for form in chosen[plain.id])
+    if expand and table.isa == "riscv64":
+        found = (each for form in found for each in default_forms(form) or [form])
+    return list(dict.fromkeys(found))
+
+
+def _found(table: Table, pattern: str) -> list[InstructionForm]:
+    plain, at, text = pattern.partition("@") if table.isa == "riscv64" else (pattern, "", "")
+    found = _matching(table, plain.strip())
+    if not found:
+        raise UsageError(f"no instruction form matches {plain!r}", _suggest(table, plain))
+    return configured_as(found, text) if at else found
 
 
 def _matching(table: Table, pattern: str) -> list[InstructionForm]:

@@ -51,7 +51,11 @@ class _RawTable(msgspec.Struct):
 
 
 class Table:
-    """All instruction forms of one ISA."""
+    """All instruction forms of one ISA.
+
+    Vector instructions of RISC-V are forms under every configuration too, made when asked for by id
+    (`VADD_VV@e32,m1`); only those without a configuration are gone through.
+    """
 
     def __init__(self, isa: str, source: dict[str, str], forms: list[InstructionForm]) -> None:
         self.isa = isa
@@ -66,11 +70,29 @@ class Table:
         return len(self.forms)
 
     def __getitem__(self, form_id: str) -> InstructionForm:
-        return self._by_id[form_id]
+        form = self.get(form_id)
+        if form is None:
+            raise KeyError(form_id)
+        return form
 
     def get(self, form_id: str) -> InstructionForm | None:
         """The form with this id, or None."""
-        return self._by_id.get(form_id)
+        form = self._by_id.get(form_id)
+        if form is None and "@" in form_id and self.isa == "riscv64":
+            return self._configured(form_id)
+        return form
+
+    def _configured(self, form_id: str) -> InstructionForm | None:
+        from cyclescope.isa.riscv64.configuration import parse
+        from cyclescope.isa.riscv64.vector import configured
+
+        plain, _, text = form_id.partition("@")
+        form = self._by_id.get(plain)
+        try:
+            found = configured(form, parse(text)) if form else None
+        except UsageError:
+            return None
+        return found if found and found.id == form_id else None
 
 
 def _operands(raw: _Signature) -> tuple[Operand, ...]:

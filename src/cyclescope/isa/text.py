@@ -50,19 +50,21 @@ def example(form: InstructionForm) -> str:
     registers = []
     for field in form.bits.fields:
         if field.is_register:
-            registers.append(_free_register(field, taken))
-            taken.add(registers[-1])
+            group = form.operands[field.operand].group if form.configuration else 1
+            registers.append(_free_register(field, taken, group))
+            taken.update(range(registers[-1], registers[-1] + group))
     return assembly(form, registers)
 
 
-def _free_register(field: Field, taken: set[int]) -> int:
+def _free_register(field: Field, taken: set[int], group: int) -> int:
     """RISC-V's first registers are not for data: a0 and up are taken of 32. No mask where that can be."""
     names, legal = field.values.registers, field.values.legal
     if len(legal) == 2 and not names[legal[1]]:
         return legal[1]
     first = 10 if names[30:31] == ("X30",) else 1
     ahead = [number for number in legal if number >= first and names[number]]
-    return next((number for number in ahead or legal if number not in taken), legal[0])
+    free = (number for number in ahead or legal if taken.isdisjoint(range(number, number + group)))
+    return next(free, legal[0])
 
 
 @lru_cache(1000)

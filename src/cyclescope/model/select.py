@@ -17,7 +17,7 @@ def select_forms(model: MachineModel, patterns: Sequence[str]) -> Mapping[str, F
     """
     if not patterns:
         return model.forms
-    names = [form.id for form in select(load_table(model.isa), patterns)]
+    names = [form.id for form in select(load_table(model.isa), patterns, expand=False)]
     chosen = {name: model.forms[name] for name in names if name in model.forms}
     if not chosen:
         raise UsageError(f"{model.name} has no cost of {' '.join(patterns)}", "its model leaves them out")

@@ -9,6 +9,7 @@ import msgspec
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.riscv64.legality import configurations
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import example
 from cyclescope.report.words import counted
@@ -74,8 +75,9 @@ def _bits(form: InstructionForm) -> dict[str, object]:
         for name, field in zip(names, form.bits.fields, strict=True)
     ]
     encoding = {"base": f"{form.bits.base:#x}", "mask": f"{form.bits.mask:#x}", "length": form.bits.length}
+    measured = [f"{form.id}@{configuration}" for configuration in configurations(form)]
     return {
         "syntax": form.syntax.template.format(*written),
         "example": example(form),
         "encoding": encoding | {"fields": fields},
-    }
+    } | ({"configurations": measured} if measured and not form.configuration else {})

@@ -126,7 +126,7 @@ def test_values_and_registers_of_operands():
 )  # fmt: skip
 def test_a_condition_reads_its_flags(line, expected):
     table = load_table("aarch64")
-    (form,) = select(table, [line])
+    (form,) = select(table, [line], expand=False)
     code = form.bits.encode(form.syntax.read(line, len(form.bits.fields)))
     assert "".join(decoder("aarch64").decode(code).flags_read) == expected
 

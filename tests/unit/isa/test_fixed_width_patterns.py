@@ -10,7 +10,7 @@ from cyclescope.isa.table import load_table
 
 
 def ids(isa, *patterns):
-    return [form.id for form in select(load_table(isa), patterns)]
+    return [form.id for form in select(load_table(isa), patterns, expand=False)]
 
 
 @pytest.mark.parametrize(
