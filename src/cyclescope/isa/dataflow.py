@@ -17,7 +17,8 @@ NOT_DATA = {
     "RIP": "RIP is followed by the branch predictor",
 }
 STATE_CLASSES = {"SEG", "CR", "DR", "BND", "TMM"}
-MODES = {"FPCR", "FPMR", "FRM", "VXRM"}  # of AArch64 and RISC-V
+# Of AArch64 and RISC-V: rounding, and how many elements of what vectors have.
+MODES = {"FPCR", "FPMR", "FRM", "VXRM", "VL", "VTYPE", "VG"}
 AMOUNT = "GPR64pi"  # AArch64's class of registers that a base is increased by
 _X86_FLAGS = (1 << len(FLAGS)) - 1  # others are in a register that is an operand
 

@@ -90,6 +90,10 @@ def dialect_of(table: Table, executes: Executes) -> Dialect:
         from cyclescope.kernel.aarch64.dialect import AArch64Dialect
 
         return AArch64Dialect(table, executes)
+    if table.isa == "riscv64":
+        from cyclescope.kernel.riscv64.dialect import RiscV64Dialect
+
+        return RiscV64Dialect(table, executes)
     from cyclescope.kernel.x86_64.dialect import X86Dialect
 
     return X86Dialect(table, executes)

@@ -136,7 +136,11 @@ class Planner:
     def _pair_chains(self, form: InstructionForm, pair: Pair) -> tuple[list[Chain], str]:
         chains: list[Chain] = []
         reason = ""
-        for builder in self.dialect.chain_builders(form):
+        try:
+            builders = self.dialect.chain_builders(form)
+        except Unmeasurable as error:  # too few registers
+            return [], str(error)
+        for builder in builders:
             try:
                 chains += builder.chains(pair)
             except Unmeasurable as error:

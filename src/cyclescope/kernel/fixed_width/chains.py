@@ -22,7 +22,6 @@ from cyclescope.kernel.place import Place
 Items = list[Use | Instruction]
 MOVES = ("MOV", "FMOV", "FMV", "ORR", "C.MV", "SMOV", "UMOV", "VMV")
 _FLOATS = ("f16", "bf16", "f32", "f64")
-_NARROW_DATA = 8  # bits: a load of so many is inside of whatever was stored
 
 
 class ChainBuilder(ChainOperands):
@@ -116,18 +115,23 @@ class ChainBuilder(ChainOperands):
         else:
             step = self._path(pair, target, source)
             if step is None:
-                raise Unmeasurable(
-                    f"no instruction carries a value from {pair.target.name} back to {pair.source.name}"
-                )
-            more, keys = list(step[0]), step[1]
+                raise Unmeasurable(_no_way(pair, source))
+            more, keys = self._kept(pair, list(step[0])), step[1]
         return chain_of(pair, "link", [*items, *more], keys, 1)
 
+    def _kept(self, pair: Pair, instructions: list[Instruction]) -> list[Instruction]:
+        """The way back to a mask ends in all ones."""
+        op = self.form.operands[pair.source.operand]
+        return self.helpers.to_mask(instructions) if op.role == "mask" else instructions
+
     def _read_place(self, pair: Pair) -> Place:
-        """Where the result is read from: of data of unknown length, the part that every store has."""
+        """Where the result is read from: of data that no single load has, the first part."""
         place = self.place(pair.target)
-        if pair.target.part == "data" and place.width == SCALABLE:
-            return msgspec.structs.replace(place, width=_NARROW_DATA)
-        return place
+        known = any(width == place.width for _, width in self.helpers.loads)
+        if pair.target.part != "data" or (known and place.width != SCALABLE):
+            return place
+        width = 64 if 64 < place.width < SCALABLE else 8
+        return msgspec.structs.replace(place, width=width)
 
     def _restores(self, pair: Pair, source: Place, target: Place) -> bool:
         """Whether a floating-point source gets its value again, as the result is no such number."""
@@ -210,3 +214,9 @@ class ChainBuilder(ChainOperands):
             chain, variant="filled", items=(*chain.items, *[fill[0]] * count),
             links=(*chain.links, *[fill[1]] * count),
         )  # fmt: skip
+
+
+def _no_way(pair: Pair, source: Place) -> str:
+    if source.kind == "mem":
+        return f"no single store has the {source.width} bits that it loads"
+    return f"no instruction carries a value from {pair.target.name} back to {pair.source.name}"

@@ -44,6 +44,10 @@ class FixedWidthDialect:
         """Why user space cannot measure a form, or ""."""
         raise NotImplementedError
 
+    def helpers_of(self, form: InstructionForm) -> Helpers:
+        """Helper instructions of a form's kernels."""
+        return self.helpers
+
     def branches(self, form: InstructionForm) -> BranchBuilder:
         """What makes the sequences of branches."""
         raise NotImplementedError
@@ -70,7 +74,7 @@ class FixedWidthDialect:
         floats = form.element.startswith(("f", "bf"))
         return (
             form.signature, form.attributes, form.flags_read, form.flags_written, floats,
-            form.id if named else "", fields,
+            form.id if named else "", fields, form.configuration,
         )  # fmt: skip
 
     def streams(self, form: InstructionForm) -> list[tuple[Stream, str]]:
@@ -78,9 +82,9 @@ class FixedWidthDialect:
         if self.is_sequence(form):
             return [(stream, "") for stream in self.branches(form).streams() or ()]
         if is_division(form):
-            both = [(s, DivisionStreams(form, self.helpers, s).streams()) for s in ("fast", "slow")]
+            both = [(s, DivisionStreams(form, self.helpers_of(form), s).streams()) for s in ("fast", "slow")]
             return [(stream, speed) for speed, found in both for stream in found]
-        return [(stream, "") for stream in StreamBuilder(form, self.helpers).streams()]
+        return [(stream, "") for stream in StreamBuilder(form, self.helpers_of(form)).streams()]
 
     def is_sequence(self, form: InstructionForm) -> bool:
         """Whether the form runs in a sequence of its own only."""
@@ -91,9 +95,9 @@ class FixedWidthDialect:
         if self.is_sequence(form):
             return [_NoChains()]
         if is_integer_division(form):
-            return [IntegerDivision(form, self.helpers, s) for s in ("fast", "slow")]
-        plain = ChainBuilder(form, self.helpers)
-        return [plain, SlowDivision(form, self.helpers)] if is_vector_division(form) else [plain]
+            return [IntegerDivision(form, self.helpers_of(form), s) for s in ("fast", "slow")]
+        plain = ChainBuilder(form, self.helpers_of(form))
+        return [plain, SlowDivision(form, self.helpers_of(form))] if is_vector_division(form) else [plain]
 
     def instruction(self, form: InstructionForm, use: Use) -> Instruction:
         """The form with the values of a plan."""
@@ -109,7 +113,7 @@ class FixedWidthDialect:
         if form.bits is None:
             return None
         try:
-            use = StreamBuilder(form, self.helpers).instances(1)[0]
+            use = StreamBuilder(form, self.helpers_of(form)).instances(1)[0]
         except Unmeasurable:
             fields = [field for field in form.bits.fields if field.is_register]
             use = Use(tuple(field.values.legal[0] for field in fields))
@@ -120,15 +124,15 @@ class FixedWidthDialect:
     def stream_state(self, form: InstructionForm, speed: str) -> MachineState:
         """Registers and memory for throughput sequences."""
         state = start_state(form, self.helpers, self.helpers.level(form))
-        return DivisionStreams(form, self.helpers, speed).state(state) if speed else state
+        return DivisionStreams(form, self.helpers_of(form), speed).state(state) if speed else state
 
     def chain_state(self, form: InstructionForm, speed: str) -> MachineState:
         """Registers and memory for latency chains, whose helpers may need vectors."""
         level = max(self.helpers.level(form), VECTOR_FLOAT)
-        state = start_state(form, self.helpers, level)
+        state = start_state(form, self.helpers_of(form), level)
         if is_integer_division(form) and speed:
-            return IntegerDivision(form, self.helpers, speed).state(state)
-        return SlowDivision(form, self.helpers).state(state) if speed == "slow" else state
+            return IntegerDivision(form, self.helpers_of(form), speed).state(state)
+        return SlowDivision(form, self.helpers_of(form)).state(state) if speed == "slow" else state
 
     def vector_level(self, form: InstructionForm) -> int:
         """How much vector state a form needs."""
@@ -144,7 +148,7 @@ class FixedWidthDialect:
 
     def block(self, form: InstructionForm, avoid: Iterable[Register]) -> Block:
         """Blocking instances of a form that touch none of the registers to avoid. Raises Unmeasurable."""
-        return BlockBuilder(form, self.helpers, avoid).block()
+        return BlockBuilder(form, self.helpers_of(form), avoid).block()
 
     def written(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
         """Registers that an instance writes."""

@@ -59,6 +59,10 @@ class Helpers(Links):
         """target := the value in register `value`, but only when the source is there; and the keys."""
         raise NotImplementedError
 
+    def to_mask(self, instructions: list[Instruction]) -> list[Instruction]:
+        """A way to a mask register, so that the mask is all ones in the end."""
+        return instructions
+
     def fill(self, place: Place) -> tuple[Instruction, str] | None:
         """An instruction that leaves a place's value, and its key."""
         step = self.step(place, place)

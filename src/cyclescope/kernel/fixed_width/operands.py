@@ -24,6 +24,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 
 CONDITION_REGISTER = "NZCV"
+_MASK = "VMask"  # class of the operand that is v0
 _ALL = ("sve_pred_enum", "sve_vec_len_specifier_enum")  # 31: all elements
 _DYNAMIC = {
     "frmarg": 7,
@@ -74,6 +75,8 @@ class FormOperands:
             none = next((value for value, registers in found.items() if not registers), None)
             return self._value(found, ("p", self.pools.mask)) if none is None else none
         vector = op.file == "v"
+        if op.cls.startswith(_MASK):
+            return self._value(found, ("v", 0))
         if op.role == "base":
             return self._value(found, ("v", self.pools.addresses) if vector else ("r", self.pools.base))
         if op.role == "index":

@@ -76,6 +76,8 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
         general[FLOAT_BITS] = float_bits(element, ONE[element])
         scalars = (general[FLOAT_BITS],) * 32
     vectors = [(pools.ones, b"\xff" * 64), (pools.nought, bytes(64)), (pools.indices, bytes(64))]
+    if pools.isa == "riscv64":
+        vectors.append((0, b"\xff" * 64))  # the mask
     if pools.addresses >= 0:
         vectors.append((pools.addresses, _addresses(form)))
     return MachineState(

@@ -1,0 +1,93 @@
+"""Kernels of RISC-V as the planner wants them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.riscv64.configuration import LMULS, Configuration, setup_code
+from cyclescope.isa.table import Table
+from cyclescope.kernel.cycle import Cycle
+from cyclescope.kernel.dialect import Executes, Items
+from cyclescope.kernel.fixed_width.branches import BranchBuilder
+from cyclescope.kernel.fixed_width.cycles import CycleBuilder
+from cyclescope.kernel.fixed_width.dialect import FixedWidthDialect
+from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
+from cyclescope.kernel.fixed_width.values import start_state
+from cyclescope.kernel.place import Place
+from cyclescope.kernel.riscv64.links import DEFAULT, RiscV64Links
+from cyclescope.kernel.riscv64.special import RiscV64Branches, is_32_bit_only, unmeasurable
+from cyclescope.kernel.state import MachineState
+
+
+class RiscV64Dialect(FixedWidthDialect):
+    """See `kernel.dialect.Dialect`."""
+
+    helpers: RiscV64Links
+
+    def __init__(self, table: Table, executes: Executes) -> None:
+        super().__init__(RiscV64Links(table, executes))
+        self._table, self._executes = table, executes
+        self._configured: dict[Configuration, RiscV64Links] = {DEFAULT: self.helpers}
+
+    def helpers_of(self, form: InstructionForm) -> Helpers:
+        """Links that work on vectors as the form does."""
+        return self._under(form.configuration) if form.configuration else self.helpers
+
+    def _under(self, configuration: Configuration) -> RiscV64Links:
+        if configuration not in self._configured:
+            self._configured[configuration] = RiscV64Links(self._table, self._executes, configuration)
+        return self._configured[configuration]
+
+    def unmeasurable(self, form: InstructionForm) -> str:
+        """See `special.unmeasurable`."""
+        return unmeasurable(form)
+
+    def branches(self, form: InstructionForm) -> BranchBuilder:
+        """Sequences of branches."""
+        return RiscV64Branches(form, self.helpers)
+
+    def probe(self, form: InstructionForm) -> tuple[Items, MachineState] | None:
+        """One instance; None for instructions of RV32, whose code means another one."""
+        return None if is_32_bit_only(form) else super().probe(form)
+
+    def setup(self, form: InstructionForm, state: MachineState) -> bytes:
+        """The form's vector configuration."""
+        return setup_code(form.configuration) if form.configuration else b""
+
+    def places(self) -> tuple[Place, ...]:
+        """A place in every register file that there are links of but vectors'."""
+        places = [Place("r", 10, 64)]
+        if self.helpers.has("FMV_D_X"):
+            places.append(Place("f", 10, 64))
+        return tuple(places)
+
+    def reference(self) -> str:
+        """A form whose state suits every link."""
+        if self.helpers.vectors:
+            return "VAND_VI"
+        return "FSGNJ_D" if self.helpers.has("FMV_D_X") else "XOR"
+
+    def cycles(self) -> list[tuple[Cycle, MachineState, bytes]]:
+        """Closed chains of all links; those of vectors for every length of them."""
+        found = super().cycles()
+        known = {cycle.name for cycle, _, _ in found}
+        state = start_state(self.helpers.form(self.reference()), self.helpers, found[0][1].vector_level)
+        for lmul in LMULS if self.helpers.vectors else ():
+            configuration = Configuration(_widest(lmul), lmul)
+            helpers = self._under(configuration)
+            places = (*self.places(), Place("v", 8, SCALABLE))
+            for cycle in CycleBuilder(helpers, places).cycles():
+                if cycle.name not in known:
+                    found.append((_named(cycle, configuration), state, setup_code(configuration)))
+        return found
+
+
+def _widest(lmul: Fraction) -> int:
+    """The widest elements that so short a vector can have."""
+    return int(64 * min(lmul, Fraction(1)))
+
+
+def _named(cycle: Cycle, configuration: Configuration) -> Cycle:
+    name = f"{cycle.name} {str(configuration).split(',')[1]}"
+    return Cycle(name, cycle.items, cycle.keys, cycle.cut, cycle.at)
