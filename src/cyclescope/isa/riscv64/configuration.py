@@ -58,7 +58,7 @@ def parse(text: str) -> Configuration:
     number = Fraction(match[3] or 1)
     lmul = 1 / number if match[2] == "mf" and number else number
     vl = int(length[2:] or 0)
-    if int(match[1]) not in SEWS or lmul not in LMULS:
+    if int(match[1]) not in SEWS or lmul not in LMULS or (match[2] == "mf" and number == 1):
         raise UsageError(f"{text!r} is no vector configuration", "e8 to e64 and mf8 to m8 are")
     if {"ta", "tu"} <= set(words) or {"ma", "mu"} <= set(words) or vl > _LONGEST:
         raise UsageError(f"{text!r} is no vector configuration", f"one of each; at most vl{_LONGEST}")

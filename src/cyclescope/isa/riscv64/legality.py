@@ -58,7 +58,7 @@ def illegal(form: InstructionForm, configuration: Configuration) -> str:
     if sew not in element_widths(form):
         return f"{form.id} is defined for {' and '.join(f'e{n}' for n in element_widths(form))}"
     if sew == SEWS[0] and any(op.file == "f" for op in form.operands):
-        return f"{form.id}@{configuration}: floating point has 16 bits or more"
+        return f"{form.id}@{configuration}: floating-point operands have 16 bits or more"
     reasons = (_impossible(shape, sew, lmul) for shape in shapes(form).values())
     return next((f"{form.id}@{configuration}: {reason}" for reason in reasons if reason), "")
 
@@ -67,7 +67,8 @@ def _impossible(shape: Shape, sew: int, lmul: Fraction) -> str:
     width, emul = shape.width(sew), shape.emul(sew, lmul)
     least, most = _WIDTHS[shape.kind]
     if not least <= width <= most:
-        return f"an operand would have elements of {width} bits"
+        kind = "" if shape.kind == "i" else "floating-point "
+        return f"an operand would have {kind}elements of {width} bits"
     if not _EMUL[0] <= emul <= _EMUL[1]:
         return f"an operand would have {emul} registers; 1/8 to 8 are possible"
     if shape.count * emul > _EMUL[1]:
