@@ -23,6 +23,7 @@ from cyclescope.kernel.fixed_width.values import (
     is_integer_division,
     is_vector_division,
     start_state,
+    with_zeros,
 )
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
@@ -123,16 +124,25 @@ class FixedWidthDialect:
 
     def stream_state(self, form: InstructionForm, speed: str) -> MachineState:
         """Registers and memory for throughput sequences."""
-        state = start_state(form, self.helpers, self.helpers.level(form))
-        return DivisionStreams(form, self.helpers_of(form), speed).state(state) if speed else state
+        helpers = self.helpers_of(form)
+        state = start_state(form, helpers, helpers.level(form))
+        if speed:
+            return DivisionStreams(form, helpers, speed).state(state)
+        if not any(op.role == "index" and op.file == "v" for op in form.operands):
+            return state
+        builder = StreamBuilder(form, helpers)
+        return with_zeros(state, builder.vector_indices(builder.instances(1)[0]))
 
     def chain_state(self, form: InstructionForm, speed: str) -> MachineState:
         """Registers and memory for latency chains, whose helpers may need vectors."""
-        level = max(self.helpers.level(form), VECTOR_FLOAT)
-        state = start_state(form, self.helpers_of(form), level)
+        helpers = self.helpers_of(form)
+        state = start_state(form, helpers, max(helpers.level(form), VECTOR_FLOAT))
         if is_integer_division(form) and speed:
-            return IntegerDivision(form, self.helpers_of(form), speed).state(state)
-        return SlowDivision(form, self.helpers_of(form)).state(state) if speed == "slow" else state
+            return IntegerDivision(form, helpers, speed).state(state)
+        if speed == "slow":
+            return SlowDivision(form, helpers).state(state)
+        builder = ChainBuilder(form, helpers)
+        return with_zeros(state, builder.vector_indices(builder.use()))
 
     def vector_level(self, form: InstructionForm) -> int:
         """How much vector state a form needs."""

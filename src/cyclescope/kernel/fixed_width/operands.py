@@ -79,8 +79,10 @@ class FormOperands:
             return self._value(found, ("v", 0))
         if op.role == "base":
             return self._value(found, ("v", self.pools.addresses) if vector else ("r", self.pools.base))
+        if op.role == "index" and vector:  # where none is set aside, the state makes any of them 0
+            return self._value(found, ("v", self.pools.indices)) if self.pools.indices >= 0 else None
         if op.role == "index":
-            return self._value(found, ("v", self.pools.indices) if vector else ("r", self.pools.zero))
+            return self._value(found, ("r", self.pools.zero))
         return self._value(found, ("r", self.pools.zero)) if op.cls.startswith(AMOUNT) else None
 
     def _value(self, found: Mapping[int, tuple[Register, ...]], wanted: Register) -> int:
@@ -92,6 +94,15 @@ class FormOperands:
         files = self.pools.pools[use]
         wanted = [(op.file, number) for number in files.get(op.file, ())]
         return pick(self.found(field), wanted, taken)
+
+    def vector_indices(self, use: Use) -> set[int]:
+        """Vector registers that an instance has its indices in."""
+        return {
+            number
+            for (operand, field), value in zip(self.fields, use.registers, strict=True)
+            for kind, number in self.found(field)[value]
+            if self.form.operands[operand].role == "index" and kind == "v"
+        }
 
     def taken_by_roles(self) -> set[Register]:
         """Registers of implicit operands, addresses and constants."""

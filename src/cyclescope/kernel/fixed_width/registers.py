@@ -77,7 +77,7 @@ RISCV64 = Pools(
             "v": (24, 16, 8, 28, 20, 12, 26),
         },
     },
-    ones=1, nought=2, value=4, scratch=6, addresses=-1, indices=2,
+    ones=1, nought=2, value=4, scratch=6, addresses=-1, indices=-1,
 )  # fmt: skip
 
 

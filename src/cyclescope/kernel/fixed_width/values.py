@@ -7,6 +7,7 @@ divisions and roots get two classes of values, fast and slow.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import msgspec
 
@@ -75,7 +76,9 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
         element = form.element if form.element in ONE else "f64"
         general[FLOAT_BITS] = float_bits(element, ONE[element])
         scalars = (general[FLOAT_BITS],) * 32
-    vectors = [(pools.ones, b"\xff" * 64), (pools.nought, bytes(64)), (pools.indices, bytes(64))]
+    vectors = [(pools.ones, b"\xff" * 64), (pools.nought, bytes(64))]
+    if pools.indices >= 0:
+        vectors.append((pools.indices, bytes(64)))
     if pools.isa == "riscv64":
         vectors.append((0, b"\xff" * 64))  # the mask
     if pools.addresses >= 0:
@@ -90,6 +93,12 @@ def _addresses(form: InstructionForm) -> bytes:
     """A vector of addresses: of 32 bits where the form has such."""
     narrow = any(op.role == "base" and op.file == "v" and op.cls.startswith("ZPR32") for op in form.operands)
     return repeated(FIRST_WINDOW, 4 if narrow else 8)
+
+
+def with_zeros(state: MachineState, numbers: Collection[int]) -> MachineState:
+    """The state with 0 in some vector registers."""
+    vectors = (*state.vectors, *[(number, bytes(64)) for number in sorted(numbers)])
+    return msgspec.structs.replace(state, vectors=vectors) if numbers else state
 
 
 def with_integers(state: MachineState, numbers: tuple[int, int], values: tuple[int, int]) -> MachineState:
