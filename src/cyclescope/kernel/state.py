@@ -36,7 +36,8 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
     `fill` are the 64-byte patterns of the two data windows, `pokes` at most eight (address, 64-bit
     value) written after the fill. `vector_level` is one of the VECTOR_ constants; VECTOR_EVEX512
     initialises masks as well. `flags` are RFLAGS or NZCV, `control` is MXCSR, FPCR or fcsr: their
-    defaults are those of x86-64.
+    defaults are those of x86-64. `streaming` is for VECTOR_SCALABLE kernels of SME: streaming mode,
+    with an array of zeros.
     """
 
     general: tuple[int, ...]
@@ -50,6 +51,7 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
     flags: int = 0x202
     control: int = DEFAULT_MXCSR
     scalars: tuple[int, ...] = ()
+    streaming: bool = False
 
     @cached_property
     def packed(self) -> bytes:
@@ -61,7 +63,8 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
         return _FORMAT.pack(
             *_padded(self.general, _REGISTERS), *_padded(scalars, _REGISTERS), b"".join(registers),
             *_padded(self.masks, _MASKS), *self.fill, self.flags, self.control, self.vector_level,
-            int(self.x87), len(self.pokes), 0, *_padded([w for p in self.pokes for w in p], 2 * _POKES),
+            self.x87 | self.streaming << 1, len(self.pokes), 0,
+            *_padded([word for poke in self.pokes for word in poke], 2 * _POKES),
         )  # fmt: skip
 
     @classmethod
@@ -71,10 +74,10 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
             return cls._unpack_first(packed)
         values = _FORMAT.unpack(packed)
         general, scalars, registers, rest = values[:32], values[32:64], values[64], values[65:]
-        masks, fill, (flags, control, level, x87, pokes, _) = rest[:16], rest[16:18], rest[18:24]
+        masks, fill, (flags, control, level, bits, pokes, _) = rest[:16], rest[16:18], rest[18:24]
         return cls(
             general, bytes(64), _vectors(registers), masks, fill, _pairs(rest[24:], pokes), level,
-            bool(x87), flags, control, scalars,
+            bool(bits & 1), flags, control, scalars, bool(bits & 2),
         )  # fmt: skip
 
     @classmethod

@@ -17,9 +17,26 @@
 #define WINDOW_SECOND 0x14240ul
 #define WINDOW_SIZE 0x1000ul
 
+#if defined __x86_64__
+#define ARCH_ISA ISA_X86_64
+#define ARCH_DIFFERS 1
+#define EVENT_CONFIG1 0u
+#elif defined __aarch64__
+#define ARCH_ISA ISA_AARCH64
+#define ARCH_DIFFERS 0
+#define EVENT_CONFIG1 2u /* user space will read it */
+#elif defined __riscv && __riscv_xlen == 64
+#define ARCH_ISA ISA_RISCV64
+#define ARCH_DIFFERS 0
+#define EVENT_CONFIG1 0u
+#else
+#error "there is no runner for this instruction set"
+#endif
+
 void arch_init(void);
 uint32_t arch_leaves(struct cpuid_leaf *out, uint32_t maximum);
 uint64_t arch_xcr0(void);
+int arch_counts_cycles(void); /* arch_ticks is a clock of core cycles */
 
 /* The serialised clock: everything before it has finished, nothing after it has started. */
 uint64_t arch_ticks(void);
@@ -30,7 +47,10 @@ void arch_call(const struct state *state, const void *code);
 void arch_call_plain(const void *code);
 uint32_t arch_exceptions(void); /* sticky floating-point exceptions of the last arch_call */
 void arch_recover(void);        /* bring registers back to what C expects, after a fault */
-void arch_restore_thread(void); /* first thing in a signal handler */
+/* The signal handler: brings back what C code needs and a kernel may have changed, then goes on to
+ * on_signal in faults.c. */
+void arch_signal(int signal, siginfo_t *info, void *context);
+void on_signal(int signal, siginfo_t *info, void *context);
 uint64_t arch_fault_pc(const void *context);
 
 uint8_t *arch_emit_counter(uint8_t *p, uint32_t trips);
@@ -39,10 +59,15 @@ uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start);
 uint8_t *arch_emit_exit(uint8_t *p);
 void arch_emit_padding(uint8_t *p, size_t bytes); /* traps when executed */
 
+/* After code was written, before it runs. */
+static inline void arch_code_written(uint8_t *start, uint8_t *end)
+{
+    __builtin___clear_cache((char *)start, (char *)end);
+}
+
 /* Bodies: one dependent one-cycle instruction; independent ones that fill the core. */
 extern const uint8_t arch_reference[], arch_canary[];
 extern const size_t arch_reference_bytes, arch_canary_bytes;
-extern const unsigned arch_canary_cycles_inverse; /* instructions of the canary per cycle */
 
 /* --- differential execution: the whole architectural state ------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* Changes of one location, for differential execution. */
 #define _GNU_SOURCE
 #include "values.h"
+#if ARCH_DIFFERS
 #include <string.h>
 
 static void change_general(struct values *v, unsigned n, unsigned kind)
@@ -162,3 +163,5 @@ void values_change(struct values *v, unsigned location, unsigned kind)
     else if (l->kind == LOCATION_BITS)
         change_bits(v, l, values_register(location), kind);
 }
+
+#endif

@@ -15,6 +15,10 @@
 #define DRIFT 0.006
 #define REFRESH_SECONDS 2.0
 #define REFRESH_SAMPLES 120
+#define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
+#define EQUAL_MAX 4000000u
+#define REFERENCE_STEPS 100 /* the least length of the longer reference chain */
+#define SCALE_MAX 1000
 
 static uint8_t *const tools = (uint8_t *)(CODE_BASE + REGIONS * REGION_BYTES);
 static uint8_t *canary_code, *reference_short, *reference_long;
@@ -31,22 +35,31 @@ static uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsig
     const uint8_t *start = p;
     for (unsigned i = 0; i < copies; i++, p += bytes)
         memcpy(p, body, bytes);
-    p = arch_emit_loop_end(p, start);
-    return arch_emit_exit(p);
+    p = arch_emit_exit(arch_emit_loop_end(p, start));
+    arch_code_written(at, p);
+    return p;
 }
 
+/* The clock's own loops, `scale` times as long as usual. */
 static void build_tools(void)
 {
-    if (canary_code)
-        return;
+    if (shared->scale == 0)
+        shared->scale = 1;
     canary_code = tools;
     reference_short = tools + 0x10000;
     reference_long = tools + 0x20000;
-    build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES, CANARY_TRIPS);
+    build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES,
+               CANARY_TRIPS * shared->scale);
     build_loop(reference_short, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
-               REFERENCE_SHORT);
+               REFERENCE_SHORT * shared->scale);
     build_loop(reference_long, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
-               REFERENCE_LONG);
+               REFERENCE_LONG * shared->scale);
+}
+
+/* Cycles between the two lengths of the reference chain. */
+static double reference_cycles(void)
+{
+    return REFERENCE_COPIES * (double)(REFERENCE_LONG - REFERENCE_SHORT) * shared->scale;
 }
 
 static double time_plain(const void *code)
@@ -79,11 +92,16 @@ double low_cluster(const double *v, unsigned n, unsigned *members, double *width
 static double find_step(void)
 {
     double step = 1e9;
-    for (int i = 0; i < 4000; i++) {
+    unsigned equal = 0, different = 0;
+    while (equal + different < 4000 || (different < STEPS_SEEN && equal < EQUAL_MAX)) {
         uint64_t a = clock_ticks(), b = clock_ticks();
+        equal += a == b;
+        different += a != b;
         if (b > a && (double)(b - a) < step)
             step = (double)(b - a);
     }
+    if (equal > different) /* a slow clock, whose steps may differ by a tick */
+        return step;
     /* Two serialised reads are never closer than their own cost: look at differences of
      * differences to find the grain of a fine counter. */
     double grain = step;
@@ -94,6 +112,22 @@ static double find_step(void)
             grain = d;
     }
     return grain;
+}
+
+/* On a slow clock, everything that is timed has to be longer. */
+static void find_step_and_scale(void)
+{
+    shared->scale = 1;
+    build_tools();
+    cal()->step = find_step();
+    double least = time_plain(reference_long), wanted = REFERENCE_STEPS * cal()->step;
+    for (int i = 0; i < 20; i++) {
+        double t = time_plain(reference_long);
+        least = t < least ? t : least;
+    }
+    double scale = wanted / (least > cal()->step ? least : cal()->step);
+    shared->scale = scale > SCALE_MAX ? SCALE_MAX : scale > 1 ? (uint32_t)scale + 1 : 1;
+    build_tools();
 }
 
 static double seconds(void)
@@ -125,7 +159,7 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     double width;
     build_tools();
     if (cal()->step == 0)
-        cal()->step = find_step();
+        find_step_and_scale();
     for (int i = 0; i < 20; i++)
         time_plain(reference_long);
     double wall = seconds();
@@ -138,7 +172,7 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     cal()->seconds_per_tick = (seconds() - wall) / (double)(clock_ticks() - first);
     double a = low_cluster(low, n, &members, &width);
     double b = low_cluster(high, n, &members, &width);
-    cal()->ticks_per_cycle = (b - a) / (REFERENCE_COPIES * (REFERENCE_LONG - REFERENCE_SHORT));
+    cal()->ticks_per_cycle = (b - a) / reference_cycles();
     cal()->spread = width / b;
     note_canary(canary, n);
     unsigned clean = 0;
@@ -165,7 +199,7 @@ void clock_follow(void)
     double b = low_cluster(high, RECENT, &in_high, &width);
     if (in_low < RECENT / 2 || in_high < RECENT / 2)
         return;
-    double ticks = (b - a) / (REFERENCE_COPIES * (REFERENCE_LONG - REFERENCE_SHORT));
+    double ticks = (b - a) / reference_cycles();
     double change = ticks / cal()->ticks_per_cycle;
     if (change > 1 + DRIFT || change < 1 - DRIFT)
         cal()->ticks_per_cycle = ticks;

@@ -24,6 +24,7 @@ static int open_event(const struct counter_event *event, int group)
     attr.size = sizeof attr;
     attr.type = event->type;
     attr.config = event->config;
+    attr.config1 = EVENT_CONFIG1;
     attr.exclude_kernel = 1;
     attr.exclude_hv = 1;
     attr.pinned = group < 0;

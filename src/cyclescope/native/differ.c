@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "values.h"
+#if ARCH_DIFFERS
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -340,3 +341,5 @@ void differ_one(const struct differ *request, const struct kernel *kernel,
     arch_recover();
     settle(out);
 }
+
+#endif

@@ -21,9 +21,8 @@ static volatile sig_atomic_t ticks_on_item;
 #define TICK_MS 100
 #define HANG_TICKS 10
 
-static void on_fault(int signal, siginfo_t *info, void *context)
+static void on_fault(int signal, const siginfo_t *info, const void *context)
 {
-    arch_restore_thread();
     if (!fault_armed)
         _exit(99);
     fault_armed = 0;
@@ -34,9 +33,8 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 }
 
 /* A periodic timer costs no system call per kernel: an item seen on too many ticks hangs. */
-static void on_tick(int signal, siginfo_t *info, void *context)
+static void on_tick(int signal, const siginfo_t *info, const void *context)
 {
-    arch_restore_thread();
     uint32_t item = shared->active;
     if (item != last_seen) {
         last_seen = item;
@@ -49,11 +47,19 @@ static void on_tick(int signal, siginfo_t *info, void *context)
     on_fault(signal, info, context);
 }
 
-static void handle(int signal, void (*handler)(int, siginfo_t *, void *))
+void on_signal(int signal, siginfo_t *info, void *context)
+{
+    if (signal == SIGALRM)
+        on_tick(signal, info, context);
+    else
+        on_fault(signal, info, context);
+}
+
+static void handle(int signal)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_sigaction = handler;
+    action.sa_sigaction = arch_signal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigfillset(&action.sa_mask);
     sigaction(signal, &action, NULL);
@@ -61,14 +67,14 @@ static void handle(int signal, void (*handler)(int, siginfo_t *, void *))
 
 void faults_install(void)
 {
-    static uint8_t stack[1 << 16] __attribute__((aligned(64)));
+    static uint8_t stack[1 << 18] __attribute__((aligned(64))); /* wide vectors are saved here */
     const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
     const int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGSYS};
     const struct itimerval timer = {{0, TICK_MS * 1000}, {0, TICK_MS * 1000}};
     sigaltstack(&alternate, NULL);
     for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
-        handle(signals[i], on_fault);
-    handle(SIGALRM, on_tick);
+        handle(signals[i]);
+    handle(SIGALRM);
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 

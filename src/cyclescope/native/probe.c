@@ -15,6 +15,7 @@ static uint8_t *build(const struct kernel *kernel, uint8_t **end)
     for (unsigned i = 0; i < kernel->body; i++)
         *p++ = bytes[kernel->setup + i];
     arch_emit_exit(p);
+    arch_code_written(CODE, CODE + PROBE_AREA);
     *end = p;
     return start;
 }

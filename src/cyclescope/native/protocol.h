@@ -29,14 +29,23 @@ struct frame {
     uint32_t magic, type, length, count;
 };
 
+enum isa { ISA_X86_64 = 1, ISA_AARCH64 = 2, ISA_RISCV64 = 3 };
+
 struct hello {
     uint32_t version, isa, leaves, page;
     uint64_t code_base, code_size, data_base, data_size, stack_base, stack_size;
     uint64_t xcr0;
 };
 
+/* What CPUID says; of other instruction sets what arch_leaves of their arch.c says. The last one is
+ * the runner's own: `eax` has bits of enum runner_bits. */
 struct cpuid_leaf {
     uint32_t leaf, subleaf, eax, ebx, ecx, edx;
+};
+#define RUNNER_LEAF 0x43530001u
+enum runner_bits {
+    RUNNER_EMULATED = 1,     /* by a program in user space: times have no meaning */
+    RUNNER_COUNTS_CYCLES = 2, /* the clock without counters is one of core cycles */
 };
 
 #define COUNTERS_MAX 10
@@ -82,7 +91,10 @@ struct poke {
  * RISC-V the f registers) and VECTOR_SCALABLE (also z, p and FFR, or the RVV registers). */
 enum { VECTOR_NONE, VECTOR_LEGACY, VECTOR_VEX128, VECTOR_VEX256, VECTOR_EVEX512 };
 enum { VECTOR_FLOAT = 1, VECTOR_SCALABLE = 4 };
-enum { STATE_X87 = 1 }; /* FNINIT when the kernel ends */
+enum {
+    STATE_X87 = 1,       /* FNINIT when the kernel ends */
+    STATE_STREAMING = 2, /* SMSTART before a kernel with VECTOR_SCALABLE: SME, with ZA 0 */
+};
 
 /* The same for all instruction sets. Vector registers longer than 64 bytes, and predicates longer
  * than 64 bits, hold their pattern repeatedly. FFR is all true; RVV code finds e8, m1 and the

@@ -18,6 +18,7 @@
 #define STATES 1024
 #define BATCH_MAX 65536
 #define ROUNDS_MAX 1000
+#define LEAVES 160
 
 struct shared *shared;
 static struct state *states;
@@ -77,16 +78,25 @@ static void reply_error(const char *text)
     reply(FRAME_ERROR, 0, text, strlen(text));
 }
 
+static struct cpuid_leaf own_leaf(void)
+{
+    const struct cpuid_leaf leaf = {.leaf = RUNNER_LEAF,
+                                    .eax = (emulated() ? RUNNER_EMULATED : 0u) |
+                                           (arch_counts_cycles() ? RUNNER_COUNTS_CYCLES : 0u)};
+    return leaf;
+}
+
 static void say_hello(void)
 {
     static struct {
         struct hello hello;
-        struct cpuid_leaf leaves[160];
+        struct cpuid_leaf leaves[LEAVES];
     } answer;
     struct hello *h = &answer.hello;
     h->version = PROTOCOL_VERSION;
-    h->isa = 1;
-    h->leaves = arch_leaves(answer.leaves, 160);
+    h->isa = ARCH_ISA;
+    h->leaves = arch_leaves(answer.leaves, LEAVES - 1);
+    answer.leaves[h->leaves++] = own_leaf();
     h->page = (uint32_t)getpagesize();
     h->code_base = CODE_BASE, h->code_size = CODE_SIZE;
     h->data_base = DATA_BASE, h->data_size = DATA_SIZE;
@@ -253,7 +263,10 @@ static void answer(const struct frame *frame, uint8_t *payload)
         do_batch(FRAME_PROBE, supervise_probe, payload, frame->count, sizeof(struct probe_result));
         break;
     case FRAME_DIFFER:
-        do_batch(FRAME_DIFFER, supervise_differ, payload, frame->count, sizeof(struct differ_result));
+        if (!ARCH_DIFFERS)
+            reply_error("differential execution is not there for this instruction set");
+        else
+            do_batch(FRAME_DIFFER, supervise_differ, payload, frame->count, sizeof(struct differ_result));
         break;
     case FRAME_READ:
         send_file(payload, frame->length);

@@ -55,15 +55,20 @@ static int build(struct job *job, struct region *region, unsigned units)
         memcpy(p, job->body, k->body);
     if (!(k->flags & KERNEL_UNROLLED))
         p = arch_emit_loop_end(p, start);
-    arch_emit_exit(p);
+    arch_code_written(region->code, arch_emit_exit(p));
     return 0;
+}
+
+static void write_trips(const struct region *region, uint32_t trips)
+{
+    arch_code_written(region->counter, arch_emit_counter(region->counter, trips));
 }
 
 static void set_trips(struct job *job, uint32_t trips)
 {
     job->trips = trips;
-    arch_emit_counter(job->shorter.counter, trips);
-    arch_emit_counter(job->longer.counter, trips);
+    write_trips(&job->shorter, trips);
+    write_trips(&job->longer, trips);
 }
 
 static int build_both(struct job *job, unsigned u1, unsigned u2)
@@ -92,8 +97,8 @@ static double least_of(const struct job *job, const struct region *region, int t
 /* Ticks to enter and leave a kernel from this state. */
 static double overhead(const struct job *job)
 {
-    static double known[VECTOR_EVEX512 + 1][2];
-    double *slot = &known[job->state->vector_level][job->state->bits & STATE_X87];
+    static double known[VECTOR_EVEX512 + 1][(STATE_X87 | STATE_STREAMING) + 1];
+    double *slot = &known[job->state->vector_level][job->state->bits & (STATE_X87 | STATE_STREAMING)];
     if (*slot == 0) {
         static const struct kernel empty = {0, 0, 0, 0, 0};
         struct job nothing = {&empty, job->state, NULL, NULL, {0}, {0}, 0};

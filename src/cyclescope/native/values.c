@@ -1,6 +1,7 @@
 /* Random numbers, pointers and the places of registers, for differential execution. */
 #define _GNU_SOURCE
 #include "values.h"
+#if ARCH_DIFFERS
 #include <string.h>
 
 #define SMALL_MASK 127u
@@ -165,3 +166,5 @@ void values_flip(const struct location *l, uint8_t *at, uint32_t which)
     word ^= which & l->free;
     memcpy(at, &word, l->size < 4 ? l->size : 4);
 }
+
+#endif

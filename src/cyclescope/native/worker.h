@@ -14,8 +14,12 @@ struct shared {
     uint32_t counters_open;
     struct calibration calibration;
     double calibrated_at; /* CLOCK_MONOTONIC seconds */
+    uint32_t scale;       /* of the loops that the clock is calibrated with */
 };
 extern struct shared *shared;
+
+/* emulation.c */
+int emulated(void);
 
 /* memory.c */
 int memory_map(void);
@@ -43,7 +47,7 @@ void counters_read(uint64_t *values);
 
 /* clock.c: the code area is cut into regions for kernels and one for the clock's own loops. */
 #define REGIONS 8
-#define REGION_BYTES (CODE_SIZE / (REGIONS + 1))
+#define REGION_BYTES (CODE_SIZE / (REGIONS + 1) & ~63ul)
 #define MAX_SAMPLES 2048
 void calibrate(const struct calibrate *request, struct calibration *out);
 void clock_prepare(void);

@@ -170,6 +170,11 @@ uint32_t arch_leaves(struct cpuid_leaf *out, uint32_t maximum)
     return n;
 }
 
+int arch_counts_cycles(void)
+{
+    return 0;
+}
+
 uint64_t arch_ticks(void)
 {
     uint32_t low, high;
@@ -204,12 +209,13 @@ uint32_t arch_exceptions(void)
     return kernel_mxcsr & 0x3f;
 }
 
-void arch_restore_thread(void)
+void arch_signal(int signal, siginfo_t *info, void *context)
 {
     if (has_fsgsbase) {
         __asm__ volatile("wrfsbase %0" ::"r"(saved_fs));
         __asm__ volatile("wrgsbase %0" ::"r"(saved_gs));
     }
+    on_signal(signal, info, context);
 }
 
 void arch_recover(void)
