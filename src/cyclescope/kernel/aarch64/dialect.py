@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.aarch64.links import AArch64Links
-from cyclescope.kernel.aarch64.special import AArch64Branches, unmeasurable
+from cyclescope.kernel.aarch64.special import AArch64Branches, is_streaming, unmeasurable
 from cyclescope.kernel.dialect import Executes
 from cyclescope.kernel.fixed_width.branches import BranchBuilder
 from cyclescope.kernel.fixed_width.dialect import FixedWidthDialect
 from cyclescope.kernel.fixed_width.links import SCALABLE
 from cyclescope.kernel.place import Place
+from cyclescope.kernel.state import VECTOR_SCALABLE, MachineState
 
 
 class AArch64Dialect(FixedWidthDialect):
@@ -24,6 +27,14 @@ class AArch64Dialect(FixedWidthDialect):
     def unmeasurable(self, form: InstructionForm) -> str:
         """See `special.unmeasurable`."""
         return unmeasurable(form)
+
+    def stream_state(self, form: InstructionForm, speed: str) -> MachineState:
+        """In streaming mode where the form needs it."""
+        return _in_mode(form, super().stream_state(form, speed))
+
+    def chain_state(self, form: InstructionForm, speed: str) -> MachineState:
+        """In streaming mode where the form needs it."""
+        return _in_mode(form, super().chain_state(form, speed))
 
     def branches(self, form: InstructionForm) -> BranchBuilder:
         """Sequences of branches."""
@@ -43,3 +54,9 @@ class AArch64Dialect(FixedWidthDialect):
         if self.helpers.sve:
             return "CNTP_XPP_B"
         return "ANDv16i8" if self.helpers.has("FMOVXDr") else "EORXrs"
+
+
+def _in_mode(form: InstructionForm, state: MachineState) -> MachineState:
+    if not is_streaming(form):
+        return state
+    return msgspec.structs.replace(state, streaming=True, vector_level=VECTOR_SCALABLE)

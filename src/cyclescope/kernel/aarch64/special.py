@@ -27,8 +27,6 @@ _SME = re.compile(r"S?SME|SSVE")
 def unmeasurable(form: InstructionForm) -> str:
     """Why user space cannot measure a form, or ""."""
     name = form.mnemonic
-    if any(_STATES.match(op.cls) or op.fixed in ("ZA", "ZT0") for op in form.operands) or _only_sme(form):
-        return "SME works in streaming mode, with state that a kernel would have to switch on"
     if name in _SYSTEM or "trap" in form.attributes:
         return "a system instruction: it enters the kernel, waits, or changes machine state"
     if name == "MSR" and form.id != "MSR":
@@ -37,12 +35,15 @@ def unmeasurable(form: InstructionForm) -> str:
         return "one of three instructions that only work in order: prologue, main, epilogue"
     if _SIGNED.match(name):
         return "branches and loads with a signed address, which a kernel cannot sign beforehand"
-    if any(op.fixed in ("ZAB0", "FPMR") and op.write for op in form.operands):
+    if any(op.fixed == "FPMR" and op.write for op in form.operands):
         return "writes machine state"
     return ""
 
 
-def _only_sme(form: InstructionForm) -> bool:
+def is_streaming(form: InstructionForm) -> bool:
+    """Whether the form needs SME's streaming mode, or the matrix that comes with it."""
+    if any(_STATES.match(op.cls) or op.fixed in ("ZA", "ZT0") for op in form.operands):
+        return True
     choices = [feature.split("|") for feature in form.features]
     return any(all(_SME.match(name) for name in some) for some in choices)
 

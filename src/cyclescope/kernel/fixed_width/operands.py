@@ -91,6 +91,9 @@ class FormOperands:
 
     def choose(self, op: Operand, field: Field, use: str, taken: Collection[Register]) -> int | None:
         """A register for a free field from the pool of a use, or None."""
+        if op.file == "?":  # tiles of a matrix and the like: one after the other
+            legal = field.values.legal
+            return legal[len(taken) % len(legal)]
         files = self.pools.pools[use]
         wanted = [(op.file, number) for number in files.get(op.file, ())]
         return pick(self.found(field), wanted, taken)
