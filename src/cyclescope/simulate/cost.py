@@ -255,7 +255,7 @@ def _work(ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom:
         is_store = bool(memory) and not is_load and op.ports in units.stores
         copy = Work(0, 1, memory if is_store else every, early if is_load else leads, is_load)
         work += _copies(op, copy, len(operations))
-    return _with_slack(work)
+    return sorted(_with_slack(work), key=lambda op: not op.early)  # a core in order issues them as they stand
 
 
 def _copies(op: Operation, copy: Work, kinds: int) -> list[Work]:

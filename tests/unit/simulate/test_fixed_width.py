@@ -140,6 +140,10 @@ def test_riscv(name):
     assert found == pytest.approx(expected, abs=0.01)
 
 
+def test_an_in_order_core_issues_a_load_before_what_waits_for_it():
+    assert steady("cortex-a510", "STLTXRX stltxr w1, x2, [x20]").cycles > 1
+
+
 def test_an_in_order_core_issues_nothing_early():
     """A chain of loads and independent additions: they fill its gaps only where they stand in them."""
     load, add = "LD ld x5, 0(x5)", "ADD add x6, x7, x8"
