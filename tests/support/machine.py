@@ -38,7 +38,7 @@ def simulate(patch, **more):
     """Let the commands find a simulated machine; the backends they opened."""
     opened = []
 
-    def open_backend(cpu=None):
+    def open_backend(cpu=None, link=None):
         opened.append(Machine(**more))
         return opened[-1], IDENTITY
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from cyclescope.host.identity import Identity, as_leaves, identify
 from cyclescope.kernel.kernel import Kernel
 
 OK, SIGNAL, HANG, DIED, TOO_LONG, UNCLEAN, NOT_RUN = range(7)
@@ -71,7 +72,9 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What a backend is and can do; `notes` say what is missing and why."""
+    """What a backend is and can do; `notes` say what is missing and why, `real_time` whether its cycles mean
+    anything: those of an emulator do not.
+    """
 
     isa: str
     description: str
@@ -82,6 +85,12 @@ class Capabilities(msgspec.Struct, frozen=True):
     xcr0: int = 0
     notes: tuple[str, ...] = ()
     real_time: bool = True
+
+    @property
+    def identity(self) -> Identity:
+        """The CPU that its leaves describe."""
+        found = identify(as_leaves(self.leaves))
+        return msgspec.structs.replace(found, emulated=not self.real_time)
 
 
 class Effort(msgspec.Struct, frozen=True):

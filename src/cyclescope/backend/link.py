@@ -119,7 +119,7 @@ def explained(name: str, end: End) -> BackendUnavailable | None:
     if end.strange:
         text = end.strange.decode("ascii", "replace")
         if all(sign.isprintable() or sign.isspace() for sign in text):
-            message = f"{name} comes after text on standard output ({text.split()[0] if text.split() else text!r}...)"
+            message = f"{name} comes after text on standard output ({' '.join(text.split())}...)"
             return BackendUnavailable(
                 message, "let the command and its shell print nothing but what the runner says"
             )

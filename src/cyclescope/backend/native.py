@@ -26,7 +26,7 @@ from cyclescope.backend.base import (
 from cyclescope.backend.link import Link
 from cyclescope.backend.transport import Broken, Silence
 from cyclescope.errors import BackendUnavailable
-from cyclescope.host.identity import as_leaves, identify
+from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import BYTES, END
 from cyclescope.kernel.state import MachineState
@@ -47,6 +47,7 @@ _DIFFER = struct.Struct("<4I")
 _OBSERVATION = struct.Struct("<2I Q 4I 18s 18s 18s 2592s 2x")
 _COUNTERS = 10
 _STATES = 1024
+_RUNNER_LEAF, _EMULATED = (0x43530001, 0), 1
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
 _ISAS = {1: "x86-64", 2: "aarch64", 3: "riscv64"}
 PAUSES = (0.0, 2.0, 10.0)  # seconds before a new connection, by how often in a row the last one broke
@@ -85,7 +86,7 @@ class _Hello(NamedTuple):
     isa: str
     leaves: tuple[Any, ...]
     xcr0: int
-    machine: str
+    emulated: bool
 
 
 class NativeBackend:
@@ -148,7 +149,8 @@ class NativeBackend:
             raise BackendUnavailable(message, self.link.remedy)
         version, isa, count, _, *_, xcr0 = _HELLO.unpack_from(payload)
         leaves = tuple(_LEAF.iter_unpack(payload[_HELLO.size : _HELLO.size + count * _LEAF.size]))
-        return _Hello(_ISAS[isa], leaves, xcr0, identify(as_leaves(leaves)).machine)
+        own = as_leaves(leaves).get(_RUNNER_LEAF, (0,))[0]
+        return _Hello(_ISAS[isa], leaves, xcr0, self.link.emulated or bool(own & _EMULATED))
 
     def _setup(self) -> bytes:
         events = b"".join(_EVENT.pack(kind, 0, config) for _, kind, config in self._events)
@@ -205,9 +207,10 @@ class NativeBackend:
         counters = self._counters
         self._transport = self.link.connect()
         self._states.clear()
-        hello = self._greet()
-        if (hello.isa, hello.machine, self._counters) != (self._hello.isa, self._hello.machine, counters):
-            raise _Elsewhere(f"{self.link.name} is on another machine now ({hello.machine})")
+        before = self.capabilities().identity.machine, counters
+        self._hello = self._greet()
+        if (machine := self.capabilities().identity.machine, self._counters) != before:
+            raise _Elsewhere(f"{self.link.name} is on another machine now ({machine})")
         most = max((len(piece) for job in self._jobs for piece in job.pieces), default=0)
         self._size = max(_LEAST, min(self._size, most) // _SMALLER)
         for job in self._jobs:
@@ -264,7 +267,7 @@ class NativeBackend:
         notes = (f"the connection broke {times}, nothing was lost",) if self._broken else ()
         return Capabilities(
             self._hello.isa, "native runner", self._cpu, clock, self._counters, self._hello.leaves,
-            self._hello.xcr0, (*self._notes, *notes), real_time=not self.link.emulated,
+            self._hello.xcr0, (*self._notes, *notes), real_time=not self._hello.emulated,
         )  # fmt: skip
 
     def read(self, paths: Sequence[str]) -> list[str | None]:

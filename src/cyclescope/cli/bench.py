@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from cyclescope.cli.options import cpu_option, json_option, store_option
+from cyclescope.backend.link import Link
+from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, open_backend
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, machine_code, snippet, time_kernel
-from cyclescope.measure.store import Store
+from cyclescope.measure.store import X86_64, Store
 from cyclescope.report.bench import bench_json, bench_text
 
 
@@ -22,12 +23,17 @@ def _bytes(text: str) -> bytes:
         raise UsageError(f"{text!r} is no machine code in hexadecimal") from error
 
 
-def _stored(number: int, store: Path | None) -> tuple[str, Kernel]:
+def _stored(number: int, store: Path | None) -> tuple[str, Kernel, str]:
     opened = Store(store or only_store(), readonly=True)
     try:
-        return opened.kernel(number)
+        return *opened.kernel(number), opened.isa
     finally:
         opened.close()
+
+
+def _check_isa(code: str, machine: str) -> None:
+    if code != machine:
+        raise UsageError(f"the code is {code}, the machine executes {machine}", "choose another --target")
 
 
 @click.command("bench")
@@ -43,6 +49,7 @@ def _stored(number: int, store: Path | None) -> tuple[str, Kernel]:
     "--vectors", type=click.Choice(list(LEVELS)), help="Vector state to start with; default: as --asm needs."
 )
 @click.option("--rounds", type=click.IntRange(1, 10), default=3, show_default=True)
+@target_option
 @cpu_option
 @store_option
 @json_option
@@ -54,6 +61,7 @@ def command(
     unroll: int,
     vectors: str | None,
     rounds: int,
+    link: Link,
     cpu: int | None,
     store: Path | None,
     as_json: bool,
@@ -68,16 +76,18 @@ def command(
     if given != 1:
         what = "more than one thing to time" if given else "nothing to time"
         raise UsageError(what, "give one of --asm, --hex and --rerun")
+    isa = X86_64
     if rerun is not None:
-        label, kernel = _stored(rerun, store)
+        label, kernel, isa = _stored(rerun, store)
     elif code is not None:
         label = code
         kernel = machine_code(_bytes(code), b"", 1, unroll, LEVELS[vectors or "avx"])
     else:
         label = text or ""
         kernel = snippet(label, init, unroll, vectors or "")
-    backend, identity = open_backend(cpu)
+    backend, identity = open_backend(cpu, link)
     try:
+        _check_isa(isa, backend.capabilities().isa)
         measurement = time_kernel(backend, kernel, rounds)
         frequency = backend.calibrate().frequency
     finally:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import click
 
-from cyclescope.cli.options import cpu_option, json_option
+from cyclescope.backend.link import Link
+from cyclescope.cli.options import cpu_option, json_option, target_option
 from cyclescope.infer.api import open_backend
 from cyclescope.measure.survey import survey
 from cyclescope.report.host import host_json, host_text
 
 
 @click.command("host")
+@target_option
 @cpu_option
 @json_option
-def command(cpu: int | None, as_json: bool) -> None:
-    """Say what this machine is, how its time is kept, and how well it can be measured."""
-    backend, _ = open_backend(cpu)
+def command(link: Link, cpu: int | None, as_json: bool) -> None:
+    """Say what a machine is, how its time is kept, and how well it can be measured."""
+    backend, _ = open_backend(cpu, link)
     try:
         found = survey(backend)
     finally:

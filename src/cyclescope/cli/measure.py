@@ -8,12 +8,23 @@ from pathlib import Path
 
 import click
 
-from cyclescope.cli.options import Duration, cpu_option, json_option, patterns_argument, store_option
-from cyclescope.errors import Stopped, UnsupportedInstruction, UsageError
-from cyclescope.infer.api import conditions, default_store, explained, open_backend
+from cyclescope.backend.base import Backend
+from cyclescope.backend.link import Link
+from cyclescope.cli.options import (
+    Duration,
+    cpu_option,
+    json_option,
+    patterns_argument,
+    store_option,
+    target_option,
+)
+from cyclescope.errors import BackendUnavailable, Stopped, UnsupportedInstruction, UsageError
+from cyclescope.host.identity import Identity
+from cyclescope.host.uname import host_isa
+from cyclescope.infer.api import conditions, default_store, explained, isa_of, open_backend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.isa.pattern import select
-from cyclescope.isa.table import load_table
+from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
@@ -39,6 +50,7 @@ def _quantities(text: str | None, patterns: tuple[str, ...]) -> frozenset[str]:
 @click.option("--what", default=None, metavar="LIST",
               help="Quantities to measure: latency, throughput, ports; separated by commas. Default: all "
                    "without a PATTERN, else latency,throughput: ports need some 800 more forms.")  # fmt: skip
+@target_option
 @cpu_option
 @store_option
 @click.option("--time-budget", type=Duration(), default=None, help="Stop after this long: 90s, 10m.")
@@ -48,6 +60,7 @@ def _quantities(text: str | None, patterns: tuple[str, ...]) -> frozenset[str]:
 def command(
     patterns: tuple[str, ...],
     what: str | None,
+    link: Link,
     cpu: int | None,
     store: Path | None,
     time_budget: float | None,
@@ -55,45 +68,67 @@ def command(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Measure forms on this machine and keep the results in a store.
+    """Measure forms and keep the results in a store.
 
     Without a PATTERN every form is measured, two to three minutes, most of it for ports. A run that is
-    stopped, by a time budget or by a signal, goes on where it was when the same command is given again.
-    Patterns are those of `cyclescope forms`.
+    stopped, by a time budget, a signal or a lost connection, goes on where it was when the same command is
+    given again. Patterns are those of `cyclescope forms`.
     """
     quantities = _quantities(what, patterns)
-    table = load_table("x86-64")
-    forms = select(table, patterns)
-    gc.freeze()  # the table lives as long as the run, and cycles are rare: looking for them took a fifth
-    gc.set_threshold(5_000, 10, 10)
+    if not link.remote:
+        select(load_table(host_isa()), patterns)  # what is wrong with them is said before anything starts
     if dry_run:
-        write = dry_run_json if as_json else dry_run_text
-        click.echo(write(table, forms, quantities))
+        _dry_run(patterns, quantities, link, as_json)
         return
-    backend, identity = open_backend(cpu)
-    with (
-        closing(backend),
-        closing(Store(store or default_store(identity.machine), identity.machine)) as opened,
-    ):
-        if fresh:
-            opened.clear()
-        request = Request(tuple(forms), quantities, time_budget or 0.0)
-        try:
-            with reporter() as report:
-                campaign = Campaign(table, backend, opened, report)
-                finished = campaign.run(request, conditions(backend, identity))
-        except (Exception, Stopped) as error:
-            error.add_note(f"what was measured is kept in {opened.path}, the same command goes on from there")
-            raise
-        found = explained(opened, forms, campaign.results(forms))
-        if as_json:
-            every = list(found)
-            click.echo(timings_json(opened.machine, every))
-            tally = Tally(every)
-        else:
-            tally = Tally(found)
-            click.echo(summary_text(opened, tally, finished, store))
-        _check_executed(tally)
+    backend, identity = open_backend(cpu, link)
+    with closing(backend):
+        table = load_table(backend.capabilities().isa)
+        request = Request(tuple(select(table, patterns)), quantities, time_budget or 0.0)
+        _collect_seldom()
+        path = store or default_store(identity.machine)
+        with closing(Store(path, identity.machine, isa=table.isa)) as opened:
+            if fresh:
+                opened.clear()
+            campaign, finished = _run(backend, identity, opened, table, request)
+            found = explained(opened, request.forms, campaign.results(request.forms))
+            if as_json:
+                every = list(found)
+                click.echo(timings_json(opened, every))
+                tally = Tally(every)
+            else:
+                tally = Tally(found)
+                click.echo(summary_text(opened, tally, finished, store, backend.capabilities().notes))
+    _check_executed(tally)
+
+
+def _dry_run(patterns: tuple[str, ...], quantities: frozenset[str], link: Link, as_json: bool) -> None:
+    table = load_table(isa_of(link))
+    forms = select(table, patterns)
+    _collect_seldom()
+    write = dry_run_json if as_json else dry_run_text
+    click.echo(write(table, forms, quantities))
+
+
+def _collect_seldom() -> None:
+    """The table lives as long as the run, and cycles are rare: looking for them took a fifth."""
+    gc.freeze()
+    gc.set_threshold(5_000, 10, 10)
+
+
+def _run(
+    backend: Backend, identity: Identity, store: Store, table: Table, request: Request
+) -> tuple[Campaign, bool]:
+    """Measure; the campaign, and whether all was done in time."""
+    try:
+        with reporter() as report:
+            campaign = Campaign(table, backend, store, report)
+            return campaign, campaign.run(request, conditions(backend, identity))
+    except (Exception, Stopped) as error:
+        kept = f"what was measured is kept in {store.path}, the same command goes on from there"
+        error.add_note(kept)
+        if isinstance(error, BackendUnavailable):
+            error.remedy = "; ".join(filter(None, (error.remedy, kept)))
+        raise
 
 
 def _check_executed(tally: Tally) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cyclescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from cyclescope.backend.link import Link
 
 
 def _patterns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -17,11 +21,25 @@ def _patterns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
     return given
 
 
+def _link(_: click.Context, __: click.Parameter, target: str | None) -> Link:
+    """The way to the runner."""
+    from cyclescope.backend.remote import link_to  # slow to import
+
+    return link_to(target)
+
+
 patterns_argument = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", callback=_patterns)
 store_option = click.option(
     "--store", type=click.Path(path_type=Path, dir_okay=False), help="File of the measurements."
 )
 cpu_option = click.option("--cpu", type=click.IntRange(min=0), help="CPU to measure on.")
+target_option = click.option(
+    "--target",
+    "link",
+    metavar="ssh://HOST|exec:COMMAND",
+    callback=_link,
+    help="Another machine than this: ssh://[user@]host[:port], or a command that starts a runner.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

@@ -12,7 +12,7 @@ from cyclescope.infer.api import only_store, timings
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
-from cyclescope.report.card import card, evidence_text, timings_json
+from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
 
 
 @click.command("show")
@@ -27,14 +27,16 @@ def command(patterns: tuple[str, ...], store: Path | None, as_json: bool, eviden
     """
     if not patterns and not as_json:
         raise UsageError("no pattern", 'give one such as imul, "VADD*" or isa:BMI2')
-    table = load_table("x86-64")
-    chosen = select(table, patterns)
     opened = Store(store or only_store(), readonly=True)
     try:
+        table = load_table(opened.isa)
+        chosen = select(table, patterns)
         found = timings(opened, table, chosen)
         if as_json:
-            click.echo(timings_json(opened.machine, found))
+            click.echo(timings_json(opened, found))
             return
+        if opened.emulated:
+            click.echo(f"{EMULATED}\n")
         for form, timing in zip(chosen, found, strict=True):
             click.echo(card(form, timing))
             if evidence:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import click
 
 from cyclescope.backend.base import Depth
-from cyclescope.cli.options import cpu_option, json_option, patterns_argument
-from cyclescope.errors import UnsupportedInstruction
+from cyclescope.backend.link import Link
+from cyclescope.cli.options import cpu_option, json_option, patterns_argument, target_option
+from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.infer.api import open_backend
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
+from cyclescope.measure.store import X86_64
 from cyclescope.measure.verify import verify
 from cyclescope.report.verify import verification_json, verification_text
 from cyclescope.report.words import counted
@@ -20,6 +22,7 @@ _DEFAULT = Depth()
 
 @click.command("verify-isa")
 @patterns_argument
+@target_option
 @cpu_option
 @click.option("--bases", type=_MANY, default=_DEFAULT.bases, show_default=True, help="States per form.")
 @click.option(
@@ -32,7 +35,13 @@ _DEFAULT = Depth()
 @click.option("--seed", type=int, default=_DEFAULT.seed, show_default=True, help="Of the random values.")
 @json_option
 def command(
-    patterns: tuple[str, ...], cpu: int | None, bases: int, perturbations: int, seed: int, as_json: bool
+    patterns: tuple[str, ...],
+    link: Link,
+    cpu: int | None,
+    bases: int,
+    perturbations: int,
+    seed: int,
+    as_json: bool,
 ) -> int:
     """Check what the instruction table says forms read and write against real execution.
 
@@ -40,9 +49,13 @@ def command(
     the table does not declare are listed, and the exit code is 1. Without a PATTERN every form is
     checked, about half a minute. Patterns are those of `cyclescope forms`.
     """
-    forms = select(load_table("x86-64"), patterns)
-    backend, identity = open_backend(cpu)
+    forms = select(load_table(X86_64), patterns)
+    backend, identity = open_backend(cpu, link)
     try:
+        if (isa := backend.capabilities().isa) != X86_64:
+            raise UsageError(
+                f"verify-isa checks {X86_64}, the machine executes {isa}", "choose another --target"
+            )
         found = verify(backend, forms, Depth(bases, perturbations, seed))
     finally:
         backend.close()

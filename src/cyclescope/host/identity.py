@@ -44,12 +44,13 @@ class Identity(msgspec.Struct, frozen=True):
     stepping: int
     llvm: str
     hypervisor: str
+    emulated: bool = False
 
     @property
     def machine(self) -> str:
         """Name of the kind of machine a store belongs to."""
         numbers = f"{self.family:x}-{self.model:x}-{self.stepping:x}"
-        return f"{self.vendor} {numbers} {self.llvm or 'unknown'}"
+        return f"{self.vendor} {numbers} {self.llvm or 'unknown'}{' emulated' if self.emulated else ''}"
 
 
 def as_leaves(rows: Iterable[tuple[int, int, int, int, int, int]]) -> dict[tuple[int, int], Leaf]:

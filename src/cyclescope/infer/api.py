@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
 from cyclescope.backend.base import Backend
+from cyclescope.backend.link import Link
 from cyclescope.backend.native import NativeBackend
+from cyclescope.backend.remote import link_to
 from cyclescope.errors import StoreError, UsageError
 from cyclescope.host.counters import availability, events_for
 from cyclescope.host.features import features, lacking
-from cyclescope.host.identity import Identity, as_leaves, identify
-from cyclescope.host.topology import default_cpu, read_topology
+from cyclescope.host.files import one
+from cyclescope.host.identity import Identity, as_leaves
+from cyclescope.host.topology import Topology, default_cpu, read_topology
+from cyclescope.host.uname import host_isa
 from cyclescope.infer.campaign import Campaign, Progress, Request, grouped, stored_links, timing_of
 from cyclescope.infer.port_campaign import with_ports
 from cyclescope.infer.results import FormTiming
@@ -24,6 +28,7 @@ from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.store import Store
+from cyclescope.measure.survey import reader, surroundings
 
 
 def default_store(machine: str) -> Path:
@@ -48,23 +53,52 @@ def only_store() -> Path:
     return found[0]
 
 
-def open_backend(cpu: int | None = None) -> tuple[NativeBackend, Identity]:
-    """The runner of this machine, pinned, with performance counters where they exist."""
-    topology = read_topology()
+def open_backend(cpu: int | None = None, link: Link | None = None) -> tuple[NativeBackend, Identity]:
+    """A runner, of this machine or where a link leads, pinned, with performance counters where they exist.
+
+    Raises UsageError for a CPU that it may not use, BackendUnavailable.
+    """
+    link = link or Link()
+    chosen = -1 if link.remote else _chosen(cpu, read_topology())
+    backend = NativeBackend(chosen, link=link)
+    try:
+        if link.remote:
+            chosen = _chosen(cpu, surroundings(backend))
+            backend.configure(chosen)
+        identity = backend.capabilities().identity
+        if not identity.emulated and not availability(read=reader(backend)):
+            _count(backend, chosen, identity.llvm)
+    except BaseException:
+        backend.close()
+        raise
+    return backend, identity
+
+
+def isa_of(link: Link) -> str:
+    """The instruction set of a link's machine, which only a remote one is asked for."""
+    if not link.remote:
+        return host_isa()
+    with closing(NativeBackend(link=link)) as backend:
+        return backend.capabilities().isa
+
+
+def _chosen(cpu: int | None, topology: Topology) -> int:
+    """The CPU to measure on; where nothing tells which there are, what was asked for, or any."""
+    if not topology.usable:
+        return -1 if cpu is None else cpu
     chosen = default_cpu(topology) if cpu is None else cpu
     if chosen not in topology.usable:
         raise UsageError(
             f"this program may not use CPU {chosen}", f"choose from {', '.join(map(str, topology.usable))}"
         )
-    backend = NativeBackend(chosen)
-    identity = identify(as_leaves(backend.capabilities().leaves))
-    if not availability():
-        backend.close()
-        backend = NativeBackend(chosen, events_for(identity.llvm))
-        if len(backend.capabilities().counters) < len(events_for(identity.llvm)):
-            backend.close()  # more than this CPU counts at a time: some ports alone would mislead
-            backend = NativeBackend(chosen, events_for(identity.llvm, ports=False))
-    return backend, identity
+    return chosen
+
+
+def _count(backend: NativeBackend, cpu: int, llvm: str) -> None:
+    """Open counters; without those of ports where the CPU counts less at a time: some alone would mislead."""
+    backend.configure(cpu, events_for(llvm))
+    if len(backend.capabilities().counters) < len(events_for(llvm)):
+        backend.configure(cpu, events_for(llvm, ports=False))
 
 
 def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
@@ -80,8 +114,9 @@ def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
         "frequency": round(calibration.frequency),
         "ticks_per_cycle": calibration.ticks_per_cycle,
         "clean_share": calibration.clean_share,
-        "load": read_topology().load,
-        "kernel": platform.release(),
+        "emulated": not capabilities.real_time,
+        "load": surroundings(backend).load,
+        "kernel": one(reader(backend), "proc/sys/kernel/osrelease"),
         "features": sorted(features(as_leaves(capabilities.leaves))),
     }
 
@@ -92,31 +127,28 @@ def measure_forms(
     *,
     what: Iterable[str] = (THROUGHPUT, LATENCY),
     cpu: int | None = None,
+    target: str | None = None,
     budget: float = 0.0,
     fresh: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> Path:
-    """Measure the forms that match the patterns on this machine; returns the store's path.
+    """Measure the forms that match the patterns; returns the store's path.
 
-    `budget` is in seconds, 0 for no limit. Work that the store already has is not repeated unless
-    `fresh`. Raises UsageError, BackendUnavailable, StoreError or MeasurementError.
+    `target` is another machine than this, as `--target` takes it. `budget` is in seconds, 0 for no limit. Work
+    that the store already has is not repeated unless `fresh`. Raises UsageError, BackendUnavailable, StoreError
+    or MeasurementError.
     """
-    table = load_table("x86-64")
-    forms = select(table, patterns)
-    backend, identity = open_backend(cpu)
-    try:
-        opened = Store(store or default_store(identity.machine), identity.machine)
-        try:
+    backend, identity = open_backend(cpu, link_to(target))
+    with closing(backend):
+        table = load_table(backend.capabilities().isa)
+        request = Request(tuple(select(table, patterns)), frozenset(what), budget)
+        path = store or default_store(identity.machine)
+        with closing(Store(path, identity.machine, isa=table.isa)) as opened:
             if fresh:
                 opened.clear()
             campaign = Campaign(table, backend, opened, report)
-            request = Request(tuple(forms), frozenset(what), budget)
             campaign.run(request, conditions(backend, identity))
             return opened.path
-        finally:
-            opened.close()
-    finally:
-        backend.close()
 
 
 def explained(

@@ -45,7 +45,7 @@ def _untried(store: Store, forms: Sequence[InstructionForm]) -> Iterator[Instruc
     legality = store.legality()
     records = store.records([form.id for form in forms])
     tried = {record.form for record in records if record.quantity == THROUGHPUT}
-    planner = Planner(load_table("x86-64"), lambda form: legality.get(form.id) == "ok")
+    planner = Planner(load_table(store.isa), lambda form: legality.get(form.id) == "ok")
     for form in forms:
         executes = form.id not in tried and legality.get(form.id, "ok") == "ok"
         if executes and planner.throughput(form):
@@ -55,5 +55,5 @@ def _untried(store: Store, forms: Sequence[InstructionForm]) -> Iterator[Instruc
 def _measure(path: Path, request: Request, report: Callable[[Progress], None]) -> None:
     backend, identity = open_backend()
     with closing(backend), closing(Store(path, identity.machine)) as store:
-        campaign = Campaign(load_table("x86-64"), backend, store, report)
+        campaign = Campaign(load_table(store.isa), backend, store, report)
         campaign.run(request, conditions(backend, identity))

@@ -11,7 +11,7 @@ import msgspec
 from cyclescope import __version__
 from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable, CyclescopeError, StoreError
-from cyclescope.host.identity import as_leaves, identify
+from cyclescope.host.identity import Identity
 from cyclescope.infer.api import default_store
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.named_ports import known_machine
@@ -35,11 +35,15 @@ def load_model(name: str) -> MachineModel:
     return native_model() if name.lower() == NATIVE else library.load_model(name)
 
 
+def this_machine() -> Identity:
+    """What this host is. Raises BackendUnavailable."""
+    with closing(NativeBackend()) as backend:
+        return backend.capabilities().identity
+
+
 def native_model() -> MachineModel:
     """The model of this host's store, built again where the store has changed since."""
-    with closing(NativeBackend()) as backend:
-        identity = identify(as_leaves(backend.capabilities().leaves))
-    path = default_store(identity.machine)
+    path = default_store(this_machine().machine)
     if not path.is_file():
         raise StoreError(
             f"nothing was measured on this machine ({path} is missing)", "run `cyclescope measure`"
@@ -73,7 +77,7 @@ def stored_model(path: Path) -> MachineModel:
 def build_file(path: Path) -> MachineModel:
     """The model of a store in a file. Raises StoreError."""
     with closing(Store(path, readonly=True)) as store:
-        return build_model(store, load_table("x86-64"), known_machine(store.machine))
+        return build_model(store, load_table(store.isa), known_machine(store.machine))
 
 
 def _state(path: Path) -> int:

@@ -29,7 +29,7 @@ def merge_files(sources: Sequence[Path], output: Path) -> list[tuple[Path, int]]
         opened = [stack.enter_context(closing(Store(path, readonly=True))) for path in sources]
         for other in opened[1:]:
             _same_machine(other, opened[0])
-        target = stack.enter_context(closing(Store(output, opened[0].machine)))
+        target = stack.enter_context(closing(Store(output, opened[0].machine, isa=opened[0].isa)))
         return [(source.path, merge(target, source)) for source in opened]
 
 

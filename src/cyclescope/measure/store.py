@@ -31,6 +31,7 @@ from cyclescope.measure.record import FAILED, Record
 from cyclescope.measure.sampling import Measurement
 
 VERSION = 1
+X86_64 = "x86-64"
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE session (id INTEGER PRIMARY KEY, started TEXT NOT NULL, conditions TEXT NOT NULL);
@@ -76,9 +77,12 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """Measurements of one machine. Raises StoreError for files that are not such a store."""
+    """Measurements of one machine. Raises StoreError for files that are not such a store.
 
-    def __init__(self, path: Path, machine: str = "", *, readonly: bool = False) -> None:
+    `isa` is the instruction set of a new one.
+    """
+
+    def __init__(self, path: Path, machine: str = "", *, isa: str = X86_64, readonly: bool = False) -> None:
         self.path = path
         self._states: dict[int, tuple[int, MachineState]] = {}
         self._session = 0
@@ -88,7 +92,7 @@ class Store:
             )
         with ExitStack() as undo:
             self._open(readonly, undo)
-            self._check(machine, readonly)
+            self._check(machine, isa, readonly)
             self._closing = undo.pop_all()
 
     # --- opening ---------------------------------------------------------------------------------
@@ -104,10 +108,10 @@ class Store:
             raise store_error(self.path, error) from error
 
     @explaining
-    def _check(self, machine: str, readonly: bool) -> None:
+    def _check(self, machine: str, isa: str, readonly: bool) -> None:
         tables = {name for (name,) in self.database.execute("SELECT name FROM sqlite_master")}
         if not tables and not readonly:
-            self._create(machine)
+            self._create(machine, isa)
             return
         if not {"meta", "measurement"} <= tables:
             raise StoreError(
@@ -132,21 +136,36 @@ class Store:
                 "update cyclescope" if newer else "measure again into another with --store",
             )
 
-    def _create(self, machine: str) -> None:
+    def _create(self, machine: str, isa: str) -> None:
         """All or nothing, so that a run killed here leaves an empty file, which is a new store."""
         self.database.execute("PRAGMA journal_mode=WAL")
         self.database.execute("BEGIN IMMEDIATE")
         with self.database:
             for statement in _SCHEMA.strip().split(";"):
                 self.database.execute(statement)
-            meta = [("version", str(VERSION)), ("machine", machine)]
+            meta = [("version", str(VERSION)), ("machine", machine), ("isa", isa)]
             self.database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
 
     @property
     @explaining
     def machine(self) -> str:
         """Name of the machine the store belongs to."""
-        row = self.database.execute("SELECT value FROM meta WHERE key = 'machine'").fetchone()
+        return self._meta("machine")
+
+    @property
+    @explaining
+    def isa(self) -> str:
+        """Instruction set of the forms; stores of the first versions do not say it."""
+        return self._meta("isa") or X86_64
+
+    @property
+    @explaining
+    def emulated(self) -> bool:
+        """Whether anything was measured under an emulator, whose cycles mean nothing."""
+        return any(session.get("emulated") for session in self.sessions())
+
+    def _meta(self, key: str) -> str:
+        row = self.database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
     def close(self) -> None:

@@ -8,9 +8,11 @@ import time
 import msgspec
 
 from cyclescope.backend.base import Backend, Calibration, Capabilities
+from cyclescope.backend.native import NativeBackend
 from cyclescope.host.counters import availability
 from cyclescope.host.features import features
-from cyclescope.host.identity import Identity, as_leaves, identify
+from cyclescope.host.files import Read, files_of
+from cyclescope.host.identity import Identity, as_leaves
 from cyclescope.host.noise import Noise, judge
 from cyclescope.host.topology import Topology, read_topology
 
@@ -35,6 +37,17 @@ class Survey(msgspec.Struct, frozen=True):
         return min(self.calibrations, key=lambda c: c.ticks_per_cycle * c.seconds_per_tick)
 
 
+def reader(backend: Backend) -> Read:
+    """What reads the files of a backend's machine."""
+    return backend.read if isinstance(backend, NativeBackend) and backend.link.remote else files_of()
+
+
+def surroundings(backend: Backend) -> Topology:
+    """CPUs and load of a backend's machine."""
+    remote = isinstance(backend, NativeBackend) and backend.link.remote
+    return read_topology(read=reader(backend)) if remote else read_topology()
+
+
 def survey(backend: Backend) -> Survey:
     """Look at the host for about a second."""
     capabilities = backend.capabilities()
@@ -44,15 +57,15 @@ def survey(backend: Backend) -> Survey:
         if number:
             time.sleep(PAUSE)
         calibrations.append(backend.calibrate())
-    topology = read_topology()
+    topology = surroundings(backend)
     clean = statistics.mean(c.clean_share for c in calibrations)
     siblings = len(topology.siblings.get(capabilities.cpu, ()))
     return Survey(
-        identify(leaves),
+        capabilities.identity,
         tuple(sorted(features(leaves))),
         capabilities,
         tuple(calibrations),
         topology,
-        availability(),
+        availability(read=reader(backend)),
         judge(clean, topology.load, len(topology.usable), siblings),
     )

@@ -11,16 +11,18 @@ import msgspec
 from cyclescope.infer.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.record import Record
-from cyclescope.measure.store import Evidence
+from cyclescope.measure.store import Evidence, Store
 
 SCHEMA_VERSION = 1
+EMULATED = "emulated: no meaning (what runs and what depends on what is real, the cycles are an emulator's)"
 _SAME = 0.5  # cycles: what crossing between domains costs is a whole number
 
 
-def timings_json(machine: str, timings: Sequence[FormTiming]) -> str:
+def timings_json(store: Store, timings: Sequence[FormTiming]) -> str:
     """The documented JSON of `show` and `measure`."""
-    data = {"schema_version": SCHEMA_VERSION, "machine": machine, "forms": timings}
-    return msgspec.json.encode(data).decode()
+    head = {"schema_version": SCHEMA_VERSION, "machine": store.machine, "isa": store.isa}
+    note = {"emulated": True, "note": EMULATED} if store.emulated else {"emulated": False}
+    return msgspec.json.encode(head | note | {"forms": timings}).decode()
 
 
 def card(form: InstructionForm, timing: FormTiming) -> str:

@@ -14,6 +14,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Missing, Planner
 from cyclescope.measure.store import Store
+from cyclescope.report.card import EMULATED
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
@@ -43,7 +44,9 @@ class Tally:
             self.example = self.example or timing.id
 
 
-def summary_text(store: Store, tally: Tally, finished: bool, named: Path | None) -> str:
+def summary_text(
+    store: Store, tally: Tally, finished: bool, named: Path | None, notes: Sequence[str] = ()
+) -> str:
     """What a run found, in a few lines; `named` is the store's file where a user named it."""
     executions = f"{tally.outcomes['ok']} executed by this CPU, {tally.valued} with a throughput"
     kinds = tally.pairs
@@ -55,6 +58,8 @@ def summary_text(store: Store, tally: Tally, finished: bool, named: Path | None)
     if tally.ports:
         levels = ", ".join(f"{tally.ports[level]} {level}" for level in (HIGH, MEDIUM, LOW))
         lines.append(f"port usage of {counted(tally.ports.total(), 'form')}: confidence {levels}")
+    lines += [f"note: {note}" for note in notes]
+    lines += [EMULATED] if store.emulated else []
     lines.append(f"store: {store.path}")
     if not finished:
         lines.append("stopped by the time budget: the same command goes on from here")
@@ -122,11 +127,13 @@ def store_text(store: Store) -> str:
     outcomes = ", ".join(f"{n} {name}" for name, n in legality.most_common())
     lines = [
         f"machine: {store.machine}",
+        f"instruction set: {store.isa}",
         f"measurements: {store.count()}",
         f"forms run once: {outcomes or 'none'}",
     ]
     lines += [
         f"session {s['started']}: CPU {s.get('cpu')}, {s.get('clock')}, load {s.get('load')}"
+        + (", emulated" if s.get("emulated") else "")
         for s in store.sessions()
     ]
     return "\n".join(lines)
@@ -137,6 +144,7 @@ def store_json(store: Store) -> str:
     data = {
         "schema_version": SCHEMA_VERSION,
         "machine": store.machine,
+        "isa": store.isa,
         "measurements": store.count(),
         "forms": store.legality(),
         "sessions": store.sessions(),

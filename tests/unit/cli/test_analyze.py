@@ -49,8 +49,7 @@ def host(monkeypatch, tmp_path):
     """This host is a Zen 4 whose store is in a folder of the test."""
     identity = msgspec.structs.replace(IDENTITY, llvm="znver4")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(native, "NativeBackend", Machine)
-    monkeypatch.setattr(native, "identify", lambda leaves: identity)
+    monkeypatch.setattr(native, "this_machine", lambda: identity)
     monkeypatch.setattr(predicting, "this_host", lambda: identity)
     return default_store(identity.machine)
 
@@ -142,8 +141,7 @@ def simulated(store, monkeypatch, tmp_path):
         return opened[-1], IDENTITY
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(native, "NativeBackend", Machine)
-    monkeypatch.setattr(native, "identify", lambda leaves: IDENTITY)
+    monkeypatch.setattr(native, "this_machine", lambda: IDENTITY)
     monkeypatch.setattr(missing, "open_backend", open_backend)
     path = default_store(IDENTITY.machine)
     path.parent.mkdir(parents=True)

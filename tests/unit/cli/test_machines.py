@@ -10,7 +10,7 @@ from cyclescope.infer import native
 from cyclescope.infer.api import default_store
 from cyclescope.model.library import load_model
 from cyclescope.model.schema import decode, problems, read_model, write_model
-from tests.support.machine import FORMS, IDENTITY, Machine
+from tests.support.machine import FORMS, IDENTITY
 
 USAGE, FAILURE = 2, 1
 
@@ -19,8 +19,7 @@ USAGE, FAILURE = 2, 1
 def host(monkeypatch, tmp_path):
     """A simulated host; returns where its store is to be."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(native, "NativeBackend", Machine)
-    monkeypatch.setattr(native, "identify", lambda leaves: IDENTITY)
+    monkeypatch.setattr(native, "this_machine", lambda: IDENTITY)
     return default_store(IDENTITY.machine)
 
 

@@ -33,7 +33,7 @@ def host(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(native, "NativeBackend", Machine)
     monkeypatch.setattr(native, "build_file", build)
-    path = default_store(native.identify(native.as_leaves(Machine().capabilities().leaves)).machine)
+    path = default_store(Machine().capabilities().identity.machine)
     path.parent.mkdir()
     return path, built
 

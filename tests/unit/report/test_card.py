@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 from cyclescope.infer.results import FormTiming, Latency, Throughput
 from cyclescope.measure.record import Record
@@ -89,8 +90,10 @@ def test_remarks(table):
 
 def test_json_of_a_timing():
     timing = FormTiming(IMUL, {}, "ok", Throughput(1.0, 0.0, "exact"), (latency(),))
-    data = json.loads(timings_json("m", [timing]))
-    assert (data["schema_version"], data["machine"]) == (1, "m")
+    store = SimpleNamespace(machine="m", isa="aarch64", emulated=False)
+    data = json.loads(timings_json(store, [timing]))
+    assert (data["schema_version"], data["machine"], data["isa"]) == (1, "m", "aarch64")
+    assert "note" not in data
     assert data["forms"][0]["latencies"][0]["min"] == 3.0
 
 

@@ -1,0 +1,170 @@
+"""Building the static runner of an instruction set from the sources in the package."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from cyclescope.backend.link import runner_path
+from cyclescope.errors import BackendUnavailable, UsageError
+from cyclescope.host.uname import host_isa
+
+ISAS = ("x86-64", "aarch64", "riscv64")
+_FLAGS = ("-O2", "-std=gnu11", "-fno-stack-protector", "-static")
+_FOLDERS = {"x86-64": "x86_64", "aarch64": "aarch64", "riscv64": "riscv64"}
+_MACHINES = {62: "x86-64", 183: "aarch64", 243: "riscv64"}  # of ELF files
+_PACKAGES = {
+    "x86-64": "gcc-x86-64-linux-gnu libc6-dev-amd64-cross",
+    "aarch64": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+    "riscv64": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
+}
+_PATIENCE = 300.0  # seconds for a compiler: zig makes its C library first
+
+
+class Built(NamedTuple):
+    """A runner and the command that made it."""
+
+    path: Path
+    command: tuple[str, ...]
+
+
+def runner_for(isa: str) -> Path:
+    """A runner of an instruction set: the package's, one built before, or one built now.
+
+    Raises BackendUnavailable.
+    """
+    if isa in (host_isa(), _isa_of_file(Path(os.environ.get("CYCLESCOPE_RUNNER", "")))):
+        return runner_path()
+    path = cache_folder() / f"runner-{_FOLDERS[isa]}-{source_hash(isa)}"
+    if not path.is_file():
+        build(isa, path)
+    return path
+
+
+def cache_folder() -> Path:
+    """Where runners for other machines are kept."""
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cyclescope"
+    except RuntimeError as error:
+        raise BackendUnavailable("no home directory to build a runner in", "set XDG_CACHE_HOME") from error
+
+
+def sources(isa: str) -> list[Path]:
+    """The C files of a runner. Raises BackendUnavailable where they are not installed."""
+    folder = _source_folder()
+    own = sorted((folder / _FOLDERS[isa]).glob("*.c"))
+    if not own:
+        raise BackendUnavailable(f"no sources of a runner for {isa} in {folder}", "reinstall cyclescope")
+    return [*sorted(folder.glob("*.c")), *own]
+
+
+def _source_folder() -> Path:
+    return Path(str(resources.files("cyclescope"))) / "native"
+
+
+def source_hash(isa: str) -> str:
+    """What tells runners of different sources apart."""
+    folder = _source_folder()
+    headers = [*folder.glob("*.h"), *(folder / _FOLDERS[isa]).glob("*.h")]
+    digest = hashlib.sha256()
+    for path in sorted([*sources(isa), *headers]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def build(isa: str, output: Path, compiler: str = "") -> Built:
+    """Build a runner with a compiler, as a shell would start it, or with the first one that can.
+
+    Raises UsageError for a compiler that is none, BackendUnavailable where none can.
+    """
+    files = sources(isa)
+    tried = []
+    for command in [_split(compiler)] if compiler else list(compilers(isa)):
+        line = (*command, *_FLAGS, f"-I{_source_folder()}", *map(str, files), "-lm")
+        problem = _compile(isa, line, output)
+        if not problem:
+            return Built(output, (*line, "-o", str(output)))
+        tried.append(f"{shlex.join(command)}: {problem}")
+    message = f"no runner for {isa} could be built" + (f" ({'; '.join(tried)})" if tried else ": no compiler")
+    raise BackendUnavailable(message, _advice(isa, compiler))
+
+
+def _split(compiler: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(compiler))
+    except ValueError as error:
+        raise UsageError(f"--cc {compiler!r}", str(error)) from error
+    if not words or not shutil.which(words[0]):
+        raise UsageError(f"--cc {compiler!r}: no such program")
+    return words
+
+
+def _advice(isa: str, compiler: str) -> str:
+    if compiler:
+        return "leave out --cc to try all compilers that are here"
+    packages = "gcc libc6-dev" if isa == host_isa() else _PACKAGES[isa]
+    return f"`apt install {packages}`, or zig (`pip install ziglang`), or name a compiler with --cc"
+
+
+def compilers(isa: str) -> Iterator[tuple[str, ...]]:
+    """Compilers that are here and may be able to build for an instruction set, the surest first."""
+    folder = _FOLDERS[isa]
+    names = [f"{folder}-linux-gnu-gcc", f"{folder}-linux-musl-gcc", f"{folder}-unknown-linux-gnu-gcc"]
+    if isa == host_isa():
+        names = [*shlex.split(os.environ.get("CC", ""))[:1], "cc", "gcc", *names]
+    yield from ((name,) for name in dict.fromkeys(names) if shutil.which(name))
+    if shutil.which("clang"):
+        yield ("clang", f"--target={folder}-linux-gnu")
+    if shutil.which("zig"):
+        yield ("zig", "cc", "-target", f"{folder}-linux-musl")
+    elif find_spec("ziglang"):
+        yield (sys.executable, "-m", "ziglang", "cc", "-target", f"{folder}-linux-musl")
+
+
+def _compile(isa: str, line: Sequence[str], output: Path) -> str:
+    """Compile into a file, whole or not at all; what went wrong, or ""."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=output.parent, prefix=".runner-") as folder:
+            made = Path(folder) / "runner"
+            problem = _run([*line, "-o", str(made)])
+            if not problem and _isa_of_file(made) != isa:
+                problem = f"it builds for {_isa_of_file(made) or 'something else'}"
+            if not problem:
+                made.replace(output)
+            return problem
+    except OSError as error:
+        raise BackendUnavailable(
+            f"{output} cannot be written ({error.strerror})", "name another file"
+        ) from error
+
+
+def _run(line: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        return f"not done after {_PATIENCE:g} s"
+    except OSError as error:
+        return error.strerror or "cannot be started"
+    lines = [text for text in done.stderr.splitlines() if "error" in text.lower()] or done.stderr.splitlines()
+    return "" if not done.returncode else (lines or [f"exit status {done.returncode}"])[0][:200]
+
+
+def _isa_of_file(path: Path) -> str:
+    """What an ELF file is built for, "" for other files."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except OSError:
+        return ""
+    return _MACHINES.get(int.from_bytes(head[18:20], "little"), "") if head[:5] == b"\x7fELF\x02" else ""
