@@ -9,6 +9,7 @@ import msgspec
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.riscv64.configuration import setup_code
 from cyclescope.isa.riscv64.legality import configurations
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import example
@@ -75,9 +76,28 @@ def _bits(form: InstructionForm) -> dict[str, object]:
         for name, field in zip(names, form.bits.fields, strict=True)
     ]
     encoding = {"base": f"{form.bits.base:#x}", "mask": f"{form.bits.mask:#x}", "length": form.bits.length}
-    measured = [f"{form.id}@{configuration}" for configuration in configurations(form)]
     return {
         "syntax": form.syntax.template.format(*written),
         "example": example(form),
         "encoding": encoding | {"fields": fields},
-    } | ({"configurations": measured} if measured and not form.configuration else {})
+    } | _configuration(form)
+
+
+def _configuration(form: InstructionForm) -> dict[str, object]:
+    """The vector configuration of a form, or those that are measured of a form of the table."""
+    chosen = form.configuration
+    if chosen is None:
+        measured = [f"{form.id}@{each}" for each in configurations(form)]
+        return {"configurations": measured} if measured else {}
+    policies = ("agnostic", "undisturbed")
+    return {
+        "configuration": {
+            "sew": chosen.sew,
+            "lmul": str(chosen.lmul),
+            "tail": policies[chosen.tail_undisturbed],
+            "mask": policies[chosen.mask_undisturbed],
+            "masked": chosen.masked,
+            "vl": chosen.vl,
+            "setup": setup_code(chosen).hex(),
+        }
+    }
