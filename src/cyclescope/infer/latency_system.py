@@ -6,7 +6,7 @@ constant to all latencies one way and subtracting it the other way changes nothi
 measured. So every unknown has the tightest interval that the equations and the laws allow (linear
 programs), and a value under named conventions that fix what cannot be measured:
 
-* transfer: VMOVD to a vector register takes as long as VMOVD back;
+* transfer: a move to a vector or floating-point register takes as long as the move back;
 * masks: the instruction that makes masks of vectors reads its vector and its mask operand together;
 * loads: a load takes as long from the data, once stored, as from the address;
 * x87: an x87 load takes as long from the data, once stored, as a vector load does;
@@ -22,6 +22,10 @@ import msgspec
 
 from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER
 
+X86 = "x86-64"
+# Links of two dependent instructions.
+_TWICE = ("restore.", "flag>r.AF", "r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64")
+_TWICE_ELSEWHERE = ("restore.", "r>p")
 LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 SMALLEST = 0.04
@@ -51,19 +55,20 @@ class LinkLatency(msgspec.Struct, frozen=True):
         return self.most - self.least <= DETERMINED
 
 
-def lower_bound(key: str) -> float:
+def lower_bound(key: str, isa: str = X86) -> float:
     """What a link takes at least: one cycle per dependent instruction."""
-    if key.startswith("r>v."):
+    if key.startswith(("r>v.", "r>f.")) or key == "r>f":
         return 3 * LEAST
-    twice = ("restore.", "flag>r.AF", "r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64")
-    return 2 * LEAST if key.startswith(twice) else LEAST
+    twice = _TWICE if isa == X86 else _TWICE_ELSEWHERE
+    return 2 * LEAST if key.startswith(twice) and key != "restore.f" else LEAST
 
 
-def conventions(keys: Iterable[str]) -> list[tuple[str, str, str]]:
+def conventions(keys: Iterable[str], isa: str = X86) -> list[tuple[str, str, str]]:
     """(convention, key, key it equals) for the keys at hand."""
     known = set(keys)
     wanted = [
-        ("transfer", TRANSFER, "v>r"),
+        *[("transfer", key, "v>r") for key in known if key.startswith(TRANSFER)],
+        ("transfer", TRANSFER.replace("v", "f"), "f>r"),
         ("masks", "v>k", MASK_SYNC),
         ("mmx", "m>r", "v>r"),
         ("high bytes", "h>r", "r>h"),
@@ -72,7 +77,7 @@ def conventions(keys: Iterable[str]) -> list[tuple[str, str, str]]:
     wanted += [
         ("loads", key, "load." + key[4:])
         for key in known
-        if key.startswith("mem>") and key not in ("mem>r.32", "mem>r.64") and key[4] != "x"
+        if key.startswith("mem>") and key[4] != "x" and (isa != X86 or key not in ("mem>r.32", "mem>r.64"))
     ]
     return [(name, a, b) for name, a, b in wanted if {a, b} <= known]
 
@@ -80,7 +85,8 @@ def conventions(keys: Iterable[str]) -> list[tuple[str, str, str]]:
 class LatencySystem:
     """Solves the equations with HiGHS."""
 
-    def __init__(self, equations: Sequence[Equation]) -> None:
+    def __init__(self, equations: Sequence[Equation], isa: str = X86) -> None:
+        self.isa = isa
         self.equations = list(equations)
         self.keys = sorted({k for e in equations for k in e.keys})
 
@@ -90,7 +96,7 @@ class LatencySystem:
 
         proved = self._program(highspy, [])
         slack = self._slack(highspy, proved)
-        fixed = conventions(self.keys)
+        fixed = conventions(self.keys, self.isa)
         return self._intervals(highspy, slack, fixed)
 
     # --- linear programs -------------------------------------------------------------------------
@@ -104,7 +110,7 @@ class LatencySystem:
         model.setOptionValue("output_flag", False)
         infinity = model.getInfinity()
         for key in self.keys:
-            model.addVar(lower_bound(key), infinity)
+            model.addVar(lower_bound(key, self.isa), infinity)
         for _ in self.equations:
             model.addVar(0.0, infinity)
             model.addVar(0.0, infinity)
@@ -159,7 +165,7 @@ class LatencySystem:
             least, _ = self._minimise(free, {column: 1.0})
             most, _ = self._minimise(free, {column: -1.0})
             result[key] = LinkLatency(_whole(values[column], least, -most), least, -most)
-        return {key: _named(key, link) for key, link in result.items()}
+        return {key: _named(key, link, self.isa) for key, link in result.items()}
 
     def _bounded(self, highspy: object, slack: list[float], extra: list[tuple[str, str, str]]) -> object:
         model = self._program(highspy, extra)
@@ -176,7 +182,7 @@ def _whole(value: float, least: float, most: float) -> float:
     return nearest if abs(value - nearest) <= WHOLE and least <= nearest <= most else value
 
 
-def _named(key: str, link: LinkLatency) -> LinkLatency:
+def _named(key: str, link: LinkLatency, isa: str) -> LinkLatency:
     """The link with the conventions its value rests on."""
     if link.determined:
         return link
@@ -186,8 +192,8 @@ def _named(key: str, link: LinkLatency) -> LinkLatency:
         names.append("loads")
     if "k" in files:
         names.append("masks")
-    through_vector = files == {"r", "mem"} and key.endswith((".32", ".64"))
-    transfers = "v" in files and files != {"v", "k"}
+    through_vector = isa == X86 and files == {"r", "mem"} and key.endswith((".32", ".64"))
+    transfers = ("v" in files and files != {"v", "k"}) or "f" in files
     if transfers or "x" in files or files in ({"r", "k"}, {"k"}) or through_vector:
         names.append("transfer")
     if "m" in files:

@@ -101,6 +101,12 @@ class AArch64Links(Helpers):
         move = self.make("FMOVXDr", target.number, source.number)
         return [move, *self.again(target, target, self.pools.value)[0]]
 
+    def transfer(self, place: Place, source: Place) -> Instruction | None:
+        """FMOV."""
+        if place.kind != "v" or place.width == SCALABLE:
+            return None
+        return self.make("FMOVXDr", place.number, source.number)
+
     def _general_to_predicate(self, source: Place, target: Place) -> list[Instruction]:
         """All ones again, whatever the count."""
         n, mask = target.number, self.pools.mask

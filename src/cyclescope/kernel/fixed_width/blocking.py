@@ -73,7 +73,7 @@ class BlockBuilder(FormOperands):
     def _ring(self, operand: int, field: Field) -> list[int]:
         op = self.form.operands[operand]
         found = choices(field, self.pools.isa)
-        taken = self.avoid | self.taken_by_roles()
+        taken = self.avoid | self.taken_by_roles() | {("v", self.pools.nought)}
         values: list[int] = []
         for number in reversed(self.pools.pools[RING].get(op.file, ())):
             value = pick(found, [(op.file, number)], taken)

@@ -96,6 +96,8 @@ class ChainBuilder(ChainOperands):
             return None
         items: Items = []
         place = self.place(pair.target)
+        if not self._legal({s: self.values[t], t: self.values[s]}):
+            return None
         for source, target in ((self.values[s], self.values[t]), (self.values[t], self.values[s])):
             number = self.registers(t, target)[0][1]
             if self._cuts:
@@ -104,6 +106,11 @@ class ChainBuilder(ChainOperands):
             items.append(self.use({s: source, t: target}))
         return chain_of(pair, "swap", items, (), 2)
 
+    def _legal(self, changes: dict[int, int]) -> bool:
+        """Whether fields have the values."""
+        return all(changes.get(operand, value) in self.found(field)
+                   for operand, field in self.fields for value in [self.values[operand]])  # fmt: skip
+
     # --- with links --------------------------------------------------------------------------------
 
     def _linked(self, pair: Pair) -> Chain:
@@ -111,6 +118,8 @@ class ChainBuilder(ChainOperands):
         source, target = self.place(pair.source), self._read_place(pair)
         items: Items = [*self.breakers(pair.source), self.use()]
         if self._restores(pair, source, target):
+            if not self.helpers.fits(target, source):
+                raise Unmeasurable(_no_way(pair, source))
             more, keys = self.helpers.again(target, source, self._value_register(pair))
         else:
             step = self._path(pair, target, source)
@@ -145,6 +154,8 @@ class ChainBuilder(ChainOperands):
         self, pair: Pair, target: Place, source: Place
     ) -> tuple[tuple[Instruction, ...], tuple[str, ...]] | None:
         step = self.helpers.path(target, source)
+        if step is not None and not self.scratch and len(step.keys) > 1:
+            raise Unmeasurable("the form takes all vector registers: none is left on the way back")
         return None if step is None else (step.instructions, step.keys)
 
     # --- addresses ---------------------------------------------------------------------------------
@@ -178,6 +189,8 @@ class ChainBuilder(ChainOperands):
         middle = Place("v", self.pools.scratch, SCALABLE)
         target = self._read_place(pair)
         number = self.registers(pair.source.operand)[0][1]
+        if target.kind != "v" and not self.scratch:
+            raise Unmeasurable("the form takes all vector registers: none is left on the way back")
         xor = self.helpers.xor_vector(number, self.pools.scratch if target.kind != "v" else target.number)
         if xor is None:
             raise Unmeasurable("no helper instruction works on a vector of addresses")

@@ -10,6 +10,8 @@ from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 
+_LINKS = 4  # of one kind in a row: one cut of the chain has to show
+
 
 class CycleBuilder:
     """All closed chains of the links that this CPU has; `places` has one or more of every register file."""
@@ -32,16 +34,16 @@ class CycleBuilder:
             cut = tuple(h.cut(place))
             fill = h.fill(place)
             if fill is not None:
-                yield Cycle(fill[1], (fill[0],), (fill[1],), cut)
+                yield Cycle(fill[1], (fill[0],) * _LINKS, (fill[1],) * _LINKS, cut)
             if place.kind in ("v", "f"):
                 items, keys = h.again(place, place, h.pools.value)
-                yield Cycle(keys[0], tuple(items), keys, cut)
+                yield Cycle(keys[0], tuple(items) * _LINKS, keys * _LINKS, cut)
         xor = h.xor(self.general.number, h.pools.constant)
         yield Cycle("xor", (xor,), ("xor",), tuple(h.cut(self.general)))
         vector = next((p for p in self.places if p.kind == "v" and p.width == SCALABLE), None)
         xor_vector = h.xor_vector(vector.number, h.pools.nought) if vector else None
         if vector and xor_vector is not None:
-            yield Cycle("xor.z", (xor_vector,), ("xor.z",), tuple(h.cut(vector)))
+            yield Cycle("xor.z", (xor_vector,) * _LINKS, ("xor.z",) * _LINKS, tuple(h.cut(vector)))
 
     # --- round trips -------------------------------------------------------------------------------
 
@@ -75,13 +77,13 @@ class CycleBuilder:
     def _transfers(self) -> Iterator[Cycle]:
         """The move to a vector register alone, without restoring the value."""
         for place in self.places:
-            if place.kind == "v" and place.width != SCALABLE:
-                there = self.helpers.step(self.general, place)
-                back = self.helpers.step(place, self.general)
-                if there and back:
-                    items = (there.instructions[0], *back.instructions)
-                    cut = tuple(self.helpers.cut(self.general))
-                    yield Cycle(TRANSFER, items, (TRANSFER, *back.keys), cut)
+            there = self.helpers.step(self.general, place)
+            back = self.helpers.step(place, self.general)
+            move = self.helpers.transfer(place, self.general)
+            if there and back and move is not None:
+                name = TRANSFER.replace("v", place.kind) + self.helpers.detail(self.general, place)
+                cut = tuple(self.helpers.cut(self.general))
+                yield Cycle(name, (move, *back.instructions), (name, *back.keys), cut)
 
     # --- memory ------------------------------------------------------------------------------------
 

@@ -59,6 +59,10 @@ class Helpers(Links):
         """target := the value in register `value`, but only when the source is there; and the keys."""
         raise NotImplementedError
 
+    def transfer(self, place: Place, source: Place) -> Instruction | None:
+        """The move from a general register alone, without restoring the value; None where there is none."""
+        return None
+
     def to_mask(self, instructions: list[Instruction]) -> list[Instruction]:
         """A way to a mask register, so that the mask is all ones in the end."""
         return instructions
@@ -103,6 +107,6 @@ class Helpers(Links):
             return f".{source.flag}"
         if "mem" in (source.kind, target.kind):
             return f".{source.width if source.kind == 'mem' else target.width}"
-        if "v" in (source.kind, target.kind):
+        if target.kind == "v":
             return ".z" if SCALABLE in (source.width, target.width) else ".128"
         return ""

@@ -109,12 +109,9 @@ class FormOperands:
 
     def taken_by_roles(self) -> set[Register]:
         """Registers of implicit operands, addresses and constants."""
-        pools = self.pools
-        taken = {("r", n) for n in (pools.base, pools.alias, pools.zero, pools.constant, pools.temporary)}
-        taken |= {("r", pools.counter), ("r", pools.stack), ("p", pools.mask)}
-        taken |= {("v", n) for n in (pools.ones, pools.nought, pools.value, pools.scratch)}
+        taken = set(self.pools.reserved)
         for op in self.form.operands:
-            taken.update(fixed_registers(op, pools.isa))
+            taken.update(fixed_registers(op, self.pools.isa))
         return taken
 
 
@@ -123,12 +120,16 @@ class ChainOperands(FormOperands):
 
     def __init__(self, form: InstructionForm, helpers: Helpers) -> None:
         super().__init__(form, helpers)
-        self.values = self._assign()
         self._cuts = True
+        self.scratch = True  # whether the scratch vector is free for helpers
+        try:
+            self.values = self._assign(self.taken_by_roles() | {("v", self.pools.scratch)})
+        except Unmeasurable:
+            self.scratch = False
+            self.values = self._assign(self.taken_by_roles())
 
-    def _assign(self) -> dict[int, int]:
+    def _assign(self, taken: set[Register]) -> dict[int, int]:
         """A value for every register field, by operand: all registers distinct."""
-        taken = self.taken_by_roles()
         values: dict[int, int] = {}
         for operand, field in self.fields:
             op = self.form.operands[operand]

@@ -76,9 +76,8 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
         element = form.element if form.element in ONE else "f64"
         general[FLOAT_BITS] = float_bits(element, ONE[element])
         scalars = (general[FLOAT_BITS],) * 32
-    vectors = [(pools.ones, b"\xff" * 64), (pools.nought, bytes(64))]
-    if pools.indices >= 0:
-        vectors.append((pools.indices, bytes(64)))
+    vectors = [(pools.nought, bytes(64))] if pools.ones >= 0 else []
+    vectors += [(n, value) for n, value in ((pools.ones, b"\xff" * 64), (pools.indices, bytes(64))) if n >= 0]
     if pools.isa == "riscv64":
         vectors.append((0, b"\xff" * 64))  # the mask
     if pools.addresses >= 0:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 
+import msgspec
+
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import Configuration
 from cyclescope.isa.table import Table
@@ -23,7 +25,6 @@ from cyclescope.kernel.place import Place
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_NONE, VECTOR_SCALABLE
 
 FLOAT_VALUE = 27  # f register with the form's value
-UNMASKED = 1  # of the field that says whether a vector instruction has a mask
 _SIZES = {16: "H", 32: "W", 64: "D"}
 _FLOATS = {16: "H", 32: "S", 64: "D"}
 DEFAULT = Configuration(64, Fraction(1))
@@ -82,21 +83,26 @@ class RiscV64Links(Helpers):
     def _vector_edges(self) -> dict[tuple[str, str], tuple[str, Emitter]]:
         found: dict[tuple[str, str], tuple[str, Emitter]] = {
             ("r", "v"): ("r>v", self._general_to_vector),
-            ("v", "r"): ("v>r", lambda s, t: [self.make("VMV_X_S", t.number, s.number)]),
+            ("v", "r"): ("v>r", lambda s, t: [self._vector("VMV_X_S", t.number, s.number)]),
             ("v", "v"): ("v>v", lambda s, t: [self._and(t, s, 31)]),
             ("v", "mem"): ("v>mem", lambda s, t: [self._memory(self.stores, s, t)]),
             ("mem", "v"): ("mem>v", lambda s, t: [self._memory(self.loads, t, s)]),
         }
         if self.has("VFMV_F_S") and self.configuration.sew >= 32:
             found |= {
-                ("f", "v"): ("f>v", lambda s, t: [self.make("VFMV_V_F", t.number, s.number)]),
-                ("v", "f"): ("v>f", lambda s, t: [self.make("VFMV_F_S", t.number, s.number)]),
+                ("f", "v"): ("f>v", lambda s, t: [self._vector("VFMV_V_F", t.number, s.number)]),
+                ("v", "f"): ("v>f", lambda s, t: [self._vector("VFMV_F_S", t.number, s.number)]),
             }
         return found
 
     def nop(self) -> Instruction:
         """NOP."""
         return self.make("ADDI", 0, 0, 0)
+
+    def _vector(self, form_id: str, *values: int) -> Instruction:
+        """A vector instruction without a mask, under the configuration."""
+        plain = msgspec.structs.replace(self.configuration, masked=False)
+        return self.make(f"{form_id}@{plain}", *values)
 
     # --- links -------------------------------------------------------------------------------------
 
@@ -109,15 +115,21 @@ class RiscV64Links(Helpers):
             self.make(f"FMV_{_size(target)}_X", target.number, n),
         ]
 
+    def transfer(self, place: Place, source: Place) -> Instruction | None:
+        """FMV or VMV."""
+        if place.kind == "v":
+            return self._vector("VMV_V_X", place.number, source.number)
+        return self.make("FMV_D_X", place.number, source.number) if place.kind == "f" else None
+
     def _sign(self, target: Place, magnitude: int, sign: int) -> Instruction:
         return self.make(f"FSGNJ_{_FLOATS.get(target.width, 'D')}", target.number, magnitude, sign)
 
     def _general_to_vector(self, source: Place, target: Place) -> list[Instruction]:
-        move = self.make("VMV_V_X", target.number, source.number)
+        move = self._vector("VMV_V_X", target.number, source.number)
         return [move, *self.again(target, target, 0)[0]]
 
     def _and(self, target: Place, source: Place, immediate: int) -> Instruction:
-        return self.make("VAND_VI", target.number, source.number, immediate, UNMASKED)
+        return self._vector("VAND_VI", target.number, source.number, immediate)
 
     def again(self, source: Place, target: Place, value: int) -> tuple[list[Instruction], tuple[str, ...]]:
         """(source AND 0) OR value; the sign of the source on the value in an f register."""
@@ -126,9 +138,15 @@ class RiscV64Links(Helpers):
             return [self._sign(target, number, source.number)], ("restore.f",)
         both = [
             self._and(target, source, 0),
-            self.make("VOR_VX", target.number, target.number, FLOAT_BITS, UNMASKED),
+            self._vector("VOR_VX", target.number, target.number, FLOAT_BITS),
         ]
         return both, (f"restore{self.detail(target, target)}",)
+
+    def fits(self, source: Place, target: Place) -> bool:
+        """Vectors begin where groups of their length do."""
+        group = max(1, int(self.configuration.lmul))
+        vectors = (place.number for place in (source, target) if place.kind == "v")
+        return not any(number % group for number in vectors) and super().fits(source, target)
 
     def detail(self, source: Place, target: Place) -> str:
         """Bits of memory, and the length of vectors."""
@@ -136,12 +154,12 @@ class RiscV64Links(Helpers):
         if "mem" in kinds and "v" not in kinds:
             return super().detail(source, target)
         length = str(self.configuration).split(",")[1]
-        return f".{length}" if "v" in kinds else ""
+        return f".{length}" if target.kind == "v" or kinds == {"v", "mem"} else ""
 
     def to_mask(self, instructions: list[Instruction]) -> list[Instruction]:
         """OR with ones in place of the last instruction, which reads a vector register or ORs the value."""
         last = instructions[-1]
-        ones = self.make("VOR_VI", last.registers[0], last.registers[1], 31, UNMASKED)
+        ones = self._vector("VOR_VI", last.registers[0], last.registers[1], 31)
         return [*instructions[:-1], ones]
 
     # --- constants ---------------------------------------------------------------------------------
@@ -160,7 +178,7 @@ class RiscV64Links(Helpers):
 
     def xor_vector(self, number: int, source: int) -> Instruction | None:
         """XOR of vectors of indices."""
-        return self.make("VXOR_VV", number, number, source, UNMASKED) if self.vectors else None
+        return self._vector("VXOR_VV", number, number, source) if self.vectors else None
 
     def cut(self, place: Place) -> list[Instruction]:
         """A constant of the file, or nothing for memory."""
@@ -169,7 +187,7 @@ class RiscV64Links(Helpers):
         if place.kind == "f":
             return [self.make(f"FMV_{_size(place)}_X", place.number, FLOAT_BITS)]
         if place.kind == "v":
-            return [self.make("VMV_V_X", place.number, FLOAT_BITS)]
+            return [self._vector("VMV_V_X", place.number, FLOAT_BITS)]
         if place.kind == "mem" and ("r", place.width) in self.stores:
             return [self._memory(self.stores, Place("r", self.pools.constant), place)]
         return []
