@@ -16,6 +16,7 @@ from cyclescope.analyze.predictor import Predictor
 from cyclescope.analyze.simulated import Simulation
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
+from cyclescope.model.machine import EXTRACTED, Provenance
 from cyclescope.simulate.engine import IDEAL
 from tests.support.blocks import of_code, predictor, toy
 
@@ -159,6 +160,7 @@ def unlimited():
 
 
 FREE = Predictor(unlimited())
+EXTRACTED_TOY = Predictor(msgspec.structs.replace(toy(), provenance=Provenance(EXTRACTED)))
 SIMULATION = Simulation(FREE.shapes, IDEAL)
 
 
@@ -175,6 +177,22 @@ def test_no_core_is_faster_than_the_bounds(body):
     found = predictor().predict(body)
     assert found.lower <= found.cycles <= found.upper
     assert found.upper >= max(found.alone.values())
+    assert found.interval == (found.lower, found.upper)
+
+
+@given(bodies)
+def test_what_may_be_off_makes_the_interval_wider(body):
+    found = EXTRACTED_TOY.predict(body)
+    low, high = found.interval
+    assert low <= found.lower
+    assert high >= found.upper
+    assert high >= 1.5 * found.cycles - 1e-9
+
+
+@given(bodies)
+def test_whole_instructions_make_no_path_shorter(body):
+    found = predictor().predict(body, simulate=False)
+    assert found.bounds["critical_path_fixed"] >= found.bounds["critical_path"] - 1e-9
 
 
 @given(bodies, instructions())

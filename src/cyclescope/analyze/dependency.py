@@ -15,10 +15,10 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.block import BlockInstruction
-from cyclescope.analyze.facts import STACK_SYNC, STORES_IN_FLIGHT, Family, family_of
+from cyclescope.analyze.facts import STACK_SYNC, STORES_IN_FLIGHT, Family
 from cyclescope.analyze.locations import STACK_POINTER, Location, location_of, place_of, reads_one_register
 from cyclescope.analyze.memory import Line, Memory, Passage, through_memory
-from cyclescope.analyze.shape import FIRST, SECOND, Shape, Shapes, Variant
+from cyclescope.analyze.shape import FIRST, LEAST, SECOND, Shape, Shapes, Variant
 from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import InstructionForm
 
@@ -125,7 +125,7 @@ class _Builder:
     ) -> None:
         self.instructions = instructions
         self.shapes = shapes
-        self.family = family_of(shapes.machine.name)
+        self.family = shapes.family
         self.places = tuple(self._places())
         found = self._through_memory() if memory is None else memory
         self.memory, self.chunks = found.passages, found.chunks
@@ -190,14 +190,15 @@ class _Builder:
             shape = self._plain(one.form)
             idiom = shape.cost.idiom if shape.cost.idiom and reads_one_register(one) else ""
             role = FIRST if number in fused else SECOND if number - 1 in fused else ""
-            if idiom or role or number in renamed:
-                shape = self.shapes.get(shape.form, Variant(idiom, role, number in renamed))
+            indexed = bool(self.shapes.plain_store) and _stores_by_index(one)
+            if idiom or role or number in renamed or indexed:
+                shape = self.shapes.get(shape.form, Variant(idiom, role, number in renamed, indexed))
             chosen.append(shape)
         return chosen
 
     def _renamed(self) -> set[int]:
         """Loads and stores whose data do not go through memory."""
-        if self.shapes.least:
+        if self.shapes.ends == LEAST:
             return {number for p in self.memory for number in (p.load[0], p.store[0])}
         if not self.family.renamed:
             return set()
@@ -244,6 +245,12 @@ def _stored_column(shape: Shape, position: int) -> int:
 def _stores(instruction: BlockInstruction) -> bool:
     form = instruction.form
     return form is not None and any(op.is_memory and op.write for op in form.operands)
+
+
+def _stores_by_index(instruction: BlockInstruction) -> bool:
+    operands = instruction.form.operands if instruction.form is not None else ()
+    pairs = zip(operands, instruction.memory, strict=False)
+    return any(op.is_memory and op.write and address and address.index for op, address in pairs)
 
 
 class _Nodes:

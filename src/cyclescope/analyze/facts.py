@@ -32,12 +32,13 @@ class Family(msgspec.Struct, frozen=True):
     not fuse with. `renamed` says by which base a load gets the value of an earlier store without waiting for
     memory: "" none, "stack" the stack pointer, "any" the register that the store used. `store_chunk` are the
     aligned bytes that stores one after the other are written to at once, one such chunk a cycle; 0 where
-    nothing is known.
+    nothing is known. `plain_store` names ports that make addresses of stores, but none with an index.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
     renamed: str = ""
     store_chunk: int = 0
+    plain_store: tuple[str, ...] = ()
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the conditional branch behind it are one micro-operation."""
@@ -48,7 +49,8 @@ def _pairs(names: tuple[str, ...], never: tuple[str, ...] = ()) -> tuple[tuple[s
     return tuple((name, never) for name in names)
 
 
-_INTEL = Family(_pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD + _UNSIGNED))
+_INTEL_FUSED = _pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD + _UNSIGNED)
+_INTEL, _HASWELL = Family(_INTEL_FUSED), Family(_INTEL_FUSED, plain_store=("7",))
 _FAMILIES = {
     "znver1": Family(_pairs(("CMP", "TEST"))),
     "znver2": Family(_pairs(("CMP", "TEST"))),
@@ -56,11 +58,8 @@ _FAMILIES = {
     "znver4": Family(_pairs(_ZEN3_FUSED), "any", 32),
     "znver5": Family(_pairs(_ZEN3_FUSED)),
     "bdver2": Family(_pairs(("CMP", "TEST"))),
-    **dict.fromkeys(
-        ("sandybridge", "haswell", "broadwell", "skylake", "skylake-avx512", "icelake-server",
-         "sapphirerapids", "alderlake", "lunarlake"),
-        _INTEL,
-    ),
+    **dict.fromkeys(("haswell", "broadwell", "skylake", "skylake-avx512"), _HASWELL),
+    **dict.fromkeys(("sandybridge", "icelake-server", "sapphirerapids", "alderlake", "lunarlake"), _INTEL),
 }  # fmt: skip
 
 

@@ -12,7 +12,8 @@ PORTS, PORTS_FIXED, FRONT_END, BRANCHES = "ports", "ports_fixed", "front_end", "
 RESOURCES, UNITS, LOCKED, STORES = "resources", "units", "locked", "stores"
 RENAMED = "renamed_memory"
 LOOP_CARRIED, CRITICAL_PATH, IN_ORDER = "loop_carried", "critical_path", "in_order"
-NO_BOUNDS = (CRITICAL_PATH, PORTS_FIXED)  # what a loop may be faster than
+CRITICAL_PATH_FIXED = "critical_path_fixed"
+NO_BOUNDS = (CRITICAL_PATH, CRITICAL_PATH_FIXED, PORTS_FIXED)  # what a loop may be faster than
 
 
 class InstructionCost(msgspec.Struct, frozen=True):
@@ -48,7 +49,7 @@ class LoopCarried(msgspec.Struct, frozen=True):
 
 
 class CriticalPath(msgspec.Struct, frozen=True):
-    """The longest way through one iteration."""
+    """The longest way through one iteration; with `fixed`, as if an instruction had one latency."""
 
     cycles: float
     lines: tuple[int, ...]
@@ -82,11 +83,12 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     No core that is as the model says can be faster than `lower`, whatever is assumed about memory.
     `cycles` is the expected value: on an out-of-order core the greatest bound, on an in-order core the
     simulated one. `upper` is what the simulated core takes with ports chosen before operands are there;
-    None where it cannot be simulated. `bounds` has the cycles of each bound alone; of these,
-    `critical_path` and `ports_fixed` may be exceeded. `full` are the ports, resources or units that the
-    bottleneck fills. `unroll_factor` is how many units of work one iteration does, 0 where not given.
-    `pointer_increment` are the bytes that the loop moves its pointer by, `elements` how many elements of an
-    array that are, None where it moves none.
+    None where it cannot be simulated. Both hold if the model is right; `interval` is the least and the
+    most if its data are off by as much as 8 of 10 data of their kind are. `bounds` has the cycles of each
+    bound alone; of these, `critical_path`, `critical_path_fixed` and `ports_fixed` may be exceeded. `full`
+    are the ports, resources or units that the bottleneck fills. `unroll_factor` is how many units of work
+    one iteration does, 0 where not given. `pointer_increment` are the bytes that the loop moves its pointer
+    by, `elements` how many elements of an array that are, None where it moves none.
     """
 
     machine: str
@@ -95,6 +97,7 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     cycles: float
     lower: float
     upper: float | None
+    interval: tuple[float, float]
     bottleneck: str
     full: tuple[str, ...]
     bounds: dict[str, float]
@@ -120,7 +123,7 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def alone(self) -> dict[str, float]:
         """Cycles if each bound were the only one, the greatest first."""
-        left_out = (CRITICAL_PATH, PORTS if self.fixed else PORTS_FIXED)
+        left_out = (CRITICAL_PATH, CRITICAL_PATH_FIXED, PORTS if self.fixed else PORTS_FIXED)
         found = [(name, cycles) for name, cycles in self.bounds.items() if name not in left_out]
         return dict(sorted(found, key=lambda pair: -pair[1]))
 

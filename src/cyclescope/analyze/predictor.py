@@ -7,13 +7,14 @@ from functools import cached_property
 
 from cyclescope.analyze import bounds
 from cyclescope.analyze.block import Block, BlockInstruction
-from cyclescope.analyze.critical_path import Path, critical_path
+from cyclescope.analyze.critical_path import Path, critical_path, whole_path
 from cyclescope.analyze.dependency import Graph, build
 from cyclescope.analyze.loop_carried import Chain, loop_carried, renamed_memory
 from cyclescope.analyze.memory import Memory
 from cyclescope.analyze.prediction import (
     BRANCHES,
     CRITICAL_PATH,
+    CRITICAL_PATH_FIXED,
     FRONT_END,
     IN_ORDER,
     LOCKED,
@@ -32,8 +33,9 @@ from cyclescope.analyze.prediction import (
     Prediction,
     Unknown,
 )
-from cyclescope.analyze.shape import FIRST, SECOND, Shape, Shapes, is_locked
+from cyclescope.analyze.shape import FIRST, LEAST, MOST, SECOND, Shape, Shapes, is_locked
 from cyclescope.analyze.simulated import Simulation
+from cyclescope.analyze.uncertainty import interval
 from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError
 from cyclescope.model.machine import MachineModel
 from cyclescope.simulate.engine import IDEAL, STATIC
@@ -72,7 +74,11 @@ class Predictor:
 
     @cached_property
     def _least(self) -> Shapes:
-        return Shapes(self.machine, least=True, stand_in=self.shapes.stand_in)
+        return Shapes(self.machine, LEAST, self.shapes.stand_in)
+
+    @cached_property
+    def _most(self) -> Shapes:
+        return Shapes(self.machine, MOST, self.shapes.stand_in)
 
     @cached_property
     def _late(self) -> Simulation:
@@ -127,9 +133,10 @@ class Predictor:
         """The dependency graph."""
         return build(instructions, self.shapes)
 
-    def least(self, graph: Graph) -> Graph:
-        """The same graph with the least latencies that are proved."""
-        return build(graph.instructions, self._least, Memory(graph.memory, graph.chunks))
+    def with_ends(self, graph: Graph, ends: str) -> Graph:
+        """The same graph with the least or the most latencies that are proved."""
+        shapes = self._least if ends == LEAST else self._most
+        return build(graph.instructions, shapes, Memory(graph.memory, graph.chunks))
 
     def simulated(self, graph: Graph, ideal: bool) -> float | None:
         """Cycles per iteration on the simulated core, None where it cannot be simulated."""
@@ -155,7 +162,8 @@ class _Analysis:
         self.shapes = self.graph.shapes
         self.loads = bounds.port_loads(self.shapes)
         self.chains = loop_carried(self.graph)
-        self.path = critical_path(self.graph)
+        self.paths = critical_path(self.graph), whole_path(self.graph)
+        self.path = self.paths[fixed]
 
     def prediction(self, unknown: dict[int, Unknown], unroll_factor: float) -> Prediction:
         """Everything together."""
@@ -167,10 +175,11 @@ class _Analysis:
         even = self._by_port(bounds.evenly(self.loads, len(self.machine.ports)))
         split = bounds.balanced(self.loads, len(self.machine.ports))
         unroll = self.block.unroll
+        lower = min(self._lower(found), cycles)
         return Prediction(
             machine=self.machine.name, isa=self.machine.isa, provenance=self.machine.provenance,
-            cycles=cycles, lower=min(self._lower(found), cycles),
-            upper=None if upper is None else max(upper, cycles),
+            cycles=cycles, lower=lower, upper=None if upper is None else max(upper, cycles),
+            interval=self._interval(found, lower, max(upper or 0.0, cycles)),
             bottleneck=bottleneck, full=self._full(bottleneck), bounds=found,
             ports=self._by_port(bounds.total(split, len(self.machine.ports))), ports_fixed=even,
             resources=bounds.resources(self.shapes, self.machine),
@@ -199,7 +208,8 @@ class _Analysis:
             PORTS_FIXED: max(even, default=0.0),
             FRONT_END: bounds.front_end(shapes, machine.core.width),
             LOOP_CARRIED: self.chains[0].cycles if self.chains else 0.0,
-            CRITICAL_PATH: self.path.cycles,
+            CRITICAL_PATH: self.paths[0].cycles,
+            CRITICAL_PATH_FIXED: self.paths[1].cycles,
         }
         more = {
             BRANCHES: bounds.branches(shapes, self.block.loop),
@@ -220,13 +230,21 @@ class _Analysis:
             for n, c in found.items()
             if n not in (*NO_BOUNDS, LOOP_CARRIED, LOCKED, STORES, RENAMED, IN_ORDER)
         ]
-        most = max(sure)
-        if found[LOOP_CARRIED] <= most:
-            return most
-        chains = self.chains
-        if self.graph.memory or any(shape.cost.ranges for shape in self.shapes):
-            chains = loop_carried(self.predictor.least(self.graph))
-        return max(most, chains[0].cycles if chains else 0.0)
+        return max(*sure, self._proved[0])
+
+    @cached_property
+    def _proved(self) -> tuple[float, float]:
+        """The slowest chain with the least and with the most latencies that are proved."""
+        ranges = any(shape.cost.ranges for shape in self.shapes)
+        least, most = self.chains, self.chains
+        if self.chains and (self.graph.memory or ranges):
+            least = loop_carried(self.predictor.with_ends(self.graph, LEAST))
+        if self.chains and ranges:
+            most = loop_carried(self.predictor.with_ends(self.graph, MOST))
+        return least[0].cycles if least else 0.0, most[0].cycles if most else 0.0
+
+    def _interval(self, found: dict[str, float], lower: float, upper: float) -> tuple[float, float]:
+        return interval(self.machine.provenance.kind, found, self._proved, lower, upper)
 
     def _full(self, bottleneck: str) -> tuple[str, ...]:
         """What the bottleneck fills."""
@@ -313,7 +331,8 @@ class _Analysis:
             found.append(f"left out as unknown, with all that they do: {places}")
         guessed = self._guessed()
         if guessed:
-            found.append(f"{guessed} dependencies have no latency in the model: the form's largest, else 1")
+            what = "dependency has" if guessed == 1 else "dependencies have"
+            found.append(f"{guessed} {what} no latency in the model: the form's largest, else 1")
         if self.graph.memory and not self.machine.core.forward_latency:
             shapes = self.predictor.shapes
             found.append(

@@ -8,7 +8,7 @@ from math import ceil
 
 import msgspec
 
-from cyclescope.analyze.facts import PLAIN_MOVES, forward_latency, load_latency
+from cyclescope.analyze.facts import PLAIN_MOVES, family_of, forward_latency, load_latency
 from cyclescope.isa.dataflow import Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.operand import Operand
@@ -20,15 +20,20 @@ from cyclescope.simulate.cost import LATENCY, ZERO, Ends, Latencies, Units
 _SIMPLE = 2  # slots
 _EXPLAINED = 1.05  # times what ports and slots allow
 FIRST, SECOND = "first", "second"  # of a fused pair
+LEAST, MOST = "least", "most"  # of what is proved
 Column = tuple[tuple[int, float], ...]  # (source, cycles)
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory."""
+    """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory.
+
+    `indexed` tells of a store to an address with an index, where that makes a difference.
+    """
 
     idiom: str = ""
     fused: str = ""
     renamed: bool = False
+    indexed: bool = False
 
 
 class AllEnds(Ends, frozen=True):
@@ -88,6 +93,19 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
         return self.sources[source].part == "data"
 
     @cached_property
+    def loaded(self) -> frozenset[int]:
+        """The sources that reach the results through a load."""
+        ends = AllEnds(self.form)
+        return frozenset(k for k, node in enumerate(self.sources) if ends.is_loaded(node))
+
+    @cached_property
+    def largest(self) -> tuple[float, float]:
+        """The largest latencies, of sources that are at hand and of those that are loaded."""
+        every = [(k in self.loaded, cycles) for column in self.columns for k, cycles in column]
+        direct, through = (max((c for by, c in every if by == way), default=0.0) for way in (False, True))
+        return direct, through
+
+    @cached_property
     def engine_sources(self) -> tuple[int, ...]:
         """The sources that the simulated core knows, in its order."""
         return tuple(self.sources.index(node) for node in sources(self.form))
@@ -110,18 +128,21 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
 class Shapes:
     """The shapes of one machine.
 
-    With `least`, latencies are the least that is proved where a model has a range, and memory takes no time;
-    else a pair that has nothing but a range takes the most. `stand_in` is a model of the same core that knows
-    more forms: its slots, latencies and throughput count where the machine has no cost.
+    `ends` is which end counts of the ranges that a model has for latencies: with LEAST the least that is
+    proved, and memory takes no time; with MOST the most; else the value, and the most of a pair without one.
+    `stand_in` is a model of the same core that knows more forms: its slots, latencies and throughput count
+    where the machine has no cost.
     """
 
-    def __init__(
-        self, machine: MachineModel, least: bool = False, stand_in: MachineModel | None = None
-    ) -> None:
-        self.machine, self.least, self.stand_in = machine, least, stand_in
+    def __init__(self, machine: MachineModel, ends: str = "", stand_in: MachineModel | None = None) -> None:
+        self.machine, self.ends, self.stand_in = machine, ends, stand_in
         self.units = Units.of(machine)
         self.load, self.forward = load_latency(machine), forward_latency(machine)
         self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
+        self.family = family_of(machine.name)
+        self.plain_store = frozenset(
+            map(machine.ports.index, set(self.family.plain_store) & set(machine.ports))
+        )
         self._known: dict[tuple[str, Variant], Shape] = {}
 
     def cost(self, form: InstructionForm) -> FormCost | None:
@@ -154,7 +175,9 @@ class Shapes:
         if shape is None:
             cost = self.cost(form)
             assert cost is not None
-            cost = _varied(form, _settled(cost, self.least), variant, self.units)
+            cost = _varied(form, _settled(cost, self.ends), variant, self.units)
+            if variant.indexed:
+                cost = _without(cost, self.plain_store)
             shape = self._known[key] = self._make(form, cost, variant)
         return shape
 
@@ -221,12 +244,12 @@ def _unlocked(form: InstructionForm, forms: Mapping[str, FormCost]) -> FormCost 
     return None
 
 
-def _settled(cost: FormCost, least: bool) -> FormCost:
+def _settled(cost: FormCost, ends: str) -> FormCost:
     """The cost with one value for every pair that has a range."""
     if not cost.ranges:
         return cost
-    found = {pair: low if least else high for pair, (low, high) in cost.ranges.items()}
-    latencies = {**cost.latencies, **found} if least else {**found, **cost.latencies}
+    found = {pair: low if ends == LEAST else high for pair, (low, high) in cost.ranges.items()}
+    latencies = {**cost.latencies, **found} if ends else {**found, **cost.latencies}
     return msgspec.structs.replace(cost, latencies=latencies)
 
 
@@ -247,6 +270,17 @@ def _varied(form: InstructionForm, cost: FormCost, variant: Variant, units: Unit
         kept = tuple(op for op in cost.operations if loads and op.ports in units.loads)
         return msgspec.structs.replace(cost, operations=kept)
     return cost
+
+
+def _without(cost: FormCost, plain: frozenset[int]) -> FormCost:
+    """The cost of a store to an address with an index: ports for plain addresses do not make it."""
+    if cost.operations is None:
+        return cost
+    kept = tuple(
+        msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in plain) or op.ports)
+        for op in cost.operations
+    )
+    return msgspec.structs.replace(cost, operations=kept)
 
 
 def _slots(cost: FormCost) -> float:

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 import msgspec
 
 SCHEMA_VERSION = 1
-MEASURED, EXTRACTED, DRAWN = "measured", "extracted", "drawn"  # kinds of provenance
+MEASURED, EXTRACTED, PUBLISHED, DRAWN = "measured", "extracted", "published", "drawn"  # kinds of provenance
 
 
 class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a model comes from: measured here, extracted from another tool, or drawn at random."""
+    """Where a model comes from: measured here, extracted from another tool, published or drawn at random."""
 
     kind: str
     source: str = ""

@@ -17,6 +17,7 @@ from cyclescope.model.machine import (
     DRAWN,
     EXTRACTED,
     MEASURED,
+    PUBLISHED,
     SCHEMA_VERSION,
     Core,
     FormCost,
@@ -90,7 +91,7 @@ def _head_problems(model: MachineModel) -> Iterator[str]:
     if model.isa not in ISAS:
         yield f"unknown ISA {model.isa!r}; there are {', '.join(ISAS)}"
     origin = model.provenance
-    if origin.kind not in (MEASURED, EXTRACTED, DRAWN):
+    if origin.kind not in (MEASURED, EXTRACTED, PUBLISHED, DRAWN):
         yield f"provenance: unknown kind {origin.kind!r}"
     if origin.kind == EXTRACTED:
         for field in ("source", "version", "licence"):

@@ -22,7 +22,7 @@ from cyclescope.analyze.prediction import (
     InstructionCost,
     Prediction,
 )
-from cyclescope.model.machine import Provenance
+from cyclescope.model.machine import EXTRACTED, MEASURED, Provenance
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
@@ -32,6 +32,10 @@ WORDS = {
     STORES: "stores to different places", LOOP_CARRIED: "loop-carried dependency",
     RENAMED: "steps of renamed memory", CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
 }  # fmt: skip
+SPREADS = {
+    EXTRACTED: "if the model is off by as much as 8 of 10 of LLVM's costs are",
+    MEASURED: "if the model is off by as much as 8 of 10 mixes on measured models are",
+}
 MOST_CHAINS = 8
 _WIDEST = 60  # characters of an instruction
 _BOLD, _RED, _OFF = "\033[1m", "\033[31m", "\033[0m"
@@ -81,20 +85,24 @@ def _head(found: Prediction) -> str:
 
 
 def summary_lines(found: Prediction) -> list[str]:
-    """Machine, block, expected cycles with their bound, cycles per unit of work, bracket."""
-    full = f" {' '.join(found.full)}" if found.full else ""
+    """Machine, block, expected cycles with their bound, cycles per unit of work, bracket, interval."""
+    name, *how = WORDS[found.bottleneck].split(",")  # "ports, split evenly"
+    bound = ",".join([" ".join((name, *found.full)), *how])
     upper = "not simulated" if found.upper is None else f"{found.upper:.2f} with ports chosen at dispatch"
     lines = [
         f"{found.machine} ({found.isa}), from {origin(found.provenance)}",
         _where(found),
-        f"{found.cycles:.2f} cycles per iteration, bound by: {WORDS[found.bottleneck]}{full}",
+        f"{found.cycles:.2f} cycles per iteration, bound by: {bound}",
     ]
     if found.per_unit is not None:
         lines.append(f"{found.per_unit:.2f} cycles per unit of work, {found.unroll_factor:g} in an iteration")
     elif found.elements and found.elements > 1:
         each = f"{found.cycles / found.elements:.2f} cycles per element"
         lines.append(f"{each}: pointers move by {found.pointer_increment} bytes, {found.elements} elements")
-    return [*lines, f"at least {found.lower:.2f}; {upper}"]
+    lines.append(f"at least {found.lower:.2f}; {upper}")
+    if reason := SPREADS.get(found.provenance.kind):
+        lines.append(f"{found.interval[0]:.2f} to {found.interval[1]:.2f} {reason}")
+    return lines
 
 
 def _where(found: Prediction) -> str:
@@ -110,11 +118,18 @@ def _bounds(found: Prediction) -> str:
     for name, cycles in found.alone.items():
         distance = "" if name == found.bottleneck else f"{cycles - found.cycles:+.2f}"
         rows.append((WORDS[name], f"{cycles:.2f}", distance))
-    other = PORTS if found.fixed else PORTS_FIXED
-    rows.append((f"({WORDS[other]})", f"{found.bounds[other]:.2f}", ""))
-    rows.append((f"({WORDS[CRITICAL_PATH]} of one iteration)", f"{found.cp:.2f}", ""))
+    rows += [(f"({words})", f"{cycles:.2f}", "") for words, cycles in no_bounds(found)]
     left, middle, right = (max(len(row[k]) for row in rows) for k in range(3))
     return "\n".join(f"{a:{left}}  {b:>{middle}}  {c:>{right}}".rstrip() for a, b, c in rows)
+
+
+def no_bounds(found: Prediction) -> list[tuple[str, float]]:
+    """What is told besides bounds: the other split of ports, the critical path, with `fixed` both kinds."""
+    rows = [(f"{WORDS[CRITICAL_PATH]} of one iteration", found.cp)]
+    if not found.fixed:
+        return [(WORDS[PORTS_FIXED], found.bounds[PORTS_FIXED]), *rows]
+    by_operand = f"{WORDS[CRITICAL_PATH]}, with latencies of operand pairs", found.bounds[CRITICAL_PATH]
+    return [(WORDS[PORTS], found.bounds[PORTS]), *rows, by_operand]
 
 
 # --- table -------------------------------------------------------------------------------------------
@@ -126,11 +141,21 @@ def _table(found: Prediction) -> str:
     ports = [name for name, cycles in totals.items() if cycles]
     head = ["line", *ports, "CP", "LCD", "instruction"]
     rows = [[*_cells(found, row, ports), _shown(row)] for row in found.instructions]
-    sums = ["sum", *(f"{totals[p]:.2f}" for p in ports), f"{found.cp:.2f}", f"{found.lcd:.2f}", ""]
-    widths = [max(len(row[k]) for row in (head, *rows, sums)) for k in range(len(head) - 1)]
+    sums = sum_rows(found, ports)
+    widths = [max(len(row[k]) for row in (head, *rows, *sums)) for k in range(len(head) - 1)]
     lines = [_line(head, widths)]
     lines += [_marked(row, _line(cells, widths)) for row, cells in zip(found.instructions, rows, strict=True)]
-    return "\n".join([*lines, _line(sums, widths)])
+    return "\n".join([*lines, *(_line(cells, widths) for cells in sums)])
+
+
+def sum_rows(found: Prediction, ports: Sequence[str]) -> list[list[str]]:
+    """Sums by port, critical path and slowest chain, of an iteration and of a unit of work."""
+    totals = found.ports_fixed if found.fixed else found.ports
+    sums = [*(totals[port] for port in ports), found.cp, found.lcd]
+    rows = [["sum", *(f"{cycles:.2f}" for cycles in sums), ""]]
+    if found.unroll_factor:
+        rows.append(["unit", *(f"{cycles / found.unroll_factor:.2f}" for cycles in sums), ""])
+    return rows
 
 
 def _cells(found: Prediction, row: InstructionCost, ports: Sequence[str]) -> list[str]:
@@ -189,15 +214,16 @@ def _notes(found: Prediction) -> str:
 
 # --- several machines --------------------------------------------------------------------------------
 
-_COMPARED = (PORTS, FRONT_END, LOOP_CARRIED, CRITICAL_PATH)
+_COMPARED = (PORTS, FRONT_END, LOOP_CARRIED)
 
 
 def comparison_text(found: Iterable[tuple[str, Prediction | str]]) -> str:
     """A line per machine; a text in place of a prediction says why there is none."""
-    head = ("machine", "cycles", "upper", *(WORDS[name] for name in _COMPARED), "bound by")
+    compared = (*(WORDS[name] for name in _COMPARED), WORDS[CRITICAL_PATH])
+    head = ("machine", "cycles", "upper", *compared, "bound by")
     rows: list[tuple[str, ...]] = [head]
     for name, one in found:
-        rows.append((name, "", *("",) * (len(_COMPARED) + 1), one) if isinstance(one, str) else _row(one))
+        rows.append((name, "", *("",) * (len(compared) + 1), one) if isinstance(one, str) else _row(one))
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     return "\n".join(
         "  ".join(
@@ -210,7 +236,7 @@ def comparison_text(found: Iterable[tuple[str, Prediction | str]]) -> str:
 
 def _row(one: Prediction) -> tuple[str, ...]:
     upper = "" if one.upper is None else f"{one.upper:.2f}"
-    cells = (f"{one.bounds[name]:.2f}" for name in _COMPARED)
+    cells = (f"{cycles:.2f}" for cycles in (*(one.bounds[name] for name in _COMPARED), one.cp))
     return (one.machine, f"{one.cycles:.2f}", upper, *cells, WORDS[one.bottleneck])
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from cyclescope.analyze.prediction import CRITICAL_PATH, LOOP_CARRIED, InstructionCost, Prediction
-from cyclescope.report.analysis import WORDS, summary_lines
+from cyclescope.analyze.prediction import LOOP_CARRIED, InstructionCost, Prediction
+from cyclescope.report.analysis import WORDS, no_bounds, sum_rows, summary_lines
 from cyclescope.report.graph import svg
 
 _STYLE = """body { font-family: sans-serif; margin: 2em; }
@@ -29,13 +29,7 @@ class _Table:
             (cycles for row in found.instructions for cycles in self._used(row).values()), default=0.0
         )
         self.head = ["line", *self.ports, "CP", "LCD", "instruction"]
-        self.sums = [
-            "sum",
-            *(f"{totals[p]:.2f}" for p in self.ports),
-            f"{found.cp:.2f}",
-            f"{found.lcd:.2f}",
-            "",
-        ]
+        self.sums = sum_rows(found, self.ports)
 
     def _used(self, row: InstructionCost) -> dict[str, float]:
         return row.ports_fixed if self.found.fixed else row.ports
@@ -65,7 +59,7 @@ def _text(row: InstructionCost) -> str:
 
 def _bounds(found: Prediction) -> list[tuple[str, str]]:
     rows = [(WORDS[name], f"{cycles:.2f}") for name, cycles in found.alone.items()]
-    return [*rows, (f"({WORDS[CRITICAL_PATH]} of one iteration)", f"{found.cp:.2f}")]
+    return rows + [(f"({words})", f"{cycles:.2f}") for words, cycles in no_bounds(found)]
 
 
 def _chains(found: Prediction) -> list[tuple[str, str]]:
@@ -89,7 +83,7 @@ def markdown(found: Prediction) -> str:
     parts = [
         "\n".join(f"{line}  " for line in summary_lines(found)).rstrip(),
         _markdown_table(("if this alone were the bound", "cycles"), _bounds(found)),
-        _markdown_table(table.head, [*rows, table.sums]),
+        _markdown_table(table.head, [*rows, *table.sums]),
     ]
     if found.loop_carried:
         parts.append(_markdown_table((f"{WORDS[LOOP_CARRIED]}, cycles", "lines"), _chains(found)))
@@ -119,7 +113,7 @@ def page(found: Prediction) -> str:
         "<table>",
         _html_row(table.head, "th"),
         *(_instruction(table, row) for row in found.instructions),
-        _html_row(table.sums, "th"),
+        *(_html_row(cells, "th") for cells in table.sums),
         "</table>",
         _html_table((f"{WORDS[LOOP_CARRIED]}, cycles", "lines"), _chains(found))
         if found.loop_carried

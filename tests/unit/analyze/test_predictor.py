@@ -11,7 +11,7 @@ import pytest
 from cyclescope.analyze.block import Block, BlockInstruction, Unroll
 from cyclescope.analyze.predictor import Predictor, UnknownInstructions
 from cyclescope.errors import UsageError
-from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation, Provenance
+from cyclescope.model.machine import EXTRACTED, MEASURED, FormCost, MachineModel, Operation, Provenance
 from tests.support.blocks import FORWARD, block, changed, predict, predictor, toy
 
 pytestmark = pytest.mark.skipif(
@@ -206,7 +206,7 @@ def test_rows_say_what_is_on_the_paths():
 def test_what_was_assumed_is_said():
     machine = changed(toy(), IMUL_R64_R64={"latencies": {"op1->op1": 3.0}, "operations": None})
     notes = Predictor(machine).predict(block("imul rax, rbx")).notes
-    assert any(note.startswith("1 dependencies have no latency") for note in notes)  # of RAX, to the flags
+    assert any(note.startswith("1 dependency has no latency") for note in notes)  # of RAX, to the flags
     assert any("port usage of 1 instruction" in note for note in notes)
     assert predict("imul rax, rbx").notes == ()
 
@@ -279,6 +279,59 @@ def test_a_long_block_does_not_take_long():
     found = predict("; ".join(f"add rax, [rdi + {8 * n}]; mov [rsi + {8 * n}], rax" for n in range(1500)))
     assert found.lcd == 1500
     assert found.upper is None
+
+
+# --- uncertainty ----------------------------------------------------------------------------------
+
+
+def with_kind(kind, **more):
+    machine = msgspec.structs.replace(toy(), provenance=Provenance(kind), **more)
+    return Predictor(machine).predict(block(KERNEL), simulate=False)
+
+
+def test_a_model_that_is_exact_leaves_the_bracket():
+    found = predict(KERNEL)
+    assert found.interval == (found.lower, found.upper)
+
+
+def test_the_interval_of_an_extracted_model_is_wider_than_that_of_a_measured_one():
+    extracted, measured = with_kind(EXTRACTED), with_kind(MEASURED)
+    assert extracted.cycles == measured.cycles == 2
+    assert measured.interval == pytest.approx((1.8, 2.2))  # throughputs, by a tenth
+    low, high = extracted.interval
+    assert (low, high) == pytest.approx((1.75, 1.75 * 1.75))  # slots, which are not fewer
+
+
+def test_the_interval_has_the_ranges_of_a_measured_model():
+    chain = "imul rax, rbx; add rax, [rdi]"
+    pair = {"ranges": {"op1->op1": (1.0, 6.0)}}
+    machine = msgspec.structs.replace(changed(toy(), IMUL_R64_R64=pair), provenance=Provenance(MEASURED))
+    found = Predictor(machine).predict(block(chain), simulate=False)
+    assert found.cycles == 4
+    assert (found.lower, found.interval) == (2, pytest.approx((2 * 0.98, 7 * 1.02)))
+
+
+# --- critical path of whole instructions ----------------------------------------------------------
+
+
+def test_one_latency_per_instruction_makes_the_critical_path_longer():
+    # flags of the sum after 1 cycle, the sum after 1; MUL's low half after 3, the high half after 4
+    late = {"latencies": {"op1->RAX": 3, "RAX->RAX": 3, "op1->RDX": 9, "RAX->RDX": 9}}
+    found = Predictor(changed(toy(), MUL_R64=late)).predict(block("mul rcx; add rax, rbx"), simulate=False)
+    assert found.bounds["critical_path"] == 9
+    assert found.bounds["critical_path_fixed"] == 9 + 1
+    fixed = Predictor(changed(toy(), MUL_R64=late)).predict(
+        block("mul rcx; add rax, rbx"), fixed=True, simulate=False
+    )
+    assert (found.cp, found.critical_path.lines) == (9, (1,))
+    assert (fixed.cp, fixed.critical_path.lines) == (10, (1, 2))
+    assert [row.critical_path for row in fixed.instructions] == [9, 1]
+
+
+def test_what_is_loaded_counts_as_an_instruction_of_its_own():
+    found = predict("add rax, rbx; imul rax, [rdi]; add rax, rbx", fixed=True)
+    assert found.cp == 4 + 3 + 1  # the load, which does not wait for RAX
+    assert found.critical_path.lines == (2, 3)
 
 
 def lines_run(action):

@@ -21,7 +21,7 @@ from cyclescope.analyze.prediction import (
     Prediction,
     Unknown,
 )
-from cyclescope.model.machine import EXTRACTED, MEASURED, Provenance
+from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED, Provenance
 from cyclescope.report.analysis import (
     analysis_json,
     analysis_text,
@@ -48,8 +48,10 @@ ROWS = (
 )
 FOUND = Prediction(
     machine="made", isa="x86-64", provenance=LLVM, cycles=7.0, lower=3.0, upper=7.5,
+    interval=(2.25, 10.5),
     bottleneck="loop_carried", full=(), bounds={
-        "ports": 1.75, "ports_fixed": 2.0, "front_end": 0.75, "loop_carried": 7.0, "critical_path": 9.0,
+        "ports": 1.75, "ports_fixed": 2.0, "front_end": 0.75, "loop_carried": 7.0, "critical_path": 8.5,
+        "critical_path_fixed": 9.0,
     }, ports={"p0": 1.25, "p1": 1.75, "idle": 0.0}, ports_fixed={"p0": 1.5, "p1": 2.0, "idle": 0.0},
     resources={}, slots=3.0, instructions=ROWS,
     loop_carried=(LoopCarried(7.0, 1, (3, 4), (0, 1)), LoopCarried(1.5, 2, (6,), (3,))),
@@ -91,6 +93,18 @@ def test_the_answer_comes_before_the_reasons():
     assert "element" not in plain(analysis_text(changed(unroll_factor=0, elements=1)))
     ports = changed(bottleneck="ports", full=("p0", "p1"), cycles=1.75)
     assert "bound by: ports p0 p1" in plain(analysis_text(ports))
+    split = changed(bottleneck="ports_fixed", full=("p1",), fixed=True)
+    assert "bound by: ports p1, split evenly" in plain(analysis_text(split))
+
+
+def test_the_interval_says_what_it_rests_on():
+    text = plain(analysis_text(FOUND))
+    assert "\n2.25 to 10.50 if the model is off by as much as 8 of 10 of LLVM's costs are\n" in text
+    measured = plain(analysis_text(changed(provenance=Provenance(MEASURED, "here"))))
+    assert (
+        "\n2.25 to 10.50 if the model is off by as much as 8 of 10 mixes on measured models are\n" in measured
+    )
+    assert "if the model is off" not in plain(analysis_text(changed(provenance=Provenance(DRAWN))))
 
 
 def test_every_bound_alone():
@@ -102,6 +116,8 @@ def test_every_bound_alone():
     fixed = plain(analysis_text(changed(fixed=True)))
     assert re.search(r"^ports, split evenly +2\.00 +-5\.00$", fixed, re.MULTILINE)
     assert re.search(r"^\(ports\) +1\.75$", fixed, re.MULTILINE)
+    assert re.search(r"^\(critical path, with latencies of operand pairs\) +8\.50$", fixed, re.MULTILINE)
+    assert "operand pairs" not in text
 
 
 def test_the_table_has_a_row_per_instruction_and_sums():
@@ -111,13 +127,16 @@ def test_the_table_has_a_row_per_instruction_and_sums():
     assert lines[2].endswith("addsd %xmm1, %xmm2  [zero idiom, forwarded]")
     assert lines[3].endswith("what  [UNKNOWN, left out]")
     assert lines[5].split() == ["sum", "1.25", "1.75", "9.00", "7.00"]
+    assert lines[6].split() == ["unit", "0.31", "0.44", "2.25", "1.75"]
+    bare = plain(analysis_text(changed(unroll_factor=0))).split("\n\n")[3].splitlines()
+    assert bare[-1].split()[0] == "sum"
     columns = {
         line.index(text) for line, text in zip(lines[1:5], ("mulsd", "addsd", "what", "say"), strict=True)
     }
     assert len(columns) == 1
     fixed = plain(analysis_text(changed(fixed=True))).split("\n\n")[3].splitlines()
     assert fixed[1].split()[1] == "0.50"
-    assert fixed[-1].split()[:3] == ["sum", "1.50", "2.00"]
+    assert fixed[-2].split()[:3] == ["sum", "1.50", "2.00"]
 
 
 def test_long_instructions_are_cut():
