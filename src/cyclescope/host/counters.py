@@ -1,7 +1,8 @@
 """Performance events by microarchitecture: core cycles, micro-operations, events per port.
 
 Raw event codes are facts from the vendors' manuals (Intel SDM volume 3 and its event files, AMD
-processor programming references), in the layout of perf's raw events: event | umask << 8.
+processor programming references, Arm's technical reference manuals), in the layout of perf's raw events:
+event | umask << 8, on Arm the number of the event.
 """
 
 from __future__ import annotations
@@ -26,8 +27,13 @@ _GOLDEN_PORTS: tuple[Event, ...] = (
     ("p5+B", RAW, 0x20B2), ("p6", RAW, 0x40B2), ("p7+8", RAW, 0x80B2),
 )  # fmt: skip
 _INTEL_UOPS: Event = ("uops", RAW, 0x02C2)  # retired slots
+_NEOVERSE: tuple[Event, ...] = (("uops", RAW, 0x003A),)  # OP_RETIRED
 
 EVENTS: dict[str, tuple[Event, ...]] = {
+    **dict.fromkeys(
+        ("neoverse-v1", "neoverse-v2", "neoverse-v3", "neoverse-n2", "neoverse-n3", "cortex-x2", "cortex-x3"),
+        _NEOVERSE,
+    ),
     **dict.fromkeys(("znver1", "znver2", "znver3", "znver4", "znver5"), _ZEN),
     **dict.fromkeys(
         ("haswell", "broadwell", "skylake", "skylake-avx512", "cascadelake"),

@@ -1,10 +1,11 @@
-"""Which instruction-set extensions CPUID announces, by the names the tables use."""
+"""Which instruction-set extensions a machine announces, by the names the tables use: CPUID, HWCAP, hwprobe."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from cyclescope.host.identity import Leaves
+from cyclescope.host import aarch64, riscv64
+from cyclescope.host.identity import AARCH64, RISCV64, X86_64, Leaves, hwcaps, hwprobe, isa_of, riscv_hwcap
 
 # name -> (leaf, subleaf, register: 0 EAX 1 EBX 2 ECX 3 EDX, bit)
 _BITS = {
@@ -42,8 +43,17 @@ _BITS = {
 }  # fmt: skip
 
 
+_KNOWN = {X86_64: frozenset(_BITS), AARCH64: frozenset(aarch64.BITS), RISCV64: riscv64.KNOWN}
+_ALL = frozenset().union(*_KNOWN.values())
+
+
 def features(leaves: Leaves) -> frozenset[str]:
-    """Names of the extensions that CPUID announces."""
+    """Names of the extensions that a machine announces."""
+    isa = isa_of(leaves)
+    if isa == AARCH64:
+        return aarch64.features(hwcaps(leaves))
+    if isa == RISCV64:
+        return riscv64.features(hwprobe(leaves), riscv_hwcap(leaves))
     found = {"BASE"}
     for name, (leaf, sub, register, bit) in _BITS.items():
         values = leaves.get((leaf, sub))
@@ -52,11 +62,19 @@ def features(leaves: Leaves) -> frozenset[str]:
     return frozenset(found)
 
 
-def known() -> frozenset[str]:
-    """Names of the extensions whose CPUID bit is known here."""
-    return frozenset(_BITS) | {"BASE"}
+def known(isa: int = X86_64) -> frozenset[str]:
+    """Names of the extensions that machines of an instruction set may announce."""
+    return _KNOWN[isa] | {"BASE"}
 
 
 def lacking(wanted: Iterable[str], announced: Collection[str]) -> tuple[str, ...]:
-    """Those of the wanted extensions that CPUID would announce, but does not."""
-    return tuple(name for name in wanted if name in _BITS and name not in announced)
+    """Those of the wanted extensions that a machine would announce, but does not.
+
+    Of `A|B` any one is enough, of `A+B` both are needed.
+    """
+    return tuple(name for name in wanted if _lacks(name, announced))
+
+
+def _lacks(name: str, announced: Collection[str]) -> bool:
+    missing = _ALL.difference(announced)
+    return all(not missing.isdisjoint(option.split("+")) for option in name.split("|"))

@@ -1,8 +1,8 @@
 """What CPU this is: vendor, family, model, and LLVM's name of the microarchitecture.
 
-Everything is computed from CPUID leaves that the caller has read, so that recorded machines can be
-identified anywhere. The model tables state the same facts as LLVM's TargetParser/Host.cpp
-(Apache-2.0 WITH LLVM-exception).
+Everything is computed from leaves that the runner has read (of CPUID, or of what other instruction sets
+have instead: arch_leaves in native/*/arch.c), so that recorded machines can be identified anywhere. The
+model tables state the same facts as LLVM's TargetParser/Host.cpp (Apache-2.0 WITH LLVM-exception).
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from cyclescope.host import aarch64, riscv64
+
 Leaf = tuple[int, int, int, int]  # EAX, EBX, ECX, EDX
 Leaves = Mapping[tuple[int, int], Leaf]
+
+RUNNER_LEAF = (0x43530001, 0)  # the runner's own: bits of enum runner_bits, its instruction set
+X86_64, AARCH64, RISCV64 = 1, 2, 3
+_HWCAP_LEAF = (0x100, 0)  # of RISC-V
 
 _INTEL = {
     "sandybridge": (0x2A, 0x2D), "ivybridge": (0x3A, 0x3E), "haswell": (0x3C, 0x3F, 0x45, 0x46),
@@ -35,7 +41,11 @@ _ZEN2 = (*range(0x30, 0x40), 0x47, *range(0x60, 0x80), *range(0x84, 0x88), *rang
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """A CPU. `llvm` is LLVM's -mcpu name, or "" where it is unknown."""
+    """A CPU, or what an emulator plays. `llvm` is LLVM's -mcpu name, or "" where it is unknown.
+
+    `family`, `model` and `stepping` are on AArch64 the part, variant and revision of MIDR_EL1, on RISC-V
+    marchid, mimpid and 0.
+    """
 
     vendor: str
     brand: str
@@ -62,8 +72,52 @@ def _text(*words: int) -> str:
     return struct.pack(f"<{len(words)}I", *words).decode("ascii", "replace").strip("\0 ")
 
 
+def isa_of(leaves: Leaves) -> int:
+    """The instruction set that leaves are of: X86_64, AARCH64 or RISCV64."""
+    return leaves.get(RUNNER_LEAF, (0, X86_64, 0, 0))[1] or X86_64
+
+
+def hwcaps(leaves: Leaves) -> tuple[int, int, int]:
+    """HWCAP, HWCAP2 and HWCAP3 of an AArch64 machine."""
+    low, high, low2, high2 = leaves.get((2, 0), (0, 0, 0, 0))
+    low3, high3, _, _ = leaves.get((2, 1), (0, 0, 0, 0))
+    return low | high << 32, low2 | high2 << 32, low3 | high3 << 32
+
+
+def hwprobe(leaves: Leaves) -> dict[int, int]:
+    """What riscv_hwprobe says, by key."""
+    keys = ((key, words) for (key, sub), words in leaves.items() if key < _HWCAP_LEAF[0] and not sub)
+    return {key: low | high << 32 for key, (low, high, _, _) in keys}
+
+
+def riscv_hwcap(leaves: Leaves) -> int:
+    """HWCAP of a RISC-V machine."""
+    low, high, _, _ = leaves.get(_HWCAP_LEAF, (0, 0, 0, 0))
+    return low | high << 32
+
+
 def identify(leaves: Leaves) -> Identity:
-    """The CPU that these CPUID leaves describe."""
+    """The CPU that these leaves describe."""
+    kinds = {AARCH64: _identify_aarch64, RISCV64: _identify_riscv64}
+    return kinds.get(isa_of(leaves), _identify_x86_64)(leaves)
+
+
+def _identify_aarch64(leaves: Leaves) -> Identity:
+    midr = leaves.get((1, 0), (0, 0, 0, 0))[0]
+    implementer, variant, part, revision = midr >> 24, midr >> 20 & 15, midr >> 4 & 0xFFF, midr & 15
+    vendor = aarch64.VENDORS.get(implementer, f"implementer {implementer:#x}") if midr else "AArch64"
+    return Identity(vendor, "", part, variant, revision, aarch64.llvm_name(implementer, part, variant), "")
+
+
+def _identify_riscv64(leaves: Leaves) -> Identity:
+    keys = hwprobe(leaves)
+    vendor, architecture, implementation = (keys.get(key, 0) for key in range(3))
+    name = riscv64.VENDORS.get(vendor, f"vendor {vendor:#x}") if vendor else "RISC-V"
+    llvm = riscv64.llvm_name(vendor, architecture)
+    return Identity(name, "", architecture, implementation, 0, llvm, "")
+
+
+def _identify_x86_64(leaves: Leaves) -> Identity:
     _, b, c, d = leaves.get((0, 0), (0, 0, 0, 0))
     vendor = _text(b, d, c)
     signature, _, features, _ = leaves.get((1, 0), (0, 0, 0, 0))

@@ -38,7 +38,7 @@ struct hello {
 };
 
 /* What CPUID says; of other instruction sets what arch_leaves of their arch.c says. The last one is
- * the runner's own: `eax` has bits of enum runner_bits. */
+ * the runner's own: `eax` has bits of enum runner_bits, `ebx` is an enum isa. */
 struct cpuid_leaf {
     uint32_t leaf, subleaf, eax, ebx, ecx, edx;
 };

@@ -81,6 +81,7 @@ static void reply_error(const char *text)
 static struct cpuid_leaf own_leaf(void)
 {
     const struct cpuid_leaf leaf = {.leaf = RUNNER_LEAF,
+                                    .ebx = ARCH_ISA,
                                     .eax = (emulated() ? RUNNER_EMULATED : 0u) |
                                            (arch_counts_cycles() ? RUNNER_COUNTS_CYCLES : 0u)};
     return leaf;

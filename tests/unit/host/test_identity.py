@@ -6,8 +6,21 @@ import struct
 
 import pytest
 
+from cyclescope.host import aarch64, riscv64
 from cyclescope.host.features import features, known, lacking
-from cyclescope.host.identity import as_leaves, identify, llvm_name
+from cyclescope.host.identity import (
+    AARCH64,
+    RISCV64,
+    RUNNER_LEAF,
+    X86_64,
+    as_leaves,
+    hwprobe,
+    identify,
+    isa_of,
+    llvm_name,
+)
+from cyclescope.isa.table import load_table
+from cyclescope.model.library import summaries
 from tests.support.machine import leaves
 
 
@@ -106,3 +119,148 @@ def test_what_is_lacking():
     assert lacking(("AVX512VL", "AVX512F"), have) == ("AVX512VL",)
     assert lacking(("AVX",), have) == ()
     assert lacking(("PAUSE",), have) == ()  # CPUID says nothing of it
+
+
+# --- AArch64 and RISC-V -------------------------------------------------------------------------
+
+
+def words(*values):
+    """64-bit values as two registers of a leaf each."""
+    return tuple(half for value in values for half in (value & 0xFFFFFFFF, value >> 32))
+
+
+def arm(midr=0, hwcap=0, hwcap2=0, hwcap3=0):
+    return {
+        RUNNER_LEAF: (0, AARCH64, 0, 0), (1, 0): words(midr, 0), (2, 0): words(hwcap, hwcap2),
+        (2, 1): words(hwcap3, 0),
+    }  # fmt: skip
+
+
+def riscv(hwcap=0, **keys):
+    probed = {(int(key[1:]), 0): words(value, 0) for key, value in keys.items()}
+    return {RUNNER_LEAF: (0, RISCV64, 0, 0), (0x100, 0): words(hwcap, 32)} | probed
+
+
+# (MIDR_EL1, vendor, LLVM's name, name of the machine), from the technical reference manuals
+ARMS = [
+    (0x410FD4F0, "Arm", "neoverse-v2", "Arm d4f-0-0 neoverse-v2"),
+    (0x413FD0C1, "Arm", "neoverse-n1", "Arm d0c-3-1 neoverse-n1"),
+    (0x410FD034, "Arm", "cortex-a53", "Arm d03-0-4 cortex-a53"),
+    (0x461F0010, "Fujitsu", "a64fx", "Fujitsu 1-1-0 a64fx"),
+    (0x611F0221, "Apple", "apple-m1", "Apple 22-1-1 apple-m1"),
+    (0xC00FAC30, "Ampere", "ampere1", "Ampere ac3-0-0 ampere1"),
+    (0x6D0FD490, "Microsoft", "neoverse-n2", "Microsoft d49-0-0 neoverse-n2"),
+    (0x531F0020, "Samsung", "exynos-m3", "Samsung 2-1-0 exynos-m3"),
+    (0x000F0510, "implementer 0x0", "", "implementer 0x0 51-0-0 unknown"),  # as qemu has it
+    (0, "AArch64", "", "AArch64 0-0-0 unknown"),
+]
+
+
+@pytest.mark.parametrize(("midr", "vendor", "name", "machine"), ARMS)
+def test_known_arm_cores(midr, vendor, name, machine):
+    found = identify(arm(midr))
+    assert (found.vendor, found.llvm, found.machine) == (vendor, name, machine)
+
+
+# (mvendorid, marchid, mimpid, LLVM's name, name of the machine)
+RISCVS = [
+    (
+        0x710,
+        0x8000000058000001,
+        0x1000000049772200,
+        "spacemit-x60",
+        "SpacemiT 8000000058000001-1000000049772200-0",
+    ),
+    (0x489, 0x8000000000000007, 0x4210427, "sifive-u74", "SiFive 8000000000000007-4210427-0"),
+    (0x5B7, 0, 0, "", "T-Head 0-0-0"),
+    (0x123, 7, 8, "", "vendor 0x123 7-8-0"),
+    (0, 0, 0, "", "RISC-V 0-0-0"),
+]
+
+
+@pytest.mark.parametrize(("vendor", "architecture", "implementation", "name", "machine"), RISCVS)
+def test_known_riscv_cores(vendor, architecture, implementation, name, machine):
+    found = identify(riscv(k0=vendor, k1=architecture, k2=implementation))
+    assert found.llvm == name
+    assert found.machine == f"{machine} {name or 'unknown'}"
+
+
+def test_names_are_those_of_machine_models():
+    """LLVM's spelling: every one of these cores has a model."""
+    names = {model.name for isa in ("aarch64", "riscv64") for model in summaries() if model.isa == isa}
+    mine = {aarch64.llvm_name(0x41, part) for part in range(0x1000)} - {""}
+    assert {"neoverse-v2", "neoverse-n2", "cortex-a510"} <= names & mine
+    assert {"spacemit-x60", "sifive-p550"} <= names & set(riscv64._NAMES.values())
+
+
+def test_which_instruction_set_leaves_are_of():
+    assert isa_of({}) == X86_64
+    assert isa_of(arm()) == AARCH64
+    assert isa_of(riscv()) == RISCV64
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("NEON", {"hwcap": 1 << 1}),
+        ("LSE", {"hwcap": 1 << 8}),
+        ("SVE", {"hwcap": 1 << 22}),
+        ("CMPBR", {"hwcap": 1 << 33}),
+        ("SVE2", {"hwcap2": 1 << 1}),
+        ("SME", {"hwcap2": 1 << 23}),
+        ("SSVE-FP8DOT2", {"hwcap2": 1 << 62}),
+        ("LS64", {"hwcap3": 1 << 3}),
+    ],
+)
+def test_an_arm_feature_is_its_bit_alone(name, given):
+    assert features(arm(**given)) == {"BASE", name}
+
+
+def test_riscv_features_by_hwprobe():
+    found = features(riscv(k3=1, k4=1 << 0 | 1 << 3 | 1 << 23 | 1 << 35 | 1 << 58))
+    assert found == {
+        "BASE", "RV64", "M", "ZMMUL", "A", "ZAAMO", "ZALRSC", "F", "D", "ZBA", "ZVKNHB", "ZVKNHA", "ZICOND",
+        "ZABHA",
+    }  # fmt: skip
+
+
+def test_riscv_features_without_hwprobe():
+    letters = sum(1 << ord(letter) - ord("A") for letter in "IMAFDC")
+    found = features(riscv(letters))
+    assert {"M", "A", "F", "D", "C", "ZCA", "ZAAMO"} <= found
+    assert not {"ZVE32X", "ZBA"} & found
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [({}, ""), ({"k5": 1}, "emulated"), ({"k5": 1, "k9": 3}, "fast"), ({"k9": 0, "k5": 2}, "slow")],
+)
+def test_unaligned_accesses(keys, said):
+    assert riscv64.unaligned(hwprobe(riscv(**keys))) == said
+
+
+@pytest.mark.parametrize(("isa", "number", "missing"), [("aarch64", AARCH64, 40), ("riscv64", RISCV64, 45)])
+def test_the_tables_and_the_kernel_speak_of_the_same_features(isa, number, missing):
+    named = {n for form in load_table(isa) for f in form.features for o in f.split("|") for n in o.split("+")}
+    unknown = named - known(number)
+    common = {"SVE", "SME2", "LSE", "BF16"} if isa == "aarch64" else {"ZVE64X", "ZBB", "ZACAS", "D"}
+    assert common <= named & known(number)
+    assert len([name for name in unknown if not name.startswith("X")]) < missing  # X: of one vendor
+    assert {name for name in known(number) - named if name.startswith(("SVE", "SME", "XT"))} == set()
+
+
+def test_no_instruction_set_knows_what_another_one_leaves_open(table):
+    """`lacking` takes no notice of the instruction set."""
+    for isa, one in ((X86_64, table), (AARCH64, load_table("aarch64")), (RISCV64, load_table("riscv64"))):
+        named = {n for form in one for f in form.features for o in f.split("|") for n in o.split("+")}
+        others = {name for other in (X86_64, AARCH64, RISCV64) for name in known(other) if other != isa}
+        assert not (named - known(isa)) & others
+
+
+def test_what_is_lacking_among_alternatives():
+    have = {"BASE", "SVE", "SVE2"}
+    assert lacking(("SVE|SME",), have) == ()
+    assert lacking(("SME2|SVE2P1", "SVE2"), have) == ("SME2|SVE2P1",)
+    assert lacking(("SSVE-FP8DOT2|SVE2+FP8DOT2",), have) == ("SSVE-FP8DOT2|SVE2+FP8DOT2",)
+    assert lacking(("SSVE-FP8DOT2|SVE2+FP8DOT2",), have | {"FP8DOT2"}) == ()
+    assert lacking(("LSUI",), have) == ()  # no bit says anything of it
