@@ -175,13 +175,16 @@ def uops_info_name(form_id: str, variant: Variant) -> str:
 
 SENTINEL, FILLER = "TRAP", "NOOP"  # LLVM's names of UD2 and NOP
 GAP = "\n" + "0x90 " * 15 + "\n0x0f 0x0b\n"  # an undecodable form swallows NOPs, not the sentinel
+LINES = GAP.count("\n")  # per code
 
 
-def _disassemble(codes: Sequence[bytes], tool: str) -> str:
+def _disassemble(codes: Sequence[bytes], tool: str) -> tuple[str, set[int]]:
+    """What the tool prints, and the positions of codes that it warns about: it goes on in their middle."""
     text = "".join(" ".join(f"0x{b:02x}" for b in code) + GAP for code in codes)
     command = [tool, "-disassemble", "-show-inst", "-triple=x86_64"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    return done.stdout
+    lines = re.findall(r"^<stdin>:(\d+):\d+: warning", done.stderr, re.MULTILINE)
+    return done.stdout, {(int(line) - 1) // LINES for line in lines}
 
 
 _PREFIX_OPCODES = {"LOCK_PREFIX", "REP_PREFIX", "REPNE_PREFIX", "DATA16_PREFIX", "REX64_PREFIX"}
@@ -189,7 +192,8 @@ _PREFIX_OPCODES = {"LOCK_PREFIX", "REP_PREFIX", "REPNE_PREFIX", "DATA16_PREFIX",
 
 def llvm_names(codes: Sequence[bytes], tool: str = "llvm-mc-22") -> list[str]:
     """LLVM's opcode name for each encoding ("" where it does not decode to one instruction)."""
-    opcodes = re.findall(r"<MCInst #\d+ (\w+)", _disassemble(codes, tool))
+    text, unknown = _disassemble(codes, tool)
+    opcodes = re.findall(r"<MCInst #\d+ (\w+)", text)
     groups: list[list[str]] = [[]]
     for opcode in opcodes:
         if opcode == SENTINEL and FILLER in groups[-1]:
@@ -199,7 +203,7 @@ def llvm_names(codes: Sequence[bytes], tool: str = "llvm-mc-22") -> list[str]:
     groups.pop()
     if len(groups) != len(codes):
         raise RuntimeError(f"{tool} answered {len(groups)} of {len(codes)} instructions")
-    return [_single(group) for group in groups]
+    return ["" if position in unknown else _single(group) for position, group in enumerate(groups)]
 
 
 def _single(group: list[str]) -> str:

@@ -234,10 +234,10 @@ def test_names_of_uops_info(form_id, code, expected):
 # --- LLVM's answers ------------------------------------------------------------------------------
 
 
-def answers(monkeypatch, *groups):
+def answers(monkeypatch, *groups, unknown=()):
     """What llvm-mc would print: opcodes of every instruction, fillers, and the sentinel."""
     lines = [f"<MCInst #1 {name}" for group in groups for name in (*group, "NOOP", "NOOP", "TRAP")]
-    monkeypatch.setattr(names, "_disassemble", lambda codes, tool: "\n".join(lines))
+    monkeypatch.setattr(names, "_disassemble", lambda codes, tool: ("\n".join(lines), set(unknown)))
     return names.llvm_names([b""] * len(groups))
 
 
@@ -250,8 +250,18 @@ def test_an_instruction_that_is_the_sentinel_itself(monkeypatch):
     assert answers(monkeypatch, ["TRAP"], ["IMUL64rr"]) == ["TRAP", "IMUL64rr"]
 
 
+def test_what_is_not_decoded_has_no_name(monkeypatch):
+    assert answers(monkeypatch, ["IMUL64rr"], ["ADD8mr"], [], unknown=(1, 2)) == ["IMUL64rr", "", ""]
+
+
+@pytest.mark.skipif(shutil.which("llvm-mc-22") is None, reason="needs llvm-mc-22 of LLVM 22")
+def test_llvm_decodes_no_shift_arithmetic_left():
+    sal, shl, nop = bytes.fromhex("c0f002"), bytes.fromhex("c0e002"), b"\x90"
+    assert names.llvm_names([sal, shl, nop, sal]) == ["", "SHL8ri", "NOOP", ""]
+
+
 def test_a_wrong_number_of_answers_is_an_error(monkeypatch):
-    monkeypatch.setattr(names, "_disassemble", lambda codes, tool: "<MCInst #1 IMUL64rr")
+    monkeypatch.setattr(names, "_disassemble", lambda codes, tool: ("<MCInst #1 IMUL64rr", set()))
     with pytest.raises(RuntimeError, match="0 of 1"):
         names.llvm_names([b""])
 
