@@ -96,7 +96,7 @@ static void say_hello(void)
     struct hello *h = &answer.hello;
     h->version = PROTOCOL_VERSION;
     h->isa = ARCH_ISA;
-    h->leaves = arch_leaves(answer.leaves, LEAVES - 1);
+    h->leaves = supervise_leaves(answer.leaves, LEAVES - 1);
     answer.leaves[h->leaves++] = own_leaf();
     h->page = (uint32_t)getpagesize();
     h->code_base = CODE_BASE, h->code_size = CODE_SIZE;

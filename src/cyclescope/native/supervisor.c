@@ -217,6 +217,17 @@ int supervise_calibration(const struct calibrate *request)
     }
 }
 
+/* What the CPU of the kernels says: the others may be of another kind. */
+uint32_t supervise_leaves(struct cpuid_leaf *out, uint32_t maximum)
+{
+    cpu_set_t before;
+    sched_getaffinity(0, sizeof before, &before);
+    pin(setup.cpu);
+    uint32_t count = arch_leaves(out, maximum);
+    sched_setaffinity(0, sizeof before, &before);
+    return count;
+}
+
 static void nothing(const struct batch *batch, uint32_t first)
 {
     (void)batch, (void)first;

@@ -13,6 +13,7 @@ struct batch {
     void *results; /* shared with the workers */
 };
 
+uint32_t supervise_leaves(struct cpuid_leaf *out, uint32_t maximum);
 void supervise_setup(const struct setup *request, struct setup_reply *answer);
 int supervise_calibration(const struct calibrate *request); /* -1: it died */
 void supervise_measure(const struct batch *batch);
