@@ -42,7 +42,9 @@ def select(table: Table, patterns: Sequence[str], expand: bool = True) -> list[I
     configuration (`e64,m2`), or a glob over all, chooses others. Raises UsageError for a pattern that
     matches nothing.
     """
-    chosen: dict[str, list[InstructionForm]] = {} if patterns else {form.id: [form] for form in table}
+    chosen: dict[str, list[InstructionForm]] = {}
+    if not patterns:  # vendors' extensions share encodings: they are measured where they are asked for
+        chosen = {form.id: [form] for form in table if not (expand and "optional" in form.attributes)}
     for pattern in patterns:
         for form in _found(table, pattern.strip()):
             chosen.setdefault(model_form_id(form), []).append(form)
