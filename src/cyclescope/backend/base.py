@@ -72,8 +72,10 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What a backend is and can do; `notes` say what is missing and why, `real_time` whether its cycles mean
-    anything: those of an emulator do not.
+    """What a backend is and can do.
+
+    `notes` say what is missing and why, `real_time` whether its cycles are a real core's, `emulated` that they
+    mean nothing at all.
     """
 
     isa: str
@@ -85,12 +87,13 @@ class Capabilities(msgspec.Struct, frozen=True):
     xcr0: int = 0
     notes: tuple[str, ...] = ()
     real_time: bool = True
+    emulated: bool = False
 
     @property
     def identity(self) -> Identity:
         """The CPU that its leaves describe."""
         found = identify(as_leaves(self.leaves))
-        return msgspec.structs.replace(found, emulated=not self.real_time)
+        return msgspec.structs.replace(found, emulated=self.emulated)
 
 
 class Effort(msgspec.Struct, frozen=True):

@@ -28,7 +28,7 @@ from cyclescope.backend.transport import Broken, Silence
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.kernel.locations import BYTES, END
+from cyclescope.kernel.locations import BYTES, LOCATIONS
 from cyclescope.kernel.state import MachineState
 
 VERSION = 4
@@ -268,6 +268,7 @@ class NativeBackend:
         return Capabilities(
             self._hello.isa, "native runner", self._cpu, clock, self._counters, self._hello.leaves,
             self._hello.xcr0, (*self._notes, *notes), real_time=not self._hello.emulated,
+            emulated=self._hello.emulated,
         )  # fmt: skip
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
@@ -360,7 +361,7 @@ class NativeBackend:
 
 def _observation(row: tuple[Any, ...]) -> Observation:
     status, detail, address, bases, trials, faults, _, present, written, unstable, matrix = row
-    rows = ((n, matrix[n * BYTES : (n + 1) * BYTES]) for n in range(END))
+    rows = ((n, matrix[n * BYTES : (n + 1) * BYTES]) for n in range(LOCATIONS))
     depends = tuple((n, _set(bits)) for n, bits in rows if any(bits))
     outcome = Outcome(status, detail, address)
     return Observation(outcome, bases, trials, faults, _set(present), _set(written), _set(unstable), depends)

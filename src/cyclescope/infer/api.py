@@ -114,7 +114,7 @@ def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
         "frequency": round(calibration.frequency),
         "ticks_per_cycle": calibration.ticks_per_cycle,
         "clean_share": calibration.clean_share,
-        "emulated": not capabilities.real_time,
+        "emulated": capabilities.emulated,
         "load": surroundings(backend).load,
         "kernel": one(reader(backend), "proc/sys/kernel/osrelease"),
         "features": sorted(features(as_leaves(capabilities.leaves))),
