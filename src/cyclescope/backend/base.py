@@ -74,8 +74,8 @@ class Calibration(msgspec.Struct, frozen=True):
 class Capabilities(msgspec.Struct, frozen=True):
     """What a backend is and can do.
 
-    `notes` say what is missing and why, `real_time` whether its cycles are a real core's, `emulated` that they
-    mean nothing at all.
+    `notes` say what is missing and why, `real_time` whether its cycles are a real core's, `emulated` that
+    they mean nothing at all.
     """
 
     isa: str
