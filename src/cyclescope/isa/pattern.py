@@ -34,7 +34,7 @@ _CONDITIONS = tuple(
 
 
 def select(table: Table, patterns: Sequence[str], expand: bool = True) -> list[InstructionForm]:
-    """Forms that match any of the patterns (all forms for none), in table order.
+    """Forms that match any of the patterns, in table order; all but RISC-V's optional ones for none.
 
     A pattern is a mnemonic, a form id, a name LLVM or uops.info gives the form, a glob (`*`, `?`)
     over these, `isa:` and a glob over features, or an assembly example. A vector instruction of RISC-V is

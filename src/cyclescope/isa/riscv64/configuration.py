@@ -41,6 +41,11 @@ class Configuration(msgspec.Struct, frozen=True):
         return ",".join([f"e{self.sew}", length, *(word for word, said in words.items() if said)])
 
     @property
+    def plain(self) -> Configuration:
+        """The same vectors for any instruction: no mask, and no policy, which not all have."""
+        return Configuration(self.sew, self.lmul, vl=self.vl)
+
+    @property
     def vtype(self) -> int:
         """The value of the register `vtype`."""
         agnostic = (not self.tail_undisturbed) << 6 | (not self.mask_undisturbed) << 7

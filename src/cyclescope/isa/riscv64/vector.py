@@ -131,8 +131,9 @@ def _operand(form: InstructionForm, place: int, configuration: Configuration) ->
 
 def _result(form: InstructionForm, op: Operand, shape: Shape, configuration: Configuration) -> Operand:
     """A result is read where old elements stay: all after VL, those masked off, or by definition."""
-    apart = any(strict(form, shape, source) for source in shapes(form).values() if source is not shape)
-    op = msgspec.structs.replace(op, early_clobber=apart)
+    sources = [source for source in shapes(form).values() if source is not shape]
+    apart = [strict(form, shape, source) or _part(shape, source, configuration) for source in sources]
+    op = msgspec.structs.replace(op, early_clobber=any(apart))
     if form.mnemonic in _KEEPS_BELOW:
         return msgspec.structs.replace(op, read=True, conditional=False)
     if not op.read or (not op.conditional and form.mnemonic not in _INSERTS):
@@ -140,6 +141,13 @@ def _result(form: InstructionForm, op: Operand, shape: Shape, configuration: Con
     tail = configuration.tail_undisturbed and shape.kind != "m"  # the tail of a mask is always agnostic
     stays = tail or (configuration.masked and configuration.mask_undisturbed)
     return msgspec.structs.replace(op, read=stays, conditional=stays)
+
+
+def _part(result: Shape, source: Shape, configuration: Configuration) -> bool:
+    """Whether a source of narrower elements is a part of a register: no result may overlap it."""
+    sew, lmul = configuration.sew, configuration.lmul
+    wider = result.width(sew) > source.width(sew) and not result.single
+    return wider and source.kind != "m" and source.emul(sew, lmul) < 1
 
 
 def _field(

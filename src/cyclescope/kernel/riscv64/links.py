@@ -10,8 +10,6 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 
-import msgspec
-
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import Configuration
 from cyclescope.isa.table import Table
@@ -101,8 +99,7 @@ class RiscV64Links(Helpers):
 
     def _vector(self, form_id: str, *values: int) -> Instruction:
         """A vector instruction without a mask, under the configuration."""
-        plain = msgspec.structs.replace(self.configuration, masked=False)
-        return self.make(f"{form_id}@{plain}", *values)
+        return self.make(f"{form_id}@{self.configuration.plain}", *values)
 
     # --- links -------------------------------------------------------------------------------------
 
