@@ -10,13 +10,15 @@ from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import FLAGS
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.locations import FAULT, FLAG
+from cyclescope.kernel.differential import differential_of
+from cyclescope.kernel.locations import FAULT, X86
 from cyclescope.kernel.x86_64.differential import specimen
 from cyclescope.measure.verify import verify
 
 pytestmark = pytest.mark.hardware
 
 TABLE = load_table("x86-64")
+CHECK = differential_of(TABLE)
 ADD = "ADD_01 (R64, R64)"
 
 
@@ -39,7 +41,7 @@ def without(form_id, position, access):
 
 
 def undeclared(backend, form):
-    return {(f.access, f.location) for f in verify(backend, [form], Depth()).undeclared}
+    return {(f.access, f.location) for f in verify(backend, CHECK, [form], Depth()).undeclared}
 
 
 RIGHT = [
@@ -69,7 +71,7 @@ RIGHT = [
 
 @pytest.mark.parametrize("form_id", RIGHT)
 def test_the_table_is_right(backend, form_id):
-    found = verify(backend, [TABLE[form_id]], Depth())
+    found = verify(backend, CHECK, [TABLE[form_id]], Depth())
     assert found.checked == [form_id]
     assert found.undeclared == []
 
@@ -112,14 +114,14 @@ def test_a_legacy_form_called_vex_still_shows_no_upper_write(backend):
 
 
 def test_a_clock_is_no_function_of_the_state(backend):
-    found = verify(backend, [TABLE["RDTSC"]], Depth())
+    found = verify(backend, CHECK, [TABLE["RDTSC"]], Depth())
     assert "RAX" in found.unstable["RDTSC"]
     assert found.undeclared == []
 
 
 def test_what_a_form_does_to_the_state_does_not_reach_the_next(backend):
     forms = [TABLE[name] for name in ("STD", "FNINIT", "LDMXCSR (M32)", ADD)]
-    assert verify(backend, forms, Depth()).undeclared == []
+    assert verify(backend, CHECK, forms, Depth()).undeclared == []
 
 
 def test_equal_seeds_give_equal_observations(backend):
@@ -147,7 +149,7 @@ def test_a_hang_in_some_states_ends_in_time(backend):
     carry_loop = raw(b"\x72\xfe")  # jc to itself
     (seen,) = backend.differ([carry_loop], Depth())
     assert seen.outcome.status == OK
-    assert (FLAG, 1 << FAULT) in [(n, outputs & 1 << FAULT) for n, outputs in seen.depends]
+    assert (X86.FLAGS, 1 << FAULT) in [(n, outputs & 1 << FAULT) for n, outputs in seen.depends]
 
 
 def test_code_that_does_not_fit_is_a_record(backend):

@@ -114,9 +114,3 @@ def members(locations: int) -> Iterator[int]:
         lowest = locations & -locations
         yield lowest.bit_length() - 1
         locations ^= lowest
-
-
-GENERAL, FLAG, XMM, YMM, ZMM, MASK, X87 = 5, 21, 28, 60, 92, 124, 132
-MXCSR, X87_CONTROL, X87_STATUS, END = 140, 141, 142, 143
-PUSHED = X87 + 7  # the x87 register a push fills: the top of the stack is register 0
-NAMES = names("x86-64")

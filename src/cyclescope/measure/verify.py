@@ -15,14 +15,10 @@ import msgspec
 
 from cyclescope.backend.base import OK, Depth, DifferBackend, Observation
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.locations import MXCSR, NAMES, location_set, members
+from cyclescope.kernel.differential import READ, WRITE, Access, Declared, Differential, Specimen
+from cyclescope.kernel.locations import location_set, members, names
 from cyclescope.kernel.state import MachineState
-from cyclescope.kernel.x86_64.differential import Specimen, specimen
-from cyclescope.kernel.x86_64.special import unmeasurable
-from cyclescope.measure.declared import Declared, declared
-from cyclescope.measure.documented import documented
 
-READ, WRITE = "read", "write"
 BATCH = 500
 OTHER_SEED = 0x5EED  # of the second look at what seems undeclared
 DEEPER = 4  # times the states in the second look
@@ -71,15 +67,17 @@ class Verification(msgspec.Struct):
     """What came of checking some forms.
 
     `findings` has violations and documented exceptions; `unstable` the outputs that differ between
-    equal inputs, by form; `mxcsr_unseen` the forms that declare MXCSR but showed no use of it.
+    equal inputs, by form; `status_unseen` the forms that declare the register of sticky flags, which users
+    call `status`, but showed no use of it.
     """
 
     depth: Depth
+    status: str = "MXCSR"
     checked: list[str] = []
     findings: list[Finding] = []
     not_run: list[NotRun] = []
     unstable: dict[str, tuple[str, ...]] = {}
-    mxcsr_unseen: list[str] = []
+    status_unseen: list[str] = []
     coverage: Coverage = msgspec.field(default_factory=Coverage)
     trials: int = 0
     seconds: float = 0.0
@@ -103,7 +101,7 @@ def sources(observation: Observation) -> int:
     return location_set(location for location, _ in observation.depends)
 
 
-def compare(form: InstructionForm, table: Declared, observation: Observation) -> list[Finding]:
+def compare(table: Declared, observation: Observation) -> list[Access]:
     """What the observation shows and the table does not declare.
 
     A difference in an undefined flag is no evidence of a read.
@@ -112,28 +110,27 @@ def compare(form: InstructionForm, table: Declared, observation: Observation) ->
     for location, outputs in observation.depends:
         defined = outputs & ~table.undefined
         if defined and not table.reads >> location & 1:
-            found.append(_finding(form, READ, location, defined))
+            found.append(Access(READ, location, defined))
     written = observation.written & ~table.writes
-    return found + [_finding(form, WRITE, location, 0) for location in members(written)]
-
-
-def _finding(form: InstructionForm, access: str, location: int, outputs: int) -> Finding:
-    through = tuple(NAMES[n] for n in members(outputs))
-    return Finding(form.id, access, NAMES[location], through, documented(form, access, location))
+    return found + [Access(WRITE, location) for location in members(written)]
 
 
 # --- many forms ---------------------------------------------------------------------------------
 
 
-def verify(backend: DifferBackend, forms: Sequence[InstructionForm], depth: Depth) -> Verification:
+def verify(
+    backend: DifferBackend, check: Differential, forms: Sequence[InstructionForm], depth: Depth
+) -> Verification:
     """Check forms on a backend; each is listed as checked or as not run."""
-    return _Verifier(backend, depth).verify(forms)
+    return _Verifier(backend, check, depth).verify(forms)
 
 
 class _Verifier:
-    def __init__(self, backend: DifferBackend, depth: Depth) -> None:
+    def __init__(self, backend: DifferBackend, check: Differential, depth: Depth) -> None:
         self._backend = backend
-        self._result = Verification(depth)
+        self._rules = check
+        self._names = names(check.isa)
+        self._result = Verification(depth, check.status)
         self._states: dict[MachineState, MachineState] = {}
 
     def verify(self, forms: Sequence[InstructionForm]) -> Verification:
@@ -144,21 +141,22 @@ class _Verifier:
         self._result.seconds = time.monotonic() - start
         return self._result
 
-    def _runnable(self, forms: Sequence[InstructionForm]) -> Iterator[InstructionForm]:
+    def _runnable(self, forms: Sequence[InstructionForm]) -> Iterator[Specimen]:
         for form in forms:
-            reason = unmeasurable(form)
+            reason = self._rules.unmeasurable(form)
             if reason:
-                self._result.not_run.append(NotRun(form.id, form.mnemonic, reason))
+                self._leave_out(form, reason)
             else:
-                yield form
+                yield self._specimen(form)
 
-    def _check(self, forms: Sequence[InstructionForm]) -> None:
-        subjects = [self._specimen(form) for form in forms]
-        doubtful: list[tuple[Specimen, list[Finding]]] = []
+    def _leave_out(self, form: InstructionForm, reason: str) -> None:
+        self._result.not_run.append(NotRun(form.id, form.mnemonic, reason))
+
+    def _check(self, subjects: Sequence[Specimen]) -> None:
+        doubtful: list[tuple[Specimen, list[Access]]] = []
         for subject, observation in self._observe(subjects, self._result.depth):
             if observation.outcome.status != OK:
-                reason = observation.outcome.describe()
-                self._result.not_run.append(NotRun(subject.form.id, subject.form.mnemonic, reason))
+                self._leave_out(subject.form, observation.outcome.describe())
                 continue
             found = self._take(subject, observation)
             if found:
@@ -167,7 +165,7 @@ class _Verifier:
 
     def _specimen(self, form: InstructionForm) -> Specimen:
         """A specimen with one object per distinct state: backends know states by identity."""
-        subject = specimen(form)
+        subject = self._rules.specimen(form)
         state = self._states.setdefault(subject.kernel.state, subject.kernel.state)
         return msgspec.structs.replace(subject, kernel=msgspec.structs.replace(subject.kernel, state=state))
 
@@ -176,25 +174,29 @@ class _Verifier:
         self._result.trials += sum(o.trials for o in observations)
         return list(zip(subjects, observations, strict=True))
 
-    def _take(self, subject: Specimen, observation: Observation) -> list[Finding]:
-        form, table = subject.form, declared(subject)
+    def _take(self, subject: Specimen, observation: Observation) -> list[Access]:
+        form, table = subject.form, self._rules.declared(subject)
         self._result.checked.append(form.id)
         self._result.coverage.add(table, observation)
         if observation.unstable:
-            self._result.unstable[form.id] = tuple(NAMES[n] for n in members(observation.unstable))
-        used = (sources(observation) | observation.written) >> MXCSR & 1
-        if "mxcsr" in form.attributes and not used:
-            self._result.mxcsr_unseen.append(form.id)
-        return compare(form, table, observation)
+            self._result.unstable[form.id] = tuple(self._names[n] for n in members(observation.unstable))
+        if table.status and not (sources(observation) | observation.written) & table.status:
+            self._result.status_unseen.append(form.id)
+        return compare(table, observation)
 
-    def _confirmed(self, doubtful: Sequence[tuple[Specimen, list[Finding]]]) -> Iterator[Finding]:
-        """Findings that other random states show too: a chance event does not return."""
+    def _confirmed(self, doubtful: Sequence[tuple[Specimen, list[Access]]]) -> Iterator[Finding]:
+        """Accesses that other random states show too: a chance event does not return."""
         if not doubtful:
             return
         depth = self._result.depth
         other = Depth(depth.bases * DEEPER, depth.perturbations, depth.seed ^ OTHER_SEED)
         looks = self._observe([subject for subject, _ in doubtful], other)
         for (_, found), (subject, observation) in zip(doubtful, looks, strict=True):
-            again = compare(subject.form, declared(subject), observation)
-            seen = {(f.access, f.location) for f in again}
-            yield from (f for f in found if (f.access, f.location) in seen)
+            again = compare(self._rules.declared(subject), observation)
+            seen = {(access.kind, access.location) for access in again}
+            yield from (self._finding(subject, a) for a in found if (a.kind, a.location) in seen)
+
+    def _finding(self, subject: Specimen, access: Access) -> Finding:
+        through = tuple(self._names[n] for n in members(access.outputs))
+        reason = self._rules.exception(subject, access)
+        return Finding(subject.form.id, access.kind, self._names[access.location], through, reason)

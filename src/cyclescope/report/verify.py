@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from cyclescope.measure.verify import READ, Coverage, Finding, NotRun, Verification
+from cyclescope.kernel.differential import READ
+from cyclescope.measure.verify import Coverage, Finding, NotRun, Verification
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
@@ -24,7 +25,7 @@ def verification_json(machine: str, found: Verification) -> str:
         "undeclared": found.undeclared,
         "documented": found.documented,
         "unstable": found.unstable,
-        "mxcsr_declared_but_unseen": found.mxcsr_unseen,
+        f"{found.status.lower()}_declared_but_unseen": found.status_unseen,
         "coverage": found.coverage,
         "not_run": found.not_run,
         "checked": found.checked,
@@ -40,7 +41,7 @@ def verification_text(found: Verification) -> str:
         *_documented(found.documented),
         *_coverage(found.coverage),
         *_unstable(found.unstable),
-        *_mxcsr(found.mxcsr_unseen),
+        *_status(found.status, found.status_unseen),
         *_not_run(found.not_run),
     ]
     return "\n".join(lines)
@@ -83,10 +84,10 @@ def _unstable(unstable: dict[str, tuple[str, ...]]) -> Iterator[str]:
         yield from _wrapped(text)
 
 
-def _mxcsr(forms: Sequence[str]) -> Iterator[str]:
+def _status(name: str, forms: Sequence[str]) -> Iterator[str]:
     if forms:
         shown = f": {', '.join(forms)}" if len(forms) <= 3 else " (--json lists them)"
-        yield f"{counted(len(forms), 'form')} with MXCSR in the table that showed no use of it{shown}"
+        yield f"{counted(len(forms), 'form')} with {name} in the table that showed no use of it{shown}"
 
 
 def _not_run(forms: Sequence[NotRun]) -> Iterator[str]:

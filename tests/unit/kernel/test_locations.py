@@ -8,64 +8,75 @@ from pathlib import Path
 import pytest
 
 from cyclescope.kernel import locations
-from cyclescope.kernel.locations import NAMES, location_set, members
+from cyclescope.kernel.locations import A64, RV, X86, location_set, members, names
 
 HEADER = Path(__file__).parents[3] / "src/cyclescope/native/protocol.h"
-PAIRS = {
+COMMON = {
     "AT_FIRST": "FIRST_PAGE",
     "AT_SECOND": "SECOND_PAGE",
     "AT_STACK": "STACK_PAGE",
     "AT_EXIT": "EXIT",
     "AT_FAULT": "FAULT",
-    "X86_GENERAL": "GENERAL",
-    "X86_FLAGS": "FLAG",
-    "X86_XMM": "XMM",
-    "X86_YMM": "YMM",
-    "X86_ZMM": "ZMM",
-    "X86_MASK": "MASK",
-    "X86_X87": "X87",
-    "X86_MXCSR": "MXCSR",
-    "X86_FCW": "X87_CONTROL",
-    "X86_FSW": "X87_STATUS",
-    "X86_END": "END",
+    "AT_REGISTERS": "REGISTERS",
+    "LOCATIONS": "LOCATIONS",
 }
+OWN = {"x86-64": X86, "aarch64": A64, "riscv64": RV}
 
 
 @pytest.fixture(scope="module")
 def header():
     text = HEADER.read_text()
     found = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+),", text)}
-    found |= {name: int(value) for name, value in re.findall(r"#define (LOCATIONS) (\d+)", text)}
-    return found
+    return found | {name: int(value) for name, value in re.findall(r"#define (LOCATIONS) (\d+)", text)}
 
 
-@pytest.mark.parametrize(("theirs", "ours"), PAIRS.items())
-def test_numbers_are_those_of_the_protocol(header, theirs, ours):
+@pytest.mark.parametrize(("theirs", "ours"), COMMON.items())
+def test_common_numbers_are_those_of_the_protocol(header, theirs, ours):
     assert header[theirs] == getattr(locations, ours)
+
+
+@pytest.mark.parametrize("numbers", [X86])
+def test_numbers_of_registers_are_those_of_the_protocol(header, numbers):
+    theirs = {
+        name.partition("_")[2]: value for name, value in header.items() if name.startswith(numbers.__name__)
+    }
+    assert theirs == {member.name: member.value for member in numbers}
 
 
 def test_sets_have_the_size_of_the_protocol(header):
     assert header["LOCATIONS"] == locations.BYTES * 8
 
 
-def test_every_location_has_a_name_of_its_own():
-    assert len(NAMES) == locations.END == len(set(NAMES))
+@pytest.mark.parametrize(("isa", "numbers"), OWN.items())
+def test_every_location_has_a_name_of_its_own(isa, numbers):
+    assert len(names(isa)) == numbers.END == len(set(names(isa)))
+    assert numbers.END <= locations.LOCATIONS
 
 
 @pytest.mark.parametrize(
-    ("number", "name"),
+    ("isa", "number", "name"),
     [
-        (locations.GENERAL + 4, "RSP"),
-        (locations.FLAG + 6, "flags.DF"),
-        (locations.XMM + 9, "XMM9"),
-        (locations.YMM + 31, "ZMM31[255:128]"),
-        (locations.ZMM, "ZMM0[511:256]"),
-        (locations.MASK + 7, "K7"),
-        (locations.MXCSR, "MXCSR"),
+        ("x86-64", X86.GENERAL + 4, "RSP"),
+        ("x86-64", X86.FLAGS + 6, "flags.DF"),
+        ("x86-64", X86.XMM + 9, "XMM9"),
+        ("x86-64", X86.YMM + 31, "ZMM31[255:128]"),
+        ("x86-64", X86.ZMM, "ZMM0[511:256]"),
+        ("x86-64", X86.MASK + 7, "K7"),
+        ("x86-64", X86.MXCSR, "MXCSR"),
+        ("aarch64", A64.GENERAL + 30, "X30"),
+        ("aarch64", A64.FLAGS + 1, "flags.Z"),
+        ("aarch64", A64.VECTOR + 31, "V31"),
+        ("aarch64", A64.SCALABLE, "Z0[VL:128]"),
+        ("aarch64", A64.PREDICATE + 15, "P15"),
+        ("aarch64", A64.FPSR, "FPSR"),
+        ("riscv64", RV.GENERAL, "x1"),
+        ("riscv64", RV.FLOAT + 31, "f31"),
+        ("riscv64", RV.VECTOR, "v0"),
+        ("riscv64", RV.VTYPE, "vtype"),
     ],
 )
-def test_names(number, name):
-    assert NAMES[number] == name
+def test_names(isa, number, name):
+    assert names(isa)[number] == name
 
 
 def test_sets_give_back_their_members():

@@ -7,17 +7,20 @@ import pytest
 
 from cyclescope.backend.base import OK, SIGNAL, Depth, Observation, Outcome
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.locations import END, FAULT, FLAG, GENERAL, MXCSR, X87, XMM, YMM, location_set, members
+from cyclescope.kernel.differential import READ, WRITE, differential_of
+from cyclescope.kernel.locations import FAULT, X86, location_set, members
+from cyclescope.kernel.x86_64.declared import declared
 from cyclescope.kernel.x86_64.differential import specimen
-from cyclescope.measure.declared import declared
-from cyclescope.measure.verify import READ, WRITE, Finding, compare, verify
+from cyclescope.measure.verify import Finding, verify
 
 TABLE = load_table("x86-64")
-RAX, RCX, RDX = GENERAL, GENERAL + 1, GENERAL + 2
-CF, AF = FLAG, FLAG + 2
+CHECK = differential_of(TABLE)
+RAX, RCX, RDX = range(X86.GENERAL, X86.GENERAL + 3)
+CF, AF = X86.FLAGS, X86.FLAGS + 2
+XMM, YMM, X87, MXCSR = X86.XMM, X86.YMM, X86.X87, X86.MXCSR
 ADD, AND, MOVAPS = "ADD_01 (R64, R64)", "AND_21 (R64, R64)", "MOVAPS_0F28 (XMM, XMM)"
 FINE = Outcome(OK)
-EVERYTHING = (1 << END) - 1
+EVERYTHING = (1 << X86.END) - 1
 
 
 def observation(written=(), depends=None, **more):
@@ -26,7 +29,8 @@ def observation(written=(), depends=None, **more):
 
 
 def findings(form, **seen):
-    return compare(TABLE[form], declared(specimen(TABLE[form])), observation(**seen))
+    looks = ({form: observation(**seen)},) * 2
+    return verify(Backend(*looks), CHECK, [TABLE[form]], Depth()).findings
 
 
 def as_declared(form):
@@ -104,7 +108,7 @@ def test_an_exception_is_for_its_access_and_its_locations_only():
 
 
 def test_a_table_that_is_right_passes():
-    found = verify(Backend(), [TABLE[ADD], TABLE[MOVAPS]], Depth())
+    found = verify(Backend(), CHECK, [TABLE[ADD], TABLE[MOVAPS]], Depth())
     assert found.checked == [ADD, MOVAPS]
     assert found.findings == []
     assert found.trials == 200
@@ -116,7 +120,7 @@ def test_undefined_flags_need_not_change():
     form = TABLE["IMUL (R64, R64)"]
     undefined = declared(specimen(form)).undefined
     kept = [n for n in members(as_declared(form).written) if not undefined >> n & 1]
-    coverage = verify(Backend({form.id: observation(kept)}), [form], Depth()).coverage
+    coverage = verify(Backend({form.id: observation(kept)}), CHECK, [form], Depth()).coverage
     assert undefined
     assert coverage.writes == coverage.writes_seen == len(kept)
 
@@ -124,19 +128,19 @@ def test_undefined_flags_need_not_change():
 def test_registers_the_cpu_lacks_do_not_count():
     form = TABLE["VPADDD (XMM, XMM, XMM)"]
     seen = msgspec.structs.replace(as_declared(form), present=1 << XMM + 1, written=1 << XMM + 1)
-    coverage = verify(Backend({form.id: seen}), [form], Depth()).coverage
+    coverage = verify(Backend({form.id: seen}), CHECK, [form], Depth()).coverage
     assert (coverage.writes, coverage.writes_seen) == (1, 1)
 
 
 def test_a_finding_has_to_return_in_a_second_look():
     wrong = {ADD: observation([RAX, RDX])}
-    once = verify(Backend(wrong, {ADD: observation([RDX])}), [TABLE[ADD]], Depth())
+    once = verify(Backend(wrong, {ADD: observation([RDX])}), CHECK, [TABLE[ADD]], Depth())
     assert [f.location for f in once.undeclared] == ["RDX"]
 
 
 def test_the_second_look_is_deeper_and_has_other_values():
     backend = Backend({ADD: observation([RAX])})
-    verify(backend, [TABLE[ADD]], Depth(3, 2, 7))
+    verify(backend, CHECK, [TABLE[ADD]], Depth(3, 2, 7))
     first, second = backend.depths
     assert second.bases > first.bases
     assert second.seed != first.seed
@@ -144,7 +148,7 @@ def test_the_second_look_is_deeper_and_has_other_values():
 
 def test_documented_findings_are_no_violations():
     wrong = {"EMMS": observation([X87])}
-    found = verify(Backend(wrong, wrong), [TABLE["EMMS"]], Depth())
+    found = verify(Backend(wrong, wrong), CHECK, [TABLE["EMMS"]], Depth())
     assert found.undeclared == []
     assert len(found.documented) == 1
 
@@ -153,7 +157,7 @@ def test_documented_findings_are_no_violations():
     ("outcome", "reason"), [(Outcome(SIGNAL, 4), "SIGILL"), (Outcome(2), "hang"), (Outcome(3, 9), "killed")]
 )
 def test_what_does_not_run_is_listed(outcome, reason):
-    found = verify(Backend({ADD: Observation(outcome)}), [TABLE[ADD], TABLE[AND]], Depth())
+    found = verify(Backend({ADD: Observation(outcome)}), CHECK, [TABLE[ADD], TABLE[AND]], Depth())
     assert found.checked == [AND]
     assert [n.form for n in found.not_run] == [ADD]
     assert found.not_run[0].reason.startswith(reason)
@@ -161,17 +165,17 @@ def test_what_does_not_run_is_listed(outcome, reason):
 
 def test_system_instructions_are_not_even_tried():
     backend = Backend()
-    found = verify(backend, [TABLE["SYSCALL"]], Depth())
+    found = verify(backend, CHECK, [TABLE["SYSCALL"]], Depth())
     assert not backend.depths
     assert found.not_run[0].reason.startswith("a system instruction")
 
 
 def test_outputs_that_are_no_function_of_the_state_are_named():
     seen = {ADD: observation(unstable=location_set([RCX, CF]))}
-    assert verify(Backend(seen), [TABLE[ADD]], Depth()).unstable == {ADD: ("RCX", "flags.CF")}
+    assert verify(Backend(seen), CHECK, [TABLE[ADD]], Depth()).unstable == {ADD: ("RCX", "flags.CF")}
 
 
 def test_mxcsr_that_no_trial_showed():
     forms = [TABLE["ADDPS (XMM, XMM)"], TABLE["MULPS (XMM, XMM)"]]
-    found = verify(Backend({forms[0].id: observation()}), forms, Depth())
-    assert found.mxcsr_unseen == [forms[0].id]
+    found = verify(Backend({forms[0].id: observation()}), CHECK, forms, Depth())
+    assert found.status_unseen == [forms[0].id]

@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import struct
 
-import msgspec
-
 from cyclescope.isa.encode import default_immediates
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
+from cyclescope.kernel.differential import (
+    EXIT_SPACING,
+    INDEX_SHIFT,
+    INDEXED,
+    VALUES,
+    Access,
+    Declared,
+    Specimen,
+)
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP, MachineState
+from cyclescope.kernel.x86_64.declared import declared, exception
 from cyclescope.kernel.x86_64.registers import STACK, Roles, physical
+from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.kernel.x86_64.values import origin, pattern
 
-EXIT_SPACING = 64  # from the form to where its branches lead (native/arch.h)
 PAGE_MIDDLE = 0x800
-_VALUES = {"f16": 1, "bf16": 2, "f32": 3, "f64": 4}
-_MMX, _INDEXED, _INDEX_SHIFT = 8, 16, 8
+_MMX = 8  # kernel flag: the x87 registers hold MMX values
 _CODE_POINTERS = struct.pack("<8Q", *[CODE_BASE + EXIT_SPACING] * 8)
 _MEMORY_VALUES = {"LDMXCSR": "mxcsr", "VLDMXCSR": "mxcsr", "FLDCW": "fcw"}
 _REQUIRED = {"XGETBV": {1: 0}, "RDPRU": {1: 1}, "DIV": {2: 0}, "IDIV": {2: 0}}
@@ -32,12 +39,26 @@ _MMX_STATE = {"EMMS", "FEMMS"}
 _POINTERS = {"RSP": STACK_TOP, "RBP": STACK_TOP, "RDI": SECOND_WINDOW}
 
 
-class Specimen(msgspec.Struct, frozen=True):
-    """A form with registers: `numbers` has one per (operand position, part) with a slot."""
+class X86Differential:
+    """See `kernel.differential.Differential`."""
 
-    form: InstructionForm
-    numbers: dict[tuple[int, int], int]
-    kernel: Kernel
+    isa, status = "x86-64", "MXCSR"
+
+    def unmeasurable(self, form: InstructionForm) -> str:
+        """See `special.unmeasurable`."""
+        return unmeasurable(form)
+
+    def specimen(self, form: InstructionForm) -> Specimen:
+        """See `specimen`."""
+        return specimen(form)
+
+    def declared(self, specimen: Specimen) -> Declared:
+        """See `declared`."""
+        return declared(specimen)
+
+    def exception(self, specimen: Specimen, access: Access) -> str:
+        """See `exception`."""
+        return exception(specimen.form, access)
 
 
 def specimen(form: InstructionForm) -> Specimen:
@@ -121,12 +142,12 @@ def _immediates(form: InstructionForm) -> tuple[int, ...]:
 
 
 def _flags(form: InstructionForm, numbers: dict[tuple[int, int], int]) -> int:
-    flags = _VALUES.get(form.element, 0)
+    flags = VALUES.get(form.element, 0)
     if not form.attributes.isdisjoint(("mmx", "d3now")) or form.mnemonic in _MMX_STATE:
         flags |= _MMX
     for (position, part), number in numbers.items():
         if part == 2 and form.operands[position].cls.startswith("VSIB_"):
-            flags |= _INDEXED | number << _INDEX_SHIFT
+            flags |= INDEXED | number << INDEX_SHIFT
     return flags
 
 

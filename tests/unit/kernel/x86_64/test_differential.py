@@ -4,8 +4,9 @@ import pytest
 
 from cyclescope.isa.register import domain
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.differential import EXIT_SPACING
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
-from cyclescope.kernel.x86_64.differential import EXIT_SPACING, specimen
+from cyclescope.kernel.x86_64.differential import specimen
 from cyclescope.kernel.x86_64.registers import Roles, physical
 from cyclescope.kernel.x86_64.special import unmeasurable
 

@@ -9,43 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import msgspec
-
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
-from cyclescope.kernel.locations import (
-    EXIT,
-    FIRST_PAGE,
-    FLAG,
-    GENERAL,
-    MASK,
-    MXCSR,
-    PUSHED,
-    SECOND_PAGE,
-    STACK_PAGE,
-    X87,
-    X87_CONTROL,
-    X87_STATUS,
-    XMM,
-    YMM,
-    ZMM,
-    location_set,
-    members,
-)
+from cyclescope.kernel.differential import WRITE, Access, Declared, Specimen
+from cyclescope.kernel.locations import EXIT, FIRST_PAGE, SECOND_PAGE, STACK_PAGE, X86, location_set, members
 from cyclescope.kernel.state import SECOND_WINDOW, STACK_TOP
-from cyclescope.kernel.x86_64.differential import Specimen
 
+_PUSHED = X86.X87 + 7  # the x87 register a push fills: the top of the stack is register 0
+_EMPTIES = frozenset(("EMMS", "FEMMS", "FNINIT", "FFREE", "FFREEP"))
 _PARTS = {"XMM": 1, "YMM": 2, "ZMM": 3}
 _BRANCHES = frozenset(("branch", "call", "return"))
-
-
-class Declared(msgspec.Struct, frozen=True):
-    """Sets of locations; `undefined` are flags whose value after the form means nothing."""
-
-    reads: int
-    writes: int
-    undefined: int
 
 
 def declared(specimen: Specimen) -> Declared:
@@ -59,11 +33,20 @@ def declared(specimen: Specimen) -> Declared:
     if form.attributes & _BRANCHES:
         writes.append(EXIT)
     undefined = form.flags_undefined & ~form.flags_written
-    return Declared(location_set(reads), location_set(writes), location_set(_flags(undefined)))
+    status = 1 << X86.MXCSR if "mxcsr" in form.attributes else 0
+    return Declared(location_set(reads), location_set(writes), location_set(_flags(undefined)), status)
+
+
+def exception(form: InstructionForm, access: Access) -> str:
+    """Why the table rightly does not declare an access, or ""."""
+    x87 = X86.X87 <= access.location < X86.MXCSR
+    if form.mnemonic in _EMPTIES and access.kind == WRITE and x87:
+        return "marks x87 registers as empty: the table has the registers as operands, not their tags"
+    return ""
 
 
 def _flags(mask: int) -> Iterator[int]:
-    return (FLAG + n for n in members(mask))
+    return (X86.FLAGS + n for n in members(mask))
 
 
 # --- registers ----------------------------------------------------------------------------------
@@ -77,7 +60,7 @@ def _registers(specimen: Specimen, wanted: Callable[[Operand], bool], written: b
         for number in _numbers(specimen, position, op):
             yield from _register(op, number, form.is_vex and written)
             if op.cls == "ST" and number == 0 and written and "x87-1" in form.attributes:
-                yield PUSHED
+                yield _PUSHED
 
 
 def _numbers(specimen: Specimen, position: int, op: Operand) -> range:
@@ -91,12 +74,12 @@ def _register(op: Operand, number: int, zeroes: bool) -> Iterator[int]:
     kind = domain(op.cls)
     if kind == "v":
         parts = 3 if zeroes else _PARTS[op.cls]
-        yield from (first + number for first in (XMM, YMM, ZMM)[:parts])
+        yield from (first + number for first in (X86.XMM, X86.YMM, X86.ZMM)[:parts])
         return
     if kind == "h":
-        yield GENERAL + number - 4
+        yield X86.GENERAL + number - 4
         return
-    first = {"r": GENERAL, "k": MASK, "m": X87, "x": X87}.get(kind)
+    first = {"r": X86.GENERAL, "k": X86.MASK, "m": X86.X87, "x": X86.X87}.get(kind)
     if first is not None:  # segment and control registers are no locations
         yield first + number
 
@@ -110,9 +93,9 @@ def _addresses(specimen: Specimen) -> Iterator[int]:
         op = specimen.form.operands[position]
         if part == 2 and op.cls.startswith("VSIB_"):
             parts = _PARTS[op.cls.removeprefix("VSIB_")]
-            yield from (first + number for first in (XMM, YMM, ZMM)[:parts])
+            yield from (first + number for first in (X86.XMM, X86.YMM, X86.ZMM)[:parts])
         elif part:
-            yield GENERAL + number
+            yield X86.GENERAL + number
 
 
 def _memory(specimen: Specimen, wanted: Callable[[Operand], bool]) -> Iterator[int]:
@@ -132,24 +115,24 @@ def _memory(specimen: Specimen, wanted: Callable[[Operand], bool]) -> Iterator[i
 
 def _control(form: InstructionForm) -> Iterator[int]:
     if "mxcsr" in form.attributes:
-        yield MXCSR
+        yield X86.MXCSR
     if "x87" in form.attributes:
-        yield X87_CONTROL
-        yield X87_STATUS
+        yield X86.FCW
+        yield X86.FSW
 
 
 def _control_written(form: InstructionForm) -> Iterator[int]:
     """Status flags are sticky; the x87 control word is written only by forms that load it."""
     if "mxcsr" in form.attributes:
-        yield MXCSR
+        yield X86.MXCSR
     if "x87" in form.attributes:
-        yield X87_STATUS
+        yield X86.FSW
     if "x87_control" in form.attributes:
-        yield X87_CONTROL
+        yield X86.FCW
 
 
 def _x87_stack(form: InstructionForm) -> Iterator[int]:
     """Registers that a pop leaves empty."""
     for attribute in form.attributes:
         if attribute.startswith("x87+"):
-            yield from (X87 + n for n in range(int(attribute[4:])))
+            yield from (X86.X87 + n for n in range(int(attribute[4:])))

@@ -3,11 +3,13 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.locations import NAMES, members
+from cyclescope.kernel.locations import members
+from cyclescope.kernel.locations import names as location_names
+from cyclescope.kernel.x86_64.declared import declared
 from cyclescope.kernel.x86_64.differential import specimen
-from cyclescope.measure.declared import declared
 
 TABLE = load_table("x86-64")
+NAMES = location_names("x86-64")
 
 
 def names(locations):
