@@ -110,8 +110,8 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
 
 
 def model_form_id(form: InstructionForm) -> str:
-    """The id that machine models and the table know a form by: without its vector configuration."""
-    return form.id.partition("@")[0] if form.configuration else form.id
+    """The id that machine models and the table know a form by: without configuration or kind of operand."""
+    return form.id.partition("@")[0]
 
 
 def flag_names(mask: int) -> tuple[str, ...]:

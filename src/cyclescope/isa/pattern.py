@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import translate
 
 from cyclescope.errors import UsageError
+from cyclescope.isa.aarch64.variants import variant, variants
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_number
@@ -38,8 +39,9 @@ def select(table: Table, patterns: Sequence[str], expand: bool = True) -> list[I
 
     A pattern is a mnemonic, a form id, a name LLVM or uops.info gives the form, a glob (`*`, `?`)
     over these, `isa:` and a glob over features, or an assembly example. A vector instruction of RISC-V is
-    its forms under the configurations that are measured, unless `expand` is false; a pattern with `@` and a
-    configuration (`e64,m2`), or a glob over all, chooses others. Raises UsageError for a pattern that
+    its forms under the configurations that are measured, unless `expand` is false, and an instruction of
+    AArch64 those with shifted and extended operands too; a pattern with `@` and a configuration (`e64,m2`) or
+    a kind of operand (`lsl4`), or a glob over all, chooses others. Raises UsageError for a pattern that
     matches nothing.
     """
     chosen: dict[str, list[InstructionForm]] = {}
@@ -51,15 +53,28 @@ def select(table: Table, patterns: Sequence[str], expand: bool = True) -> list[I
     found = (form for plain in table if plain.id in chosen for form in chosen[plain.id])
     if expand and table.isa == "riscv64":
         found = (each for form in found for each in default_forms(form) or [form])
+    if expand and table.isa == "aarch64":
+        found = (each for form in found for each in _with_variants(form))
     return list(dict.fromkeys(found))
 
 
+def _with_variants(form: InstructionForm) -> list[InstructionForm]:
+    return [form] if "@" in form.id else [form, *variants(form)]
+
+
 def _found(table: Table, pattern: str) -> list[InstructionForm]:
-    plain, at, text = pattern.partition("@") if table.isa == "riscv64" else (pattern, "", "")
+    plain, at, text = pattern.partition("@") if table.isa in ("riscv64", "aarch64") else (pattern, "", "")
     found = _matching(table, plain.strip())
     if not found:
         raise UsageError(f"no instruction form matches {plain!r}", _suggest(table, plain))
+    if at and table.isa == "aarch64":
+        return _varied(found, text.strip().lower())
     return configured_as(found, text) if at else found
+
+
+def _varied(forms: Sequence[InstructionForm], text: str) -> list[InstructionForm]:
+    found = [each for form in forms for each in variants(form, (text,))]
+    return found or [variant(forms[0], text)]
 
 
 def _matching(table: Table, pattern: str) -> list[InstructionForm]:

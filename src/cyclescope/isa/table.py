@@ -54,7 +54,8 @@ class Table:
     """All instruction forms of one ISA.
 
     Vector instructions of RISC-V are forms under every configuration too, made when asked for by id
-    (`VADD_VV@e32,m1`); only those without a configuration are gone through.
+    (`VADD_VV@e32,m1`), those of AArch64 with shifted and extended operands (`ADDXrs@lsl4`); only those
+    without are gone through.
     """
 
     def __init__(self, isa: str, source: dict[str, str], forms: list[InstructionForm]) -> None:
@@ -78,9 +79,16 @@ class Table:
     def get(self, form_id: str) -> InstructionForm | None:
         """The form with this id, or None."""
         form = self._by_id.get(form_id)
-        if form is None and "@" in form_id and self.isa == "riscv64":
-            return self._configured(form_id)
+        if form is None and "@" in form_id:
+            return self._configured(form_id) if self.isa == "riscv64" else self._variant(form_id)
         return form
+
+    def _variant(self, form_id: str) -> InstructionForm | None:
+        from cyclescope.isa.aarch64.variants import variants
+
+        plain, _, text = form_id.partition("@")
+        form = self._by_id.get(plain)
+        return next((each for each in variants(form, (text,)) if each.id == form_id), None) if form else None
 
     def _configured(self, form_id: str) -> InstructionForm | None:
         from cyclescope.isa.riscv64.configuration import parse
