@@ -26,6 +26,7 @@ JUMPS = {
     "jal": {"branch", "call"}, "c.jal": {"branch", "call"}, "c.j": {"branch"}, "jalr": {"branch", "indirect"},
     "c.jr": {"branch", "indirect"}, "c.jalr": {"branch", "call", "indirect"},
 }  # fmt: skip
+BITWISE = {"and", "bcax", "bic", "bif", "bit", "bsl", "eor", "eor3", "mov", "mvn", "not", "orn", "orr"}
 NAMED_BASES = {"sspush": "SSP", "sspopchk": "SSP", "c.sspush": "SSP", "c.sspopchk": "SSP"}
 
 
@@ -247,4 +248,6 @@ def element(isa: str, mnemonic: str, template: str, ops: list[Op]) -> str:
         return "bf16" if bits else "int"
     if not bits:
         return "int"
+    if mnemonic in BITWISE and re.search(r"\.(8|16)b\b", template):  # written as bytes, but of no elements
+        return f"i{registers[0].width}"
     return f"f{bits}" if mnemonic.startswith("f") and bits > 8 else f"i{bits}"

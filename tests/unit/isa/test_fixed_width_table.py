@@ -312,3 +312,20 @@ def test_files_of_registers():
     assert file_of(("SP",)) == "r"
     assert file_of(("NZCV",)) == "?"
     assert file_of(()) == "?"
+
+
+@pytest.mark.parametrize(
+    ("form_id", "element"),
+    [
+        ("EORv16i8", "i128"),
+        ("BSLv8i8", "i64"),
+        ("EOR3", "i128"),
+        ("LDRQui", "i128"),
+        ("ADDv16i8", "i8"),
+        ("BICv4i32", "i32"),
+        ("EOR_ZZZ", "int"),
+        ("EORXrs", "int"),
+    ],
+)
+def test_bitwise_instructions_work_on_no_bytes(form_id, element):
+    assert load_table("aarch64")[form_id].element == element
