@@ -20,7 +20,7 @@ from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.host.uname import host_isa
 
 ISAS = ("x86-64", "aarch64", "riscv64")
-_FLAGS = ("-O2", "-std=gnu11", "-fno-stack-protector", "-static")
+_FLAGS = ("-O2", "-std=gnu11", "-fno-stack-protector", "-static", "-s", "-I.")
 _FOLDERS = {"x86-64": "x86_64", "aarch64": "aarch64", "riscv64": "riscv64"}
 _MACHINES = {62: "x86-64", 183: "aarch64", 243: "riscv64"}  # of ELF files
 _PACKAGES = {
@@ -28,13 +28,15 @@ _PACKAGES = {
     "aarch64": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
     "riscv64": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
 }
+_CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 13, -1)))
 _PATIENCE = 300.0  # seconds for a compiler: zig makes its C library first
 
 
 class Built(NamedTuple):
-    """A runner and the command that made it."""
+    """A runner, and the command that made it in the folder of the sources."""
 
     path: Path
+    folder: Path
     command: tuple[str, ...]
 
 
@@ -87,13 +89,14 @@ def build(isa: str, output: Path, compiler: str = "") -> Built:
 
     Raises UsageError for a compiler that is none, BackendUnavailable where none can.
     """
-    files = sources(isa)
+    folder = _source_folder()
+    files = [str(path.relative_to(folder)) for path in sources(isa)]
     tried = []
     for command in [_split(compiler)] if compiler else list(compilers(isa)):
-        line = (*command, *_FLAGS, f"-I{_source_folder()}", *map(str, files), "-lm")
-        problem = _compile(isa, line, output)
+        line = (*command, *_FLAGS, *files, "-lm")
+        problem = _compile(isa, line, output.absolute())
         if not problem:
-            return Built(output, (*line, "-o", str(output)))
+            return Built(output, folder, (*line, "-o", str(output.absolute())))
         tried.append(f"{shlex.join(command)}: {problem}")
     message = f"no runner for {isa} could be built" + (f" ({'; '.join(tried)})" if tried else ": no compiler")
     raise BackendUnavailable(message, _advice(isa, compiler))
@@ -123,8 +126,8 @@ def compilers(isa: str) -> Iterator[tuple[str, ...]]:
     if isa == host_isa():
         names = [*shlex.split(os.environ.get("CC", ""))[:1], "cc", "gcc", *names]
     yield from ((name,) for name in dict.fromkeys(names) if shutil.which(name))
-    if shutil.which("clang"):
-        yield ("clang", f"--target={folder}-linux-gnu")
+    if clang := next(filter(shutil.which, _CLANGS), ""):
+        yield (clang, f"--target={folder}-linux-gnu")
     if shutil.which("zig"):
         yield ("zig", "cc", "-target", f"{folder}-linux-musl")
     elif find_spec("ziglang"):
@@ -151,7 +154,9 @@ def _compile(isa: str, line: Sequence[str], output: Path) -> str:
 
 def _run(line: Sequence[str]) -> str:
     try:
-        done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=_PATIENCE)
+        done = subprocess.run(
+            line, check=False, capture_output=True, text=True, timeout=_PATIENCE, cwd=_source_folder()
+        )
     except subprocess.TimeoutExpired:
         return f"not done after {_PATIENCE:g} s"
     except OSError as error:

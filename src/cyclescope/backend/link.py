@@ -12,7 +12,6 @@ from cyclescope.backend.transport import End, Transport
 from cyclescope.errors import BackendUnavailable, UsageError
 
 REINSTALL = "reinstall with `pip install .` and a C compiler, or set CYCLESCOPE_RUNNER"
-REBUILD = "build the runner again: `cyclescope runner build`"
 LOCAL_PATIENCE, REMOTE_PATIENCE = 10.0, 60.0  # seconds for a first answer
 WORK_PATIENCE, KERNEL_PATIENCE = 60.0, 1.5  # a kernel that hangs is stopped after a second
 _SCARCE = (EAGAIN, EMFILE, ENFILE, ENOMEM)
@@ -92,11 +91,12 @@ class Remote(Link):
     remote = True
     tries = 3
     grace = 2.0
-    remedy = REBUILD
 
 
 class Command(Remote):
     """A shell command whose standard input and output are the runner's: an emulator, a container, a queue."""
+
+    remedy = "look whether the command starts a runner of this version: `cyclescope runner build`"
 
     def __init__(self, command: str) -> None:
         self._command = command

@@ -200,7 +200,7 @@ class NativeBackend:
             return error
         if isinstance(error, Broken):
             return self.link.lost(error.end)
-        return self.link.silent(self.link.patience_for(self._jobs[0].rounds) or self.link.patience)
+        return self.link.silent(self._patience() or 0.0)
 
     def _again(self) -> None:
         """A new connection to the same machine, with what was not answered yet, in smaller pieces."""
@@ -221,7 +221,13 @@ class NativeBackend:
 
     def _send(self, job: _Job) -> None:
         for piece in job.pieces:
-            self._transport.send(job.kind, job.head + self._pack(piece), len(piece))
+            payload = job.head + self._pack(piece)
+            self._transport.send(job.kind, payload, len(piece), patience=self._patience())
+
+    def _patience(self) -> float | None:
+        """Seconds that the oldest request may take."""
+        oldest = self._jobs[0]
+        return self.link.patience_for(len(oldest.pieces[0]) * oldest.rounds)
 
     def _queue(self, job: _Job) -> None:
         """Ask, and let `_answer` wait."""
@@ -229,7 +235,7 @@ class NativeBackend:
         self._jobs.append(job)
         try:
             self._send(job)
-        except Broken as error:
+        except (Broken, Silence) as error:
             self._reconnect(error)
 
     def _answer(self, job: _Job) -> bytes:
@@ -247,8 +253,7 @@ class NativeBackend:
 
     def _take(self, job: _Job) -> None:
         """Wait for the answer to a piece of the oldest request."""
-        rounds = len(job.pieces[0]) * job.rounds
-        kind, payload = self._transport.receive(self.link.patience_for(rounds))
+        kind, payload = self._transport.receive(self._patience())
         if kind == ERROR and job.kind == READ:  # an older runner
             kind, payload = READ, b""
         if not job.take(self._checked(job.kind, kind, payload)):
@@ -330,8 +335,8 @@ class NativeBackend:
         if self._transport.unanswered:
             self._transport.close(self.link.grace)
             return
-        with suppress(Broken):  # it is gone already
-            self._transport.send(QUIT, b"", answered=False)
+        with suppress(Broken, Silence):  # it is gone already
+            self._transport.send(QUIT, b"", patience=1.0, answered=False)
         self._transport.leave()
 
     def _pack(self, kernels: Sequence[Kernel]) -> bytes:
@@ -355,7 +360,8 @@ class NativeBackend:
         if index >= _STATES:
             raise BackendUnavailable("too many machine states in one batch")
         self._states[id(state)] = index, state  # holding the state keeps its id unique
-        self._transport.send(STATE, struct.pack("<2I", index, 0) + state.packed, answered=False)
+        payload = struct.pack("<2I", index, 0) + state.packed
+        self._transport.send(STATE, payload, patience=self._patience(), answered=False)
         return index
 
 

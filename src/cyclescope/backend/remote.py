@@ -26,7 +26,7 @@ _OPTIONS = (
 )
 _FOLDER = '"${XDG_CACHE_HOME:-$HOME/.cache}/cyclescope"'
 _MISSING, _CUT = 97, 98  # exit statuses of the scripts below
-_LOOK = f"echo cyclescope $(uname -sm); ls {_FOLDER} 2>/dev/null; true"
+_LOOK = f"echo cyclescope: $(uname -sm); ls {_FOLDER} 2>/dev/null; true"
 _START = f'f={_FOLDER}/NAME; [ -x "$f" ] || exit {_MISSING}; exec "$f"'
 _COPY = (
     f'd={_FOLDER}; umask 077; mkdir -p "$d" && t="$d/.NAME.$$" && cat > "$t" || exit; '
@@ -115,11 +115,11 @@ class Ssh(Remote):
     def _look(self) -> tuple[str, list[str]]:
         """Instruction set, and the runners that are there."""
         said = self._run(_LOOK, self.patience, "it does not say what it is")
-        lines = said[said.find("cyclescope ") :].split()[1:]
+        lines = said[said.find("cyclescope:") :].split()[1:]
         system, machine, *there = [*lines, "", ""]
         isa = isa_of_machine(machine)
         if system != "Linux" or not isa:
-            what = f"{system} on {machine}".strip() or "no system that is known"
+            what = " on ".join(filter(None, (system, machine))) or "no system that is known"
             raise BackendUnavailable(
                 f"{self.host} runs {what}", f"runners are for Linux on {', '.join(ISAS)}"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import struct
 import subprocess
@@ -69,6 +70,8 @@ class Transport:
         )
         self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self._said = self._strange = b""
+        assert self.process.stdin is not None
+        os.set_blocking(self.process.stdin.fileno(), False)
         self._heard = time.monotonic()
         self._threads: list[threading.Thread] = []
         try:
@@ -82,18 +85,48 @@ class Transport:
 
     # --- frames -----------------------------------------------------------------------------------
 
-    def send(self, kind: int, payload: bytes, count: int = 0, *, answered: bool = True) -> None:
-        """Send a frame, `answered` if an answer will come. Raises Broken."""
+    def send(
+        self,
+        kind: int,
+        payload: bytes,
+        count: int = 0,
+        *,
+        patience: float | None = None,
+        answered: bool = True,
+    ) -> None:
+        """Send a frame, `answered` if an answer will come.
+
+        Raises Broken, or Silence where for `patience` seconds not a byte was taken and none came.
+        """
         self.unanswered += 2 if answered else 1  # until the frame is whole, lest a signal comes in between
-        left = memoryview(FRAME.pack(MAGIC, kind, len(payload), count) + payload)
-        assert self.process.stdin is not None
+        self._heard = time.monotonic()
         try:
-            while left:
-                left = left[self.process.stdin.write(left) or 0 :]
+            self._write(FRAME.pack(MAGIC, kind, len(payload), count) + payload, patience)
         except (OSError, ValueError) as error:
             raise Broken(self.ended()) from error
         self.unanswered -= 1
         self._heard = time.monotonic()
+
+    def _write(self, data: bytes, patience: float | None) -> None:
+        stream, left = self.process.stdin, memoryview(data)
+        assert stream is not None
+        room = select.poll()
+        room.register(stream, select.POLLOUT)
+        while left:
+            seconds = self._patience_left(patience)
+            if not room.poll(None if seconds is None else 1000 * seconds):
+                if self._is_silent(patience):
+                    raise Silence
+            elif taken := stream.write(left):
+                left = left[taken:]
+                self._heard = time.monotonic()
+
+    def _patience_left(self, patience: float | None) -> float | None:
+        return None if patience is None else max(0.0, self._heard + patience - time.monotonic())
+
+    def _is_silent(self, patience: float | None) -> bool:
+        """Whether nothing came meanwhile: more of a slow answer may have."""
+        return self._patience_left(patience) == 0.0
 
     def receive(self, patience: float | None = None) -> tuple[int, bytes]:
         """Type and payload of the next frame.
@@ -101,13 +134,12 @@ class Transport:
         Raises Broken, or Silence where not a byte came for `patience` seconds.
         """
         while True:
-            left = None if patience is None else max(0.0, self._heard + patience - time.monotonic())
             try:
-                answer = self._answers.get(timeout=left)
+                answer = self._answers.get(timeout=self._patience_left(patience))
             except Empty:
-                if time.monotonic() < self._heard + (patience or 0.0):  # a slow link: more has come meanwhile
-                    continue
-                raise Silence from None
+                if self._is_silent(patience):
+                    raise Silence from None
+                continue
             if answer is None:
                 self._answers.put(None)
                 raise Broken(self.ended())
@@ -116,11 +148,12 @@ class Transport:
 
     def _listen(self) -> None:
         """Read answers as they come, so that neither side ever waits to write."""
-        while len(header := self._read(FRAME.size)) == FRAME.size:
-            magic, kind, length, _ = FRAME.unpack(header)
-            if magic != MAGIC:
+        while header := self._read(FRAME.size):
+            if header[:4] != MAGIC.to_bytes(4, "little"):
                 self._strange = header
+            if self._strange or len(header) < FRAME.size:
                 break
+            _, kind, length, _ = FRAME.unpack(header)
             payload = self._read(length)
             if len(payload) != length:
                 break

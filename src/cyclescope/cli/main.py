@@ -16,16 +16,17 @@ from cyclescope import __version__
 from cyclescope.errors import CyclescopeError, Stopped
 
 COMMANDS = {
-    "measure": "Measure latency and throughput of instruction forms on this machine.",
+    "measure": "Measure latency and throughput of instruction forms, on this machine or another.",
     "show": "Show what was measured about instruction forms.",
     "forms": "List instruction forms without measuring.",
     "bench": "Time a piece of assembly with the same engine.",
-    "host": "Say what this machine is and how well it can be measured.",
+    "host": "Say what a machine is and how well it can be measured.",
     "verify-isa": "Check the instruction table against real execution.",
     "analyze": "Say what bounds a loop: ports, front end, dependencies.",
     "insert-markers": "Mark a loop of an assembly text for analysis.",
     "machines": "Show and check machine models.",
     "store": "Inspect and merge stores of measurements.",
+    "runner": "Build the program that runs kernels, for other machines.",
 }
 
 _HELP: tuple[type[click.UsageError], ...] = tuple(

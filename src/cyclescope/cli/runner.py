@@ -1,0 +1,44 @@
+"""`cyclescope runner`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from cyclescope.backend.build import ISAS, build
+from cyclescope.backend.link import runner_path
+from cyclescope.host.uname import host_isa
+
+
+@click.group("runner")
+def command() -> None:
+    """The program that runs kernels: build it for other machines.
+
+    It is one static file that needs nothing where it runs. `--target ssh://HOST` builds and copies it itself;
+    by hand it goes to emulators, containers and machines without ssh.
+    """
+
+
+@command.command("build")
+@click.option(
+    "--isa", type=click.Choice(ISAS), default=host_isa, help="Instruction set; default: this machine's."
+)
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File to write."
+)
+@click.option("--cc", "compiler", default="", metavar="COMMAND",
+              help="Compiler with its options, such as 'zig cc -target riscv64-linux-musl'; default: the "
+                   "first that can, of $CC, gcc, cross compilers, clang and zig.")  # fmt: skip
+def build_(isa: str, output: Path, compiler: str) -> None:
+    """Build a static runner from the sources that came with this program."""
+    made = build(isa, output, compiler)
+    click.echo(f"{made.path}: static runner for {isa}, {made.path.stat().st_size:,} bytes".replace(",", " "))
+    click.echo(f"built in {made.folder} by: {shlex.join(made.command)}")
+
+
+@command.command("path")
+def path() -> None:
+    """Print where the runner of this machine is."""
+    click.echo(runner_path())
