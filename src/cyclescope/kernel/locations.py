@@ -37,13 +37,12 @@ class X86(IntEnum):
 
 
 class A64(IntEnum):
-    """First locations of AArch64's registers; `SCALABLE` are the bits of Z registers above Q's."""
+    """First locations of AArch64's registers; `WIDE` are the bits of Z registers above Q's."""
 
-    GENERAL = 5  # X0 to X30
-    SP = 36
+    GENERAL = 5  # X0 to X30, SP
     FLAGS = 37  # N Z C V
     VECTOR = 41
-    SCALABLE = 73
+    WIDE = 73
     PREDICATE = 105
     FFR = 121
     FPCR = 122
@@ -51,19 +50,19 @@ class A64(IntEnum):
     END = 124
 
 
-class RV(IntEnum):
+class RISCV(IntEnum):
     """First locations of RISC-V's registers."""
 
-    GENERAL = 5  # x1 to x31
-    FLOAT = 36
-    VECTOR = 68
-    FFLAGS = 100
-    FRM = 101
-    VXRM = 102
-    VXSAT = 103
-    VL = 104
-    VTYPE = 105
-    END = 106
+    GENERAL = 5
+    FLOAT = 37
+    VECTOR = 69
+    FFLAGS = 101
+    FRM = 102
+    VXRM = 103
+    VXSAT = 104
+    VL = 105
+    VTYPE = 106
+    END = 107
 
 
 @cache
@@ -94,7 +93,7 @@ def _aarch64() -> Iterator[str]:
 
 
 def _riscv64() -> Iterator[str]:
-    yield from (f"x{n}" for n in range(1, 32))
+    yield from (f"x{n}" for n in range(32))
     yield from (f"f{n}" for n in range(32))
     yield from (f"v{n}" for n in range(32))
     yield from ("fflags", "frm", "vxrm", "vxsat", "vl", "vtype")

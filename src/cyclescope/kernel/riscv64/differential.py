@@ -1,0 +1,81 @@
+"""RISC-V: specimens, and what its table declares as locations of the architectural state.
+
+Registers of rounding and of sticky flags are declared by rule: LLVM lists FRM for vectors only, the others
+never.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.riscv64.configuration import setup_code
+from cyclescope.isa.table import Table
+from cyclescope.kernel.block import Register
+from cyclescope.kernel.differential import READ, Access, Specimen
+from cyclescope.kernel.fixed_width.differential import FixedWidthDifferential
+from cyclescope.kernel.locations import RISCV, location_set
+from cyclescope.kernel.riscv64.links import RiscV64Links
+from cyclescope.kernel.riscv64.special import unmeasurable
+
+_FLOATING = re.compile(r"V?F(?!ENCE)|C\.F")
+_SATURATING = re.compile(r"VS(ADD|SUB)U?\.|VSMUL|VNCLIP")
+_ROUNDING = re.compile(r"VA(ADD|SUB)U?\.|VSMUL|VSSR[LA]|VNCLIP")
+_STATUS_REGISTER = "csr_sysreg"  # class of an operand that specimens set to fflags
+
+
+class RiscV64Differential(FixedWidthDifferential):
+    """See `kernel.differential.Differential`."""
+
+    isa, status, unit = "riscv64", "fflags", 2
+    kept = (("r", 2), ("r", 3), ("r", 4))
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(RiscV64Links(table, lambda form: True))
+
+    def unmeasurable(self, form: InstructionForm) -> str:
+        """What user space cannot run; what sets the configuration it can."""
+        return "" if form.mnemonic.startswith("VSET") else unmeasurable(form)
+
+    def setup(self, form: InstructionForm) -> bytes:
+        """The form's vector configuration."""
+        return setup_code(form.configuration) if form.configuration else b""
+
+    def locations(self, register: Register, op: Operand | None, written: bool) -> Iterable[int]:
+        """See `FixedWidthDifferential`."""
+        kind, number = register
+        first = {"r": RISCV.GENERAL, "f": RISCV.FLOAT, "v": RISCV.VECTOR}.get(kind)
+        if first is not None:
+            return (first + number,)
+        known = {"FRM": RISCV.FRM, "VL": RISCV.VL, "VTYPE": RISCV.VTYPE}
+        return (known[kind],) if kind in known else ()
+
+    def by_rule(self, form: InstructionForm) -> tuple[set[int], set[int], int]:
+        """Rounding modes, and the sticky flags of floating point and of saturation."""
+        reads: set[int] = set()
+        writes: set[int] = set()
+        if _FLOATING.match(form.mnemonic):
+            reads |= {RISCV.FRM, RISCV.FFLAGS}
+            writes.add(RISCV.FFLAGS)
+        if any(op.cls == _STATUS_REGISTER for op in form.operands):
+            reads.add(RISCV.FFLAGS)
+            writes.add(RISCV.FFLAGS)
+        if _SATURATING.match(form.mnemonic):
+            reads.add(RISCV.VXSAT)
+            writes.add(RISCV.VXSAT)
+        if _ROUNDING.match(form.mnemonic):
+            reads.add(RISCV.VXRM)
+        return reads, writes, 1 << RISCV.FFLAGS if _FLOATING.match(form.mnemonic) else 0
+
+    def exception(self, specimen: Specimen, access: Access) -> str:
+        """Agnostic elements of a result may be kept, by which it depends on itself."""
+        form = specimen.form
+        result = access.kind == READ and access.outputs == 1 << access.location
+        if form.configuration is None or not result:
+            return ""
+        written = location_set(self._of_registers(specimen, lambda op: op.write and op.file == "v", True))
+        if not written >> access.location & 1:
+            return ""
+        return "keeps elements past VL or masked off, as a machine may where the policy is agnostic"
