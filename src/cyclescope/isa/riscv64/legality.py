@@ -17,6 +17,7 @@ _EMUL = (Fraction(1, 8), Fraction(8))
 _WIDTHS = {"i": (8, 64), "f": (16, 64), "b": (16, 16), "q": (8, 8), "m": (1, 1)}  # least and most
 _DEFAULT_LMULS = tuple(Fraction(n) for n in ("1/2", "2", "4", "8"))
 _DEFAULT_SEW = 32
+INSERTS = ("VMV.S.X", "VFMV.S.F")  # write one element: others are tail
 _WHOLE = r"VMV\dR\.V"  # of no elements
 
 _IMPLIED = {
@@ -88,7 +89,8 @@ def all_configurations(form: InstructionForm) -> Iterator[Configuration]:
 def configurations(form: InstructionForm) -> tuple[Configuration, ...]:
     """The configurations that are measured where none is asked for, empty where a form has none.
 
-    Each SEW with LMUL 1, the other LMULs with one SEW, and the first of these masked. Loads and stores have
+    Each SEW with LMUL 1, the other LMULs with one SEW, and the first of these masked; undisturbed tails only
+    where one element is written. Loads and stores have
     the SEW of their elements, instructions on masks SEW 8.
     """
     if not takes_configuration(form):
@@ -100,6 +102,8 @@ def configurations(form: InstructionForm) -> tuple[Configuration, ...]:
         fractions = not re.fullmatch(_ELEMENT_GROUPS, form.mnemonic)
         wanted += [Configuration(main, lmul) for lmul in _DEFAULT_LMULS if fractions or lmul > 1]
     wanted.append(Configuration(main, Fraction(1), masked=True))
+    if form.mnemonic in INSERTS:  # the other elements stay, or are of no interest
+        wanted.append(Configuration(main, Fraction(1), tail_undisturbed=True))
     return tuple(configuration for configuration in wanted if not illegal(form, configuration))
 
 

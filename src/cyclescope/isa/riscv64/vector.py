@@ -13,14 +13,13 @@ from cyclescope.isa.fields import BitEncoding, Field, Notation, Syntax, Values
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.riscv64.configuration import Configuration, parse
-from cyclescope.isa.riscv64.legality import all_configurations, configurations, features, illegal
+from cyclescope.isa.riscv64.legality import INSERTS, all_configurations, configurations, features, illegal
 from cyclescope.isa.riscv64.overlap import strict
 from cyclescope.isa.riscv64.shapes import Shape, scalar_kind, shapes, takes_configuration
 
 _UNMASKED = {"VMaskOp": 1, "VMaskCarryInOp": 0}  # the bit of an instruction without a mask; a carry is always
 _LETTERS = {"i": "i", "f": "f", "b": "bf", "q": "f", "m": "i"}
 _KEEPS_BELOW = ("VSLIDEUP.VX", "VSLIDEUP.VI")  # elements below the offset stay
-_INSERTS = ("VMV.S.X", "VFMV.S.F")  # others are tail
 _FIRST_SIGNATURE = 1 << 20  # those of tables are below
 _signatures: dict[object, int] = {}
 
@@ -136,7 +135,7 @@ def _result(form: InstructionForm, op: Operand, shape: Shape, configuration: Con
     op = msgspec.structs.replace(op, early_clobber=any(apart))
     if form.mnemonic in _KEEPS_BELOW:
         return msgspec.structs.replace(op, read=True, conditional=False)
-    if not op.read or (not op.conditional and form.mnemonic not in _INSERTS):
+    if not op.read or (not op.conditional and form.mnemonic not in INSERTS):
         return op
     tail = configuration.tail_undisturbed and shape.kind != "m"  # the tail of a mask is always agnostic
     stays = tail or (configuration.masked and configuration.mask_undisturbed)

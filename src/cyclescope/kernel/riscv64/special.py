@@ -34,8 +34,6 @@ def unmeasurable(form: InstructionForm) -> str:
         return "works on a shadow stack that user space has to be granted"
     if any(op.file == "t" for op in form.operands):
         return "matrix registers need state that user space has to be granted"
-    if name.startswith("VSET") and form.configuration is None:
-        return "sets the configuration that vector kernels work under"
     return ""
 
 
