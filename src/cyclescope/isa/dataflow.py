@@ -20,6 +20,7 @@ STATE_CLASSES = {"SEG", "CR", "DR", "BND", "TMM"}
 # Of AArch64 and RISC-V: rounding, and how many elements of what vectors have.
 MODES = {"FPCR", "FPMR", "FRM", "VXRM", "VL", "VTYPE", "VG"}
 AMOUNT = "GPR64pi"  # AArch64's class of registers that a base is increased by
+CONFIGURED = ("VL", "VTYPE")
 _X86_FLAGS = (1 << len(FLAGS)) - 1  # others are in a register that is an operand
 
 
@@ -130,11 +131,17 @@ def _is_apart(form: InstructionForm, source: Node, target: Node) -> bool:
 
 
 def pairs(form: InstructionForm) -> list[Pair]:
-    """Every (source, target) pair of a form, the ones without a chain marked with the reason."""
+    """Every (source, target) pair of a form, the ones without a chain marked with the reason.
+
+    What a form's vector configuration says, VL and VTYPE, is no source of it.
+    """
     result = []
     whole = _no_data(form)
+    given = CONFIGURED if form.configuration else ()
     for source in sources(form):
         for target in targets(form):
+            if source.name in given or target.name in given:
+                continue
             if _is_apart(form, source, target):
                 continue
             reason = whole or _excluded(form, source) or _excluded(form, target)

@@ -6,12 +6,14 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import translate
+from functools import cache
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.aarch64.variants import variant, variants
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_number
+from cyclescope.isa.riscv64.legality import FEATURES
 from cyclescope.isa.riscv64.vector import configured_as, default_forms
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import ONE_OPERAND, SIZES
@@ -65,11 +67,21 @@ def _with_variants(form: InstructionForm) -> list[InstructionForm]:
 def _found(table: Table, pattern: str) -> list[InstructionForm]:
     plain, at, text = pattern.partition("@") if table.isa in ("riscv64", "aarch64") else (pattern, "", "")
     found = _matching(table, plain.strip())
+    if table.isa == "riscv64" and not at and plain.lower().startswith("isa:"):
+        found += _configured_with(table, plain[4:], {form.id for form in found})
     if not found:
         raise UsageError(f"no instruction form matches {plain!r}", _suggest(table, plain))
     if at and table.isa == "aarch64":
         return _varied(found, text.strip().lower())
     return configured_as(found, text) if at else found
+
+
+def _configured_with(table: Table, pattern: str, known: set[str]) -> list[InstructionForm]:
+    """Forms that need a feature under some of their default configurations only."""
+    if not any(_glob(pattern).match(name) for name in FEATURES):
+        return []
+    every = (form for plain in table if plain.id not in known for form in default_forms(plain))
+    return [form for form in every if _has_feature(form, pattern)]
 
 
 def _varied(forms: Sequence[InstructionForm], text: str) -> list[InstructionForm]:
@@ -79,8 +91,7 @@ def _varied(forms: Sequence[InstructionForm], text: str) -> list[InstructionForm
 
 def _matching(table: Table, pattern: str) -> list[InstructionForm]:
     if pattern.lower().startswith("isa:"):
-        glob = _glob(pattern[4:])
-        return [f for f in table if any(glob.match(name) for name in _single(f.features))]
+        return [form for form in table if _has_feature(form, pattern[4:])]
     exact = table.get(pattern)
     if exact is not None:
         return [exact]
@@ -90,6 +101,11 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
     found = found or [f for f in table if f.mnemonic in spellings] or by_example(table, pattern)
     spaced = _spaced(pattern)
     return found if found or spaced == pattern else _matching(table, spaced)
+
+
+def _has_feature(form: InstructionForm, pattern: str) -> bool:
+    glob = _glob(pattern)
+    return any(glob.match(name) for name in _single(form.features))
 
 
 def _single(features: Iterable[str]) -> Iterable[str]:
@@ -109,6 +125,7 @@ def names(form: InstructionForm) -> Iterable[str]:
     yield from filter(None, (form.llvm, form.uops_info))
 
 
+@cache
 def _glob(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern.replace("[", "[[]")), re.IGNORECASE)
 

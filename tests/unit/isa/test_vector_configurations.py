@@ -278,6 +278,16 @@ def test_patterns():
         select(TABLE, ["VADD_VV@e9*"])
 
 
+def test_features_that_only_a_configuration_needs():
+    found = select(TABLE, ["isa:zvfh"], expand=False)
+    assert {form.features for form in found} == {("ZVFH",), ("ZFA", "ZFH|ZVFH")}
+    assert "VFADD_VV@e16,m1" in {form.id for form in found}
+    assert {form.id for form in select(TABLE, ["isa:V"])} > {"VMULH_VV@e64,m1"}
+    assert {"VLE64_V@e64,m2", "VADD_VV@e64,m1"} < {form.id for form in select(TABLE, ["isa:zve64x"])}
+    with pytest.raises(UsageError, match="no instruction form"):
+        select(TABLE, ["isa:ZVX"])
+
+
 def test_everything_is_under_its_default_configurations():
     found = select(TABLE, [])
     assert not [form.id for form in found if form.configuration is None and configurations(form)]
@@ -342,9 +352,11 @@ def test_examples_have_groups_apart():
 
 
 def test_vl_and_vtype_are_no_data():
-    (reason,) = {pair.excluded for pair in pairs(TABLE["VADD_VV@e32,m1"]) if pair.source.name == "VTYPE"}
+    (reason,) = {pair.excluded for pair in pairs(TABLE["VADD_VV"]) if pair.source.name == "VTYPE"}
     assert "selects a mode" in reason
-    wanted = {(p.source.name, p.target.name) for p in pairs(TABLE["VADD_VV@e32,m1,masked"]) if not p.excluded}
+    found = pairs(TABLE["VADD_VV@e32,m1,masked"])
+    assert not any(pair.excluded for pair in found)
+    wanted = {(pair.source.name, pair.target.name) for pair in found}
     assert wanted == {("op2", "op1"), ("op3", "op1"), ("op4", "op1")}
 
 

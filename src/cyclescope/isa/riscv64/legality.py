@@ -37,6 +37,7 @@ _CHOICES = {  # between extensions, by SEW
     ("ZVKNHA|ZVKNHB", 64): "ZVKNHB",
     ("ZVFBFMIN|ZVFOFP8MIN", 16): "ZVFBFMIN",
 }
+FEATURES = frozenset(("V", "ZVE64D", "ZVE64F", "ZVE64X", "ZVE32F", "ZVFH", "ZVFHMIN", *_CHOICES.values()))
 _NOT_EMBEDDED = r"VMULH.*|VSMUL.*"  # of 64 bits are in V, not in the extensions for embedded processors
 _ELEMENT_GROUPS = r"V(AES|SM[34]|SHA2|GHSH|GMUL).*"  # 128 bits or more: fractions need longer registers
 _MINIMAL_HALF = r"VFWCVT\.F\.F\.V|VFNCVT\.F\.F\.W"  # all that ZVFHMIN has
