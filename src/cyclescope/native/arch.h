@@ -19,15 +19,12 @@
 
 #if defined __x86_64__
 #define ARCH_ISA ISA_X86_64
-#define ARCH_DIFFERS 1
 #define EVENT_CONFIG1 0u
 #elif defined __aarch64__
 #define ARCH_ISA ISA_AARCH64
-#define ARCH_DIFFERS 0
 #define EVENT_CONFIG1 2u /* user space will read it */
 #elif defined __riscv && __riscv_xlen == 64
 #define ARCH_ISA ISA_RISCV64
-#define ARCH_DIFFERS 0
 #define EVENT_CONFIG1 0u
 #else
 #error "there is no runner for this instruction set"
@@ -80,13 +77,49 @@ extern const size_t arch_reference_bytes, arch_canary_bytes;
 #define PAGE_SECOND (DATA_BASE + 0x1d000ul) /* no power of two away: no changed bit leads there */
 #define PAGE_STACK (STACK_BASE + STACK_SIZE / 2)
 
+/* All registers; vector registers are numbered by parts of 32 locations. */
+#if defined __x86_64__
+#define GENERALS 16u
+#define VECTOR_FIRST X86_XMM
+#define VECTOR_PARTS 3u
+#define LOCATIONS_END X86_END
+#define EXIT_BYTES 16u
 #define EXTENDED_BYTES 2752
 struct machine {
-    uint64_t general[16];
+    uint64_t general[GENERALS];
     uint64_t flags, exit;
     uint64_t unused[6];
     uint8_t extended[EXTENDED_BYTES]; /* as XSAVE lays it out */
 } __attribute__((aligned(64)));
+#elif defined __aarch64__
+#define GENERALS 32u
+#define VECTOR_FIRST A64_VECTOR
+#define VECTOR_PARTS 2u
+#define LOCATIONS_END A64_END
+#define EXIT_BYTES 16u
+#define LONGEST_VECTOR 256u
+struct machine {
+    uint64_t general[GENERALS]; /* the last is SP */
+    uint64_t flags, exit, fpcr, fpsr;
+    uint64_t unused[4];
+    uint8_t predicate[17 * LONGEST_VECTOR / 8]; /* one after the other, as long as they are; FFR */
+    uint8_t unused_too[32];
+    uint8_t vector[32 * LONGEST_VECTOR];
+} __attribute__((aligned(64)));
+#else
+#define GENERALS 32u
+#define VECTOR_FIRST RISCV_FLOAT
+#define VECTOR_PARTS 2u
+#define LOCATIONS_END RISCV_END
+#define EXIT_BYTES 28u
+#define LONGEST_VECTOR 1024u
+struct machine {
+    uint64_t general[GENERALS];
+    uint64_t exit, fflags, frm, vxrm, vxsat, vl, vtype, unused;
+    uint64_t scalar[32];
+    uint8_t vector[32 * LONGEST_VECTOR]; /* one after the other, as long as they are */
+} __attribute__((aligned(64)));
+#endif
 
 /* Bytes of an x87 location: an MMX value, an 80-bit one, then whether the register is in use. */
 #define MMX_BYTES 8
@@ -112,8 +145,11 @@ struct location {
 extern struct machine arch_in, arch_out;
 extern struct location arch_locations[LOCATIONS];
 
-void arch_machine_prepare(void);         /* once per process */
-void arch_machine_reset(int mmx);        /* arch_in: a valid state, registers 0 */
+void arch_machine_prepare(void); /* once per process */
+/* What the setup of a form leaves in registers that are no kernel's, before its first base. */
+void arch_machine_setup(const struct state *state, const uint8_t *code, size_t bytes);
+/* arch_in: a valid state, registers 0, for a form with these flags of enum differ_flags. */
+void arch_machine_reset(unsigned flags);
 void arch_machine_run(const void *code); /* from arch_in to arch_out */
 void arch_emit_exits(uint8_t *code, uint8_t *end);
 

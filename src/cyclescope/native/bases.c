@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE
 #include "values.h"
-#if ARCH_DIFFERS
 #include <string.h>
 
 enum flavour { ELEMENTS, SPECIAL, SMALL, EQUAL, FLAVOURS };
@@ -28,7 +27,7 @@ static uint64_t mixed_integer(struct values *v)
 static void draw_general(struct values *v, unsigned base, unsigned attempt)
 {
     uint64_t equal = values_small(v);
-    for (unsigned n = 0; n < 16; n++) {
+    for (unsigned n = 0; n < GENERALS; n++) {
         uint64_t given = v->state->general[n], *to = &arch_in.general[n];
         enum role role = values_role(given);
         if (role != PLAIN)
@@ -91,11 +90,10 @@ static void draw_register(struct values *v, unsigned location, unsigned base)
 /* Every vector register becomes the first one, part by part. */
 static void make_equal(void)
 {
-    for (unsigned n = X86_XMM; n < X86_MASK; n++) {
+    for (unsigned n = VECTOR_FIRST; n < VECTOR_FIRST + 32 * VECTOR_PARTS; n++) {
         const struct location *l = &arch_locations[n];
-        unsigned first = n < X86_YMM ? X86_XMM : n < X86_ZMM ? X86_YMM : X86_ZMM;
         if (l->kind == LOCATION_VECTOR)
-            memcpy(values_register(n), values_register(first), l->size);
+            memcpy(values_register(n), values_register(values_part(n)), l->size);
     }
 }
 
@@ -121,7 +119,7 @@ static void draw_page(struct values *v, unsigned page, unsigned base, unsigned a
 void values_start(struct values *v, const struct kernel *kernel, const struct state *state,
                   uint32_t seed)
 {
-    const uint8_t *code = (const uint8_t *)(kernel + 1);
+    const uint8_t *code = (const uint8_t *)(kernel + 1) + kernel->setup;
     v->kernel = kernel;
     v->state = state;
     v->random = seed + 0x9e3779b97f4a7c15ull;
@@ -133,14 +131,12 @@ void values_start(struct values *v, const struct kernel *kernel, const struct st
 /* A later attempt is less adventurous; the last has what the state gives. */
 void values_draw(struct values *v, unsigned base, unsigned attempt)
 {
-    arch_machine_reset(v->kernel->flags & DIFFER_MMX);
+    arch_machine_reset(v->kernel->flags);
     draw_general(v, base, attempt);
-    for (unsigned n = AT_REGISTERS; n < X86_END; n++)
+    for (unsigned n = AT_REGISTERS; n < LOCATIONS_END; n++)
         draw_register(v, n, base);
     if (base % FLAVOURS == EQUAL && !(v->kernel->flags & DIFFER_INDEXED))
         make_equal();
     for (unsigned page = 0; page < PAGES; page++)
         draw_page(v, page, base, attempt);
 }
-
-#endif

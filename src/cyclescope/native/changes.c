@@ -1,7 +1,6 @@
 /* Changes of one location, for differential execution. */
 #define _GNU_SOURCE
 #include "values.h"
-#if ARCH_DIFFERS
 #include <string.h>
 
 static void change_general(struct values *v, unsigned n, unsigned kind)
@@ -23,7 +22,7 @@ static void change_general(struct values *v, unsigned n, unsigned kind)
         *to = values_small(v);
         break;
     case 3:
-        *to = arch_in.general[(n + 1 + values_below(v, 15)) & 15];
+        *to = arch_in.general[(n + 1 + values_below(v, GENERALS - 1)) % GENERALS];
         break;
     case 4:
         *to ^= 1ull << values_below(v, 64);
@@ -37,8 +36,7 @@ static void change_general(struct values *v, unsigned n, unsigned kind)
 /* Another register's value of the same part. */
 static void copy_vector(struct values *v, unsigned location)
 {
-    unsigned first = location < X86_YMM ? X86_XMM : location < X86_ZMM ? X86_YMM : X86_ZMM;
-    unsigned other = first + values_below(v, 16);
+    unsigned other = values_part(location) + values_below(v, 16);
     memcpy(values_register(location), values_register(other), arch_locations[location].size);
 }
 
@@ -78,10 +76,11 @@ static void change_vector(struct values *v, unsigned location, unsigned kind)
         change_bytes(v, values_register(location), l->size, kind % 7);
 }
 
-static void change_mask(struct values *v, uint8_t *at, unsigned kind)
+static void change_mask(struct values *v, uint8_t *at, size_t size, unsigned kind)
 {
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
+    uint64_t value = 0;
+    size = size < sizeof value ? size : sizeof value;
+    memcpy(&value, at, size);
     switch (kind % 5) {
     case 0:
         value ^= 1u << values_below(v, 8);
@@ -99,7 +98,7 @@ static void change_mask(struct values *v, uint8_t *at, unsigned kind)
         value ^= 1ull << values_below(v, 64);
         break;
     }
-    memcpy(at, &value, sizeof value);
+    memcpy(at, &value, size);
 }
 
 static void change_x87(struct values *v, uint8_t *slot, unsigned kind)
@@ -153,15 +152,13 @@ void values_change(struct values *v, unsigned location, unsigned kind)
     if (location < PAGES)
         change_page(v, location, kind);
     else if (l->kind == LOCATION_GENERAL)
-        change_general(v, location - X86_GENERAL, kind);
+        change_general(v, location - AT_REGISTERS, kind);
     else if (l->kind == LOCATION_VECTOR)
         change_vector(v, location, kind);
     else if (l->kind == LOCATION_MASK)
-        change_mask(v, values_register(location), kind);
+        change_mask(v, values_register(location), l->size, kind);
     else if (l->kind == LOCATION_X87)
         change_x87(v, values_register(location), kind);
     else if (l->kind == LOCATION_BITS)
         change_bits(v, l, values_register(location), kind);
 }
-
-#endif

@@ -8,14 +8,13 @@
  */
 #define _GNU_SOURCE
 #include "values.h"
-#if ARCH_DIFFERS
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #define ATTEMPTS 6u
 #define CODE_AREA 0x200ul
-#define LONGEST (EXIT_SPACING - 16) /* bytes of code before the first exit */
+#define LONGEST (EXIT_SPACING - EXIT_BYTES) /* bytes of code before the first exit */
 #define SECONDS_PER_FORM 0.6 /* well before the timer calls it a hang */
 
 static struct values values;
@@ -68,7 +67,7 @@ static void copy(unsigned n, struct machine *to, const struct machine *from)
 
 static void mark_different(uint8_t *bits, const struct machine *a, const struct machine *b)
 {
-    for (unsigned n = AT_EXIT; n < X86_END; n++)
+    for (unsigned n = AT_EXIT; n < LOCATIONS_END; n++)
         if (arch_locations[n].kind != LOCATION_NONE && !same(n, a, b))
             set(bits, n);
 }
@@ -263,7 +262,7 @@ static int explore(const struct differ *request, struct differ_result *out, doub
 {
     repeat_base(out);
     write_pages(page_in);
-    for (unsigned n = 0; n < X86_END; n++) {
+    for (unsigned n = 0; n < LOCATIONS_END; n++) {
         unsigned changes = changes_of(request, n);
         for (unsigned i = 0; i < changes; i++)
             change_once(out, n, out->bases * request->perturbations + i);
@@ -299,19 +298,20 @@ static void prepare(void)
 static void build(const struct kernel *kernel)
 {
     arch_emit_padding(CODE, CODE_AREA);
-    memcpy(CODE, kernel + 1, kernel->body);
+    memcpy(CODE, (const uint8_t *)(kernel + 1) + kernel->setup, kernel->body);
     arch_emit_exits(CODE, CODE + kernel->body);
+    arch_code_written(CODE, CODE + CODE_AREA);
 }
 
 static void settle(struct differ_result *out)
 {
-    for (unsigned n = 0; n < X86_END; n++)
+    for (unsigned n = 0; n < LOCATIONS_END; n++)
         if (n < PAGES || arch_locations[n].kind != LOCATION_NONE)
             set(out->present, n);
-    for (unsigned n = AT_REGISTERS; n < X86_END; n++)
+    for (unsigned n = AT_REGISTERS; n < LOCATIONS_END; n++)
         if (is_set(kept, n) && is_set(out->written, n))
             set(out->depends[n], n);
-    for (unsigned n = 0; n < X86_END; n++)
+    for (unsigned n = 0; n < LOCATIONS_END; n++)
         for (unsigned byte = 0; byte < LOCATIONS / 8; byte++)
             out->depends[n][byte] &= (uint8_t)~out->unstable[byte];
 }
@@ -326,6 +326,7 @@ void differ_one(const struct differ *request, const struct kernel *kernel,
     if (kernel->body > LONGEST)
         return;
     prepare();
+    arch_machine_setup(state, (const uint8_t *)(kernel + 1), kernel->setup);
     build(kernel);
     values_start(&values, kernel, state, request->seed);
     for (unsigned base = 0; base < request->bases && seconds() < until; base++) {
@@ -341,5 +342,3 @@ void differ_one(const struct differ *request, const struct kernel *kernel,
     arch_recover();
     settle(out);
 }
-
-#endif

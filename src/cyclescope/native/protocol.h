@@ -201,6 +201,25 @@ enum location_number {
     X86_FCW = 141,
     X86_FSW = 142,
     X86_END = 143,
+    A64_GENERAL = 5, /* x0 to x30, SP; the runner keeps x28 */
+    A64_FLAGS = 37,  /* N Z C V */
+    A64_VECTOR = 41,
+    A64_WIDE = 73, /* of z, from bit 128 on */
+    A64_PREDICATE = 105,
+    A64_FFR = 121,
+    A64_FPCR = 122,
+    A64_FPSR = 123,
+    A64_END = 124,
+    RISCV_GENERAL = 5, /* x0 to x31; the runner keeps x0, gp, tp and x27 */
+    RISCV_FLOAT = 37,
+    RISCV_VECTOR = 69,
+    RISCV_FFLAGS = 101,
+    RISCV_FRM = 102,
+    RISCV_VXRM = 103,
+    RISCV_VXSAT = 104,
+    RISCV_VL = 105,
+    RISCV_VTYPE = 106,
+    RISCV_END = 107,
 };
 
 #define LOCATIONS 144

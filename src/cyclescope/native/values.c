@@ -1,7 +1,6 @@
 /* Random numbers, pointers and the places of registers, for differential execution. */
 #define _GNU_SOURCE
 #include "values.h"
-#if ARCH_DIFFERS
 #include <string.h>
 
 #define SMALL_MASK 127u
@@ -150,13 +149,19 @@ uint8_t *values_register(unsigned location)
     return (uint8_t *)&arch_in + arch_locations[location].offset;
 }
 
+/* The first location of the part of a vector register that a location is. */
+unsigned values_part(unsigned location)
+{
+    return VECTOR_FIRST + (location - VECTOR_FIRST) / 32 * 32;
+}
+
 int values_is_index(const struct values *v, unsigned location)
 {
     unsigned number = v->kernel->flags >> DIFFER_INDEX_SHIFT & 31;
     if (!(v->kernel->flags & DIFFER_INDEXED))
         return 0;
-    return location == X86_XMM + number || location == X86_YMM + number ||
-           location == X86_ZMM + number;
+    return location >= VECTOR_FIRST && location < VECTOR_FIRST + 32 * VECTOR_PARTS &&
+           (location - VECTOR_FIRST) % 32 == number;
 }
 
 void values_flip(const struct location *l, uint8_t *at, uint32_t which)
@@ -166,5 +171,3 @@ void values_flip(const struct location *l, uint8_t *at, uint32_t which)
     word ^= which & l->free;
     memcpy(at, &word, l->size < 4 ? l->size : 4);
 }
-
-#endif

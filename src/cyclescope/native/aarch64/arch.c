@@ -13,7 +13,6 @@ _Static_assert(offsetof(struct state, bits) == 2830, "used in assembly below");
 _Static_assert(STATE_STREAMING == 2, "bit 1, used in assembly below");
 
 #define HIDDEN __attribute__((visibility("hidden")))
-#define LONGEST_VECTOR 256u
 
 /* What C expects to find again, and what the assembly needs meanwhile. */
 struct saved {
@@ -131,7 +130,8 @@ const size_t arch_canary_bytes = sizeof arch_canary;
 #define IDENTITY_IN_HWCAP (1ul << 11)
 #define SME_IN_HWCAP2 (1ul << 23)
 
-static uint32_t vector_bytes, streaming_bytes;
+HIDDEN uint32_t vector_bytes;
+static uint32_t streaming_bytes;
 
 void arch_init(void)
 {

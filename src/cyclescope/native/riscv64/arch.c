@@ -116,7 +116,7 @@ const size_t arch_canary_bytes = sizeof arch_canary;
 #define PROBE_KEYS 32u
 #define SYS_HWPROBE 258
 
-static uint32_t vector_bytes;
+HIDDEN uint32_t vector_bytes;
 static int cycles_readable;
 
 static sigjmp_buf refused;

@@ -183,11 +183,18 @@ void arch_machine_prepare(void)
     }
 }
 
+/* Setups are for loops: a single instruction starts from a state of its own. */
+void arch_machine_setup(const struct state *state, const uint8_t *code, size_t bytes)
+{
+    (void)state, (void)code, (void)bytes;
+}
+
 /* --- running ------------------------------------------------------------------------------------ */
 
 /* The top of the x87 stack is register 0. In x87 mode register 7 is empty, so that a push fits. */
-void arch_machine_reset(int mmx)
+void arch_machine_reset(unsigned flags)
 {
+    const unsigned mmx = flags & DIFFER_MMX;
     const uint16_t fcw = 0x37f;
     const uint32_t mxcsr = 0x1f80;
     memset(&arch_in, 0, sizeof arch_in);
