@@ -95,13 +95,11 @@ class ChainBuilder(ChainOperands):
         if operands[t].early_clobber or "unique_registers" in self.form.attributes or not operands[t].read:
             return None
         items: Items = []
-        place = self.place(pair.target)
         if not self._legal({s: self.values[t], t: self.values[s]}):
             return None
         for source, target in ((self.values[s], self.values[t]), (self.values[t], self.values[s])):
-            number = self.registers(t, target)[0][1]
             if self._cuts:
-                items += self.helpers.cut(msgspec.structs.replace(place, number=number))
+                items += self.cut_group(t, target)
             items += self.breakers(pair.source, skip=pair.target)
             items.append(self.use({s: source, t: target}))
         return chain_of(pair, "swap", items, (), 2)
@@ -116,7 +114,7 @@ class ChainBuilder(ChainOperands):
     def _linked(self, pair: Pair) -> Chain:
         """Through a link from the target's place to the source's."""
         source, target = self.place(pair.source), self._read_place(pair)
-        items: Items = [*self.breakers(pair.source), self.use()]
+        items: Items = [*self.breakers(pair.source), *self._rest(pair), self.use()]
         if self._restores(pair, source, target):
             if not self.helpers.fits(target, source):
                 raise Unmeasurable(_no_way(pair, source))
@@ -127,6 +125,12 @@ class ChainBuilder(ChainOperands):
                 raise Unmeasurable(_no_way(pair, source))
             more, keys = self._kept(pair, list(step[0])), step[1]
         return chain_of(pair, "link", [*items, *more], keys, 1)
+
+    def _rest(self, pair: Pair) -> list[Instruction]:
+        """Cuts what of a source of several registers the link does not write, but the form does."""
+        op = self.form.operands[pair.source.operand]
+        several = self._cuts and op.write and pair.source.part == "register"
+        return self.cut_group(pair.source.operand, first=1) if several else []
 
     def _kept(self, pair: Pair, instructions: list[Instruction]) -> list[Instruction]:
         """The way back to a mask ends in all ones."""

@@ -23,11 +23,12 @@ from cyclescope.kernel.fixed_width.values import (
     is_integer_division,
     is_vector_division,
     start_state,
+    with_integers,
     with_zeros,
 )
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.state import VECTOR_FLOAT, MachineState
+from cyclescope.kernel.state import FIRST_WINDOW, VECTOR_FLOAT, MachineState
 from cyclescope.kernel.stream import Stream
 
 _SPECIAL = frozenset(("branch", "call", "return", "exclusive"))
@@ -137,6 +138,8 @@ class FixedWidthDialect:
         """Registers and memory for latency chains, whose helpers may need vectors."""
         helpers = self.helpers_of(form)
         state = start_state(form, helpers, max(helpers.level(form), VECTOR_FLOAT))
+        if any(op.role == "base" and op.fixed for op in form.operands):  # links reach data alone
+            state = with_integers(state, (helpers.pools.stack,), (FIRST_WINDOW,))
         if is_integer_division(form) and speed:
             return IntegerDivision(form, helpers, speed).state(state)
         if speed == "slow":

@@ -55,6 +55,10 @@ class Helpers(Links):
         """Instructions that give a place the form's value, whatever it was before."""
         raise NotImplementedError
 
+    def cut_one(self, place: Place) -> list[Instruction]:
+        """The same for a register of several that an operand is: nothing where another one's cut does it."""
+        return self.cut(place)
+
     def again(self, source: Place, target: Place, value: int) -> tuple[list[Instruction], tuple[str, ...]]:
         """target := the value in register `value`, but only when the source is there; and the keys."""
         raise NotImplementedError

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import msgspec
+
 from cyclescope.isa.dataflow import AMOUNT, Node
 from cyclescope.isa.fields import Field, default_value
 from cyclescope.isa.form import InstructionForm
@@ -200,4 +202,17 @@ class ChainOperands(FormOperands):
             return []
         if ("r", self.pools.stack) in self.registers(position):
             return []
-        return self.helpers.cut(self.place(Node(op.name, "register", op.file, position)))
+        return self.cut_group(position)
+
+    def cut_group(self, position: int, value: int | None = None, first: int = 0) -> list[Instruction]:
+        """Cuts of an operand's registers, from the one numbered `first` on, with another value if given."""
+        op = self.form.operands[position]
+        place = self.place(Node(op.name, "register", op.file, position))
+        if place.kind not in ("r", "v", "f", "p"):
+            return [] if first else self.helpers.cut(place)
+        numbers = [number for _, number in self.registers(position, value)]
+        return [
+            cut
+            for number in numbers[first:]
+            for cut in self.helpers.cut_one(msgspec.structs.replace(place, number=number))
+        ]

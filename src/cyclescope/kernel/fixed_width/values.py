@@ -7,7 +7,7 @@ divisions and roots get two classes of values, fast and slow.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -100,8 +100,8 @@ def with_zeros(state: MachineState, numbers: Collection[int]) -> MachineState:
     return msgspec.structs.replace(state, vectors=vectors) if numbers else state
 
 
-def with_integers(state: MachineState, numbers: tuple[int, int], values: tuple[int, int]) -> MachineState:
-    """The state with other values in two general registers."""
+def with_integers(state: MachineState, numbers: Sequence[int], values: Sequence[int]) -> MachineState:
+    """The state with other values in some general registers."""
     general = list(state.general)
     for number, value in zip(numbers, values, strict=True):
         general[number] = value

@@ -185,9 +185,16 @@ class RiscV64Links(Helpers):
             return [self.make(f"FMV_{_size(place)}_X", place.number, FLOAT_BITS)]
         if place.kind == "v":
             return [self._vector("VMV_V_X", place.number, FLOAT_BITS)]
+        if place.kind == "mem" and place.width == 128:
+            return [self.make("SD", self.pools.constant, self.pools.alias, offset) for offset in (0, 8)]
         if place.kind == "mem" and ("r", place.width) in self.stores:
             return [self._memory(self.stores, Place("r", self.pools.constant), place)]
         return []
+
+    def cut_one(self, place: Place) -> list[Instruction]:
+        """Vectors are cut by groups, whose length the configuration says."""
+        group = max(1, int(self.configuration.lmul))
+        return [] if place.kind == "v" and place.number % group else self.cut(place)
 
     def _offset(self, memory: Place) -> tuple[int, ...]:
         return () if memory.width == SCALABLE else (0,)
