@@ -39,7 +39,7 @@ _CHOICES = {  # between extensions, by SEW
 }
 FEATURES = frozenset(("V", "ZVE64D", "ZVE64F", "ZVE64X", "ZVE32F", "ZVFH", "ZVFHMIN", *_CHOICES.values()))
 _NOT_EMBEDDED = r"VMULH.*|VSMUL.*"  # of 64 bits are in V, not in the extensions for embedded processors
-_ELEMENT_GROUPS = r"V(AES|SM[34]|SHA2|GHSH|GMUL).*"  # 128 bits or more: fractions need longer registers
+ELEMENT_GROUPS = r"V(AES|SM[34]|SHA2|GHSH|GMUL).*"  # 128 bits or more: fractions need longer registers
 _MINIMAL_HALF = r"VFWCVT\.F\.F\.V|VFNCVT\.F\.F\.W"  # all that ZVFHMIN has
 
 
@@ -100,7 +100,7 @@ def configurations(form: InstructionForm) -> tuple[Configuration, ...]:
     main = _DEFAULT_SEW if _DEFAULT_SEW in sews else sews[-1]
     wanted = [Configuration(sew, Fraction(1)) for sew in sews]
     if _depends_on_lmul(form):
-        fractions = not re.fullmatch(_ELEMENT_GROUPS, form.mnemonic)
+        fractions = not re.fullmatch(ELEMENT_GROUPS, form.mnemonic)
         wanted += [Configuration(main, lmul) for lmul in _DEFAULT_LMULS if fractions or lmul > 1]
     wanted.append(Configuration(main, Fraction(1), masked=True))
     if form.mnemonic in INSERTS:  # the other elements stay, or are of no interest
