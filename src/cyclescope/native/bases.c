@@ -70,7 +70,10 @@ static void draw_register(struct values *v, unsigned location, unsigned base)
     enum flavour flavour = base % FLAVOURS;
     switch (l->kind) {
     case LOCATION_VECTOR:
-        draw_vector(v, at, l->size, values_is_index(v, location) ? SMALL : flavour);
+        if (values_is_index(v, location))
+            values_fill_index(v, at, l->size);
+        else
+            draw_vector(v, at, l->size, flavour);
         break;
     case LOCATION_MASK:
         values_fill_with(at, l->size, base ? values_mask(v) : UINT64_MAX);

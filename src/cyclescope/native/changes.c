@@ -69,7 +69,7 @@ static void change_vector(struct values *v, unsigned location, unsigned kind)
 {
     const struct location *l = &arch_locations[location];
     if (values_is_index(v, location))
-        values_fill_small(v, values_register(location), l->size);
+        values_fill_index(v, values_register(location), l->size);
     else if (kind % 7 == 6)
         copy_vector(v, location);
     else

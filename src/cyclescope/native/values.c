@@ -155,6 +155,24 @@ unsigned values_part(unsigned location)
     return VECTOR_FIRST + (location - VECTOR_FIRST) / 32 * 32;
 }
 
+/* Elements of a vector of indices: small numbers, or pointers of the size that the state has. */
+void values_fill_index(struct values *v, uint8_t *to, size_t size)
+{
+    const unsigned number = v->kernel->flags >> DIFFER_INDEX_SHIFT & 31;
+    uint64_t given, value;
+    memcpy(&given, v->state->vector[number], sizeof given);
+    size_t bytes = values_role(given) == PLAIN ? 4 : 8;
+    enum role role = values_role(bytes == 4 ? (uint32_t)given : given);
+    if (role == PLAIN) {
+        values_fill_small(v, to, size);
+        return;
+    }
+    for (size_t at = 0; at < size; at += bytes) {
+        value = values_pointer(v, role);
+        memcpy(to + at, &value, bytes < size - at ? bytes : size - at);
+    }
+}
+
 int values_is_index(const struct values *v, unsigned location)
 {
     unsigned number = v->kernel->flags >> DIFFER_INDEX_SHIFT & 31;

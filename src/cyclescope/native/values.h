@@ -36,6 +36,7 @@ uint64_t values_pointer(struct values *v, enum role role);
 uint64_t values_code_pointer(struct values *v);
 int values_hold_code(const struct values *v, unsigned page);
 unsigned values_part(unsigned location);
+void values_fill_index(struct values *v, uint8_t *to, size_t size);
 int values_is_index(const struct values *v, unsigned location);
 uint8_t *values_register(unsigned location);
 void values_flip(const struct location *l, uint8_t *at, uint32_t which);

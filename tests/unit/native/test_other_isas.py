@@ -16,7 +16,7 @@ import pytest
 
 from cyclescope.backend.base import OK, UNCLEAN, Depth, Effort
 from cyclescope.backend.native import NativeBackend
-from cyclescope.kernel.differential import VALUES
+from cyclescope.kernel.differential import INDEX_SHIFT, INDEXED, VALUES
 from cyclescope.kernel.kernel import UNROLLED, Kernel
 from cyclescope.kernel.locations import members, names
 from cyclescope.kernel.state import (
@@ -343,6 +343,19 @@ def test_what_instructions_read_and_write(backend, isa):
         assert seen_.outcome.status == OK, f"{word:#x}"
         assert {called[n] for n in members(seen_.written)} == writes, f"{word:#x}"
         assert {called[source] for source, _ in seen_.depends} == reads, f"{word:#x}"
+
+
+def test_a_vector_of_pointers_stays_one(backend, isa):
+    if isa is RISCV64:
+        pytest.skip("RISC-V has none")
+    pointers = ((1, struct.pack("<8Q", *[FIRST_WINDOW] * 8)),)
+    flags = VALUES["f64"] | INDEXED | 1 << INDEX_SHIFT
+    load = Kernel(words(0xC5A0C020), 1, state(isa, vectors=pointers), b"", flags)  # ld1d z0.d, p0/z, [z1.d]
+    (seen_,) = backend.differ([load], Depth(bases=6))
+    assert seen_.outcome.status == OK
+    assert seen_.bases == 6
+    called = names(isa.name)
+    assert {called[n] for n, _ in seen_.depends} == {"memory", "V1", "Z1[VL:128]", "P0"}
 
 
 def test_faults_and_hangs_in_differential_execution(backend, isa):
