@@ -65,8 +65,8 @@ sys.exit(child.wait())
 
 
 class FakeSsh:
-    """The folder with `ssh`; options of the link: `refuse` (what it says, to end with 255, from the n-th
-    call of a kind on with `refuse_from`), `cut` (bytes that get through per connection, by kind: look, copy, run),
+    """The folder with `ssh`. Options of the link: `refuse`, what it says to end with 255, from the n-th call
+    of a kind on with `refuse_from`; `cut`, bytes that get through per connection, by kind (look, copy, run);
     `delay` seconds per `chunk` bytes of a runner's answers.
     """
 

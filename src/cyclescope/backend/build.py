@@ -161,7 +161,8 @@ def _run(line: Sequence[str]) -> str:
         return f"not done after {_PATIENCE:g} s"
     except OSError as error:
         return error.strerror or "cannot be started"
-    lines = [text for text in done.stderr.splitlines() if "error" in text.lower()] or done.stderr.splitlines()
+    said = done.stderr.splitlines()
+    lines = [text for text in said if "undefined" in text or ": error" in text] or said
     return "" if not done.returncode else (lines or [f"exit status {done.returncode}"])[0][:200]
 
 

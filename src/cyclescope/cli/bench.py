@@ -14,6 +14,7 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, machine_code, snippet, time_kernel
 from cyclescope.measure.store import X86_64, Store
 from cyclescope.report.bench import bench_json, bench_text
+from cyclescope.report.card import EMULATED
 
 
 def _bytes(text: str) -> bytes:
@@ -94,3 +95,5 @@ def command(
         backend.close()
     write = bench_json if as_json else bench_text
     click.echo(write(label, kernel, measurement, unroll if rerun is None else 1, identity.machine, frequency))
+    if identity.emulated and not as_json:
+        click.echo(EMULATED)

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from cyclescope.cli.options import json_option, store_option
+from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store
-from cyclescope.measure.merge import merge_files
+from cyclescope.measure.merge import by_machine, merge_files
 from cyclescope.measure.store import Store
 from cyclescope.report.summary import store_json, store_text
 
@@ -32,11 +33,20 @@ def info(store: Path | None, as_json: bool) -> None:
 
 @command.command("merge")
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False))
-def merge(sources: tuple[Path, ...], output: Path) -> None:
-    """Merge stores of one machine into a new or existing one.
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Store to write.")
+@click.option("-d", "--directory", type=click.Path(path_type=Path, file_okay=False),
+              help="Folder for one store per machine instead of --output.")  # fmt: skip
+def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None) -> None:
+    """Merge stores of one machine into a new or existing one, or those of several, machine by machine.
 
     Where both have a measurement the stable one is kept; otherwise the one already there.
     """
-    for path, taken in merge_files(sources, output):
-        click.echo(f"{taken} measurements from {path}")
+    if output and not directory:
+        groups = [(output, list(sources))]
+    elif directory and not output:
+        groups = by_machine(sources, directory)
+    else:
+        raise UsageError("where to merge to", "give one of --output and --directory")
+    for target, some in groups:
+        for path, taken in merge_files(some, target):
+            click.echo(f"{taken} measurements from {path}" + (f" to {target}" if directory else ""))

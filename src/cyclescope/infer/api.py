@@ -26,6 +26,7 @@ from cyclescope.infer.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
+from cyclescope.measure.database import file_name
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.store import Store
 from cyclescope.measure.survey import reader, surroundings
@@ -37,8 +38,7 @@ def default_store(machine: str) -> Path:
         base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
     except RuntimeError as error:
         raise StoreError("no home directory to keep a store in", "name one with --store") from error
-    name = machine.replace(" ", "-").replace("/", "-")
-    return Path(base) / "cyclescope" / f"{name}.sqlite"
+    return Path(base) / "cyclescope" / file_name(machine)
 
 
 def only_store() -> Path:
@@ -134,9 +134,9 @@ def measure_forms(
 ) -> Path:
     """Measure the forms that match the patterns; returns the store's path.
 
-    `target` is another machine than this, as `--target` takes it. `budget` is in seconds, 0 for no limit. Work
-    that the store already has is not repeated unless `fresh`. Raises UsageError, BackendUnavailable, StoreError
-    or MeasurementError.
+    `target` is another machine than this, as `--target` takes it. `budget` is in seconds, 0 for no limit.
+    Work that the store already has is not repeated unless `fresh`. Raises UsageError, BackendUnavailable,
+    StoreError or MeasurementError.
     """
     backend, identity = open_backend(cpu, link_to(target))
     with closing(backend):

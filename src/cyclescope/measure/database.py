@@ -62,6 +62,11 @@ def store_error(path: Path, error: Exception) -> StoreError:
     return StoreError(f"the store {path} {what} ({error})", remedy)
 
 
+def file_name(machine: str) -> str:
+    """What the file of a machine's store is called unless a user names it."""
+    return f"{machine.replace(' ', '-').replace('/', '-')}.sqlite"
+
+
 def open_readonly(path: Path) -> sqlite3.Connection:
     """Open for reading, also where the folder cannot be written."""
     try:

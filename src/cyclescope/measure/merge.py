@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from cyclescope.errors import StoreError, UsageError
-from cyclescope.measure.database import DAMAGE, store_error
+from cyclescope.measure.database import DAMAGE, file_name, store_error
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.store import COLUMNS, Store
 
@@ -31,6 +31,15 @@ def merge_files(sources: Sequence[Path], output: Path) -> list[tuple[Path, int]]
             _same_machine(other, opened[0])
         target = stack.enter_context(closing(Store(output, opened[0].machine, isa=opened[0].isa)))
         return [(source.path, merge(target, source)) for source in opened]
+
+
+def by_machine(sources: Sequence[Path], folder: Path) -> list[tuple[Path, list[Path]]]:
+    """The files in a folder that stores merge into, one per machine, each with its sources."""
+    found: dict[str, list[Path]] = {}
+    for path in sources:
+        with closing(Store(path, readonly=True)) as store:
+            found.setdefault(store.machine, []).append(path)
+    return [(folder / file_name(machine), paths) for machine, paths in found.items()]
 
 
 def _same_machine(one: Store, other: Store) -> None:

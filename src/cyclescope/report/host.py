@@ -7,6 +7,7 @@ import textwrap
 import msgspec
 
 from cyclescope.measure.survey import Survey
+from cyclescope.report.card import EMULATED
 
 SCHEMA_VERSION = 1
 
@@ -18,6 +19,7 @@ def host_json(survey: Survey) -> str:
         "schema_version": SCHEMA_VERSION,
         "cpu": survey.identity,
         "machine": survey.identity.machine,
+        "isa": survey.capabilities.isa,
         "features": survey.features,
         "clock": {
             "source": survey.capabilities.clock,
@@ -48,7 +50,7 @@ def host_text(survey: Survey) -> str:
     step = best.step * best.seconds_per_tick
     virtual = ", under a hypervisor" if cpu.hypervisor else ""
     rows = [
-        ("CPU", f"{cpu.brand} ({cpu.vendor} {numbers}{virtual})"),
+        ("CPU", f"{cpu.brand} ({cpu.vendor} {numbers}{virtual})".strip()),
         ("microarchitecture", cpu.llvm or "unknown to this version"),
         ("features", " ".join(survey.features)),
         ("clock", f"{capabilities.clock}, step {best.step:.0f} ticks = {step * 1e9:.1f} ns"),
@@ -59,6 +61,7 @@ def host_text(survey: Survey) -> str:
     ]
     if survey.noise.remedies:
         rows.append(("what to do", "; ".join(survey.noise.remedies)))
+    rows += [("note", EMULATED)] if cpu.emulated else []
     rows += [("note", note) for note in capabilities.notes]
     return "\n".join(_row(name, text) for name, text in rows)
 

@@ -9,7 +9,7 @@ import pytest
 
 from cyclescope.errors import StoreError, UsageError
 from cyclescope.measure.bench import default_state
-from cyclescope.measure.merge import merge_files
+from cyclescope.measure.merge import by_machine, merge_files
 from cyclescope.measure.store import Store
 from tests.support.stores import HERE, THERE, experiment, filled, measurement
 
@@ -94,3 +94,26 @@ def test_a_source_that_a_program_writes_can_be_merged(tmp_path):
     with closing(Store(one, HERE)) as writer:
         writer.write([(experiment(), measurement())])
         assert merge_files([one], tmp_path / "out.sqlite") == [(one, 1)]
+
+
+def test_stores_of_several_machines_are_sorted(tmp_path):
+    """One file per machine, named as its default store; what is merged again changes nothing."""
+    sources = [
+        filled(tmp_path / "one.sqlite", (experiment(), measurement())),
+        filled(tmp_path / "two.sqlite", (experiment("SUB"), measurement())),
+        filled(tmp_path / "three.sqlite", (experiment(), measurement()), machine=THERE),
+    ]
+    folder = tmp_path / "machines"
+    groups = by_machine(sources, folder)
+    names = ["this-machine.sqlite", "that-machine.sqlite"]
+    assert groups == [(folder / names[0], sources[:2]), (folder / names[1], sources[2:])]
+    for _ in range(2):
+        for target, some in groups:
+            merge_files(some, target)
+        counts = [_count(target) for target, _ in groups]
+        assert counts == [2, 1]
+
+
+def _count(path):
+    with closing(Store(path, readonly=True)) as store:
+        return store.count()

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from cyclescope.errors import StoreError
+from cyclescope.measure.merge import merge_files
 from cyclescope.measure.store import VERSION, Store
 from tests.support.stores import HERE, THERE, experiment, filled, measurement, opening, spoil
 
@@ -180,3 +181,32 @@ def test_a_creation_that_was_killed_left_nothing(path, monkeypatch):
     filled(path, (experiment(), measurement()))
     with closing(Store(path, HERE, readonly=True)) as store:
         assert store.count() == 1
+
+
+# --- instruction set, emulators -----------------------------------------------------------------
+
+
+def test_a_store_knows_its_instruction_set(tmp_path):
+    path = tmp_path / "s.sqlite"
+    for more in ({"isa": "riscv64"}, {"isa": "aarch64"}, {}):  # the first one decides
+        with closing(Store(path, HERE, **more)) as opened:
+            assert opened.isa == "riscv64"
+    merge_files([path], tmp_path / "merged.sqlite")
+    with closing(Store(tmp_path / "merged.sqlite", readonly=True)) as merged:
+        assert merged.isa == "riscv64"
+
+
+def test_stores_of_the_first_versions_are_of_x86_64(tmp_path):
+    path = filled(tmp_path / "s.sqlite")
+    spoil(path, "DELETE FROM meta WHERE key = 'isa'")
+    with closing(Store(path, HERE)) as opened:
+        assert opened.isa == "x86-64"
+
+
+def test_one_emulated_session_is_enough(tmp_path):
+    with closing(Store(tmp_path / "s.sqlite", HERE)) as opened:
+        for conditions, emulated in ({}, False), ({"emulated": False}, False), ({"emulated": True}, True):
+            opened.begin_session("now", conditions)
+            assert opened.emulated == emulated
+        opened.begin_session("later", {"emulated": False})
+        assert opened.emulated
