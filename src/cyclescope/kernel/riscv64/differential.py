@@ -20,7 +20,7 @@ from cyclescope.kernel.locations import RISCV, location_set
 from cyclescope.kernel.riscv64.links import RiscV64Links
 from cyclescope.kernel.riscv64.special import unmeasurable
 
-_FLOATING = re.compile(r"V?F(?!ENCE)|C\.F")
+_FLOATING = re.compile(r"(VM?)?F(?!ENCE)|C\.F")
 _SATURATING = re.compile(r"VS(ADD|SUB)U?\.|VSMUL|VNCLIP")
 _ROUNDING = re.compile(r"VA(ADD|SUB)U?\.|VSMUL|VSSR[LA]|VNCLIP")
 _STATUS_REGISTER = "csr_sysreg"  # class of an operand that specimens set to fflags
