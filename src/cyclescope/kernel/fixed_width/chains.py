@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import msgspec
 
 from cyclescope.isa.dataflow import Pair
+from cyclescope.isa.riscv64.overlap import conflict
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.fixed_width.links import SCALABLE
 from cyclescope.kernel.fixed_width.operands import ChainOperands
@@ -105,9 +106,10 @@ class ChainBuilder(ChainOperands):
         return chain_of(pair, "swap", items, (), 2)
 
     def _legal(self, changes: dict[int, int]) -> bool:
-        """Whether fields have the values."""
-        return all(changes.get(operand, value) in self.found(field)
-                   for operand, field in self.fields for value in [self.values[operand]])  # fmt: skip
+        """Whether fields have the values, and vector groups may be together."""
+        values = [changes.get(operand, self.values[operand]) for operand, _ in self.fields]
+        known = (value in self.found(field) for value, (_, field) in zip(values, self.fields, strict=True))
+        return all(known) and not (self.form.configuration and conflict(self.form, values))
 
     # --- with links --------------------------------------------------------------------------------
 
