@@ -21,7 +21,7 @@ from typing import NamedTuple
 from cyclescope.analyze.elf import Elf
 from cyclescope.analyze.objects import bases, pieces, references, symbol_address
 from cyclescope.analyze.program import Comment, Function, Program, Statement, Table
-from cyclescope.analyze.syntax import INTEL, Line, guess_isa, guess_syntax, split
+from cyclescope.analyze.syntax import ATT, INTEL, Line, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
 
 _MARK = re.compile(r"__cs(\d+)__")
@@ -76,6 +76,7 @@ _CLANG_OPTIONS = {
     "aarch64": ("-march=armv9-a+sve2",),
     "riscv64": ("-march=rv64gcv_zba_zbb_zbs", "-mno-relax"),
 }
+_INTEL_HEADER = ".intel_syntax noprefix"
 _ATTEMPTS = 4
 _SECONDS = 60
 _NEAR = 5  # lines
@@ -138,7 +139,7 @@ def text_program(text: str, source: str, isa: str = "", syntax: str = "", folder
     isa = isa or guess_isa(raw)
     lines = split(raw, isa)
     if not any(line.kind in ("code", "bytes") for line in lines):
-        raise SourceError(f"{source} has no instructions", "give assembly text, an ELF file or --hex")
+        raise SourceError(f"{source} has no instructions", "give assembly text, an ELF file or machine code")
     data = _assembled(lines, source, isa, syntax, folder)
     elf = Elf(data, f"the assembler's output for {source}")
     comments = tuple(
@@ -172,7 +173,7 @@ def _header(lines: Sequence[Line], isa: str, syntax: str) -> str:
     if isa != "x86-64":
         return ""
     syntax = syntax or guess_syntax(lines)
-    return ".intel_syntax noprefix" if syntax == INTEL else ".att_syntax prefix"
+    return _INTEL_HEADER if syntax == INTEL else ".att_syntax prefix"
 
 
 class _Attempt:
@@ -255,13 +256,22 @@ class _Attempt:
                 return True
         return False
 
+    @property
+    def _remedy(self) -> str:
+        """What to try where the text is read as something that it is not."""
+        if not self._header:
+            return "correct or delete the line; --arch names a machine of another instruction set"
+        syntax = INTEL if self._header == _INTEL_HEADER else ATT
+        return f"correct or delete the line; it was read as {syntax} syntax, --syntax chooses another"
+
     def _refused(self, source: str, errors: list[tuple[int, str]], messages: str) -> UnsupportedInstruction:
         for number, told in errors:
             if 1 <= number <= len(self._lines):
                 line = self._lines[number - 1]
                 text = " ".join((line.text or line.written).split())
                 return UnsupportedInstruction(
-                    f"{source}, line {number}: {self._tool.name} refuses {text!r} ({told.strip()})"
+                    f"{source}, line {number}: {self._tool.name} refuses {text!r} ({told.strip()})",
+                    self._remedy,
                 )
         every = messages.strip().splitlines()
         shown = [line for line in every if "rror" in line] or every

@@ -31,6 +31,7 @@ _FORMATS = {
 _HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")
 _LARGEST = 1 << 21  # bytes of code that are searched for loops
 _PREPROCESSED = re.compile(r"^\s*#\s*(define|include|if|ifdef|ifndef)\b", re.MULTILINE)  # in C
+_BRACES = re.compile(r"^[^\n#/]*\)\s*\{[^\n]*$|^\s*\}\s*;?\s*$", re.MULTILINE)  # of C and its relatives
 _SHOWN = 20  # names in a message
 _LINES = re.compile(r"\s*(\d+)\s*(?:[-:]\s*(\d+)\s*)?")
 
@@ -139,11 +140,15 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
     try:
         return text_program(text, source, isa or guessed, syntax, folder)
     except UnsupportedInstruction as error:
+        if len(_BRACES.findall(text)) > 1:
+            message = f"{source} is source code of another language, not assembly text"
+            raise SourceError(message, "compile it first: cc -O2 -S") from error
         if _PREPROCESSED.search(text):
             raise UnsupportedInstruction(error.message, "preprocess it first, with cc -E") from error
         if isa in ("", guessed):
             raise
-        raise SourceError(f"{source} looks like {guessed} code, not {isa}: {error}") from error
+        message = f"{source} looks like {guessed} code, not {isa}: {error.message}"
+        raise SourceError(message, "--arch names a machine of that instruction set") from error
 
 
 def _hexadecimal(text: str) -> bytes:

@@ -17,7 +17,7 @@ from cyclescope.analyze.source import Choice, read_block
 from cyclescope.analyze.syntax import SYNTAXES
 from cyclescope.cli.options import json_option
 from cyclescope.errors import UnsupportedInstruction, UsageError
-from cyclescope.infer.predict import default_machine, machine_named, stand_in_for, vendor_of
+from cyclescope.infer.predict import default_machine, host_machine, machine_named, stand_in_for, vendor_of
 from cyclescope.model.machine import MachineModel
 from cyclescope.report.analysis import analysis_json, analysis_text, comparison_json, comparison_text
 from cyclescope.report.graph import dot, svg
@@ -128,7 +128,12 @@ def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[Bl
         machine = machine_named(arch)
         return read_block(path, machine.isa, choice, syntax, vendor_of(machine.name)), machine
     block = read_block(path, "", choice, syntax)
-    return block, default_machine(block.isa)
+    machine = host_machine(block.isa)
+    if machine is None:
+        machine = default_machine(block.isa)
+        told = f"no model of this host for {block.isa} code: {machine.name}, or name one with --arch"
+        click.echo(told, err=True)
+    return block, machine
 
 
 def _read_and_measure(

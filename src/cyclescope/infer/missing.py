@@ -15,6 +15,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.ports import PORTS
+from cyclescope.measure.record import FAILED
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 
@@ -29,7 +30,7 @@ def measure_missing(block: Block, report: Callable[[Progress], None] = lambda pr
     model = native_model()
     if block.isa != model.isa:
         raise UsageError(f"--measure-missing of {block.isa} code", f"this host executes {model.isa}")
-    forms = {one.form.id: one.form for one in block if one.form and one.form.id not in model.forms}
+    forms = {one.form.id: one.form for one in block if one.form}
     path = default_store(model.name)
     with closing(Store(path, readonly=True)) as store:
         wanted = tuple(_untried(store, list(forms.values())))
@@ -41,14 +42,20 @@ def measure_missing(block: Block, report: Callable[[Progress], None] = lambda pr
 
 
 def _untried(store: Store, forms: Sequence[InstructionForm]) -> Iterator[InstructionForm]:
-    """Forms that can be measured and that the store has no throughput of, not even a failed one."""
+    """Forms that can be measured and whose throughput or latency was not tried, not even without success.
+
+    A run that was stopped may have left a throughput alone.
+    """
     legality = store.legality()
-    records = store.records([form.id for form in forms])
-    tried = {record.form for record in records if record.quantity == THROUGHPUT}
+    tried: dict[str, set[str]] = {}
+    for record in store.records([form.id for form in forms]):
+        tried.setdefault(record.form, set()).add(FAILED if record.verdict == FAILED else record.quantity)
     planner = Planner(load_table(store.isa), lambda form: legality.get(form.id) == "ok")
     for form in forms:
-        executes = form.id not in tried and legality.get(form.id, "ok") == "ok"
-        if executes and planner.throughput(form):
+        known = tried.get(form.id, set())
+        open_latency = not known & {LATENCY, FAILED} and bool(planner.latency(form))
+        executes = legality.get(form.id, "ok") == "ok"
+        if executes and (open_latency or not known) and planner.throughput(form):
             yield form
 
 

@@ -27,7 +27,8 @@ ALIASES = {
     "v2": "neoverse-v2", "a72": "cortex-a72", "a53": "cortex-a53", "tx2": "thunderx2t99", "m1": "apple-a14",
 }  # fmt: skip
 _AMD = ("znver", "bdver", "btver", "zen")
-_NAME_ONE = "name one with --arch, such as skylake, znver4 or neoverse-v2"
+# What is taken for code that this host does not execute, or where nothing is known of the host.
+ELSEWHERE = {"x86-64": "sapphirerapids", "aarch64": "neoverse-v2", "riscv64": "sifive-p670"}
 
 
 def machine_named(name: str) -> MachineModel:
@@ -42,20 +43,23 @@ def machine_named(name: str) -> MachineModel:
     return load_model(ALIASES.get(name.lower(), name))
 
 
-def default_machine(isa: str = "x86-64") -> MachineModel:
+def host_machine(isa: str = "x86-64") -> MachineModel | None:
     """This host: its measured model where it has ports, else LLVM's of its microarchitecture.
 
-    Raises UsageError where this host does not execute the ISA or LLVM has no model of it.
+    None where it does not execute the ISA, or LLVM has no model of it.
     """
     identity = this_host() if isa == "x86-64" else None
     if identity is None:
-        raise UsageError(f"no machine for {isa} code here", _NAME_ONE)
+        return None
     measured = _measured(identity.machine)
     if measured is not None and measured.ports:
         return measured
-    if not identity.llvm:
-        raise UsageError(f"no model of {identity.brand or 'this CPU'}", _NAME_ONE)
-    return load_model(identity.llvm)
+    return load_model(identity.llvm) if identity.llvm else None
+
+
+def default_machine(isa: str = "x86-64") -> MachineModel:
+    """This host (`host_machine`), else always the same machine of the ISA (`ELSEWHERE`)."""
+    return host_machine(isa) or load_model(ELSEWHERE[isa])
 
 
 def _measured(machine: str) -> MachineModel | None:

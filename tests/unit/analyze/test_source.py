@@ -276,6 +276,33 @@ def test_wrong_input_is_one_clear_line(code, error, said):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int f(int *a, int n) {\n  int s = 0;\n  for (int i = 0; i < n; i++) s += a[i];\n  return s;\n}\n",
+        "#include <vector>\ntemplate<class T> T f(const std::vector<T>& v) {\n  T s{};\n  return s;\n}\n",
+        "void f(double *x2, float s1) {\n    x2[0] += s1;\n}\n",
+    ],
+)
+@pytest.mark.parametrize("isa", ["", "x86-64", "aarch64"])
+def test_source_code_is_not_called_assembly_of_any_isa(text, isa):
+    if isa and not tools(isa):
+        pytest.skip(f"no assembler for {isa}: a cross as, llvm-mc, clang or zig")
+    with pytest.raises(SourceError) as raised:
+        read_block(text, isa)
+    assert str(raised.value) == (
+        "text is source code of another language, not assembly text: compile it first: cc -O2 -S"
+    )
+
+
+def test_a_refused_line_comes_with_a_remedy():
+    with pytest.raises(UnsupportedInstruction, match="--syntax chooses another"):
+        read_block("movq %rax, %rbx\nfrobnicate %rax\n")
+    if tools("aarch64"):
+        with pytest.raises(UnsupportedInstruction, match="--arch names a machine of another"):
+            read_block("ldr x0, [x1], 8\nfrobnicate x0\n")
+
+
 def test_text_for_the_c_preprocessor():
     with pytest.raises(UnsupportedInstruction, match=r"text, line 2: .*: preprocess it first, with cc -E"):
         read_block("#define TWICE(x) add x, x\nTWICE(rax)\n")

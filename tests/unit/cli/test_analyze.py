@@ -9,12 +9,15 @@ import jsonschema
 import msgspec
 import pytest
 
+from cyclescope.analyze.assembler import tools
 from cyclescope.analyze.block import Block
 from cyclescope.analyze.source import read_block
 from cyclescope.errors import UsageError
 from cyclescope.infer import missing, native
 from cyclescope.infer import predict as predicting
 from cyclescope.infer.api import default_store
+from cyclescope.infer.campaign import Request
+from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.ports import PORTS
 from cyclescope.model.library import load_model
@@ -118,14 +121,25 @@ def test_what_was_not_measured_is_taken_from_the_model_of_the_core():
 
 def test_a_host_that_nothing_is_known_of(cyclescope, kernel, host, monkeypatch):
     monkeypatch.setattr(predicting, "this_host", lambda: msgspec.structs.replace(IDENTITY, llvm=""))
+    told = "no model of this host for x86-64 code: sapphirerapids, or name one with --arch\n"
     done = cyclescope("analyze", kernel)
-    assert (done.code, done.error.partition(":")[0]) == (USAGE, f"no model of {IDENTITY.brand}")
+    assert (done.code, done.err) == (0, told)
     monkeypatch.setattr(predicting, "this_host", lambda: None)
-    done = cyclescope("analyze", kernel)
-    assert (done.code, done.error) == (
-        USAGE,
-        "no machine for x86-64 code here: name one with --arch, such as skylake, znver4 or neoverse-v2",
-    )
+    done = cyclescope("analyze", kernel, "--json")
+    assert (done.code, done.err) == (0, told)
+    assert json.loads(done.out)["machine"] == "sapphirerapids"
+
+
+@pytest.mark.parametrize(("isa", "machine"), [("aarch64", "neoverse-v2"), ("riscv64", "sifive-p670")])
+def test_code_of_another_isa_has_a_machine_that_is_always_the_same(cyclescope, tmp_path, isa, machine):
+    if not tools(isa):
+        pytest.skip(f"no assembler for {isa}: a cross as, llvm-mc, clang or zig")
+    path = tmp_path / "other.s"
+    path.write_text({"aarch64": "ldr x0, [x1], 8\n", "riscv64": "ld a0, 0(a1)\n"}[isa])
+    done = cyclescope("analyze", path)
+    assert done.code == 0
+    assert done.out.startswith(f"{machine} ({isa})")
+    assert done.err == f"no model of this host for {isa} code: {machine}, or name one with --arch\n"
 
 
 # --- measuring what is missing --------------------------------------------------------------------
@@ -164,6 +178,15 @@ def test_what_the_model_of_this_host_lacks_is_measured(cyclescope, kernel, simul
     assert {"IMUL (R64, M64)", "ADD (R64, I8)"} <= set(native.native_model().forms)
     assert unknown("--measure-missing", "--arch", "NATIVE") == ([], out)
     assert len(simulated) == 1  # nothing to measure
+
+
+def test_a_throughput_that_a_stopped_run_left_alone_gets_its_latency(cyclescope, kernel, simulated):
+    name = "ADD (R64, I8)"
+    request = Request((load_table("x86-64")[name],), frozenset({THROUGHPUT}))
+    missing._measure(default_store(IDENTITY.machine), request, lambda progress: None)
+    assert native.native_model().forms[name].latencies == {}
+    assert cyclescope("analyze", kernel, "--ignore-unknown", "--measure-missing").code == 0
+    assert native.native_model().forms[name].latencies["op1->op1"] > 0
 
 
 def test_what_does_not_run_here_stays_without_a_cost(cyclescope, tmp_path, simulated):
