@@ -14,7 +14,7 @@ from cyclescope.kernel.fixed_width.operands import FormOperands, immediates
 from cyclescope.kernel.fixed_width.registers import RING, choices, fixed_registers, pick, register_fields
 from cyclescope.kernel.instruction import Instruction
 
-_MEMORY = range(16, 24)  # offsets of instances' data, in the field's units: apart from the form's under test
+_MEMORY = (range(16, 24), range(8, 16))  # instances' data from the base: apart from the form's under test
 
 
 def touched(form: InstructionForm, registers: Sequence[int], isa: str, write: bool) -> set[Register]:
@@ -119,5 +119,8 @@ class BlockBuilder(FormOperands):
         places = [n for n, field in enumerate(fields) if self.form.operands[field.operand].role == "offset"]
         if len(places) != 1 or not any(op.is_memory for op in self.form.operands):
             return [plain]
-        legal = [n for n in _MEMORY if n in fields[places[0]].values.allowed]
+        field = fields[places[0]]
+        step, last = self.spacing(field), self.largest(field)
+        fitting = ([n * step for n in some if n * step <= last] for some in _MEMORY)
+        legal = [n for n in next(filter(None, fitting), []) if n in field.values.allowed]
         return [(*plain[: places[0]], n, *plain[places[0] + 1 :]) for n in legal] or [plain]

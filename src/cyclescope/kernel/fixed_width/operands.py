@@ -100,6 +100,22 @@ class FormOperands:
         wanted = [(op.file, number) for number in files.get(op.file, ())]
         return pick(self.found(field), wanted, taken)
 
+    def spacing(self, field: Field) -> int:
+        """What an offset's field grows by from aligned data to the next."""
+        width = next((op.width for op in self.form.operands if op.is_memory), 0)
+        return max(1, width // 8 // self._number(field)[0])
+
+    def largest(self, field: Field) -> int:
+        """The largest number that an offset's field can hold."""
+        return (1 << len(field.positions) - self._number(field)[1]) - 1
+
+    def _number(self, field: Field) -> tuple[int, int]:
+        """Bytes that 1 in a field stands for, and whether it has a sign."""
+        assert self.form.bits is not None and self.form.syntax is not None
+        number = self.form.bits.fields.index(field)
+        rules = (notation.rule for place, notation in self.form.syntax.places if place == number)
+        return next(((int(str(r[3])), int(str(r[5]))) for r in rules if r[0] == "number"), (1, 0))
+
     def vector_indices(self, use: Use) -> set[int]:
         """Vector registers that an instance has its indices in."""
         return {

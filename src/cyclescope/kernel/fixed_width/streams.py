@@ -107,8 +107,9 @@ class StreamBuilder(FormOperands):
         if len(places) != 1 or memory is None or "writeback" in self.form.attributes:
             return None
         field = others[places[0]]
-        reach = min(1 << max(len(field.positions) - 2, 0), _REACH * 8 // max(memory.width, 64))
-        legal = [n for n in range(reach) if n in field.values.allowed] or [0]
+        step = self.spacing(field)
+        reach = min(1 << max(len(field.positions) - 2, 0), step * (_REACH * 8 // max(memory.width, 64)))
+        legal = [n for n in range(0, reach, step) if n in field.values.allowed] or [0]
         values = list(immediates(self.form))
         values[places[0]] = legal[position % len(legal)]
         return tuple(values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cyclescope.isa.decode import decoder
@@ -187,3 +189,25 @@ def test_a_store_exclusive_comes_after_its_load():
 def test_instructions_of_other_widths_are_not_run():
     assert planner("riscv64").probe_kernel(load_table("riscv64")["C_JAL"]) is None
     assert "RV32" in planner("riscv64").reason(load_table("riscv64")["C_JAL"], "", "")
+
+
+def offsets(isa, form_id, instructions):
+    """Offsets in bytes of instances' data, as the text says them."""
+    return [int(re.search(r"#?(-?\d+)[\](]", i.text())[1]) for i in instructions if i.form.id == form_id]
+
+
+@pytest.mark.parametrize(
+    ("isa", "form_id", "size"),
+    [
+        ("riscv64", "LD", 8), ("riscv64", "FLH", 2), ("riscv64", "C_LW", 4), ("aarch64", "LDRXui", 8),
+        ("aarch64", "LDURXi", 8), ("aarch64", "STLURWi", 4), ("aarch64", "STURQi", 16), ("aarch64", "STPQi", 32),
+    ],
+)  # fmt: skip
+def test_data_of_instances_are_aligned_and_apart(isa, form_id, size):
+    form = load_table(isa)[form_id]
+    longest = max(planner(isa).throughput(form), key=lambda experiment: experiment.count)
+    found = offsets(isa, form_id, longest.kernel.body)
+    assert found[:4] == [0, size, 2 * size, 3 * size]
+    blocking = offsets(isa, form_id, planner(isa).dialect.block(form, ()).instructions)
+    assert len(set(blocking)) == 8
+    assert all(offset % size == 0 and offset >= 8 * size for offset in blocking)
