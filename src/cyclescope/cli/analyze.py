@@ -128,9 +128,9 @@ def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[Bl
         machine = machine_named(arch)
         return read_block(path, machine.isa, choice, syntax, vendor_of(machine.name)), machine
     block = read_block(path, "", choice, syntax)
-    machine = host_machine(block.isa)
-    if machine is None:
-        machine = default_machine(block.isa)
+    host = host_machine(block.isa)
+    machine = host or default_machine(block.isa)
+    if host is None:
         told = f"no model of this host for {block.isa} code: {machine.name}, or name one with --arch"
         click.echo(told, err=True)
     return block, machine

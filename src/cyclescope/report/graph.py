@@ -14,6 +14,10 @@ from cyclescope.analyze.prediction import Dependency, InstructionCost, Predictio
 
 _ROW, _TOP, _CHARACTER, _BULGE = 24, 20, 7.3, 11.0  # pixels; the last per row that an arc spans
 _WIDEST = 200.0  # pixels of an arc
+_LEGEND = (
+    "right: of this iteration; left, dashed: of earlier ones (by how many); numbers: cycles",
+    "bold: critical path; red: slowest loop-carried dependency",
+)
 _RED, _BLACK, _GREY = "#c00000", "#000000", "#888888"
 
 
@@ -66,16 +70,20 @@ def _follows(path: Sequence[int], edge: Dependency) -> bool:
 def svg(found: Prediction) -> str:
     """The instructions as rows, what they wait for as arcs: of this iteration right, of earlier ones left."""
     labels = [_label(row) for row in found.instructions]
-    edges = _longest(found.dependencies)
+    edges = sorted(  # the marked ones last, above the others
+        _longest(found.dependencies), key=lambda e: (_is_carried(found, e), _is_critical(found, e))
+    )
     text = _CHARACTER * max((len(label) for label in labels), default=0)
     left = _reach(edges, earlier=True)
     right = left + text + 16
-    height = _TOP + _ROW * len(labels)
+    height = _TOP + _ROW * (len(labels) + len(_LEGEND))
+    width = max(right + _reach(edges, earlier=False), 8 + _CHARACTER * max(map(len, _LEGEND)))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{right + _reach(edges, earlier=False):.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
         f'height="{height}" font-family="monospace" font-size="12" style="background:#fff">',
         *(_svg_row(left + 8, n, row, labels[n]) for n, row in enumerate(found.instructions)),
         *(_arc(found, edge, left if edge.distance else right) for edge in edges),
+        *(_legend(height, n, line) for n, line in enumerate(reversed(_LEGEND))),
     ]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -109,6 +117,10 @@ def _svg_row(x: float, number: int, row: InstructionCost, label: str) -> str:
     return f'<text x="{x:.0f}" y="{_middle(number) + 4:.0f}"{weight}{colour}>{escape(label)}</text>'
 
 
+def _legend(height: float, above: int, line: str) -> str:
+    return f'<text x="8" y="{height - 8 - 16 * above}" font-size="10" fill="{_GREY}">{line}</text>'
+
+
 def _arc(found: Prediction, edge: Dependency, x: float) -> str:
     """A curve from the source to the target, with its cycles beside it."""
     side = -1 if edge.distance else 1
@@ -119,10 +131,11 @@ def _arc(found: Prediction, edge: Dependency, x: float) -> str:
     dashes = ' stroke-dasharray="4 3"' if edge.distance else ""
     anchor = ' text-anchor="end"' if edge.distance else ""
     back = f" (-{edge.distance})" if edge.distance > 1 else ""
+    head = f"{x:.0f},{end:.0f} {x + side * 6:.0f},{end - 3:.0f} {x + side * 6:.0f},{end + 3:.0f}"
     return (
         f'<path d="M{x:.0f} {start:.0f}C{bend:.0f} {start:.0f} {bend:.0f} {end:.0f} {x:.0f} {end:.0f}" '
         f'fill="none" stroke="{colour}" stroke-width="{2.5 if critical or carried else 1}"{dashes}>'
-        f"<title>{escape(edge.by)}</title></path>"
+        f'<title>{escape(edge.by)}</title></path><polygon points="{head}" fill="{colour}"/>'
         f'<text x="{x + side * (_width(edge) + 3):.0f}" y="{(start + end) / 2 + 4:.0f}" font-size="10" '
         f'fill="{colour}"{anchor}>{edge.cycles:g}{back}</text>'
     )

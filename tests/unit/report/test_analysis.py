@@ -305,6 +305,8 @@ def test_edges_of_one_pair_are_drawn_once():
     twice = changed(dependencies=(*FOUND.dependencies, Dependency(0, 1, 0, 9.0, "op3")))
     drawn = ElementTree.fromstring(svg(twice))
     assert len(list(drawn.iter("{http://www.w3.org/2000/svg}path"))) == 3
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}polygon"))) == 3  # heads
+    assert svg(FOUND).count("slowest loop-carried dependency") == 1  # the legend
     assert "9" in [e.text for e in drawn.iter("{http://www.w3.org/2000/svg}text")]
 
 
