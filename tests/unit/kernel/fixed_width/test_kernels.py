@@ -200,7 +200,8 @@ def offsets(isa, form_id, instructions):
     ("isa", "form_id", "size"),
     [
         ("riscv64", "LD", 8), ("riscv64", "FLH", 2), ("riscv64", "C_LW", 4), ("aarch64", "LDRXui", 8),
-        ("aarch64", "LDURXi", 8), ("aarch64", "STLURWi", 4), ("aarch64", "STURQi", 16), ("aarch64", "STPQi", 32),
+        ("aarch64", "LDURXi", 8), ("aarch64", "STLURWi", 4), ("aarch64", "STURQi", 16),
+        ("aarch64", "STPQi", 32),
     ],
 )  # fmt: skip
 def test_data_of_instances_are_aligned_and_apart(isa, form_id, size):
