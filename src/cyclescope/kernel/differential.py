@@ -12,7 +12,8 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.kernel import Kernel
 
 EXIT_SPACING = 64  # bytes from the form to where its branches lead (native/arch.h)
-INDEXED, INDEX_SHIFT = 16, 8  # kernel flags: a vector register is an index, its number from that bit
+# Kernel flags: a vector register is an index, its number from that bit, the logarithm of how many there are.
+INDEXED, INDEX_SHIFT, GROUP_SHIFT = 16, 8, 13
 VALUES = {"f16": 1, "bf16": 2, "f32": 3, "f64": 4}  # kernel flags: what the form's values are
 READ, WRITE = "read", "write"
 

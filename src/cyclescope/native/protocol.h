@@ -179,7 +179,8 @@ enum differ_flags {
     DIFFER_VALUES = 7,      /* mask of the above */
     DIFFER_MMX = 8,         /* the x87 registers hold MMX values */
     DIFFER_INDEXED = 16,    /* a vector register is an index, ... */
-    DIFFER_INDEX_SHIFT = 8, /* ... its number */
+    DIFFER_INDEX_SHIFT = 8, /* ... its number, ... */
+    DIFFER_GROUP_SHIFT = 13, /* ... and the logarithm of how many follow each other */
 };
 
 /* Locations of the architectural state; the ones of an instruction set follow the common ones. */

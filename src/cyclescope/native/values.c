@@ -179,7 +179,7 @@ int values_is_index(const struct values *v, unsigned location)
     if (!(v->kernel->flags & DIFFER_INDEXED))
         return 0;
     return location >= VECTOR_FIRST && location < VECTOR_FIRST + 32 * VECTOR_PARTS &&
-           (location - VECTOR_FIRST) % 32 == number;
+           (location - VECTOR_FIRST - number) % 32 < 1u << (v->kernel->flags >> DIFFER_GROUP_SHIFT);
 }
 
 void values_flip(const struct location *l, uint8_t *at, uint32_t which)

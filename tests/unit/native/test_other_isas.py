@@ -16,7 +16,7 @@ import pytest
 
 from cyclescope.backend.base import OK, UNCLEAN, Depth, Effort
 from cyclescope.backend.native import NativeBackend
-from cyclescope.kernel.differential import INDEX_SHIFT, INDEXED, VALUES
+from cyclescope.kernel.differential import GROUP_SHIFT, INDEX_SHIFT, INDEXED, VALUES
 from cyclescope.kernel.kernel import UNROLLED, Kernel
 from cyclescope.kernel.locations import members, names
 from cyclescope.kernel.state import (
@@ -356,6 +356,20 @@ def test_a_vector_of_pointers_stays_one(backend, isa):
     assert seen_.bases == 6
     called = names(isa.name)
     assert {called[n] for n, _ in seen_.depends} == {"memory", "V1", "Z1[VL:128]", "P0"}
+
+
+def test_all_registers_of_an_index_are_small(backend, isa):
+    if isa is AARCH64:
+        pytest.skip("indices of AArch64 are single registers")
+    flags = INDEXED | 8 << INDEX_SHIFT | 3 << GROUP_SHIFT
+    load = Kernel(words(0x0684F087), 1, state(isa), b"", flags)  # vluxei64.v v1, (s1), v8: eight registers
+    (seen_,) = backend.differ([load], Depth(bases=6))
+    assert (seen_.outcome.status, seen_.bases) == (OK, 6)
+    assert {names(isa.name)[n] for n, _ in seen_.depends} >= {
+        "memory",
+        "x9",
+        *[f"v{n}" for n in range(8, 16)],
+    }
 
 
 def test_faults_and_hangs_in_differential_execution(backend, isa):

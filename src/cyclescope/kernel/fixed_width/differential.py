@@ -16,6 +16,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.differential import (
     EXIT_SPACING,
+    GROUP_SHIFT,
     INDEX_SHIFT,
     INDEXED,
     VALUES,
@@ -147,7 +148,8 @@ class FixedWidthDifferential:
         for operand, value in values.items():
             op = form.operands[operand]
             if op.role in ("index", "base") and op.file == "v":
-                flags |= INDEXED | self._registers(form, operand, value)[0][1] << INDEX_SHIFT
+                group = self._registers(form, operand, value)
+                flags |= INDEXED | group[0][1] << INDEX_SHIFT | (len(group).bit_length() - 1) << GROUP_SHIFT
         return flags
 
     def _registers(self, form: InstructionForm, operand: int, value: int | None) -> tuple[Register, ...]:
