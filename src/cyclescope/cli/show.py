@@ -9,7 +9,7 @@ import click
 from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, timings
-from cyclescope.isa.pattern import select
+from cyclescope.isa.pattern import select_known
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
@@ -30,7 +30,7 @@ def command(patterns: tuple[str, ...], store: Path | None, as_json: bool, eviden
     opened = Store(store or only_store(), readonly=True)
     try:
         table = load_table(opened.isa)
-        chosen = select(table, patterns)
+        chosen = select_known(table, patterns, opened.legality())
         found = timings(opened, table, chosen)
         if as_json:
             click.echo(timings_json(opened, found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import translate
 from functools import cache
 
@@ -53,15 +53,31 @@ def select(table: Table, patterns: Sequence[str], expand: bool = True) -> list[I
         for form in _found(table, pattern.strip()):
             chosen.setdefault(model_form_id(form), []).append(form)
     found = (form for plain in table if plain.id in chosen for form in chosen[plain.id])
-    if expand and table.isa == "riscv64":
-        found = (each for form in found for each in default_forms(form) or [form])
-    if expand and table.isa == "aarch64":
-        found = (each for form in found for each in _with_variants(form))
+    if expand:
+        found = (each for form in found for each in _expanded(table, form))
     return list(dict.fromkeys(found))
 
 
-def _with_variants(form: InstructionForm) -> list[InstructionForm]:
-    return [form] if "@" in form.id else [form, *variants(form)]
+def select_known(table: Table, patterns: Sequence[str], known: Collection[str]) -> list[InstructionForm]:
+    """As `select`, but an instruction is those of its forms whose ids are known, where there are any."""
+    more: dict[str, list[InstructionForm]] = {}
+    for form in filter(None, (table.get(form_id) for form_id in known if "@" in form_id)):
+        more.setdefault(model_form_id(form), []).append(form)
+    asked = {form.id for form in select(table, patterns, expand=False)} if more else set()
+    groups: dict[str, list[InstructionForm]] = {}
+    for form in select(table, patterns):
+        groups.setdefault(model_form_id(form), []).append(form)
+    for plain in asked & groups.keys() & more.keys():
+        usual = [form for form in groups[plain] if form.id in known]
+        groups[plain] = list(dict.fromkeys([*usual, *more[plain]]))
+    return [form for forms in groups.values() for form in forms]
+
+
+def _expanded(table: Table, form: InstructionForm) -> list[InstructionForm]:
+    """A form of the table as it is measured."""
+    if "@" in form.id or table.isa == "x86-64":
+        return [form]
+    return (default_forms(form) or [form]) if table.isa == "riscv64" else [form, *variants(form)]
 
 
 def _found(table: Table, pattern: str) -> list[InstructionForm]:
@@ -99,6 +115,7 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
     found = [f for f in table if any(glob.match(name) for name in names(f))]
     spellings = _spellings(pattern.upper())
     found = found or [f for f in table if f.mnemonic in spellings] or by_example(table, pattern)
+    found = found or [f for f in table if f.bits and f.mnemonic.partition(".")[0] == pattern.upper()]
     spaced = _spaced(pattern)
     return found if found or spaced == pattern else _matching(table, spaced)
 

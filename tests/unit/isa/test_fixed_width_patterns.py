@@ -22,6 +22,8 @@ def ids(isa, *patterns):
         ("aarch64", "LDPX*", ["LDPXi", "LDPXpost", "LDPXpre"]),
         ("riscv64", "ADD", ["ADD"]),
         ("riscv64", "vadd.v?", ["VADD_VI", "VADD_VV", "VADD_VX"]),
+        ("riscv64", "vadd", ["VADD_VI", "VADD_VV", "VADD_VX"]),
+        ("riscv64", "lr.w", ["LR_W"]),
     ],
 )
 def test_by_name(isa, pattern, expected):

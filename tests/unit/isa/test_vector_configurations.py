@@ -10,7 +10,7 @@ from cyclescope.errors import UsageError
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.encode import encode
 from cyclescope.isa.form import model_form_id
-from cyclescope.isa.pattern import select
+from cyclescope.isa.pattern import select, select_known
 from cyclescope.isa.register import units
 from cyclescope.isa.riscv64.configuration import Configuration, parse, setup_code
 from cyclescope.isa.riscv64.legality import configurations, illegal
@@ -276,6 +276,18 @@ def test_patterns():
     assert ids("vadd.vv@e8,m1", "VADD_VV@e8,m1") == ["VADD_VV@e8,m1"]
     with pytest.raises(UsageError, match=r"no configuration of VADD_VV matches 'e9\*'"):
         select(TABLE, ["VADD_VV@e9*"])
+
+
+def test_what_is_known_of_an_instruction():
+    def found(patterns, *known):
+        return [form.id for form in select_known(TABLE, patterns, known)]
+
+    other, usual = "VADD_VV@e64,m8", "VADD_VV@e32,m1"
+    assert found(["vadd.vv"], other, "VSUB_VV@e8,m1", "ADD") == [other]
+    assert found(["vadd.vv"], other, usual) == [usual, other]
+    assert found(["vadd.vv"], "VSUB_VV@e8,m1") == ids("vadd.vv")
+    assert found(["VADD_VV@e16,m2", "ADD"], other) == ["ADD", "VADD_VV@e16,m2"]
+    assert len(found([], other)) == len(ids()) - len(default("VADD_VV")) + 1
 
 
 def test_features_that_only_a_configuration_needs():
