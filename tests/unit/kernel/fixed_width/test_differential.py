@@ -8,7 +8,15 @@ import pytest
 
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
-from cyclescope.kernel.differential import INDEX_SHIFT, INDEXED, READ, WRITE, Access, differential_of
+from cyclescope.kernel.differential import (
+    GROUP_SHIFT,
+    INDEX_SHIFT,
+    INDEXED,
+    READ,
+    WRITE,
+    Access,
+    differential_of,
+)
 from cyclescope.kernel.fixed_width.registers import choices, fixed_registers
 from cyclescope.kernel.locations import A64, RISCV, members, names
 from cyclescope.kernel.state import CODE_BASE, DATA_BASE, FIRST_WINDOW, STACK_TOP
@@ -133,6 +141,8 @@ def test_vector_indices_are_told_to_the_runner():
     gather = CHECKS["aarch64"].specimen(load_table("aarch64")["GLD1D"])
     assert gather.kernel.flags & INDEXED
     assert gather.kernel.flags >> INDEX_SHIFT == 16
+    group = CHECKS["riscv64"].specimen(load_table("riscv64")["VLUXEI32_V@e32,m4"]).kernel.flags
+    assert group >> INDEX_SHIFT == 24 | 2 << GROUP_SHIFT - INDEX_SHIFT
     plain = CHECKS["aarch64"].specimen(load_table("aarch64")["ADD_ZZZ_B"])
     assert not plain.kernel.flags & INDEXED
 
