@@ -17,7 +17,6 @@ from cyclescope.kernel.block import Register
 from cyclescope.kernel.differential import (
     EXIT_SPACING,
     GROUP_SHIFT,
-    GROUP_SHIFT,
     INDEX_SHIFT,
     INDEXED,
     VALUES,
