@@ -47,20 +47,26 @@ class NotRun(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct):
-    """How many of the declared reads and writes were seen: the power of the check."""
+    """How many of the declared reads and writes, and pairs of them, were seen: the power of the check."""
 
     reads: int = 0
     reads_seen: int = 0
     writes: int = 0
     writes_seen: int = 0
+    pairs: int = 0
+    pairs_seen: int = 0
 
     def add(self, table: Declared, observation: Observation) -> None:
         """Count one form; what it leaves undefined need not change."""
-        writes = table.writes & ~table.undefined
-        self.reads += (table.reads & observation.present).bit_count()
-        self.reads_seen += (table.reads & sources(observation)).bit_count()
-        self.writes += (writes & observation.present).bit_count()
+        reads = table.reads & observation.present
+        writes = table.writes & ~table.undefined & observation.present
+        self.reads += reads.bit_count()
+        self.reads_seen += (reads & sources(observation)).bit_count()
+        self.writes += writes.bit_count()
         self.writes_seen += (writes & observation.written).bit_count()
+        seen = (outputs & writes for location, outputs in observation.depends if reads >> location & 1)
+        self.pairs += reads.bit_count() * writes.bit_count()
+        self.pairs_seen += sum(outputs.bit_count() for outputs in seen)
 
 
 class Verification(msgspec.Struct):

@@ -70,10 +70,11 @@ def _documented(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _coverage(coverage: Coverage) -> Iterator[str]:
-    if coverage.reads and coverage.writes:
+    c = coverage
+    if c.reads and c.writes:
         yield (
-            f"of what the table declares, {coverage.reads_seen / coverage.reads:.1%} of the reads and "
-            f"{coverage.writes_seen / coverage.writes:.1%} of the writes were seen"
+            f"of what the table declares, {c.reads_seen / c.reads:.1%} of the reads and "
+            f"{c.writes_seen / c.writes:.1%} of the writes were seen, and {c.pairs_seen} of {c.pairs} pairs"
         )
 
 

@@ -114,6 +114,7 @@ def test_a_table_that_is_right_passes():
     assert found.trials == 200
     assert found.coverage.reads == found.coverage.reads_seen > 0
     assert found.coverage.writes == found.coverage.writes_seen > 0
+    assert found.coverage.pairs == found.coverage.pairs_seen > 0
 
 
 def test_undefined_flags_need_not_change():
@@ -123,6 +124,13 @@ def test_undefined_flags_need_not_change():
     coverage = verify(Backend({form.id: observation(kept)}), CHECK, [form], Depth()).coverage
     assert undefined
     assert coverage.writes == coverage.writes_seen == len(kept)
+
+
+def test_pairs_that_were_seen():
+    seen = {ADD: observation([RCX, CF], {RCX: [RCX, CF], RDX: [RCX]})}
+    coverage = verify(Backend(seen), CHECK, [TABLE[ADD]], Depth()).coverage
+    assert (coverage.reads, coverage.writes, coverage.pairs) == (2, 7, 14)
+    assert coverage.pairs_seen == 3
 
 
 def test_registers_the_cpu_lacks_do_not_count():

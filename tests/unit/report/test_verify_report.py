@@ -47,8 +47,8 @@ def test_forms_not_run_are_grouped_by_reason():
 
 
 def test_coverage_in_percent():
-    text = verification_text(verification(coverage=Coverage(4, 3, 2, 1)))
-    assert "75.0% of the reads and 50.0% of the writes" in text
+    text = verification_text(verification(coverage=Coverage(4, 3, 2, 1, 8, 3)))
+    assert "75.0% of the reads and 50.0% of the writes were seen, and 3 of 8 pairs" in text
 
 
 def test_json_has_everything():
