@@ -86,7 +86,7 @@ class RiscV64Links(Helpers):
             ("v", "mem"): ("v>mem", lambda s, t: [self._memory(self.stores, s, t)]),
             ("mem", "v"): ("mem>v", lambda s, t: [self._memory(self.loads, t, s)]),
         }
-        if self.has("VFMV_F_S") and self.configuration.sew >= 32:
+        if self.configuration.sew >= 32 and self.has(f"VFMV_F_S@{self.configuration.plain}"):
             found |= {
                 ("f", "v"): ("f>v", lambda s, t: [self._vector("VFMV_V_F", t.number, s.number)]),
                 ("v", "f"): ("v>f", lambda s, t: [self._vector("VFMV_F_S", t.number, s.number)]),
