@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from errno import EAGAIN, EMFILE, ENFILE, ENOEXEC, ENOMEM
 from importlib import resources
@@ -17,6 +18,7 @@ WORK_PATIENCE, KERNEL_PATIENCE = 60.0, 1.5  # a kernel that hangs is stopped aft
 _SCARCE = (EAGAIN, EMFILE, ENFILE, ENOMEM)
 _LIMITS = "end other programs, or raise the limits of this shell (ulimit -a)"
 _PATIENCE = "CYCLESCOPE_PATIENCE"
+_EMULATOR = re.compile(r"\bqemu-(system-)?\w+(-static)?(?=[\s;])")
 _SHOWN = 60  # characters of a command in an error
 
 
@@ -102,7 +104,7 @@ class Command(Remote):
         self._command = command
         shown = command if len(command) <= _SHOWN else f"{command[:_SHOWN]}..."
         self.name = f"the runner of `{shown}`"
-        self.emulated = "qemu-" in command
+        self.emulated = bool(_EMULATOR.search(command))
 
     def connect(self) -> Transport:
         """Start it. Raises BackendUnavailable."""

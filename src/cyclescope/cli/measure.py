@@ -21,7 +21,7 @@ from cyclescope.cli.options import (
 from cyclescope.errors import BackendUnavailable, Stopped, UnsupportedInstruction, UsageError
 from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.api import conditions, default_store, explained, isa_of, open_backend
+from cyclescope.infer.api import conditions, default_store, explained, isa_of, open_backend, stores
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
@@ -97,7 +97,8 @@ def command(
                 tally = Tally(every)
             else:
                 tally = Tally(found)
-                click.echo(summary_text(opened, tally, finished, store, backend.capabilities().notes))
+                named = store or (path if len(stores()) > 1 else None)
+                click.echo(summary_text(opened, tally, finished, named, backend.capabilities().notes))
     _check_executed(tally)
 
 

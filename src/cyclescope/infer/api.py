@@ -41,10 +41,14 @@ def default_store(machine: str) -> Path:
     return Path(base) / "cyclescope" / file_name(machine)
 
 
+def stores() -> list[Path]:
+    """The stores in the default folder."""
+    return sorted(default_store("x").parent.glob("*.sqlite"))
+
+
 def only_store() -> Path:
     """The default store, when there is exactly one; for showing results without a runner."""
-    base = default_store("x").parent
-    found = sorted(base.glob("*.sqlite"))
+    base, found = default_store("x").parent, stores()
     if not found:
         raise StoreError(f"no store in {base}", "run `cyclescope measure` first, or name one with --store")
     if len(found) > 1:

@@ -47,7 +47,7 @@ class Tally:
 def summary_text(
     store: Store, tally: Tally, finished: bool, named: Path | None, notes: Sequence[str] = ()
 ) -> str:
-    """What a run found, in a few lines; `named` is the store's file where a user named it."""
+    """What a run found, in a few lines; `named` is the store's file where `show` has to be told."""
     executions = f"{tally.outcomes['ok']} executed by this CPU, {tally.valued} with a throughput"
     kinds = tally.pairs
     lines = [

@@ -459,6 +459,8 @@ def test_an_older_runner_reads_no_files(runner):
     [
         ("", "{path}", False),
         ("", ": qemu-riscv64; {path}", True),
+        ("", ": /usr/bin/qemu-system-aarch64 -M virt; {path}", True),
+        ("", ": qemu-guests/board; {path}", False),
         ("LEAVES.append((0x43530001, 0, 1, 1, 0, 0))\n", "{path}", True),
         ("LEAVES.append((0x43530001, 0, 2, 1, 0, 0))\n", "{path}", False),
     ],

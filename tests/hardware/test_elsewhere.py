@@ -241,6 +241,36 @@ def test_where_the_runner_is(cyclescope):
     assert cyclescope.run("runner", "path") == (0, f"{cyclescope.runner}\n", "")
 
 
+EMULATORS = {
+    "aarch64": ("qemu-aarch64-static", "-cpu max", "MADDXrrr"),
+    "riscv64": ("qemu-riscv64-static", "", "MUL"),
+}
+
+
+@pytest.mark.parametrize("isa", [isa for isa in EMULATORS if isa != host_isa()])
+def test_another_instruction_set_under_an_emulator(cyclescope, tmp_path, isa):
+    """From building the runner to results that say what they are, and that nothing is built of."""
+    emulator, options, form = EMULATORS[isa]
+    if not shutil.which(emulator):
+        pytest.skip(f"{emulator} is not installed")
+    runner, store = tmp_path / "runner", tmp_path / "store.sqlite"
+    code, _, err = cyclescope.run("runner", "build", "--isa", isa, "-o", runner)
+    if code and not list(compilers(isa)):
+        pytest.skip(err)
+    assert code == 0, err
+    target = f"exec:{emulator} {options} {runner}"
+    code, out, err = cyclescope.run("measure", form, "--store", store, "--target", target)
+    assert code == 0, err
+    assert "1 executed by this CPU" in out
+    data = json.loads(cyclescope.run("show", form, "--json", "--store", store)[1])
+    assert (data["isa"], data["emulated"], len(data["forms"])) == (isa, True, 1)
+    assert data["forms"][0]["status"] == "ok"
+    assert cyclescope.run("show", form, "--store", store)[1].startswith("emulated: no meaning")
+    code, _, err = cyclescope.run("machines", "build", "--store", store)
+    assert code == 1
+    assert "was measured under emulation" in err
+
+
 # --- a cluster ----------------------------------------------------------------------------------
 
 SINFO = "#!/bin/sh\nprintf 'small\\nlarge\\nsmall\\n'\n"
