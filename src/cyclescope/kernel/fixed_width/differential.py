@@ -33,6 +33,7 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import EXIT, FIRST_PAGE, SECOND_PAGE, STACK_PAGE, location_set
 from cyclescope.kernel.state import CODE_BASE, SECOND_WINDOW, STACK_TOP, MachineState
 
+_INCREMENT = 8  # of a base that moves on, as encoded
 _JUMPS = frozenset(("indirect", "return"))
 _BRANCHES = frozenset(("branch", "call", "return"))
 
@@ -133,7 +134,7 @@ class FixedWidthDifferential:
         return Specimen(form, {(operand, 0): value for operand, value in values.items()}, kernel)
 
     def _immediates(self, form: InstructionForm) -> tuple[int, ...]:
-        """Plain values; branches lead to the first exit, jumps to where their register points."""
+        """Plain values; branches lead to the first exit, jumps to where their register points, bases move."""
         values = list(immediates(form))
         others = [field for field in form.bits.fields if not field.is_register] if form.bits else []
         for position, field in enumerate(others):
@@ -141,6 +142,8 @@ class FixedWidthDifferential:
                 values[position] = EXIT_SPACING // self.unit
             elif "indirect" in form.attributes:
                 values[position] = 0
+            elif "writeback" in form.attributes and _INCREMENT in field.values.allowed:
+                values[position] = _INCREMENT
         return tuple(values)
 
     def _flags(self, form: InstructionForm, values: dict[int, int]) -> int:
