@@ -15,7 +15,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,18 +24,23 @@ from benchmarks.common import Check, at_least, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.facts import read_facts
+from cyclescope.infer.in_order import TOGETHER, InOrderFacts
+from cyclescope.infer.port_campaign import ports_builder
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
 from cyclescope.infer.ports import MICROCODED, PortBuilder
 from cyclescope.infer.results import HIGH
-from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.form import InstructionForm, model_form_id
+from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.model.library import load_model
 from cyclescope.model.machine import FormCost, MachineModel, Operation
+from cyclescope.model.ports import issue_throughput, port_throughput
 from cyclescope.simulate.draw import draw_machine
 
+IN_ORDER = ("cortex-a510", "spacemit-x60")
 MACHINES = (
     "znver1",
     "znver2",
@@ -46,6 +51,14 @@ MACHINES = (
     "broadwell",
     "skylake",
     "icelake-server",
+    "neoverse-v1",
+    "neoverse-v2",
+    "neoverse-n2",
+    "a64fx",
+    "sifive-p670",
+    "sifive-p550",
+    "xiangshan-nanhu",
+    *IN_ORDER,
 )  # whose model has an instruction that needs a slot and no port; LLVM's Alder Lake has none
 DRAWN = (1, 2, 3, 4, 5, 6)
 RIGHT = 0.99
@@ -98,7 +111,7 @@ class Comparison:
         self.sets = {frozenset(s) for s in port_sets({n: tuple(p) for n, p in self.truth.items()})}
 
     def _ports(self, form: str) -> frozenset[int]:
-        operations = self.machine.forms[form].operations or ()
+        operations = self.machine.forms[form.partition("@")[0]].operations or ()
         return frozenset(port for op in operations for port in op.ports)
 
     @staticmethod
@@ -113,7 +126,7 @@ class Comparison:
     def verdict(self, form: InstructionForm) -> Verdict | None:
         """A form's usage against the truth; None where nothing was found, with a reason."""
         usage = self.builder.usage(form, self.builder.facts.throughputs.get(form.id))
-        cost = self.machine.forms[form.id]
+        cost = self.machine.forms[model_form_id(form)]
         if usage.ports is None or cost.operations is None:
             return None
         truth = _without(cost.operations, self.memory)
@@ -149,9 +162,14 @@ def shown(cost: FormCost, machine: MachineModel) -> str:
 
 
 def sample(table: Table, machine: MachineModel, count: int) -> list[InstructionForm]:
-    """Forms that the machine has, drawn evenly."""
-    able = [form for form in table if form.id in machine.forms and form.encoding]
-    return random.Random(1).sample(able, min(count, len(able))) if count else able
+    """Forms that the machine has, drawn evenly; vectors of RISC-V in one of their configurations each."""
+    draw = random.Random(1)
+    able: dict[str, list[InstructionForm]] = {}
+    for form in select(table, ()):
+        if model_form_id(form) in machine.forms and (form.encoding or form.bits):
+            able.setdefault(model_form_id(form), []).append(form)
+    chosen = draw.sample(list(able.values()), min(count, len(able))) if count else able.values()
+    return [draw.choice(some) for some in chosen]
 
 
 def compare(
@@ -184,6 +202,54 @@ def checks(name: str, comparison: Comparison, verdicts: Sequence[Verdict]) -> li
     ]
 
 
+def in_order(
+    machine: MachineModel, table: Table, forms: Sequence[InstructionForm], noise: Noise
+) -> list[Check]:
+    """What a core that issues in order has to show: that it does, and which forms issue together."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite")
+        try:
+            facts = read_facts(store, table)
+        finally:
+            store.close()
+    builder = ports_builder(facts, None)
+    usages = [builder.usage(form, facts.throughputs.get(form.id)) for form in forms]
+    said = [rule for form in forms for rule in _rules(machine, facts, form)]
+    claimed = sum(usage.ports is not None for usage in usages)
+    print(f"{machine.name}: {len(said)} pairs of {len(forms)} forms")
+    return [
+        Check(f"{machine.name}: in order", str(facts.in_order).lower(), "true", facts.in_order),
+        Check(f"{machine.name}: forms with ports", str(claimed), "0", claimed == 0),
+        at_least(f"{machine.name}: pairing rules right", sum(said), len(said), RIGHT),
+    ]
+
+
+def _rules(machine: MachineModel, facts: PortFacts, form: InstructionForm) -> Iterator[bool]:
+    """Whether each pairing rule of a form is what its ports and slots say."""
+    if not isinstance(facts, InOrderFacts):
+        return
+    for found, others in zip((True, False), facts.rules(form.id), strict=True):
+        for other in others:
+            yield _issue_together(machine, model_form_id(form), other.partition("@")[0]) == found
+
+
+def _issue_together(machine: MachineModel, form: str, other: str) -> bool:
+    """Whether two forms in turn take no longer than the slower of them."""
+    both = [machine.forms[name] for name in (form, other)]
+    alone = [issue_throughput(cost, machine.core) for cost in both]
+    operations = [op for cost in both for op in cost.operations or ()]
+    slots = sum(cost.slots or 0 for cost in both)
+    cycles = max(port_throughput(operations), slots / machine.core.width, 1.0)
+    return cycles <= max([1.0, *(a[0] for a in alone if a)]) + TOGETHER
+
+
+def _machine(name: str) -> MachineModel:
+    """LLVM's by its name, or `drawn:` and a seed."""
+    if name.startswith("drawn:"):
+        return draw_machine(int(name[6:]), list(load_table("x86-64")))
+    return load_model(name)
+
+
 def main() -> None:
     """Print what every machine shows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -193,14 +259,16 @@ def main() -> None:
     parser.add_argument("--counters", action="store_true", help="with performance counters per port")
     parser.add_argument("--wrong", type=int, default=10, help="wrong usages to list")
     options = parser.parse_args()
-    table = load_table("x86-64")
     found: list[Check] = []
+    noise = QUIET if options.quiet else LOUD
     for name in options.machines or [*MACHINES, *(f"drawn:{seed}" for seed in DRAWN)]:
-        machine = draw_machine(int(name[6:]), list(table)) if name.startswith("drawn:") else load_model(name)
+        machine = _machine(name)
+        table = load_table(machine.isa)
         forms = sample(table, machine, options.forms)
-        comparison, verdicts, seconds = compare(
-            machine, table, forms, QUIET if options.quiet else LOUD, options.counters
-        )
+        if machine.core.in_order:
+            found += in_order(machine, table, forms, noise)
+            continue
+        comparison, verdicts, seconds = compare(machine, table, forms, noise, options.counters)
         print(f"{name}: {len(verdicts)} of {len(forms)} forms with a usage, {seconds:.0f} s")
         wrong = [v for v in verdicts if not v.right and (v.identifiable or v.confidence == HIGH)]
         for v in sorted(wrong, key=lambda v: v.confidence != HIGH)[: options.wrong]:

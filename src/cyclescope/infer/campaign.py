@@ -16,11 +16,10 @@ import msgspec
 
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError, StoreError
-from cyclescope.infer.latency_system import Equation, LatencySystem, LinkLatency, lower_bound
+from cyclescope.infer.latency_system import X86, Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
 from cyclescope.infer.port_campaign import CAREFUL, PortCampaign, with_ports
-from cyclescope.infer.port_candidates import is_candidate
-from cyclescope.infer.port_facts import NOP as FILLER
+from cyclescope.infer.port_candidates import NOPS, candidates
 from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
 from cyclescope.infer.timing import TimingBuilder
 from cyclescope.isa.form import InstructionForm
@@ -34,6 +33,9 @@ from cyclescope.measure.store import Store
 
 LEAST_SHARE = 0.9  # of what a chain of links takes at least
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
+SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
+MOST_FILLING = 2000  # one-cycle instructions in a chain
+UNCUT = "uncut"  # convention: what cuts the link's chain hides that it does
 PROBES = 2000  # forms per batch when finding out which the CPU executes
 
 
@@ -89,7 +91,8 @@ class Campaign:
         forms = [f for f in request.forms if self._legality[f.id] == "ok"]
         experiments = self._experiments(planner, forms, request.quantities)
         finished = self._settle("measuring", experiments, forms, Sampler(self.backend), deadline)
-        if finished and LATENCY in request.quantities:
+        real = not self.store.emulated  # results that mean nothing ask for nothing
+        if finished and LATENCY in request.quantities and real:
             questions = self._questions(planner, forms, links)
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle("second look", questions, forms, sampler, deadline)
@@ -99,9 +102,9 @@ class Campaign:
 
     def _ports(self, forms: Sequence[InstructionForm], deadline: float) -> bool:
         """Port usage: it needs the throughputs of the forms and of what may block ports."""
-        candidates = [f for f in self.table if is_candidate(f) or f.id == FILLER]
-        self.find_legal(candidates)
-        blocking = [f for f in candidates if self._legality[f.id] == "ok"]
+        possible = [*candidates(self.table), self.table[NOPS[self.table.isa]]]
+        self.find_legal(possible)
+        blocking = [f for f in possible if self._legality[f.id] == "ok"]
         planner = self.planner()
         both = list({form.id: form for form in (*forms, *blocking)}.values())
         experiments = self._experiments(planner, both, frozenset((THROUGHPUT,)))
@@ -155,7 +158,7 @@ class Campaign:
             return stored
         experiments = self.planner().link_experiments()
         settled = [pair for batch in Sampler(self.backend).measure(experiments) for pair in batch]
-        links = solve_links(settled) | fastest(settled)
+        links = solve_links(settled, self.table.isa, real=not self.store.emulated) | fastest(settled)
         self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()}, settled)
         return links
 
@@ -233,7 +236,7 @@ class Campaign:
 def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
     limit = (timing.throughput.value if timing.throughput else None) or 0.0
     for latency, slower in zip(timing.latencies, slower_than_others(timing.latencies), strict=True):
-        doubtful = is_doubtful(latency, limit)
+        doubtful = is_doubtful(latency, limit) and limit < MOST_FILLING
         source, target = latency.source, latency.target
         filled = planner.filled(form, source, target, math.ceil(limit) + 3) if doubtful else None
         unbroken = planner.unbroken(form, source, target) if doubtful or slower else None
@@ -290,26 +293,53 @@ def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, Link
     return {NOP: LinkLatency(value, value, value)}
 
 
-def solve_links(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:
+def solve_links(
+    settled: Sequence[tuple[Experiment, Measurement]], isa: str = "x86-64", real: bool = True
+) -> dict[str, LinkLatency]:
     """Latencies of the links whose chains carry a dependency.
 
-    Raises MeasurementError where not even the reference chains could be measured.
+    A link that only chains without one tell of takes at most what its own chain does. Raises MeasurementError
+    where not even the reference chains could be measured, unless an emulator's times
+    (not `real`) mean nothing anyway.
     """
     chains = {e.form: (e, m) for e, m in settled if e.quantity == LINK and not e.variant}
     controls = {e.form: m for e, m in settled if e.quantity == LINK and e.variant == "cut"}
     equations = []
+    hidden = []
     for name, (experiment, measurement) in chains.items():
         control = controls.get(name)
         if not measurement.usable or control is None or not control.usable:
             continue
-        least = sum(lower_bound(key) for key in experiment.links)
-        if control.cycles > CARRIES * measurement.cycles and measurement.cycles > 1.1 * least:
+        least = sum(lower_bound(key, isa) for key in experiment.links)
+        shown = min((1 - CARRIES) * measurement.cycles, SHOWN)
+        if control.cycles > measurement.cycles - shown and measurement.cycles > 1.1 * least:
+            hidden.append(Equation(experiment.links, measurement.cycles))
             continue  # cutting the link changes nothing: it carries no dependency
         if measurement.cycles < LEAST_SHARE * least:
             continue  # faster than the law allows: something in it is eliminated
         equations.append(Equation(experiment.links, measurement.cycles))
-    if not any(e.keys == ("r>r",) for e in equations):
+    if real and not any(set(e.keys) == {"r>r"} for e in equations):
         raise MeasurementError(
-            "not even a chain of MOVSXD could be measured", "see `cyclescope host` for the noise here"
+            "not even a chain of sign extensions could be measured",
+            "see `cyclescope host` for the noise here",
         )
-    return LatencySystem(equations).solve()
+    found = LatencySystem([*equations, *_uncut(equations, hidden, isa)], isa).solve()
+    proved = {key for equation in equations for key in equation.keys}
+    return {key: link if key in proved else _at_most(link, key, isa) for key, link in found.items()}
+
+
+def _uncut(equations: Sequence[Equation], hidden: Sequence[Equation], isa: str) -> Iterator[Equation]:
+    """Chains of a link, or of one there and back, that nothing else tells of though cutting changes nothing.
+
+    A core that issues in order waits for what cuts a chain as for the chain itself. No core of x86-64 does:
+    there a link that carries no dependency has no latency.
+    """
+    known = {key for equation in equations for key in equation.keys}
+    for equation in hidden if isa != X86 else ():
+        if len(set(equation.keys)) <= 2 and not known.issuperset(equation.keys):
+            yield equation
+
+
+def _at_most(link: LinkLatency, key: str, isa: str) -> LinkLatency:
+    """A link whose chain was not seen to carry a dependency."""
+    return LinkLatency(link.value, lower_bound(key, isa), link.most, UNCUT)

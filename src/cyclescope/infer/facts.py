@@ -1,10 +1,11 @@
-"""Facts of port experiments from a store, timed or counted."""
+"""Facts of port experiments from a store: timed, counted, or of a core that issues in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cyclescope.infer.port_candidates import is_candidate
+from cyclescope.infer.in_order import ORDER, InOrderFacts, issues_in_order
+from cyclescope.infer.port_candidates import candidates
 from cyclescope.infer.port_counters import CountedFacts, ports_of
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.isa.form import InstructionForm
@@ -17,8 +18,11 @@ from cyclescope.measure.store import Store
 def read_facts(store: Store, table: Table, forms: Sequence[InstructionForm] | None = None) -> PortFacts:
     """What a store tells, of the given forms or of all."""
     throughputs, events, readings = store.throughputs(), store.events(), store.readings(SLOTS)
+    in_order = issues_in_order(store.records_of((ORDER,)), throughputs)
 
     def facts(records: Iterable[Record]) -> PortFacts:
+        if in_order:
+            return InOrderFacts(table, throughputs, records, readings)
         if any(map(ports_of, events)):
             return CountedFacts(table, throughputs, records, readings, events)
         return PortFacts(table, throughputs, records, readings)
@@ -26,7 +30,7 @@ def read_facts(store: Store, table: Table, forms: Sequence[InstructionForm] | No
     if forms is None:
         return facts(store.records_of((ALONE, PAIRS, PORTS)))
     names = [form.id for form in forms]
-    known = list(dict.fromkeys([*names, *(form.id for form in table if is_candidate(form))]))
+    known = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
     common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), known)]
     wanted = list(dict.fromkeys([*facts(common).classes, *names]))
     return facts([*common, *store.records_of((PORTS,), wanted)])

@@ -14,17 +14,20 @@ from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import stored_links
 from cyclescope.infer.facts import read_facts
 from cyclescope.infer.named_ports import NamedPorts
+from cyclescope.infer.port_campaign import ports_builder
 from cyclescope.infer.port_facts import EVEN, PortFacts
 from cyclescope.infer.ports import PortBuilder, PortUsage
 from cyclescope.infer.resource_view import with_resources
 from cyclescope.infer.results import EXACT, FormTiming, Latency
+from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
+from cyclescope.simulate.cost import PLAIN_MOVES
 
-LOAD, STORE = "MOV (R64, M64)", "MOV (M64, R64)"
 SESSIONS = 8  # whose conditions are told
 _IDIOMS = {"zero": "zero", "dependency-breaking": "breaking"}
 _UNKNOWN = PortUsage(None, None)
@@ -43,17 +46,17 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
     if not any(timing.throughput and timing.throughput.value for timing in found):
         raise StoreError(f"{store.path} has no throughput of any form", "run `cyclescope measure` first")
     facts = read_facts(store, table) if store.has(PORTS) else None
-    whole = facts is not None and bool(facts.filler) and facts.whole
-    ports = NamedPorts(facts, known) if facts and facts.filler else None
-    every = {timing.id: form_cost(timing, _usage(ports, table, timing)) for timing in found}
+    builder = ports_builder(facts, known) if facts is not None else None
+    ports = builder if isinstance(builder, NamedPorts) else None
+    every = {timing.id: form_cost(timing, _usage(builder, table, timing)) for timing in found}
     costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
     capacities: Mapping[str, float] = {}
     if ports is not None:
         costs, capacities = with_resources(costs, ports)
-    return MachineModel(
-        store.machine, table.isa, _provenance(store, ports),
-        _core(costs, _width(store, table), whole), ports.names if ports else (), costs, capacities,
-    )  # fmt: skip
+    core = _core(costs, table, facts, _width(store, table, facts))
+    names = ports.names if ports else ()
+    provenance = _provenance(store, builder)
+    return MachineModel(store.machine, table.isa, provenance, core, names, costs, capacities)
 
 
 def _usage(ports: PortBuilder | None, table: Table, timing: FormTiming) -> PortUsage:
@@ -132,9 +135,9 @@ def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:
 # --- the machine -------------------------------------------------------------------------------------
 
 
-def _width(store: Store, table: Table) -> float:
+def _width(store: Store, table: Table, facts: PortFacts | None) -> float:
     """Front-end slots per cycle: the rate of what needs a slot and nothing else."""
-    facts = PortFacts(table, store.throughputs(), (), ())
+    facts = facts or PortFacts(table, store.throughputs(), (), ())
     if facts.filler:
         return facts.width
     nop = stored_links(store).get(NOP)
@@ -144,19 +147,26 @@ def _width(store: Store, table: Table) -> float:
     return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
 
 
-def _core(costs: Mapping[str, FormCost], width: float, whole: bool) -> Core:
+def _core(costs: Mapping[str, FormCost], table: Table, facts: PortFacts | None, width: float) -> Core:
     """Width, and what plain moves tell of loads and of the way through memory."""
-    load = _latency(costs, LOAD, "op2.address->op1")
-    parts = _latency(costs, STORE, "op2->op1.data"), _latency(costs, LOAD, "op2.data->op1")
-    forward = sum(parts) if all(parts) else 0
-    return Core(width, load_latency=load, forward_latency=forward, whole=whole)
+    load, store = (table[name] for name in PLAIN_MOVES[table.isa])
+    loaded = _latency(costs, load, "address", "register")
+    parts = _latency(costs, store, "register", "data"), _latency(costs, load, "data", "register")
+    return Core(
+        width, load_latency=loaded, forward_latency=sum(parts) if all(parts) else 0,
+        in_order=facts is not None and facts.in_order,
+        whole=facts is not None and bool(facts.filler) and facts.whole,
+    )  # fmt: skip
 
 
-def _latency(costs: Mapping[str, FormCost], form: str, pair: str) -> float:
-    return costs[form].latencies.get(pair, 0) if form in costs else 0
+def _latency(costs: Mapping[str, FormCost], form: InstructionForm, source: str, target: str) -> float:
+    """The latency between a form's first operands of two parts, 0 where it is not known."""
+    every = [p for p in pairs(form) if (p.source.part, p.target.part) == (source, target)]
+    names = [f"{pair.source.name}->{pair.target.name}" for pair in every]
+    return costs[form.id].latencies.get(names[0], 0) if form.id in costs and names else 0
 
 
-def _provenance(store: Store, ports: NamedPorts | None) -> Provenance:
+def _provenance(store: Store, ports: PortBuilder | None) -> Provenance:
     sessions = store.sessions()
     last = sessions[-1] if sessions else {}
     brand = str(last.get("brand") or store.machine)
@@ -166,9 +176,11 @@ def _provenance(store: Store, ports: NamedPorts | None) -> Provenance:
     )  # fmt: skip
 
 
-def _notes(ports: NamedPorts | None) -> Iterator[str]:
+def _notes(ports: PortBuilder | None) -> Iterator[str]:
     yield "latencies that rest on a convention have what is proved without it as a range"
-    if ports is None:
+    if ports is not None and ports.facts.in_order:
+        yield "no ports: the core issues in order; notes of forms say what issues together"
+    elif not isinstance(ports, NamedPorts):
         yield "no ports: `cyclescope measure --what ports` measures them"
     elif ports.known is None or set(ports.names).isdisjoint(ports.known.ports):
         yield "ports have neutral names; those that serve the same classes of forms are interchangeable"

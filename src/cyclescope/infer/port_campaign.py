@@ -16,8 +16,9 @@ import msgspec
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.facts import read_facts
+from cyclescope.infer.in_order import InOrderFacts, InOrderPorts, order_experiments
 from cyclescope.infer.named_ports import NamedPorts, known_machine
-from cyclescope.infer.port_candidates import domains
+from cyclescope.infer.port_candidates import domains, memory_of
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.ports import PortBuilder
 from cyclescope.infer.results import HIGH, FormTiming
@@ -28,6 +29,7 @@ from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner
 from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
+from cyclescope.model.machine import MachineModel
 
 CLASSES, BETWEEN = "classes", "classes against each other"
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
@@ -69,10 +71,17 @@ class PortCampaign:
     ) -> Iterator[tuple[str, Callable[[], Iterable[Experiment]]]]:
         """Names and experiments of the stages; each begins when the one before is in the store."""
         yield "forms alone", lambda: self._alone(both)
-        if not self.facts().filler:
+        yield "order of issue", lambda: order_experiments(self.table, self.plans)
+        facts = self.facts()
+        if isinstance(facts, InOrderFacts):
+            yield "pairs", lambda: self._paired(facts, forms)
+            return
+        if not facts.filler:
             return
         yield "front-end slots", lambda: self._slots(self.facts(), both)
-        while uncompared := self.facts().uncompared:
+        asked: set[tuple[str, str, int]] = set()
+        while uncompared := [pair for pair in self.facts().uncompared if pair not in asked]:
+            asked.update(uncompared)  # some have no registers for both, and no answer
             yield CLASSES, partial(self._compared, uncompared)
         yield BETWEEN, lambda: self._between_classes(self.facts())
         yield "ports", lambda: self._against(self.facts(), forms, 0)
@@ -100,6 +109,12 @@ class PortCampaign:
     def _alone(self, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
         for form in forms:
             yield from _possible(partial(self.plans.alone, form))
+
+    def _paired(self, facts: InOrderFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
+        """Every form alternating with every partner."""
+        for form in forms:
+            for name in facts.partners if form.id in facts.alone else ():
+                yield from _possible(partial(self.plans.against, form, self.table[name], 1, INSTANCES))
 
     def _slots(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
         filler = self.table[facts.filler]
@@ -163,7 +178,9 @@ class PortCampaign:
     def _for_memory(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
         """Loads and stores in a second place: what they take depends on what was accessed before them."""
         access = {name for name, files in facts.files.items() if "m" in files}
-        yield from self._against(facts, (form for form in forms if form.memory >= 0), SPARE, only=access)
+        yield from self._against(
+            facts, (form for form in forms if memory_of(form) is not None), SPARE, only=access
+        )
 
     def _second(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Experiment]:
         """What the best explanation misses is measured with more blocking instructions."""
@@ -208,8 +225,15 @@ def with_ports(
         yield from timings
         return
     facts = read_facts(store, table, forms)
-    builder = NamedPorts(facts, known_machine(store.machine)) if facts.filler else PortBuilder(facts)
+    builder = ports_builder(facts, known_machine(store.machine))
     yield from (_with_usage(t, builder, planner, form) for form, t in zip(forms, timings, strict=True))
+
+
+def ports_builder(facts: PortFacts, known: MachineModel | None) -> PortBuilder:
+    """What tells the ports of forms, or how they pair where a core issues in order."""
+    if isinstance(facts, InOrderFacts):
+        return InOrderPorts(facts)
+    return NamedPorts(facts, known) if facts.filler else PortBuilder(facts)
 
 
 def _with_usage(

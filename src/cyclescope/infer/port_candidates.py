@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from cyclescope.isa.dataflow import MODES
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.pattern import select
 from cyclescope.isa.register import domain
+from cyclescope.isa.table import Table
 
 MOST_BYTES = 8  # of a blocking instruction: longer ones are limited by fetching
 _LEFT_OUT = frozenset(
     ("evex", "x87", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return", "stack",
      "high_byte", "lock", "vsib")
 )  # fmt: skip
+_APART = frozenset(
+    ("atomic", "exclusive", "branch", "call", "return", "trap", "side_effects", "writeback", "compressed",
+     "predicated", "merging", "zeroing", "unique_registers", "optional")
+)  # fmt: skip
+NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "C_NOP"}  # nothing but a front-end slot, as a rule
+_MOVES = ("LDRXui", "STRXui", "LDRQui", "STRQui", "LD", "SD", "FLD", "FSD")  # of AArch64 and RISC-V
+_STATE = frozenset((*MODES, "VL", "VTYPE"))  # read, and never written by a blocking instruction
+_WHOLE = ("GPR64", "GPR", "FPR64", "V128", "ZPR64", "PPR64", "PPR8", "PPRAny", "VR")  # begin LLVM's classes
 _PLAIN_MOVES = ("MOV", "VMOVUPS", "MOVUPS")  # a load or a store and nothing else
 _CLASSES = ("R64", "XMM", "K", "MM")
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -22,6 +36,8 @@ def domains(form: InstructionForm) -> frozenset[str]:
 
     Flags count as `r`; MMX and x87 work on the units of vectors.
     """
+    if form.bits is not None:
+        return _domains(form)
     found = {_file(o.cls) for o in form.operands if o.is_register}
     if not found.isdisjoint("xs") or ("k" in found and not form.mnemonic.startswith("K")):
         found.add("v")
@@ -33,8 +49,49 @@ def domains(form: InstructionForm) -> frozenset[str]:
     return frozenset(found - {"?"})
 
 
+def _domains(form: InstructionForm) -> frozenset[str]:
+    """Of AArch64 and RISC-V: `r`, `v`, `f`, `p` for predicates, `m`. Predicates work on units of vectors."""
+    found = {o.file for o in form.operands if o.is_register}
+    if "p" in found:
+        found.add("v")
+    if form.flags_read or form.flags_written or not found - {"?"}:
+        found.add("r")
+    found |= {"m" for o in form.operands if o.is_memory}
+    return frozenset(found - {"?"})
+
+
+def memory_of(form: InstructionForm) -> Operand | None:
+    """The memory that a form's explicit operands say."""
+    if form.bits is None:
+        return form.operands[form.memory] if form.memory >= 0 else None
+    return next((op for op in form.operands if op.is_memory), None)
+
+
+def candidates(table: Table) -> Iterator[InstructionForm]:
+    """Forms that may be blocking instructions; vectors of RISC-V one register long."""
+    for form in select(table, ()):
+        if is_candidate(form):
+            yield form
+
+
+def _is_fixed_width_candidate(form: InstructionForm) -> bool:
+    if form.id in _MOVES:
+        return True
+    if not form.attributes.isdisjoint(_APART) or any(op.is_memory for op in form.operands):
+        return False
+    vector = form.configuration
+    if vector is not None and (vector.lmul != 1 or vector.masked or vector.tail_undisturbed or vector.vl):
+        return False
+    registers = [op for op in form.operands if op.is_register and op.fixed not in _STATE]
+    if any(op.fixed or op.group > 1 for op in registers) or sum(op.write for op in registers) != 1:
+        return False
+    return all(op.cls.startswith(_WHOLE) and op.file in "rvfp" for op in registers)
+
+
 def is_candidate(form: InstructionForm) -> bool:
     """Whether a form's operands let it be a blocking instruction."""
+    if form.bits is not None:
+        return _is_fixed_width_candidate(form)
     if form.encoding is None or not form.attributes.isdisjoint(_LEFT_OUT):
         return False
     if form.encoding.length > MOST_BYTES:
@@ -56,8 +113,10 @@ def is_candidate(form: InstructionForm) -> bool:
 
 def files_of(form: InstructionForm) -> set[str]:
     """Register files that a candidate blocks; `m` alone for loads and stores."""
-    if form.memory >= 0:
+    if memory_of(form) is not None:
         return {"m"}
+    if form.bits is not None:
+        return {op.file for op in form.operands if op.is_register} - {"?"}
     return {_file(op.cls) for op in form.operands if op.is_register}
 
 

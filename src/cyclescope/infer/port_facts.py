@@ -10,7 +10,14 @@ from itertools import combinations
 from statistics import median
 
 from cyclescope.infer.dispatch import Estimates, dispatches_whole, estimates, whole_slots
-from cyclescope.infer.port_candidates import files_of, is_candidate, preference, updates
+from cyclescope.infer.port_candidates import (
+    NOPS,
+    files_of,
+    is_candidate,
+    memory_of,
+    preference,
+    updates,
+)
 from cyclescope.infer.port_mapping import (
     AT_LEAST,
     DISJOINT,
@@ -35,11 +42,10 @@ INSIDE = 0.72  # micro-operations confined to a class: a form of it is inside
 OWN = 1.4  # micro-operations of a form among its own class
 TWICE, EITHER = 1.9, 0.5  # micro-operations: certainly more than one, rather none than one
 WHOLE = 0.13  # ports: unions nearer to a whole number are taken for it
-NOP = "NOP"
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 FASTEST = 1 / 20  # cycles: no front end delivers more
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
-_ORDER = "rvm"  # of register files, by whose classes ports are numbered
+_ORDER = "rvfpm"  # of register files, by whose classes ports are numbered
 
 
 class PortFacts:
@@ -48,6 +54,8 @@ class PortFacts:
     `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments,
     `readings` form, variant and cycles of those for slots.
     """
+
+    in_order = False
 
     def __init__(
         self,
@@ -74,10 +82,11 @@ class PortFacts:
         best = min(
             others, key=lambda f: (round(others[f], 2), self.table[f].mnemonic != "MOV", f), default=""
         )
-        nop = self.throughputs.get(NOP, math.inf)
+        name = NOPS[self.table.isa]
+        nop = self.throughputs.get(name, math.inf)
         if best and (others[best] < 1.05 * nop or abs(others[best] - 2 * nop) < 0.1 * nop):
             return best
-        return NOP if FASTEST < nop < math.inf else ""
+        return name if FASTEST < nop < math.inf else ""
 
     def _is_filler(self, form_id: str) -> bool:
         form = self.table[form_id]
@@ -307,11 +316,14 @@ class PortFacts:
 
     def knows_memory(self, form: InstructionForm) -> bool:
         """Whether there are blocking instructions for what a form does to its explicit memory operand."""
-        if form.memory < 0:
+        op = memory_of(form)
+        if op is None:
             return True
-        moves = [self.table[name] for name in self.structure.sets if "m" in self.files[name]]
-        done = [move.operands[move.memory] for move in moves]
-        op = form.operands[form.memory]
+        names = (
+            name for head in self.structure.sets if "m" in self.files[head] for name in self.classes[head]
+        )
+        moves = [self.table[name] for name in names]
+        done = [other for move in moves if (other := memory_of(move)) is not None]
         return (not op.read or any(o.read for o in done)) and (not op.write or any(o.write for o in done))
 
     @cached_property

@@ -9,6 +9,7 @@ and Reineke 2019), solved jointly instead of class by class.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 
@@ -25,8 +26,11 @@ CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation miss
 EQUAL = 0.12  # explanations closer than this cannot be told apart
 _EACH, _BEYOND = 0.05, 0.45  # of a micro-operation more, of one more than front-end slots
 _CROWDED = 0.3  # weight of a micro-operation too many where an uneven distribution explains it
+_TOGETHER = 0.06  # and of those that come at once, and more than find a place elsewhere
+_KINDS = 0.04  # of another set of ports
 _STEALS = 0.2  # micro-operations: so near to as many as a class has ports is a cycle of all of them
 _SHARED = 0.02  # of a set of ports that is no class by itself
+_SLOWER, _UNEXPLAINED = 0.85, 0.05  # running slower than its ports allow is one more thing to explain
 _TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
 
 
@@ -67,7 +71,10 @@ class UsageSolver:
             if explanation.throughput > _TOO_FAST * throughput + 0.02:
                 continue
             misfit = explanation.misfit(confined, total)
-            scored.append((misfit + explanation.cost(slots if total is None else MOST), misfit, explanation))
+            score = misfit + explanation.cost(slots if total is None else MOST)
+            if explanation.throughput < _SLOWER * throughput < math.inf:
+                score += _UNEXPLAINED
+            scored.append((score, misfit, explanation))
         scored.sort(key=lambda item: item[0])
         score, misfit, best = scored[0]
         others = [e for s, _, e in scored[1:] if s - score < EQUAL]
@@ -122,15 +129,21 @@ class _Explanation:
         self.throughput = port_throughput(self.operations)
         self.confined = {name: sum(set(one) <= set(wide) for one in ports) for name, wide in blockers.items()}
         self.crowded = {
-            name for name, wide in blockers.items()
+            name: self._come_together(wide) for name, wide in blockers.items()
             if any(one != wide and not set(one).isdisjoint(wide) for one in ports)
         }  # fmt: skip
         self.shared = sum(one not in blockers.values() for one in ports)
 
+    def _come_together(self, wide: Ports) -> int:
+        """Micro-operations that could go elsewhere, but find no other port in the cycle in which all come."""
+        free = [set(one) for one in self.ports if not set(one) <= set(wide) and not set(one).isdisjoint(wide)]
+        return max(len(free) - len(set().union(*free) - set(wide)), 0)
+
     def cost(self, slots: float) -> float:
         """What makes the explanation less likely than a simpler one that fits as well."""
         count = len(self.ports)
-        return _EACH * count + _BEYOND * max(0.0, count - max(1.0, slots)) + _SHARED * self.shared
+        beyond = max(0.0, count - max(1.0, slots))
+        return _KINDS * len(self.operations) + _EACH * count + _BEYOND * beyond + _SHARED * self.shared
 
     def misfit(self, confined: Mapping[str, float], total: float | None = None) -> float:
         """Micro-operations too many or too few, at the class where most are.
@@ -142,8 +155,10 @@ class _Explanation:
         worst = abs(total - len(self.ports)) if total is not None else 0.0
         for name, value in confined.items():
             miss = value - self.confined[name]
-            doubtful = miss > 0 and name in self.crowded
-            worst = max(worst, abs(miss) * (_CROWDED if doubtful else 1.0))
+            if miss > 0 and name in self.crowded:
+                together = min(miss, self.crowded[name])
+                miss = _TOGETHER * min(together, 1.0) + _CROWDED * (miss - together)
+            worst = max(worst, abs(miss))
         return worst
 
 

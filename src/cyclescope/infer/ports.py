@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.port_candidates import domains
+from cyclescope.infer.port_candidates import domains, memory_of
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
 from cyclescope.infer.port_usage import Usage, UsageSolver
@@ -178,7 +178,7 @@ class PortBuilder:
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
             yield f"{idle} of its slots need no port, or one of a set as wide as the front end"
-        elif form.memory >= 0 and self._may_hide(form, known):
+        elif memory_of(form) is not None and self._may_hide(form, known):
             yield "a micro-operation for any of as many ports as the front end has slots would not show"
 
     def _may_hide(self, form: InstructionForm, known: Sequence[Operation]) -> bool:

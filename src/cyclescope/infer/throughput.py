@@ -138,6 +138,8 @@ class ThroughputBuilder:
         plain = min((r.per_instance for r in main if r.variant.startswith("plain")), default=None)
         if name == "broken" and plain is not None and best.per_instance < 0.97 * plain:
             return self._with_cuts(best), f"{CUT} {rounded(plain)}"
+        if self._in_one_place():
+            return UPPER_BOUND, "every instance waits for what the one before has stored"
         if self._own_chain() and not any(r.variant.startswith("broken") for r in main):
             return UPPER_BOUND, "limited by its own dependency chain, which cannot be broken"
         return EXACT, ""
@@ -164,6 +166,11 @@ class ThroughputBuilder:
         found = {(lat.source, lat.target): lat.max or 0.0 for lat in latencies}
         rounds = [(found.get((a, b), 0.0) + found.get((b, a), 0.0)) / 2 for a in names for b in names]
         return max(rounds, default=0.0)
+
+    def _in_one_place(self) -> bool:
+        """Whether all instances read and write the same memory: their address has no offset."""
+        memory = any(op.is_memory and op.read and op.write for op in self.form.operands)
+        return self.form.bits is not None and memory and all(op.role != "offset" for op in self.form.operands)
 
     def _own_chain(self) -> bool:
         """Whether every instance depends on the one before through a fixed register or a flag."""

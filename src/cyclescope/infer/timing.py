@@ -34,6 +34,7 @@ AVERAGE = "an average: several paths, or something in the way"
 REPEATED = "the load behind the store may have to be repeated"
 _ONE = 1.12  # cycles: the law, but for noise
 _BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # how far noise moves latencies found in short and long chains
+_MOVES = ("FMOV", "ORR", "C.MV", "ADDI", "FSGNJ")  # of AArch64 and RISC-V
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
 
@@ -160,7 +161,8 @@ class TimingBuilder:
         value = 0.0 if free else whole(value, record.cycles / record.count)
         bounds = None
         if convention and most - least > _WIDE and not free:
-            bounds = (rounded(max(min(least, value), 0.0)), rounded(max(most, value)))
+            low = 0.0 if kind == UPPER_BOUND else max(min(least, value), 0.0)
+            bounds = (rounded(low), rounded(max(most, value)))
         high = rounded(value)
         low = 0.0 if kind == UPPER_BOUND else high
         if kind == EXACT and high % 1 and high > 1:
@@ -200,7 +202,7 @@ class TimingBuilder:
     def _below_law(self, pair: Pair, value: float, most: float) -> tuple[str | None, str]:
         """Less than a cycle, even without conventions, is proof that there is no dependency."""
         if most < _LEAST_LATENCY:
-            moves = ("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH")
+            moves = ("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH", *_MOVES)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:
                 return EXACT, "eliminated at rename"

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from cyclescope.isa.dataflow import Node, sources, targets
-from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import Operand
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
@@ -50,6 +50,11 @@ class Units(msgspec.Struct, frozen=True):
 def _port_sets(machine: MachineModel, forms: Iterable[str]) -> frozenset[tuple[int, ...]]:
     costs = [machine.forms[form] for form in forms if form in machine.forms]
     return frozenset(op.ports for cost in costs for op in cost.operations or ())
+
+
+def cost_of(machine: MachineModel, form: InstructionForm) -> FormCost | None:
+    """What a form costs on a machine; an unknown configuration costs what the plain form does."""
+    return machine.forms.get(form.id) or machine.forms.get(model_form_id(form))
 
 
 class Ends(msgspec.Struct, frozen=True, dict=True):

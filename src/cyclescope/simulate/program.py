@@ -13,13 +13,13 @@ from itertools import pairwise
 
 from cyclescope.errors import UnsupportedInstruction
 from cyclescope.isa.dataflow import Node
-from cyclescope.isa.form import FLAGS, InstructionForm, model_form_id
+from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import domain, register_number
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel
-from cyclescope.simulate.cost import Ends, Units, spread, template
+from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template
 from cyclescope.simulate.engine import IDEAL, PORTS, UNLIMITED, WINDOW, Body, Engine, Layout, Steady, Trace
 from cyclescope.simulate.fixed_width import FixedWidth, Values
 from cyclescope.simulate.step import NOWHERE, Access, Step
@@ -49,7 +49,7 @@ class Simulator:
 
     def knows(self, form: InstructionForm) -> bool:
         """Whether the machine has the instruction."""
-        return model_form_id(form) in self.machine.forms
+        return cost_of(self.machine, form) is not None
 
     def run(self, instructions: Sequence[Instruction], state: MachineState) -> Steady:
         """Steady state of a loop. Raises UnsupportedInstruction."""
@@ -90,7 +90,7 @@ class Simulator:
 
     def _translate(self, instruction: Instruction, top: int) -> Step:
         form = instruction.form
-        cost = self.machine.forms.get(model_form_id(form))
+        cost = cost_of(self.machine, form)
         if cost is None:
             raise UnsupportedInstruction(f"{self.machine.name} has no {form.id}")
         ends = self._ends.setdefault(form.id, Ends(form))

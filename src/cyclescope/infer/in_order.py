@@ -1,0 +1,163 @@
+"""Cores that issue in program order: the experiment that shows it, and pairing rules in place of ports.
+
+Two dependent instructions and, behind them, others that depend on nothing: a core that issues out of order
+hides the others behind the wait for the first result; in order they begin after the second. Such a core has
+no queue that a blocking instruction could fill, so ports cannot be found as on others. What it has are rules
+about which instructions issue in one cycle; they are measured by alternating two forms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.infer.port_candidates import NOPS, files_of, is_candidate, updates
+from cyclescope.infer.port_facts import PortFacts
+from cyclescope.infer.port_mapping import Structure
+from cyclescope.infer.ports import PortBuilder, PortUsage
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table
+from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.kernel.kernel import CANARY, LONG
+from cyclescope.measure.plan import Experiment
+from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner
+from cyclescope.measure.record import FAILED, Record
+
+ORDER = "order"
+SLOW = {"x86-64": "IMUL (R64, R64)", "aarch64": "MADDXrrr", "riscv64": "MUL"}  # of several cycles
+BESIDE = {"x86-64": "MOVSXD_63 (R64, R32)", "aarch64": "ADDXri", "riscv64": "ADDI"}  # for several ports
+COUNTS = (4, 8, 16, 32)  # of the others: one of them takes about as long as the chain
+HIDDEN = 1.2  # times what the longer of both takes: more shows that nothing is hidden
+TOGETHER, APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
+IN_ORDER = "in order: ports cannot be told"
+_MOST = 12  # forms that others are paired with
+
+
+# --- the experiment --------------------------------------------------------------------------------
+
+
+def order_experiments(table: Table, plans: PortPlanner) -> Iterator[Experiment]:
+    """A chain alone, and with more and more instructions behind it."""
+    slow, beside = (table.get(names[table.isa]) for names in (SLOW, BESIDE))
+    chain = _chain(slow, plans) if slow and beside else None
+    if slow is None or beside is None or chain is None:
+        return
+    body = chain.kernel.body * 2
+    written = [plans.planner.dialect.written(i.form, i.registers) for i in body]
+    block = plans.block(beside, frozenset().union(*written))
+    if block is None:
+        return
+    for count in (0, *COUNTS):
+        items = [*body, *block.take(count)]
+        kernel = msgspec.structs.replace(
+            chain.kernel, code=b"".join([i.code() for i in items]), instructions=len(items),
+            body=tuple(items), flags=CANARY | LONG,
+        )  # fmt: skip
+        yield Experiment(slow.id, ORDER, beside.id, "", f"x{count}", kernel, 1)
+
+
+def _chain(form: InstructionForm, plans: PortPlanner) -> Experiment | None:
+    """A chain of a form alone: nothing cut, no link."""
+    try:
+        found = plans.planner.latency(form)
+    except Unmeasurable:
+        return None
+    return next((e for e in found if not e.links and len(e.kernel.body) == 1), None)
+
+
+def issues_in_order(records: Iterable[Record], throughputs: Mapping[str, float]) -> bool:
+    """Whether the records of the experiment show a core that issues in program order."""
+    found = [r for r in records if r.quantity == ORDER and r.verdict != FAILED]
+    alone = next((r.cycles for r in found if r.variant == "x0"), 0.0)
+    if not alone:
+        return False
+    rate = throughputs.get(found[0].source, math.inf)
+    return any(r.cycles > HIDDEN * max(alone, int(r.variant[1:]) * rate) for r in found if r.variant != "x0")
+
+
+# --- what it tells ---------------------------------------------------------------------------------
+
+
+class InOrderFacts(PortFacts):
+    """Facts of a core that issues in order: how fast forms are alone, and in pairs."""
+
+    in_order = True
+
+    @property
+    def filler(self) -> str:
+        """The form that needs a front-end slot and nothing else, as far as the ISA has one."""
+        return NOPS[self.table.isa]
+
+    @cached_property
+    def width(self) -> float:
+        """Instructions that issue in a cycle: as many as the fastest form's."""
+        fastest = min((t for f, t in self.throughputs.items() if is_candidate(self.table[f])), default=1.0)
+        return float(round(1 / fastest))
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is known of how slots are divided."""
+        return False
+
+    @cached_property
+    def slots(self) -> dict[str, float]:
+        """None can be told from a slot."""
+        return {}
+
+    @cached_property
+    def structure(self) -> Structure:
+        """No ports."""
+        return Structure(0, {})
+
+    @cached_property
+    def partners(self) -> list[str]:
+        """Forms that others are paired with: one of each register file and rate, plain loads and stores."""
+        chosen: dict[tuple[str, float, str], str] = {}
+        for form_id in sorted(self.throughputs, key=lambda name: (len(self.table[name].operands), name)):
+            form, rate = self.table[form_id], 1 / self.throughputs[form_id]
+            if self._is_partner(form) and 0.95 < rate < self.width + 0.5:
+                files = files_of(form)
+                memory = form_id if "m" in files else ""
+                chosen.setdefault(("".join(sorted(files)), round(rate), memory), form_id)
+        return list(chosen.values())[:_MOST]
+
+    def _is_partner(self, form: InstructionForm) -> bool:
+        """Whether instances of a form wait for nothing but their turn."""
+        return form.id in self.alone and is_candidate(form) and not updates(form)
+
+    @cached_property
+    def paired(self) -> dict[str, dict[str, float]]:
+        """Cycles of an instance of a form and one of another, by both."""
+        found: dict[str, dict[str, float]] = {}
+        for r in self._records:
+            if r.quantity == PORTS:
+                found.setdefault(r.form, {})[r.source] = r.cycles / INSTANCES
+        return found
+
+    def rules(self, form: str) -> tuple[list[str], list[str]]:
+        """Forms that issue in one cycle with a form, and those that do not."""
+        least = max(self.throughputs.get(form, 0.0), 1.0)
+        if self.alone.get(form, math.inf) / INSTANCES > least + TOGETHER:
+            return [], []  # its instances wait for each other
+        pairs = self.paired.get(form, {}).items()
+        together = [other for other, cycles in pairs if cycles < least + TOGETHER]
+        return together, [other for other, cycles in pairs if cycles > least + APART]
+
+
+class InOrderPorts(PortBuilder):
+    """Pairing rules where others have ports."""
+
+    facts: InOrderFacts
+
+    def usage(self, form: InstructionForm, throughput: float | None, reason: str = "") -> PortUsage:
+        """No ports, with the rules as the reason."""
+        together, apart = self.facts.rules(form.id)
+        words = [
+            f"issues in one cycle with {', '.join(together)}" if together else "",
+            f"not with {', '.join(apart)}" if apart else "",
+        ]
+        rules = "; ".join(word for word in words if word)
+        return PortUsage(None, None, reason=f"{IN_ORDER}; {rules}" if rules else IN_ORDER)

@@ -1,0 +1,144 @@
+"""Ports of simulated AArch64 and RISC-V machines, and pairing rules of those that issue in order."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from benchmarks.round_trip import QUIET, compare, in_order, measure, sample
+from cyclescope.backend.simulated import LOUD
+from cyclescope.infer.facts import read_facts
+from cyclescope.infer.in_order import IN_ORDER, InOrderFacts, issues_in_order
+from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.port_campaign import ports_builder
+from cyclescope.infer.port_candidates import candidates, domains, files_of, memory_of
+from cyclescope.infer.results import HIGH
+from cyclescope.isa.table import load_table
+from cyclescope.measure.record import Record
+from cyclescope.model.library import load_model
+
+SAMPLED = ("xiangshan-nanhu", "sifive-p550")
+ALL = ("neoverse-v1", "neoverse-v2", "neoverse-n2", "a64fx", "sifive-p670", *SAMPLED)
+ORDERED = ("cortex-a510", "cortex-a55", "spacemit-x60", "sifive-7-series")
+
+
+def check(name, count, noise):
+    machine = load_model(name)
+    table = load_table(machine.isa)
+    comparison, verdicts, _ = compare(machine, table, sample(table, machine, count), noise)
+    assert comparison.same_structure()
+    sure = [v for v in verdicts if v.identifiable]
+    assert len(sure) > count / 3
+    assert sum(v.right for v in sure) >= 0.97 * len(sure)
+    wrong = [v for v in verdicts if not v.right and v.confidence == HIGH]
+    assert len(wrong) <= len(verdicts) / 200
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_noisy_machines_are_recovered(name):
+    check(name, 100, LOUD)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_all_machines_are_recovered(name):
+    check(name, 1000, LOUD)
+
+
+# --- in order --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory):
+    """A few forms on a core that issues in order, and its store."""
+    machine, table = load_model("spacemit-x60"), load_table("riscv64")
+    forms = [table[name] for name in ("ADD", "MUL", "FADD_D", "FDIV_D", "LD", "SD", "DIV", "FMV_X_D")]
+    path = tmp_path_factory.mktemp("in_order") / "store.sqlite"
+    with closing(measure(machine, table, forms, QUIET, path)) as store:
+        yield store, table, read_facts(store, table), forms
+
+
+def test_a_core_that_issues_in_order_says_so_in_place_of_ports(ordered):
+    _, _, facts, forms = ordered
+    assert isinstance(facts, InOrderFacts)
+    usages = {form.id: ports_builder(facts, None).usage(form, None) for form in forms}
+    assert {usage.ports for usage in usages.values()} == {None}
+    assert usages["FADD_D"].reason.startswith(f"{IN_ORDER}; issues in one cycle with ")
+    assert all(usage.slots is None for usage in usages.values())
+
+
+def test_pairing_rules(ordered):
+    """The X60 issues two instructions a cycle, one of them for floating point."""
+    _, _, facts, _ = ordered
+    together, apart = facts.rules("FADD_D")
+    assert {"LD", "SD"} <= set(together)
+    assert any(facts.table[name].operands[0].file == "f" for name in apart)
+    together, apart = facts.rules("ADD")
+    assert not apart
+    assert {"LD", "SD"} <= set(together)
+
+
+def test_the_model_of_a_core_that_issues_in_order(ordered):
+    store, table, _, _ = ordered
+    model = build_model(store, table)
+    assert model.core.in_order
+    assert model.core.width == 2
+    assert not model.ports
+    assert model.forms["FADD_D"].operations is None
+    assert IN_ORDER in model.forms["FADD_D"].note
+    assert any("the core issues in order" in note for note in model.provenance.notes)
+
+
+def order_record(count, cycles):
+    return Record("MUL", "order", "ADDI", "", f"x{count}", cycles, 0.0, "ok", 1, ())
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({0: 12, 4: 12, 16: 14, 32: 22}, True),
+        ({0: 12, 4: 12, 16: 12, 32: 16.2}, False),
+        ({0: 12, 32: 17}, False),
+        ({16: 30}, False),
+    ],
+)
+def test_order_of_issue(found, expected):
+    """Six cycles of a multiplication, two additions a cycle."""
+    records = [order_record(*pair) for pair in found.items()]
+    assert issues_in_order(records, {"ADDI": 0.5}) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ORDERED)
+def test_all_cores_in_order(name):
+    machine = load_model(name)
+    table = load_table(machine.isa)
+    checks = in_order(machine, table, sample(table, machine, 400), LOUD)
+    assert [c for c in checks if not c.passed] == []
+
+
+# --- candidates ------------------------------------------------------------------------------------
+
+
+def test_blocking_instructions_of_other_instruction_sets():
+    for isa, good, bad in (
+        ("aarch64", {"ADDXrs", "MADDXrrr", "FADDDrr", "ADDv2i64", "LDRXui", "STRQui"},
+         {"ADDSXrs", "LDRXpost", "LDADDX", "FADD_ZPmZ_D", "B", "RET", "CSELXr"}),
+        ("riscv64", {"ADD", "MUL", "FADD_D", "LD", "FSD"}, {"C_ADD", "AMOADD_D", "BEQ", "VADD_VV", "LW"}),
+    ):  # fmt: skip
+        found = {form.id for form in candidates(load_table(isa))}
+        assert good <= found
+        assert found.isdisjoint(bad)
+
+
+def test_register_files_that_forms_work_on():
+    arm, risc = load_table("aarch64"), load_table("riscv64")
+    assert files_of(arm["ADDXrs"]) == {"r"}
+    assert files_of(arm["FMOVXDr"]) == {"r", "v"}
+    assert files_of(risc["LD"]) == {"m"}
+    assert domains(arm["CSELXr"]) == {"r"}
+    assert domains(arm["CNTP_XPP_B"]) == {"r", "p", "v"}
+    assert domains(risc["FLD"]) == {"r", "f", "m"}
+    assert memory_of(risc["ADD"]) is None
+    assert memory_of(risc["SD"]).write
