@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from contextlib import closing
 
 import pytest
 
 from cyclescope.cli.main import COMMANDS
+from cyclescope.measure.store import Store
 from tests.support.machine import FORMS
+from tests.support.stores import experiment, measurement
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])
@@ -102,3 +105,17 @@ def test_durations(text, seconds):
     from cyclescope.cli.options import Duration
 
     assert Duration().convert(text, None, None) == seconds
+
+
+def test_shown_are_the_configurations_that_were_measured(cyclescope, tmp_path):
+    path = tmp_path / "s.sqlite"
+    with closing(Store(path, "a board", isa="riscv64")) as opened:
+        opened.begin_session("a session", {})
+        measured = experiment("VADD_VV@e64,m8", quantity="throughput", source="", target="")
+        opened.write([(measured, measurement())])
+        opened.write_legality(
+            [(measured.form, "ok"), ("VADD_VV@e64,m4", "ok"), ("VADD_VV@e16,mf4", "SIGILL")]
+        )
+    data = json.loads(cyclescope("show", "vadd.vv", "--json", "--store", path).out)
+    assert [form["id"] for form in data["forms"]] == ["VADD_VV@e16,mf4", "VADD_VV@e64,m8"]
+    assert "not measured yet" in cyclescope("show", "VSUB_VV", "--store", path).out
