@@ -36,7 +36,7 @@ def instructions(draw, forms=FORMS):
     found = draw(st.sampled_from(legal(plain)))
     writes = any(op.write and op.file == "v" for op in plain.operands)
     undisturbed = draw(st.booleans()) and writes, draw(st.booleans()) and writes and found.masked
-    found = Configuration(found.sew, found.lmul, *undisturbed, found.masked, draw(st.sampled_from((0, 4))))
+    found = Configuration(found.sew, found.lmul, *undisturbed, found.masked, draw(st.sampled_from((0, 8))))
     form = TABLE[f"{plain.id}@{found}"]
     return form, tuple(draw(st.sampled_from(f.values.legal)) for f in form.bits.fields)
 

@@ -231,6 +231,8 @@ def test_features(form_id, features):
         ("VLSEG8E8_V", "e8,m2", "8 groups of 2 registers"),
         ("VLE64_V", "e8,m4", "32 registers"),
         ("VAESDF_VV", "e64,m1", "defined for e32"),
+        ("VAESDF_VV", "e32,m1,vl6", "groups of 4 elements"),
+        ("VSM3ME_VV", "e32,m1,vl4", "groups of 8 elements"),
         ("VADC_VVM", "e32,m1,masked", "no masked variant"),
         ("VADD_VV", "e32,m1,mu", "masked,mu"),
         ("VSE32_V", "e32,m1,tu", "writes no vector"),

@@ -59,10 +59,19 @@ def illegal(form: InstructionForm, configuration: Configuration) -> str:
         return f"{configuration}: LMUL is at least SEW/{_ELEN}"
     if sew not in element_widths(form):
         return f"{form.id} is defined for {' and '.join(f'e{n}' for n in element_widths(form))}"
+    if configuration.vl % _per_group(form):
+        return f"{form.id} works on groups of {_per_group(form)} elements: VL is a multiple"
     if sew == SEWS[0] and any(op.file == "f" for op in form.operands):
         return f"{form.id}@{configuration}: floating-point operands have 16 bits or more"
     reasons = (_impossible(shape, sew, lmul) for shape in shapes(form).values())
     return next((f"{form.id}@{configuration}: {reason}" for reason in reasons if reason), "")
+
+
+def _per_group(form: InstructionForm) -> int:
+    """Elements that belong together; VL is a multiple of them."""
+    if re.fullmatch(ELEMENT_GROUPS, form.mnemonic):
+        return 8 if form.mnemonic.startswith("VSM3") else 4
+    return 1
 
 
 def _impossible(shape: Shape, sew: int, lmul: Fraction) -> str:
