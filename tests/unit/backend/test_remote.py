@@ -25,7 +25,7 @@ def bodies(payload, count):
     place = 24
     for _ in range(count):
         state, flags, instructions, setup, body = struct.unpack_from("<I4H", payload, place)
-        yield payload[place + 12 + setup]
+        yield payload[place + 12 + setup] if state in STATES else 255
         place += (12 + setup + body + 3) // 4 * 4
 
 older = answer
