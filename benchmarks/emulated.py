@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import shlex
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -32,10 +33,6 @@ from cyclescope.measure.plan import Experiment, Planner
 
 ISAS = ("aarch64", "riscv64")
 _EXTENSIONS = ("v", "zba", "zbb", "zbc", "zbs", "Zfh", "zk", "zbkb", "zbkc", "zbkx")
-CPUS = {
-    "aarch64": "max",
-    "riscv64": ",".join(["rv64", "vext_spec=v1.0", "vlen=256", *(f"{name}=true" for name in _EXTENSIONS)]),
-}
 SEED = 5
 ONCE = Effort(rounds=1, want=1, maximum=2, target=200.0)
 
@@ -58,12 +55,21 @@ class Result(msgspec.Struct):
         self.problems += other.problems
 
 
-def emulator(isa: str) -> str:
-    """A command that starts a runner under QEMU. Raises BackendUnavailable."""
-    qemu = shutil.which(f"qemu-{isa}-static") or shutil.which(f"qemu-{isa}")
+def emulator(isa: str, folder: str = "") -> str:
+    """A command that starts a runner under the QEMU of a folder or the path. Raises BackendUnavailable."""
+    where = folder or None
+    qemu = shutil.which(f"qemu-{isa}-static", path=where) or shutil.which(f"qemu-{isa}", path=where)
     if qemu is None:
         raise BackendUnavailable(f"no qemu-{isa}", "`apt install qemu-user-static`")
-    return shlex.join([qemu, "-cpu", CPUS[isa], str(runner_for(isa))])
+    return shlex.join([qemu, "-cpu", _cpu(isa, qemu), str(runner_for(isa))])
+
+
+def _cpu(isa: str, qemu: str) -> str:
+    """A CPU with everything: before QEMU 9, RISC-V's has no name."""
+    known = subprocess.run([qemu, "-cpu", "help"], capture_output=True, text=True, check=False).stdout.split()
+    if isa == "aarch64" or "max" in known:
+        return "max" if isa == "aarch64" else "max,vlen=256"
+    return ",".join(["rv64", "vext_spec=v1.0", "vlen=256", *(f"{name}=true" for name in _EXTENSIONS)])
 
 
 # --- forms -----------------------------------------------------------------------------------------
@@ -140,10 +146,10 @@ def _followed(planner: Planner, form: InstructionForm) -> Result:
 # --- output ----------------------------------------------------------------------------------------
 
 
-def checks(isa: str, count: int, seed: int) -> list[Check]:
+def checks(isa: str, count: int, seed: int, folder: str) -> list[Check]:
     """Checks of one instruction set; prints its table. Raises BackendUnavailable."""
     listed = load_table(isa)
-    with closing(NativeBackend(link=link_to(f"exec:{emulator(isa)}"))) as backend:
+    with closing(NativeBackend(link=link_to(f"exec:{emulator(isa, folder)}"))) as backend:
         legal = executed(backend, Planner(listed, lambda form: True), select(listed, []))
         names = {form.id for form in legal}
         planner = Planner(listed, lambda form: form.id in names or form.configuration is not None)
@@ -173,11 +179,14 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--isa", choices=ISAS, action="append", help="instruction sets, else both")
     options.add_argument("--forms", type=int, default=200, help="forms of each")
+    options.add_argument("--qemu", default="", help="folder of QEMU's programs, else the path")
     options.add_argument("--seed", type=int, default=SEED)
     given = options.parse_args()
     present(
         "Kernels of AArch64 and RISC-V under emulation",
-        lambda: [check for isa in given.isa or ISAS for check in checks(isa, given.forms, given.seed)],
+        lambda: [
+            check for isa in given.isa or ISAS for check in checks(isa, given.forms, given.seed, given.qemu)
+        ],
     )
 
 
