@@ -69,6 +69,11 @@ class RiscV64Differential(FixedWidthDifferential):
             reads.add(RISCV.VXRM)
         return reads, writes, 1 << RISCV.FFLAGS if _FLOATING.match(form.mnemonic) else 0
 
+    def element(self, form: InstructionForm) -> str:
+        """Of scalar floating point that of the source: the table has what the result is."""
+        sources = (op for op in form.operands if op.read and op.cls.startswith("FPR"))
+        return next((f"f{op.width}" for op in sources if form.configuration is None), form.element)
+
     def exception(self, specimen: Specimen, access: Access) -> str:
         """Agnostic elements of a result may be kept, by which it depends on itself."""
         form = specimen.form

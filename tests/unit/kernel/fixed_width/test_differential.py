@@ -13,6 +13,7 @@ from cyclescope.kernel.differential import (
     INDEX_SHIFT,
     INDEXED,
     READ,
+    VALUES,
     WRITE,
     Access,
     differential_of,
@@ -152,6 +153,22 @@ def test_vector_addresses_point_into_data():
     number = subject.kernel.flags >> INDEX_SHIFT
     vector = dict(subject.kernel.state.vectors)[number]
     assert int.from_bytes(vector[:8], "little") == FIRST_WINDOW > DATA_BASE
+
+
+@pytest.mark.parametrize(
+    ("isa", "form_id", "element"),
+    [
+        ("riscv64", "FCVT_D_S", "f32"),
+        ("riscv64", "FCVT_W_D", "f64"),
+        ("riscv64", "VFADD_VV@e16,m1", "f16"),
+        ("aarch64", "FADD_ZPmZ_D", "f64"),
+        ("aarch64", "FMULv4f32", "f32"),
+        ("aarch64", "ADD_ZPmZ_D", "int"),
+    ],
+)
+def test_values_are_of_the_type_that_is_read(isa, form_id, element):
+    flags = CHECKS[isa].specimen(load_table(isa)[form_id]).kernel.flags
+    assert flags & 7 == VALUES.get(element, 0)
 
 
 def test_the_vector_configuration_is_set_up():
