@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from cyclescope.isa.decode import decoder
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.riscv64.configuration import setup_code
@@ -36,8 +37,14 @@ class RiscV64Differential(FixedWidthDifferential):
         super().__init__(RiscV64Links(table, lambda form: True))
 
     def unmeasurable(self, form: InstructionForm) -> str:
-        """What user space cannot run; what sets the configuration it can."""
-        return "" if form.mnemonic.startswith("VSET") else unmeasurable(form)
+        """What user space cannot run, but for VSETVLI; vendors' forms whose code is a common one's."""
+        if form.mnemonic.startswith("VSET"):
+            return ""
+        reason = unmeasurable(form)
+        if reason or "optional" not in form.attributes:
+            return reason
+        common = decoder(self.isa).decode(self.specimen(form).kernel.code)
+        return "its code is another instruction's on a common machine" if common else ""
 
     def setup(self, form: InstructionForm) -> bytes:
         """The form's vector configuration."""

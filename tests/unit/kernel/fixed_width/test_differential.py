@@ -171,6 +171,15 @@ def test_values_are_of_the_type_that_is_read(isa, form_id, element):
     assert flags & 7 == VALUES.get(element, 0)
 
 
+def test_what_a_common_machine_takes_for_another_is_left_out():
+    check, table = CHECKS["riscv64"], load_table("riscv64")
+    assert (
+        check.unmeasurable(table["FCVT_D_H_INX"]) == "its code is another instruction's on a common machine"
+    )
+    assert not check.unmeasurable(table["TH_ADDSL"])
+    assert not check.unmeasurable(table["VSETVLI"])
+
+
 def test_the_vector_configuration_is_set_up():
     check = CHECKS["riscv64"]
     assert check.specimen(load_table("riscv64")["VADD_VV@e32,m2"]).kernel.setup
