@@ -110,6 +110,14 @@ def test_the_stack_pointer_is_an_address():
     assert list(shifted.accesses) == [0x1100 + 8 * 0x1200, 8]
 
 
+def test_addresses_in_vectors():
+    simulator = Simulator(load_model("neoverse-v2"))
+    line = "GLD1D_IMM ld1d { z0.d }, p1/z, [z3.d, #16]"
+    state = MachineState((0,) * 32, vectors=((3, (0x7000).to_bytes(8, "little") * 8),))
+    found = simulator.body([instruction("aarch64", line)], state)
+    assert list(found.accesses) == [0x7000 + 16, 16]
+
+
 RISCV = {
     "chain": (["ADD add x5, x5, x6"], {"sifive-p670": 1, "spacemit-x60": 1, "xiangshan-nanhu": 1}),
     "zero register": (
