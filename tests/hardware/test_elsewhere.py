@@ -242,15 +242,15 @@ def test_where_the_runner_is(cyclescope):
 
 
 EMULATORS = {
-    "aarch64": ("qemu-aarch64-static", "-cpu max", "MADDXrrr"),
-    "riscv64": ("qemu-riscv64-static", "", "MUL"),
+    "aarch64": ("qemu-aarch64-static", "-cpu max", "MADDXrrr", "207c019b", "200040f9"),  # mul; ldr x0, [x1]
+    "riscv64": ("qemu-riscv64-static", "", "MUL", "3305b502", "03b50500"),  # mul; ld a0, 0(a1)
 }
 
 
 @pytest.mark.parametrize("isa", [isa for isa in EMULATORS if isa != host_isa()])
 def test_another_instruction_set_under_an_emulator(cyclescope, tmp_path, isa):
     """From building the runner to results that say what they are, and that nothing is built of."""
-    emulator, options, form = EMULATORS[isa]
+    emulator, options, form, mul, load = EMULATORS[isa]
     if not shutil.which(emulator):
         pytest.skip(f"{emulator} is not installed")
     runner, store = tmp_path / "runner", tmp_path / "store.sqlite"
@@ -269,6 +269,12 @@ def test_another_instruction_set_under_an_emulator(cyclescope, tmp_path, isa):
     code, _, err = cyclescope.run("machines", "build", "--store", store)
     assert code == 1
     assert "was measured under emulation" in err
+    code, out, err = cyclescope.run("bench", "--hex", mul, "--target", target)
+    assert code == 0, err
+    assert "emulated: no meaning" in out
+    code, _, err = cyclescope.run("bench", "--hex", load, "--target", target)
+    assert code == 1
+    assert "SIGSEGV at 0x" in err
 
 
 # --- a cluster ----------------------------------------------------------------------------------

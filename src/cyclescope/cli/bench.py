@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -10,9 +11,10 @@ from cyclescope.backend.link import Link
 from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, open_backend
+from cyclescope.infer.snippets import code_kernel, text_kernel
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.measure.bench import LEVELS, machine_code, snippet, time_kernel
-from cyclescope.measure.store import X86_64, Store
+from cyclescope.measure.bench import LEVELS, time_kernel
+from cyclescope.measure.store import Store
 from cyclescope.report.bench import bench_json, bench_text
 from cyclescope.report.card import EMULATED
 
@@ -32,13 +34,15 @@ def _stored(number: int, store: Path | None) -> tuple[str, Kernel, str]:
         opened.close()
 
 
-def _check_isa(code: str, machine: str) -> None:
-    if code != machine:
-        raise UsageError(f"the code is {code}, the machine executes {machine}", "choose another --target")
+def _of_isa(stored: tuple[str, Kernel, str], isa: str) -> tuple[str, Kernel]:
+    label, kernel, own = stored
+    if own != isa:
+        raise UsageError(f"the code is {own}, the machine executes {isa}", "choose another --target")
+    return label, kernel
 
 
 @click.command("bench")
-@click.option("--asm", "text", help="Instructions in Intel syntax, separated by ';'.")
+@click.option("--asm", "text", help="Instructions, separated by ';'; of x86-64 in Intel syntax.")
 @click.option("--hex", "code", help="Machine code instead of --asm.")
 @click.option(
     "--rerun", type=click.IntRange(1, 2**63 - 1), metavar="ID", help="A kernel of a store instead of --asm."
@@ -69,30 +73,26 @@ def command(
 ) -> None:
     """Time a piece of assembly: core cycles per repetition.
 
-    The code is repeated in a loop and timed at two lengths, whose difference is free of overhead.
-    RSP is a stack, R13, R14, RSI and RDI point to memory, R15 counts; the other registers hold small
-    numbers, vectors 1.0.
+    The code is repeated in a loop and timed at two lengths, whose difference is free of overhead. Of x86-64,
+    RSP is a stack, R13, R14, RSI and RDI point to memory, R15 counts; of AArch64 SP, X20 and X21, X28; of
+    RISC-V sp, s0 and s1, s11. The other registers hold small numbers, vectors 1.0.
     """
     given = sum(value is not None for value in (text, code, rerun))
     if given != 1:
         what = "more than one thing to time" if given else "nothing to time"
         raise UsageError(what, "give one of --asm, --hex and --rerun")
-    isa = X86_64
-    if rerun is not None:
-        label, kernel, isa = _stored(rerun, store)
-    elif code is not None:
-        label = code
-        kernel = machine_code(_bytes(code), b"", 1, unroll, LEVELS[vectors or "avx"])
-    else:
-        label = text or ""
-        kernel = snippet(label, init, unroll, vectors or "")
+    stored = _stored(rerun, store) if rerun is not None else None
     backend, identity = open_backend(cpu, link)
-    try:
-        _check_isa(isa, backend.capabilities().isa)
+    with closing(backend):
+        isa = backend.capabilities().isa
+        if stored is not None:
+            label, kernel = _of_isa(stored, isa)
+        elif code is not None:
+            label, kernel = code, code_kernel(_bytes(code), unroll, vectors or "", isa)
+        else:
+            label, kernel = text or "", text_kernel(text or "", init, unroll, vectors or "", isa)
         measurement = time_kernel(backend, kernel, rounds)
         frequency = backend.calibrate().frequency
-    finally:
-        backend.close()
     write = bench_json if as_json else bench_text
     click.echo(write(label, kernel, measurement, unroll if rerun is None else 1, identity.machine, frequency))
     if identity.emulated and not as_json:

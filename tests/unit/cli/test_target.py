@@ -133,10 +133,14 @@ def test_a_store_of_another_instruction_set_shows_its_forms(cyclescope, store):
 
 def test_code_of_another_instruction_set(cyclescope, emulated, monkeypatch, store):
     monkeypatch.setattr(Emulated, "isa", "aarch64")
-    for arguments in (["--hex", "90"], ["--rerun", "1", "--store", store]):
+    for arguments, said in (
+        (["--hex", "90"], "no whole instructions of aarch64"),
+        (["--asm", "add x28, x0, x1"], "x28 counts"),
+        (["--rerun", "1", "--store", store], "the code is x86-64, the machine executes aarch64"),
+    ):
         done = cyclescope("bench", *arguments)
         assert done.code == USAGE
-        assert "the code is x86-64, the machine executes aarch64" in done.error
+        assert said in done.error
 
 
 def test_forms_are_those_of_the_target(cyclescope, emulated, monkeypatch, tmp_path):

@@ -1,0 +1,85 @@
+"""Code to time becomes a kernel: machine code, counted instructions, registers that are pointers."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from cyclescope.errors import UsageError
+from cyclescope.infer.snippets import code_kernel, instructions, text_kernel
+from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP, VECTOR_FLOAT, VECTOR_SCALABLE, VECTOR_VEX128
+
+MUL = {"aarch64": ("mul x0, x0, x1", "007c019b"), "riscv64": ("mul a0, a0, a1", "3305b502")}
+POINTERS = {"aarch64": (31, (20, 21)), "riscv64": (2, (8, 9)), "x86-64": (4, (14, 13, 6, 7))}
+needs_assembler = pytest.mark.skipif(
+    not (shutil.which("aarch64-linux-gnu-as") and shutil.which("riscv64-linux-gnu-as")),
+    reason="needs binutils of both instruction sets",
+)
+
+
+@pytest.mark.parametrize(
+    ("isa", "code", "count"),
+    [("aarch64", "00" * 12, 3), ("riscv64", "13000000010013000000", 3), ("riscv64", "01000100", 2)],
+)
+def test_instructions_are_counted(isa, code, count):
+    assert instructions(bytes.fromhex(code), isa) == count
+    assert code_kernel(bytes.fromhex(code), 5, "", isa).instructions == 5 * count
+
+
+@pytest.mark.parametrize(("isa", "size"), [("aarch64", 6), ("riscv64", 3)])
+def test_machine_code_of_half_an_instruction(isa, size):
+    with pytest.raises(UsageError, match="no whole instructions"):
+        code_kernel(bytes(size), 1, "", isa)
+
+
+@pytest.mark.parametrize("isa", POINTERS)
+def test_what_the_registers_hold(isa):
+    stack, pointers = POINTERS[isa]
+    state = code_kernel(bytes(4), 1, "", isa).state
+    assert state.general[stack] == STACK_TOP
+    assert {n for n, value in enumerate(state.general) if value == FIRST_WINDOW} == set(pointers)
+    assert state.vector_level == (VECTOR_VEX128 if isa == "x86-64" else VECTOR_FLOAT)
+    assert bool(state.scalars) == (isa == "riscv64")
+
+
+@needs_assembler
+@pytest.mark.parametrize("isa", MUL)
+def test_text(isa):
+    text, code = MUL[isa]
+    kernel = text_kernel(f"{text}; {text}", text, 3, "", isa)
+    assert (kernel.code.hex(), kernel.setup.hex(), kernel.instructions) == (code * 6, code, 6)
+    assert text_kernel(text, "", 1, "scalable", isa).state.vector_level == VECTOR_SCALABLE
+
+
+@needs_assembler
+@pytest.mark.parametrize(
+    ("isa", "text", "level"),
+    [
+        ("aarch64", "fadd v0.4s, v1.4s, v2.4s", VECTOR_FLOAT),
+        ("aarch64", "fadd z0.s, z1.s, z2.s", VECTOR_SCALABLE),
+        ("aarch64", "ptrue p3.b", VECTOR_SCALABLE),
+        ("riscv64", "fadd.d fa0, fa1, fa2", VECTOR_FLOAT),
+        ("riscv64", "vadd.vv v1, v2, v3", VECTOR_SCALABLE),
+    ],
+)
+def test_vectors_that_a_text_needs(isa, text, level):
+    assert text_kernel(text, "", 1, "", isa).state.vector_level == level
+
+
+@pytest.mark.parametrize(
+    ("isa", "text"),
+    [("aarch64", "add X28, x0, x1"), ("aarch64", "add w28, w0, w1"), ("riscv64", "mv s11, a0"),
+     ("riscv64", "mv a0, x27"), ("x86-64", "mov r15d, 1")],
+)  # fmt: skip
+def test_the_register_that_counts(isa, text):
+    for parts in ((text, ""), ("", text)):
+        with pytest.raises(UsageError, match="counts the repetitions"):
+            text_kernel(*parts, 1, "", isa)
+
+
+@needs_assembler
+@pytest.mark.parametrize("text", ["", " ; ", "// nothing"])
+def test_nothing_to_time(text):
+    with pytest.raises(UsageError, match="no instruction"):
+        text_kernel(text, "", 1, "", "aarch64")
