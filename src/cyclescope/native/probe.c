@@ -14,9 +14,9 @@ static uint8_t *build(const struct kernel *kernel, uint8_t **end)
     uint8_t *start = p;
     for (unsigned i = 0; i < kernel->body; i++)
         *p++ = bytes[kernel->setup + i];
-    arch_emit_exit(p);
-    arch_code_written(CODE, CODE + PROBE_AREA);
     *end = p;
+    p = arch_emit_exit(p);
+    arch_code_written(CODE, p > CODE + PROBE_AREA ? p : CODE + PROBE_AREA);
     return start;
 }
 
