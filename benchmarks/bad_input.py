@@ -20,7 +20,8 @@ import msgspec
 
 from benchmarks.common import ROOT, Check, identity, parser, present, table
 from benchmarks.processes import command, environment
-from cyclescope.backend.native import NativeBackend, runner_path
+from cyclescope.backend.link import runner_path
+from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.features import features
 from cyclescope.host.identity import as_leaves
