@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.configuration import LMULS, Configuration, setup_code
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration, setup_code
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.dialect import Executes, Items
@@ -74,7 +74,9 @@ class RiscV64Dialect(FixedWidthDialect):
         known = {cycle.name for cycle, _, _ in found}
         state = start_state(self.helpers.form(self.reference()), self.helpers, found[0][1].vector_level)
         for lmul in LMULS if self.helpers.vectors else ():
-            configuration = Configuration(_widest(lmul), lmul)
+            configuration = Configuration(self._widest(lmul), lmul)
+            if configuration.sew < SEWS[0]:
+                continue  # so short a vector is there only for wider elements
             helpers = self._under(configuration)
             places = (*self.places(), Place("v", 8, SCALABLE))
             for cycle in CycleBuilder(helpers, places).cycles():
@@ -82,10 +84,10 @@ class RiscV64Dialect(FixedWidthDialect):
                     found.append((_named(cycle, configuration), state, setup_code(configuration)))
         return found
 
-
-def _widest(lmul: Fraction) -> int:
-    """The widest elements that so short a vector can have."""
-    return int(64 * min(lmul, Fraction(1)))
+    def _widest(self, lmul: Fraction) -> int:
+        """The widest elements that this CPU has in so short a vector."""
+        whole = 64 if self.helpers.has("VAND_VI@e64,m1") else 32
+        return int(whole * min(lmul, Fraction(1)))
 
 
 def _named(cycle: Cycle, configuration: Configuration) -> Cycle:
