@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cyclescope.cli.options import json_option, patterns_argument
+from cyclescope.host.uname import host_isa
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import ISAS, load_table
 from cyclescope.report.forms import forms_json, forms_text
@@ -12,7 +13,7 @@ from cyclescope.report.forms import forms_json, forms_text
 
 @click.command("forms")
 @patterns_argument
-@click.option("--isa", type=click.Choice(ISAS), default="x86-64", show_default=True)
+@click.option("--isa", type=click.Choice(ISAS), default=host_isa, show_default="this machine's")
 @json_option
 def command(patterns: tuple[str, ...], isa: str, as_json: bool) -> None:
     """List instruction forms, with their operands and names in other tools.

@@ -22,9 +22,7 @@ def command() -> None:
 
 
 @command.command("build")
-@click.option(
-    "--isa", type=click.Choice(ISAS), default=host_isa, help="Instruction set; default: this machine's."
-)
+@click.option("--isa", type=click.Choice(ISAS), default=host_isa, show_default="this machine's")
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File to write."
 )

@@ -11,7 +11,8 @@ from cyclescope.analyze.prediction import Prediction
 from cyclescope.analyze.predictor import Predictor
 from cyclescope.analyze.source import Choice, read_block
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
-from cyclescope.host.identity import Identity, as_leaves, identify
+from cyclescope.host.identity import Identity
+from cyclescope.host.uname import host_isa
 from cyclescope.model.library import load_model
 from cyclescope.model.machine import MEASURED, MachineModel
 
@@ -48,7 +49,7 @@ def host_machine(isa: str = "x86-64") -> MachineModel | None:
 
     None where it does not execute the ISA, or LLVM has no model of it.
     """
-    identity = this_host() if isa == "x86-64" else None
+    identity = this_host() if isa == host_isa() else None
     if identity is None:
         return None
     measured = _measured(identity.machine)
@@ -78,7 +79,7 @@ def this_host() -> Identity | None:
 
     try:
         with closing(NativeBackend()) as backend:
-            return identify(as_leaves(backend.capabilities().leaves))
+            return backend.capabilities().identity
     except BackendUnavailable:
         return None
 
