@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ATTEMPTS 6u
 #define CODE_AREA 0x200ul
@@ -275,14 +276,16 @@ static int explore(const struct differ *request, struct differ_result *out, doub
 
 /* --- a form ------------------------------------------------------------------------------------- */
 
-/* Bit offsets reach from the data area into the code area. */
+/* Bit offsets reach from the data area into the code area. Where the kernel's pages are larger, less
+ * is out of reach. */
 static void protect(void)
 {
-    mprotect((void *)(CODE_BASE + PAGE_BYTES), CODE_SIZE - PAGE_BYTES, PROT_NONE);
+    const uintptr_t bytes = (uintptr_t)getpagesize();
+    mprotect((void *)(CODE_BASE + bytes), CODE_SIZE - bytes, PROT_NONE);
     mprotect((void *)DATA_BASE, DATA_SIZE, PROT_NONE);
     mprotect((void *)STACK_BASE, STACK_SIZE, PROT_NONE);
     for (unsigned n = 0; n < PAGES; n++)
-        mprotect(page_address[n], PAGE_BYTES, PROT_READ | PROT_WRITE);
+        mprotect((void *)((uintptr_t)page_address[n] & ~(bytes - 1)), bytes, PROT_READ | PROT_WRITE);
 }
 
 static void prepare(void)
