@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,7 +125,10 @@ def compilers(isa: str) -> Iterator[tuple[str, ...]]:
     folder = _FOLDERS[isa]
     names = [f"{folder}-linux-gnu-gcc", f"{folder}-linux-musl-gcc", f"{folder}-unknown-linux-gnu-gcc"]
     if isa == host_isa():
-        names = [*shlex.split(os.environ.get("CC", ""))[:1], "cc", "gcc", *names]
+        if os.environ.get("CC"):
+            with suppress(UsageError):  # it is none: others may be there
+                yield _split(os.environ["CC"])
+        names = ["cc", "gcc", *names]
     yield from ((name,) for name in dict.fromkeys(names) if shutil.which(name))
     if clang := next(filter(shutil.which, _CLANGS), ""):
         yield (clang, f"--target={folder}-linux-gnu")
