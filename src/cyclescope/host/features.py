@@ -62,6 +62,21 @@ def features(leaves: Leaves) -> frozenset[str]:
     return frozenset(found)
 
 
+def remarks(leaves: Leaves) -> tuple[str, ...]:
+    """What else there is to know of a machine: how long its vectors are, how unaligned accesses fare."""
+    isa = isa_of(leaves)
+    if isa == AARCH64:
+        plain, streaming, _, _ = leaves.get((3, 0), (0, 0, 0, 0))
+        lengths = (("SVE", plain), ("streaming SVE", streaming))
+        return tuple(f"{name} registers have {8 * size} bits" for name, size in lengths if size)
+    if isa != RISCV64:
+        return ()
+    size = leaves.get((0x100, 0), (0, 0, 0, 0))[2]
+    vectors = (f"vector registers have {8 * size} bits",) if size else ()
+    unaligned = riscv64.unaligned(hwprobe(leaves))
+    return (*vectors, *((f"unaligned accesses are {unaligned}",) if unaligned else ()))
+
+
 def known(isa: int = X86_64) -> frozenset[str]:
     """Names of the extensions that machines of an instruction set may announce."""
     return _KNOWN[isa] | {"BASE"}

@@ -10,7 +10,7 @@ import msgspec
 from cyclescope.backend.base import Backend, Calibration, Capabilities
 from cyclescope.backend.native import NativeBackend
 from cyclescope.host.counters import availability
-from cyclescope.host.features import features
+from cyclescope.host.features import features, remarks
 from cyclescope.host.files import Read, files_of
 from cyclescope.host.identity import Identity, as_leaves
 from cyclescope.host.noise import Noise, judge
@@ -35,6 +35,11 @@ class Survey(msgspec.Struct, frozen=True):
     def calibration(self) -> Calibration:
         """The calibration with the fastest clock: the least disturbed one."""
         return min(self.calibrations, key=lambda c: c.ticks_per_cycle * c.seconds_per_tick)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is missing and why, and what else there is to know."""
+        return (*self.capabilities.notes, *remarks(as_leaves(self.capabilities.leaves)))
 
 
 def reader(backend: Backend) -> Read:

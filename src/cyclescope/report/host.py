@@ -34,7 +34,7 @@ def host_json(survey: Survey) -> str:
             "why_not": survey.counters or None,
         },
         "pinned_to": survey.capabilities.cpu if survey.capabilities.cpu >= 0 else None,
-        "notes": survey.capabilities.notes,
+        "notes": survey.notes,
         "topology": survey.topology,
         "noise": survey.noise,
     }
@@ -62,7 +62,7 @@ def host_text(survey: Survey) -> str:
     if survey.noise.remedies:
         rows.append(("what to do", "; ".join(survey.noise.remedies)))
     rows += [("note", EMULATED)] if cpu.emulated else []
-    rows += [("note", note) for note in capabilities.notes]
+    rows += [("note", note) for note in survey.notes]
     return "\n".join(_row(name, text) for name, text in rows)
 
 

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from cyclescope.host import aarch64, riscv64
-from cyclescope.host.features import features, known, lacking
+from cyclescope.host.features import features, known, lacking, remarks
 from cyclescope.host.identity import (
     AARCH64,
     RISCV64,
@@ -237,6 +237,15 @@ def test_riscv_features_without_hwprobe():
 )
 def test_unaligned_accesses(keys, said):
     assert riscv64.unaligned(hwprobe(riscv(**keys))) == said
+
+
+def test_remarks():
+    length = {(3, 0): (32, 64, 0, 0)}
+    assert remarks(arm() | length) == ("SVE registers have 256 bits", "streaming SVE registers have 512 bits")
+    assert remarks(arm()) == ()
+    assert remarks(riscv(k9=1)) == ("vector registers have 256 bits", "unaligned accesses are emulated")
+    assert remarks(riscv() | {(0x100, 0): (0, 0, 0, 0)}) == ()
+    assert remarks(cpuid("GenuineIntel", 0x000906EA)) == ()
 
 
 @pytest.mark.parametrize(("isa", "number", "missing"), [("aarch64", AARCH64, 40), ("riscv64", RISCV64, 45)])
