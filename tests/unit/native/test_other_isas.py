@@ -44,6 +44,13 @@ def test_it_knows_what_it_is(backend, isa):
     assert leaves[2, 0][0] & 1 if isa is AARCH64 else leaves[0x100, 0][0] >> 5 & 1  # FP; F
 
 
+def test_what_is_timed_is_longer_than_a_step_of_the_clock(backend):
+    """However coarse it is: the clock of an emulated AArch64 has steps of a microsecond."""
+    found = backend.calibrate(40)
+    assert found.step > 0
+    assert found.canary * found.ticks_per_cycle > 4 * found.step
+
+
 def test_the_runner_of_this_machine_is_not_emulated(monkeypatch):
     monkeypatch.delenv("CYCLESCOPE_RUNNER", raising=False)
     if not (NATIVE / "runner").is_file():
