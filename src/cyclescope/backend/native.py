@@ -26,6 +26,7 @@ from cyclescope.backend.base import (
 from cyclescope.backend.link import Link
 from cyclescope.backend.transport import Broken, Silence
 from cyclescope.errors import BackendUnavailable
+from cyclescope.host.clock import clock_name
 from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import BYTES, LOCATIONS
@@ -267,7 +268,7 @@ class NativeBackend:
 
     def capabilities(self) -> Capabilities:
         """What this backend is."""
-        clock = "core cycles (perf_event)" if self._counters else "time-stamp counter"
+        clock = "core cycles (perf_event)" if self._counters else clock_name(as_leaves(self._hello.leaves))
         times = "once" if self._broken == 1 else f"{self._broken} times"
         notes = (f"the connection broke {times}, nothing was lost",) if self._broken else ()
         return Capabilities(

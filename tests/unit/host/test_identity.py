@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from cyclescope.host import aarch64, riscv64
+from cyclescope.host.clock import clock_name
 from cyclescope.host.features import features, known, lacking, remarks
 from cyclescope.host.identity import (
     AARCH64,
@@ -237,6 +238,19 @@ def test_riscv_features_without_hwprobe():
 )
 def test_unaligned_accesses(keys, said):
     assert riscv64.unaligned(hwprobe(riscv(**keys))) == said
+
+
+@pytest.mark.parametrize(
+    ("leaves", "name"),
+    [
+        ({}, "time-stamp counter"),
+        (arm(), "generic timer (cntvct_el0)"),
+        (riscv(), "timer (time)"),
+        (riscv() | {RUNNER_LEAF: (2, RISCV64, 0, 0)}, "core cycles (cycle)"),
+    ],
+)
+def test_clocks(leaves, name):
+    assert clock_name(leaves) == name
 
 
 def test_remarks():
