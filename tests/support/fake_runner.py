@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 _HEAD = """\
-#!{python}
+#!{python} -IS
 import os, signal, struct, sys, time
 FRAME, MAGIC = struct.Struct("<4I"), 0x31435343
 HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR = range(1, 10)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 _SCRIPT = """\
-#!{python}
+#!{python} -IS
 import json, os, signal, subprocess, sys, threading, time
 folder = os.path.dirname(os.path.abspath(sys.argv[0]))
 with open(folder + "/link.json") as file:

@@ -17,6 +17,7 @@ import msgspec
 
 MAGIC = 0x31435343
 FRAME = struct.Struct("<4I")
+_BEGINNING = MAGIC.to_bytes(4, "little")
 GOODBYE = 10.0  # seconds that a process has to end
 _SAID = 2000  # bytes of its standard error that are kept
 
@@ -148,10 +149,12 @@ class Transport:
 
     def _listen(self) -> None:
         """Read answers as they come, so that neither side ever waits to write."""
-        while header := self._read(FRAME.size):
-            if header[:4] != MAGIC.to_bytes(4, "little"):
-                self._strange = header
-            if self._strange or len(header) < FRAME.size:
+        while beginning := self._read(len(_BEGINNING)):
+            if beginning != _BEGINNING:
+                self._strange = beginning + self._read_at_once(60)
+                break
+            header = beginning + self._read(FRAME.size - len(_BEGINNING))
+            if len(header) < FRAME.size:
                 break
             _, kind, length, _ = FRAME.unpack(header)
             payload = self._read(length)
@@ -171,6 +174,15 @@ class Transport:
                 parts.append(part)
                 size -= len(part)
         return b"".join(parts)
+
+    def _read_at_once(self, size: int) -> bytes:
+        """What there is already, of so many bytes."""
+        stream = self.process.stdout
+        assert stream is not None
+        with suppress(OSError, ValueError):
+            os.set_blocking(stream.fileno(), False)
+            return stream.read(size) or b""
+        return b""
 
     def _overhear(self) -> None:
         """Keep the last words, and let nobody wait to say more."""

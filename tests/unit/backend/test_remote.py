@@ -247,15 +247,21 @@ def test_a_command(runner):
         ("/", "may not be executed"),
         ("echo the qemu: Invalid ELF image for this architecture >&2; exit 1", "another instruction set"),
         ("echo Welcome to the board; sleep 9", "after text on standard output (Welcome to the"),
-        ("echo Welcome; sleep 9", "has not answered"),
+        ("echo Hi, you; sleep 9", "after text on standard output (Hi, you"),
         ("cat", "speaks protocol 0"),
         ("exit 3", "exit status 3"),
         ("kill -9 $$", "was killed"),
     ],
 )
-def test_commands_that_start_no_runner(monkeypatch, command, said):
-    monkeypatch.setenv("CYCLESCOPE_PATIENCE", "0.5")
+def test_commands_that_start_no_runner(command, said):
     assert said in refused(f"exec:{command}")
+
+
+def test_a_command_that_says_nothing(monkeypatch):
+    monkeypatch.setenv("CYCLESCOPE_PATIENCE", "0.3")
+    said = refused("exec:sleep 60")
+    assert "has not answered for 0.3 s" in said
+    assert "CYCLESCOPE_PATIENCE=10" in said
 
 
 def test_patience_that_is_no_number(runner, monkeypatch):
@@ -371,14 +377,14 @@ def test_a_new_connection_to_another_machine(runner, ssh):
 def test_a_slow_link(runner, ssh, monkeypatch):
     """Patience is for silence: an answer may take longer as long as something comes."""
     runner(TELLING)
-    ssh.set(delay=0.02, chunk=2048)
-    monkeypatch.setattr(links, "WORK_PATIENCE", 0.4)
+    ssh.set(delay=0.05, chunk=2048)
+    monkeypatch.setattr(links, "WORK_PATIENCE", 1.0)
     monkeypatch.setattr(links, "KERNEL_PATIENCE", 0.0)
     start = time.monotonic()
     with opened() as backend:
         measured(backend, 200, 1)
         assert backend.capabilities().notes == ()
-    assert time.monotonic() - start > 0.5
+    assert time.monotonic() - start > 1.2
     assert ssh.calls.count("run") == 1
 
 
@@ -389,7 +395,7 @@ def test_a_link_that_falls_silent(runner, ssh, monkeypatch):
         "    if kind == MEASURE and once(): time.sleep(60)\n"
         "    return oldest(kind, payload, count)\n"
     )
-    monkeypatch.setattr(links, "WORK_PATIENCE", 0.3)
+    monkeypatch.setattr(links, "WORK_PATIENCE", 1.0)
     monkeypatch.setattr(links, "KERNEL_PATIENCE", 0.0)
     with opened() as backend:
         measured(backend)
@@ -418,7 +424,7 @@ def test_closing_ends_a_runner_at_work(runner, ssh, tmp_path, target):
         backend.submit(kernels(1), Effort())
         assert until(lambda: ready.exists() and ready.read_text())
         start = time.monotonic()
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 10
     assert until(lambda: ended(int(ready.read_text())))
 
 
