@@ -11,12 +11,12 @@ from cyclescope.backend.native import NativeBackend
 from tests.support.emulated import AARCH64, NATIVE, RISCV64, build
 
 
-@pytest.fixture(scope="module", params=[AARCH64, RISCV64], ids=lambda isa: isa.name)
+@pytest.fixture(scope="session", params=[AARCH64, RISCV64], ids=lambda isa: isa.name)
 def isa(request):
     return request.param
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runner(isa, tmp_path_factory):
     """A script that runs the runner of an instruction set under qemu-user."""
     qemu = shutil.which(f"qemu-{isa.name}-static") or shutil.which(f"qemu-{isa.name}")
