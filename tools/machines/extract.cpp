@@ -171,9 +171,9 @@ void printClass(json::OStream &out, const MCSubtargetInfo &sti, const MCSchedCla
 }
 
 // Class 0 where the model does not know the instruction.
-unsigned resolve(const Session &s, const Model &model, const MCInst &inst) {
+unsigned resolve(const Session &s, const Model &model, const MCInst &inst, unsigned opcode) {
   const MCSchedModel &m = model.sched();
-  unsigned id = s.instrs->get(inst.getOpcode()).getSchedClass();
+  unsigned id = s.instrs->get(opcode).getSchedClass();
   while (id && m.getSchedClassDesc(id)->isVariant())
     id = model.sti->resolveVariantSchedClass(id, &inst, s.instrs.get(), m.getProcessorID());
   return id && m.getSchedClassDesc(id)->isValid() ? id : 0;
@@ -231,15 +231,17 @@ void printOperands(json::OStream &out, const Session &s, const MCInst &inst) {
   });
 }
 
-void printInstruction(Session &s, StringRef name, const MCInst &inst) {
+// `opcode` has the scheduling class, where it is not the instruction's own.
+void printInstruction(Session &s, StringRef name, const MCInst &inst, unsigned opcode = 0) {
   json::OStream out(outs());
-  auto same = oneSource(s, inst);
+  auto same = opcode ? std::nullopt : oneSource(s, inst);
+  opcode = opcode ? opcode : inst.getOpcode();
   out.object([&] {
     out.attribute("name", name);
     printOperands(out, s, inst);
     out.attributeArray("classes", [&] {
       for (Model &model : s.models) {
-        unsigned id = resolve(s, model, inst), other = same ? resolve(s, model, *same) : 0;
+        unsigned id = resolve(s, model, inst, opcode), other = same ? resolve(s, model, *same, opcode) : 0;
         for (unsigned used : {id, other})
           if (used) model.used.insert(used);
         out.array([&] {
@@ -388,16 +390,57 @@ bool realise(const Session &s, const std::vector<std::unique_ptr<Decoder>> &all,
   return false;
 }
 
+// The part of a name behind the last underscore, if it is one of these; it is taken off.
+StringRef taken(StringRef &name, std::initializer_list<StringRef> endings) {
+  auto [rest, last] = name.rsplit('_');
+  for (StringRef ending : endings)
+    if (last == ending) {
+      name = rest;
+      return last;
+    }
+  return "";
+}
+
+// RISC-V: the costs of a vector instruction by VTYPE are those of pseudo-instructions, whose names end with
+// the multiplier of the registers, the width of elements, or the ratio of both for masks. Indexed accesses have
+// the multiplier of the index in front of that of the data.
+void fromVectorPseudos(Session &s, const StringMap<MCInst> &real) {
+  static const std::initializer_list<StringRef> multipliers = {"MF8", "MF4", "MF2", "M1", "M2", "M4", "M8"};
+  for (unsigned opcode = 0; opcode < s.instrs->getNumOpcodes(); opcode++) {
+    StringRef name = s.instrs->getName(opcode);
+    if (!name.consume_front("PseudoV")) continue;
+    std::string width = taken(name, {"E8", "E16", "E32", "E64"}).lower();
+    std::string multiplier = taken(name, multipliers).lower(), index = taken(name, multipliers).lower();
+    std::string ratio = taken(name, {"B1", "B2", "B4", "B8", "B16", "B32", "B64"}).lower();
+    std::string base = ("V" + name).str();
+    for (StringRef scalar : {"FPR16", "FPR32", "FPR64"})
+      if (size_t at = base.find(scalar.str()); at != std::string::npos) {
+        base.replace(at, scalar.size(), "F");
+        if (width.empty()) width = ("e" + scalar.drop_front(3)).str();
+      }
+    auto found = real.find(base);
+    if (found == real.end() || (multiplier.empty() && ratio.empty())) continue;
+    std::string key = multiplier.empty() ? ratio : multiplier;
+    if (!index.empty()) key += "/" + index;
+    if (!width.empty()) key = width + "," + key;
+    printInstruction(s, base + "@" + key, found->second, opcode);
+  }
+}
+
 void fromOpcodes(Session &s) {
+  StringMap<MCInst> real;
   for (int number : {SIGTRAP, SIGILL, SIGABRT, SIGSEGV}) std::signal(number, onTrap);
   auto all = decoders(s);
   for (unsigned opcode = 0; opcode < s.instrs->getNumOpcodes(); opcode++) {
     const MCInstrDesc &d = s.instrs->get(opcode);
     MCInst inst;
     if (d.isPseudo() || !d.getSize()) continue;
-    if (realise(s, all, opcode, inst)) printInstruction(s, s.instrs->getName(opcode), inst);
-    else errs() << "not realised: " << s.instrs->getName(opcode) << "\n";
+    if (realise(s, all, opcode, inst)) {
+      printInstruction(s, s.instrs->getName(opcode), inst);
+      real[s.instrs->getName(opcode)] = inst;
+    } else errs() << "not realised: " << s.instrs->getName(opcode) << "\n";
   }
+  if (s.triple.isRISCV()) fromVectorPseudos(s, real);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, Protocol
 
@@ -67,6 +67,15 @@ class Decoder(Protocol):
         """The first instruction of `code`; one without a form says why in its `problem`.
 
         `references` are those of the code, by address. Without a `text` the disassembly is taken.
+        """
+        ...
+
+    def in_context(
+        self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
+    ) -> tuple[BlockInstruction, ...]:
+        """Instructions as they are behind others: RISC-V's vectors under the VTYPE that is set.
+
+        `before` is the machine code of what runs in front of them, in order.
         """
         ...
 

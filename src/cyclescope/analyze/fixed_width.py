@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -71,16 +71,43 @@ class FixedWidthDecoder:
     ) -> BlockInstruction:
         """The first instruction of `code`."""
         known, own = self._decode(code, 0)
-        found = known.found
-        if found is None:
+        if known.found is None:
             problem = f"{own.hex(' ')} is no instruction of the {self.isa} table"
             return BlockInstruction(None, text or "(bad)", line, address, own, problem=problem)
-        values = _Values(found, address, references.get(address))
-        registers, further = values.registers()
-        return BlockInstruction(
-            found.form, text or found.text, line, address, own, registers, values.memory(),
-            values.immediates(), values.target, "", further,
-        )  # fmt: skip
+        return _instruction(known.found, own, address, references.get(address), text, line)
+
+    def in_context(
+        self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
+    ) -> tuple[BlockInstruction, ...]:
+        """Instructions under what others in front of them set, of which `before` are behind each other."""
+        from cyclescope.analyze.vector_types import form_under, is_setting, setting, types
+
+        start = next((setting(code) for code in reversed(before) if is_setting(code)), None)
+        if self.isa != "riscv64":
+            return tuple(instructions)
+        found = []
+        for one, seen in zip(instructions, types([i.code for i in instructions], start), strict=True):
+            form = form_under(one.form, one.code, seen) if one.form is not None else None
+            found.append(one if form is one.form or form is None else _under(one, form, self.isa))
+        return tuple(found)
+
+
+def _instruction(
+    found: Decoded, code: bytes, address: int, reference: Reference | None, text: str, line: int
+) -> BlockInstruction:
+    values = _Values(found, address, reference)
+    registers, further = values.registers()
+    return BlockInstruction(
+        found.form, text or found.text, line, address, code, registers, values.memory(),
+        values.immediates(), values.target, "", further,
+    )  # fmt: skip
+
+
+def _under(one: BlockInstruction, form: InstructionForm, isa: str) -> BlockInstruction:
+    """A vector instruction as a form of the same encoding."""
+    assert form.bits is not None
+    values = form.bits.extract(int.from_bytes(one.code, "little"))
+    return _instruction(Decoded(form, values, isa), one.code, one.address, None, one.text, one.line)
 
 
 def _length(isa: str, low: int) -> int:

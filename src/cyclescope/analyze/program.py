@@ -12,6 +12,8 @@ import msgspec
 from cyclescope.analyze.block import Block, BlockInstruction
 from cyclescope.analyze.decode import END, JUMP, Decoder, Reference, Step
 
+_LOOKED_BACK = 200  # instructions
+
 
 class Piece(NamedTuple):
     """Code that lies together, at the address of its first byte."""
@@ -194,10 +196,20 @@ class Code:
     def block(self, steps: Iterable[Step], found: str, name: str = "") -> Block:
         """Steps as a block. Lines come with the text they have in the source."""
         chosen = list(steps)
-        instructions = tuple(self.instruction(step) for step in chosen)
-        lines = {i.line: self.program.lines[i.line - 1] for i in instructions if i.line}
         loop = bool(chosen) and chosen[-1].target == chosen[0].address
+        plain = [self.instruction(step) for step in chosen]
+        before = self._before(chosen[0]) if chosen else []
+        instructions = self.decoder.in_context(plain, before + [one.code for one in plain] * loop)
+        lines = {i.line: self.program.lines[i.line - 1] for i in instructions if i.line}
         return Block(instructions, self.program.isa, self.program.source, name, found, lines, loop)
+
+    def _before(self, step: Step) -> list[bytes]:
+        """Machine code in front of a step, as it lies there, of its function."""
+        at = self.index.get(step.address, 0)
+        function = self.program.function(step.address)
+        first = self.index.get(function.address, 0) if function else 0
+        steps = self.steps[max(first, at - _LOOKED_BACK) : at]
+        return [self.program.code(one.address, one.length) for one in steps]
 
 
 def _fields(isa: str, step: Step) -> tuple[int, ...]:

@@ -196,8 +196,17 @@ class Shapes:
 
 
 def _known(form: InstructionForm, machine: MachineModel) -> FormCost | None:
-    found = machine.forms.get(form.id) or machine.forms.get(form.llvm)
+    names = (form.id, *_configured_names(form), form.llvm)
+    found = next((machine.forms[name] for name in names if name in machine.forms), None)
     return _unlocked(form, machine.forms) if found is None and is_locked(form) else found
+
+
+def _configured_names(form: InstructionForm) -> tuple[str, ...]:
+    if form.configuration is None:
+        return ()
+    from cyclescope.analyze.vector_types import cost_names  # RISC-V's alone
+
+    return cost_names(form)
 
 
 def _borrowed(form: InstructionForm, cost: FormCost, core: Core, machine: MachineModel) -> FormCost:

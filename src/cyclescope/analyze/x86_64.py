@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
@@ -142,6 +142,12 @@ class X86Decoder:
             near = flow in direct and ins.op0_kind in self._near
             target = ins.near_branch_target if near else None
             yield Step(at, ins.len, flow, target)
+
+    def in_context(
+        self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
+    ) -> tuple[BlockInstruction, ...]:
+        """The instructions: none depends on what others set."""
+        return tuple(instructions)
 
     def instruction(
         self,

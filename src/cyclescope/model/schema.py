@@ -172,13 +172,22 @@ def _pairs_by_form(model: MachineModel) -> dict[str, set[str]] | None:
         return None
     table = load_table(model.isa)
     by_signature: dict[object, set[str]] = {}
+
+    def pairs(name: str) -> set[str]:
+        form = table.get(name)
+        if form is None:
+            return set()
+        known = by_signature.setdefault(_key(form), set())
+        if not known:
+            known |= {f"{s.name}->{t.name}" for s in sources(form) for t in targets(form)}
+        return known
+
     found = {}
     for name in model.forms:
-        form = table.get(name)
-        if form is not None:
-            found[name] = by_signature.setdefault(_key(form), set()) or by_signature[_key(form)]
-            if not found[name]:
-                found[name] |= {f"{s.name}->{t.name}" for s in sources(form) for t in targets(form)}
+        plain, at, _ = name.partition("@")
+        form = table.get(plain) or table.get(name)
+        if form is not None:  # under a VTYPE, a form may have the pairs of the plain one
+            found[name] = pairs(name) | pairs(plain) if at else pairs(name)
     return found
 
 
