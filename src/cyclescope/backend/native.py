@@ -123,6 +123,8 @@ class NativeBackend:
         try:
             hello = self._read_hello(self._say(HELLO, b""))
             self._take_setup(self._say(SETUP, self._setup()))
+            if hello.isa != "x86-64":  # cores may be of several kinds: that of the kernels
+                hello = self._read_hello(self._say(HELLO, b""))
         except Broken as error:
             raise self.link.lost(error.end) from error
         except Silence as error:
@@ -174,6 +176,8 @@ class NativeBackend:
         """Choose CPU and counters anew, while no batch is under way."""
         self._wanted, self._events = cpu, tuple(events)
         self._take_setup(self._ask(_Job(SETUP, self._setup())))
+        if self._hello.isa != "x86-64":
+            self._hello = self._read_hello(self._ask(_Job(HELLO, b"")))
 
     def _reconnect(self, error: Exception) -> None:
         """Connect again and ask again, a few times in a row; what was answered stays."""

@@ -40,6 +40,29 @@ def kernel(code=b"\x90", level=0):
     return Kernel(code, 1, default_state(level))
 
 
+BIG_LITTLE = """
+cpu = [0]
+def hello(version=4):
+    midr = 0x410fd080 if cpu[0] == 5 else 0x410fd034
+    leaves = [(1, 0, midr, 0, 0, 0), (0x43530001, 0, 0, 2, 0, 0)]
+    head = struct.pack("<4I7Q", version, 2, len(leaves), 4096, *[0] * 7)
+    return head + b"".join(struct.pack("<6I", *leaf) for leaf in leaves)
+
+def setup(payload):
+    cpu[:] = struct.unpack_from("<i", payload)
+    return struct.pack("<4i2I", cpu[0], 0, 0, 0, 0, 0)
+"""
+
+
+def test_cores_of_several_kinds(runner):
+    """The one that kernels run on is the machine."""
+    runner(BIG_LITTLE)
+    with closing(NativeBackend(5)) as backend:
+        assert backend.capabilities().identity.llvm == "cortex-a72"
+        backend.configure(0)
+        assert backend.capabilities().identity.llvm == "cortex-a53"
+
+
 def refused(*, remedy=True):
     """The error of a backend that cannot be."""
     with pytest.raises(BackendUnavailable) as error:
