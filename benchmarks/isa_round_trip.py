@@ -4,7 +4,9 @@ Every form of a machine goes through the same kernels and the same inference as 
 LLVM's model of a CPU drives. LLVM says nothing of how stored data come back: here they take a cycle to where
 a load finds them. Of vectors of RISC-V it says what the longest groups of registers cost; here shorter ones
 keep units busy for less, and are no faster otherwise. On the Cortex-A510 LLVM sends NOP to the port for
-branches and moves bases in no time: here NOP needs no port, and nothing is for nothing.
+branches and moves bases in no time: here NOP needs no port, and nothing is for nothing. Its model of the
+A64FX names latencies of results in another order than the results of loads that move their base: here bases
+are moved first.
 
 A latency is exact where it is the model's to the cycle. No chain tells how a round trip between two register
 files divides into its directions: latencies that rest on a convention are exact where all between two files
@@ -78,10 +80,15 @@ def simulated(name: str) -> MachineModel:
     for form in load_table(machine.isa) if machine.isa == "riscv64" else ():
         cost = forms.get(form.id)
         for configuration in all_configurations(form) if cost is not None else ():
-            forms[f"{form.id}@{configuration}"] = _shorter(cost, float(configuration.lmul))
+            forms.setdefault(f"{form.id}@{configuration}", _shorter(cost, float(configuration.lmul)))
     for form_id, cost in forms.items():
         if any(not cycles for cycles in cost.latencies.values()):
             forms[form_id] = _lawful(cost)
+    for form in load_table(machine.isa):
+        base = next((op.name for op in form.operands if op.role == "base" and op.write), "")
+        own = forms[form.id].latencies.get(f"{base}->{base}", 0.0) if form.id in forms else 0.0
+        if own > 1:
+            forms[form.id] = _base_first(forms[form.id], base)
     for name in NOPS:
         if name in forms:
             forms[name] = msgspec.structs.replace(forms[name], operations=())
@@ -91,6 +98,16 @@ def simulated(name: str) -> MachineModel:
 def _lawful(cost: FormCost) -> FormCost:
     """The cost without latencies of nothing."""
     latencies = {pair: cycles or 1.0 for pair, cycles in cost.latencies.items()}
+    return msgspec.structs.replace(cost, latencies=latencies)
+
+
+def _base_first(cost: FormCost, base: str) -> FormCost:
+    """The cost of a form that writes its base back, which takes no longer than any other result."""
+    least, most = min(cost.latencies.values()), max(cost.latencies.values())
+    latencies = {
+        pair: least if pair.endswith(f"->{base}") else most if cycles == least else cycles
+        for pair, cycles in cost.latencies.items()
+    }
     return msgspec.structs.replace(cost, latencies=latencies)
 
 

@@ -38,6 +38,7 @@ from cyclescope.measure.store import Store
 from cyclescope.model.library import load_model
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, port_throughput
+from cyclescope.simulate.cost import cost_of
 from cyclescope.simulate.draw import draw_machine
 
 IN_ORDER = ("cortex-a510", "spacemit-x60")
@@ -111,7 +112,7 @@ class Comparison:
         self.sets = {frozenset(s) for s in port_sets({n: tuple(p) for n, p in self.truth.items()})}
 
     def _ports(self, form: str) -> frozenset[int]:
-        operations = self.machine.forms[form.partition("@")[0]].operations or ()
+        operations = _known(self.machine, form).operations or ()
         return frozenset(port for op in operations for port in op.ports)
 
     @staticmethod
@@ -126,7 +127,8 @@ class Comparison:
     def verdict(self, form: InstructionForm) -> Verdict | None:
         """A form's usage against the truth; None where nothing was found, with a reason."""
         usage = self.builder.usage(form, self.builder.facts.throughputs.get(form.id))
-        cost = self.machine.forms[model_form_id(form)]
+        cost = cost_of(self.machine, form)
+        assert cost is not None
         if usage.ports is None or cost.operations is None:
             return None
         truth = _without(cost.operations, self.memory)
@@ -137,6 +139,11 @@ class Comparison:
         told = known and self.builder.facts.knows_memory(form)
         identifiable = told and (counted or (cost.slots or 0) < MICROCODED)
         return Verdict(form.id, shown(cost, self.machine), usage.ports, right, identifiable, usage.confidence)
+
+
+def _known(machine: MachineModel, form: str) -> FormCost:
+    """The cost of a form by its id, that of the plain form where a configuration has none."""
+    return machine.forms.get(form) or machine.forms[form.partition("@")[0]]
 
 
 def _without(operations: Sequence[Operation], ports: frozenset[int]) -> list[Operation]:
@@ -230,12 +237,12 @@ def _rules(machine: MachineModel, facts: PortFacts, form: InstructionForm) -> It
         return
     for found, others in zip((True, False), facts.rules(form.id), strict=True):
         for other in others:
-            yield _issue_together(machine, model_form_id(form), other.partition("@")[0]) == found
+            yield _issue_together(machine, form.id, other) == found
 
 
 def _issue_together(machine: MachineModel, form: str, other: str) -> bool:
     """Whether two forms in turn take no longer than the slower of them."""
-    both = [machine.forms[name] for name in (form, other)]
+    both = [_known(machine, name) for name in (form, other)]
     alone = [issue_throughput(cost, machine.core) for cost in both]
     operations = [op for cost in both for op in cost.operations or ()]
     slots = sum(cost.slots or 0 for cost in both)

@@ -16,12 +16,13 @@ import msgspec
 
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError, StoreError
-from cyclescope.infer.latency_system import X86, Equation, LatencySystem, LinkLatency, lower_bound
+from cyclescope.infer.latency_system import UNCUT, X86, Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
 from cyclescope.infer.port_campaign import CAREFUL, PortCampaign, with_ports
 from cyclescope.infer.port_candidates import NOPS, candidates
 from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
 from cyclescope.infer.timing import TimingBuilder
+from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
@@ -35,7 +36,6 @@ LEAST_SHARE = 0.9  # of what a chain of links takes at least
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
 SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
 MOST_FILLING = 2000  # one-cycle instructions in a chain
-UNCUT = "uncut"  # convention: what cuts the link's chain hides that it does
 PROBES = 2000  # forms per batch when finding out which the CPU executes
 
 
@@ -235,7 +235,8 @@ class Campaign:
 
 def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
     limit = (timing.throughput.value if timing.throughput else None) or 0.0
-    for latency, slower in zip(timing.latencies, slower_than_others(timing.latencies), strict=True):
+    slow = slower_than_others(timing.latencies, pairs(form))
+    for latency, slower in zip(timing.latencies, slow, strict=True):
         doubtful = is_doubtful(latency, limit) and limit < MOST_FILLING
         source, target = latency.source, latency.target
         filled = planner.filled(form, source, target, math.ceil(limit) + 3) if doubtful else None

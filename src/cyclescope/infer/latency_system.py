@@ -6,7 +6,8 @@ constant to all latencies one way and subtracting it the other way changes nothi
 measured. So every unknown has the tightest interval that the equations and the laws allow (linear
 programs), and a value under named conventions that fix what cannot be measured:
 
-* transfer: a move to a vector or floating-point register takes as long as the move back;
+* transfer: a move to a vector or floating-point register takes as long as the move back, or a cycle longer
+  where there and back take an odd number of cycles;
 * masks: the instruction that makes masks of vectors reads its vector and its mask operand together;
 * loads: a load takes as long from the data, once stored, as from the address;
 * x87: an x87 load takes as long from the data, once stored, as a vector load does;
@@ -16,7 +17,7 @@ programs), and a value under named conventions that fix what cannot be measured:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -31,6 +32,9 @@ TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 SMALLEST = 0.04
 WHOLE = 0.4  # cycles: what noise adds to a link that is found as a difference of chains
 GIVES_WAY = 0.2  # weight of a cycle by which a convention does not hold, to one of a chain
+UNCUT = "uncut"  # convention: what cuts the link's chain hides that it does
+SHARED = "transfer"  # the convention whose two sides share a round trip
+ODD = 0.2  # cycles by which noise moves the half of an odd number
 DETERMINED = 0.4  # cycles: an interval this narrow is a value
 
 
@@ -101,10 +105,13 @@ class LatencySystem:
 
     # --- linear programs -------------------------------------------------------------------------
 
-    def _program(self, highspy: object, extra: Sequence[tuple[str, str, str]]) -> object:
+    def _program(
+        self, highspy: object, extra: Sequence[tuple[str, str, str]], odd: Collection[str] = ()
+    ) -> object:
         """Unknowns x, and per equation slacks u and v: sum x + u - v = measured.
 
-        The conventions in `extra` have slacks as well: chains outweigh them.
+        The conventions in `extra` have slacks as well: chains outweigh them. Keys that are `odd` take a cycle
+        more than those they equal.
         """
         model = highspy.Highs()  # type: ignore[attr-defined]
         model.setOptionValue("output_flag", False)
@@ -122,12 +129,13 @@ class LatencySystem:
             first = len(self.keys) + 2 * number
             counts |= {first: 1.0, first + 1: -1.0}
             model.addRow(equation.cycles, equation.cycles, len(counts), list(counts), list(counts.values()))
-        for number, (_, a, b) in enumerate(extra):
+        for number, (name, a, b) in enumerate(extra):
             first = len(self.keys) + 2 * (len(self.equations) + number)
             for _ in range(2):
                 model.addVar(0.0, infinity)
             columns = [position[a], position[b], first, first + 1]
-            model.addRow(0.0, 0.0, 4, columns, [1.0, -1.0, 1.0, -1.0])
+            more = float(name == SHARED and a in odd)
+            model.addRow(more, more, 4, columns, [1.0, -1.0, 1.0, -1.0])
         return model
 
     def _minimise(self, model: object, costs: dict[int, float]) -> tuple[float, list[float]]:
@@ -155,11 +163,11 @@ class LatencySystem:
         self, highspy: object, slack: list[float], fixed: list[tuple[str, str, str]]
     ) -> dict[str, LinkLatency]:
         free = self._bounded(highspy, slack, [])
-        model = self._bounded(highspy, slack, fixed)
-        costs = dict.fromkeys(self._slack_columns(), 1.0)
-        first = self._slack_columns().stop
-        costs |= dict.fromkeys(range(first, first + 2 * len(fixed)), GIVES_WAY)
-        _, values = self._minimise(model, costs)
+        values = self._values(highspy, slack, fixed, ())
+        shared = [a for name, a, _ in fixed if name == SHARED]
+        odd = [a for a in shared if abs(values[self.keys.index(a)] % 1 - 0.5) < ODD]
+        if odd:  # an odd number of cycles there and back
+            values = self._values(highspy, slack, fixed, odd)
         result = {}
         for column, key in enumerate(self.keys):
             least, _ = self._minimise(free, {column: 1.0})
@@ -167,8 +175,24 @@ class LatencySystem:
             result[key] = LinkLatency(_whole(values[column], least, -most), least, -most)
         return {key: _named(key, link, self.isa) for key, link in result.items()}
 
-    def _bounded(self, highspy: object, slack: list[float], extra: list[tuple[str, str, str]]) -> object:
-        model = self._program(highspy, extra)
+    def _values(
+        self, highspy: object, slack: list[float], fixed: list[tuple[str, str, str]], odd: Collection[str]
+    ) -> list[float]:
+        """A latency for every key, by the conventions."""
+        model = self._bounded(highspy, slack, fixed, odd)
+        costs = dict.fromkeys(self._slack_columns(), 1.0)
+        first = self._slack_columns().stop
+        costs |= dict.fromkeys(range(first, first + 2 * len(fixed)), GIVES_WAY)
+        return self._minimise(model, costs)[1]
+
+    def _bounded(
+        self,
+        highspy: object,
+        slack: list[float],
+        extra: list[tuple[str, str, str]],
+        odd: Collection[str] = (),
+    ) -> object:
+        model = self._program(highspy, extra, odd)
         for number, limit in enumerate(slack):
             for side in (0, 1):
                 column = len(self.keys) + 2 * number + side

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cyclescope.infer.results import EXACT, INTERVAL, UPPER_BOUND, WITHHELD, Latency
+from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 
 NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
@@ -41,21 +42,15 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
     return FRACTION < measured % 1 < 1 - FRACTION and 1 < measured < 20
 
 
-def slower_than_others(latencies: Sequence[Latency]) -> list[bool]:
+def slower_than_others(latencies: Sequence[Latency], every: Sequence[Pair]) -> list[bool]:
     """Whether a pair takes longer than another of the same kind, perhaps because of what it breaks."""
-    kinds = [(_kind(lat.source), _kind(lat.target)) for lat in latencies]
+    kinds = [(pair.source.part, pair.target.part) for pair in every]
     least: dict[tuple[str, str], float] = {}
     for kind, latency in zip(kinds, latencies, strict=True):
         if latency.max is not None:
             least[kind] = min(latency.max, least.get(kind, math.inf))
     limits = [1.1 * least.get(kind, math.inf) for kind in kinds]
     return [(lat.max or 0.0) > limit for limit, lat in zip(limits, latencies, strict=True)]
-
-
-def _kind(node: str) -> str:
-    """`flags`, `address`, `index`, `data`, or nothing for a register."""
-    head, _, part = node.rpartition(".")
-    return "flags" if head == "flags" else part if head else ""
 
 
 def family(form: InstructionForm) -> str:

@@ -140,7 +140,8 @@ class ThroughputBuilder:
             return self._with_cuts(best), f"{CUT} {rounded(plain)}"
         if self._in_one_place():
             return UPPER_BOUND, "every instance waits for what the one before has stored"
-        if self._own_chain() and not any(r.variant.startswith("broken") for r in main):
+        broken = any(r.variant.startswith("broken") for r in main)
+        if self._own_chain() and (not broken or self.form.bits is not None):
             return UPPER_BOUND, "limited by its own dependency chain, which cannot be broken"
         return EXACT, ""
 
@@ -173,9 +174,9 @@ class ThroughputBuilder:
         return self.form.bits is not None and memory and all(op.role != "offset" for op in self.form.operands)
 
     def _own_chain(self) -> bool:
-        """Whether every instance depends on the one before through a fixed register or a flag."""
+        """Whether every instance depends on the one before through a fixed register, a flag or a base."""
         fixed = any(
-            op.read and op.write and op.fixed and op.name != "RSP" and op.is_register
+            op.read and op.write and (op.fixed or op.role == "base") and op.name != "RSP" and op.is_register
             for op in self.form.operands
         )
         return fixed and self.form.attributes.isdisjoint(("string", "rep", "repne"))

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.latency_system import LinkLatency
+from cyclescope.infer.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.results import (
     EXACT,
     HIGH,
@@ -29,6 +29,8 @@ from cyclescope.measure.record import FAILED, Record
 _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
 _LEAST_LATENCY = 0.85  # cycles; below, an idiom or an elimination has to be shown
 _WIDE = 0.5
+_FASTER = 0.9  # times the least latency that is shown
+_LOST = 1.0  # cycles that links may take less in a chain than alone
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
 AVERAGE = "an average: several paths, or something in the way"
 REPEATED = "the load behind the store may have to be repeated"
@@ -77,7 +79,8 @@ class TimingBuilder:
         chains = [r for found in self.chains.values() for r in found if not r.links]
         builder = ThroughputBuilder(self.form, self.streams, chains, self.links, lambda: self.missing("", ""))
         throughput = builder.throughput()
-        latencies = _with_repeated_loads([self.latency(pair, throughput) for pair in pairs(self.form)])
+        every = pairs(self.form)
+        latencies = _with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
         throughput = builder.limited_by_registers(throughput, latencies)
         return FormTiming(
             self.form.id, self.form.names, status, throughput, latencies, self._idiom(latencies),
@@ -110,6 +113,9 @@ class TimingBuilder:
         A chain of the form alone is a fact, where others rest on the latencies of their links.
         """
         shown = [r for r in base if not self._hidden(r, throughput)]
+        fastest = min((r for r in base if not r.links), key=self._net, default=None)
+        if shown and fastest and self._net(fastest) < _FASTER * min(map(self._net, shown)):
+            return fastest  # what is shown takes longer than it may
         alone = [r for r in shown if not r.links]
         if any(r.variant != "unbroken" for r in alone):
             return min(alone, key=self._net)
@@ -120,8 +126,21 @@ class TimingBuilder:
         if record.source.startswith("flags.") and self._keeps_flags:  # a latency of 0 is lawful there
             slowest = max((r.per_instance for r in self.streams if r.verdict != FAILED), default=0.0)
             return record.per_instance < _BOUND_BY_THROUGHPUT * slowest
-        limit = limit_of(throughput)
+        alone = self._is_base(record) or self.form.configuration is not None
+        limit = (throughput.value or 0.0) if alone else limit_of(throughput)
         return self._net(record) > 1.2 and record.per_instance < _BOUND_BY_THROUGHPUT * limit
+
+    def _is_busy(self, record: Record) -> bool:
+        """Whether what fills a chain may keep its unit busy for as long as it takes: vectors of RISC-V do."""
+        if record.variant != "filled":
+            return False
+        uncut = any(self.links[key].convention == UNCUT for key in record.links)
+        return uncut or self.form.configuration is not None
+
+    def _is_base(self, record: Record) -> bool:
+        """Whether a chain is that of a base that moves on, which sequences have as well."""
+        bases = (op.name for op in self.form.operands if op.is_register and op.role == "base")
+        return record.source == record.target in bases
 
     @cached_property
     def _keeps_flags(self) -> bool:
@@ -184,13 +203,15 @@ class TimingBuilder:
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, "AF is only readable together with the other flags"
+        if record.links and any(op.fixed == "VL" and op.write for op in self.form.operands):
+            return UPPER_BOUND, "the helpers wait for the vector length that the form sets"
         if pair.target.part == "data" and "vsib" in self.form.attributes:
             return UPPER_BOUND, REPEATED
         if streams_out(self.form) and value > _MEMORY:
             return None, f"{WITHHELD}: the data go through memory, whose time varies ({value:.0f} cycles)"
         if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > _ONE:
             return UPPER_BOUND, "the flags that the form reads are set together"
-        if self._hidden(record, throughput):
+        if self._hidden(record, throughput) or self._is_busy(record):
             return UPPER_BOUND, "the throughput hides a shorter latency"
         return EXACT, ""
 
@@ -201,7 +222,7 @@ class TimingBuilder:
 
     def _below_law(self, pair: Pair, value: float, most: float) -> tuple[str | None, str]:
         """Less than a cycle, even without conventions, is proof that there is no dependency."""
-        if most < _LEAST_LATENCY:
+        if -_LOST < most < _LEAST_LATENCY:
             moves = ("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH", *_MOVES)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:
@@ -261,23 +282,20 @@ class TimingBuilder:
         return [f"floating-point exceptions raised: {', '.join(names)}"] if names else []
 
 
-def _with_repeated_loads(latencies: Sequence[Latency]) -> tuple[Latency, ...]:
+def _with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) -> tuple[Latency, ...]:
     """The law that base and index reach a store alike: what takes much longer is a bound only."""
     least: dict[tuple[str, str], float] = {}
-    keys = [(lat.source.rpartition(".")[0], lat.target) for lat in latencies]
-    for key, lat in zip(keys, latencies, strict=True):
-        if lat.max is not None and _is_store_address(lat):
+    keys = [(pair.source.name.rpartition(".")[0], pair.target.name) for pair in every]
+    stores = [pair.source.part in ("address", "index") and pair.target.part == "data" for pair in every]
+    for key, lat, is_address in zip(keys, latencies, stores, strict=True):
+        if lat.max is not None and is_address:
             least[key] = min(lat.max, least.get(key, lat.max))
     return tuple(
         msgspec.structs.replace(lat, kind=UPPER_BOUND, min=0.0, note=REPEATED)
-        if _is_store_address(lat) and (lat.max or 0.0) > least.get(key, 0.0) + _APART
+        if is_address and (lat.max or 0.0) > least.get(key, 0.0) + _APART
         else lat
-        for key, lat in zip(keys, latencies, strict=True)
+        for key, lat, is_address in zip(keys, latencies, stores, strict=True)
     )
-
-
-def _is_store_address(latency: Latency) -> bool:
-    return latency.source.endswith((".address", ".index")) and latency.target.endswith(".data")
 
 
 def _over_values(found: Mapping[str, Latency]) -> Latency:

@@ -110,13 +110,18 @@ class Values:
         size = self.form.operands[position].width // 8 or UNKNOWN_SIZE
         found = [(role, self._general(role)) for role in ("base", "index")]
         registers = [(n, self._scale() if role == "index" else 1) for role, n in found if n is not None]
-        return Access(word, tuple(registers), self._offset(), size)
+        return Access(word, tuple(registers), self._offset(), size, vector=self._vector())
 
     def _general(self, role: str) -> int | None:
         """The number of the general register with a role in the address."""
         if role not in self._roles:
             return None
         return next(map(_general_number, self.units(self._roles[role])), None)
+
+    def _vector(self) -> int:
+        """The vector register that the address begins at, -1 for none."""
+        names = self.units(self._roles["base"]) if "base" in self._roles else ()
+        return int(names[0][1:]) if names and names[0][0] == "v" else -1
 
     def _scale(self) -> int:
         positions = (self._roles.get("offset", -1), self._roles["index"])

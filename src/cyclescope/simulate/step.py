@@ -16,7 +16,8 @@ POINTER = -1  # instead of a register's number: AArch64's stack pointer, which i
 class Access(msgspec.Struct, frozen=True):
     """A memory access: its place among the words, and what its address is made of.
 
-    `registers` are (number, scale); `on_stack` adds what pushes and pops have moved the stack pointer by.
+    `registers` are (number, scale); `on_stack` adds what pushes and pops have moved the stack pointer by, and
+    `vector` the first element of a vector register, -1 for none: one address stands for all elements.
     """
 
     word: int
@@ -24,12 +25,15 @@ class Access(msgspec.Struct, frozen=True):
     displacement: int
     size: int
     on_stack: bool = False
+    vector: int = -1
 
     def address(self, state: MachineState, moved: Mapping[int, int], stack: int = 0) -> int:
         """The address in a state; `moved` are the bytes that registers have been moved by since."""
         address = self.displacement + (stack if self.on_stack else 0)
         for number, scale in self.registers:
             address += (_content(state, number) + moved.get(number, 0)) * scale
+        if self.vector >= 0:
+            address += int.from_bytes(dict(state.vectors).get(self.vector, state.vector)[:8], "little")
         return (address + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

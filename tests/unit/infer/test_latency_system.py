@@ -43,6 +43,11 @@ def test_a_round_trip_leaves_its_two_directions_open():
     assert there.convention == back.convention == "transfer"
 
 
+def test_an_odd_round_trip_takes_the_longer_part_there():
+    found = solve(("r>r", 1.0), ("transfer.r>v v>r", 5.0))
+    assert (found["transfer.r>v"].value, found["v>r"].value) == (pytest.approx(3.0), pytest.approx(2.0))
+
+
 def test_only_conventions_that_apply_are_used():
     assert conventions(["m>r", "r>r"]) == []
     assert ("mmx", "m>r", "v>r") in conventions(["m>r", "v>r"])
@@ -102,3 +107,18 @@ def test_without_the_reference_there_is_nothing_to_subtract():
 
 def test_a_chain_of_one_cycle_counts_even_where_the_cut_costs_as_much():
     assert solve_links(settled("r>r", "r>r", 1.0, cut=1.0))["r>r"].value == pytest.approx(1.0)
+
+
+def test_a_core_in_order_waits_for_what_cuts_a_chain():
+    """On x86-64, whose cores issue out of order, such a link carries nothing."""
+    some = [*settled("r>r", "r>r", 1.0), *settled("v", "v>v.m1", 16.0, cut=16.0)]
+    link = solve_links(some, "riscv64")["v>v.m1"]
+    assert link.value == pytest.approx(16.0)
+    assert (link.least, link.convention) == (1.0, "uncut")
+    assert "v>v.m1" not in solve_links(some)
+
+
+def test_a_long_chain_need_not_be_much_faster_when_cut():
+    reference = settled("r>r", "r>r", 1.0)
+    found = solve_links([*reference, *settled("v", "r>v.m1 v>r", 33.0, cut=32.0)], "riscv64")
+    assert found["v>r"].convention == "transfer"

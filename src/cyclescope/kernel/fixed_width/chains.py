@@ -226,6 +226,8 @@ class ChainBuilder(ChainOperands):
             chain.variant == "swap" and pair.source.operand != pair.target.operand
         ):
             node = pair.source
+        if chain.variant == "same register" and pair.target.operand in (self._joined(pair) or {}):
+            node = pair.source  # the target's register is the source's
         fill = self.helpers.fill(self.place(node)) if node.part == "register" else None
         if fill is None:
             raise Unmeasurable(f"nothing fills a chain through {node.name}")
