@@ -80,11 +80,11 @@ class FixedWidthDecoder:
         self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
     ) -> tuple[BlockInstruction, ...]:
         """Instructions under what others in front of them set, of which `before` are behind each other."""
+        if self.isa != "riscv64":
+            return tuple(instructions)
         from cyclescope.analyze.vector_types import form_under, is_setting, setting, types
 
         start = next((setting(code) for code in reversed(before) if is_setting(code)), None)
-        if self.isa != "riscv64":
-            return tuple(instructions)
         found = []
         for one, seen in zip(instructions, types([i.code for i in instructions], start), strict=True):
             form = form_under(one.form, one.code, seen) if one.form is not None else None
