@@ -147,7 +147,8 @@ extern struct location arch_locations[LOCATIONS];
 
 void arch_machine_prepare(void); /* once per process */
 /* What the setup of a form leaves in registers that are no kernel's, before its first base. */
-void arch_machine_setup(const struct state *state, const uint8_t *code, size_t bytes);
+void arch_machine_setup(const struct state *state, const uint8_t *code, size_t bytes,
+                        unsigned flags);
 /* arch_in: a valid state, registers 0, for a form with these flags of enum differ_flags. */
 void arch_machine_reset(unsigned flags);
 void arch_machine_run(const void *code); /* from arch_in to arch_out */

@@ -329,7 +329,7 @@ void differ_one(const struct differ *request, const struct kernel *kernel,
     if (kernel->body > LONGEST)
         return;
     prepare();
-    arch_machine_setup(state, (const uint8_t *)(kernel + 1), kernel->setup);
+    arch_machine_setup(state, (const uint8_t *)(kernel + 1), kernel->setup, kernel->flags);
     build(kernel);
     values_start(&values, kernel, state, request->seed);
     for (unsigned base = 0; base < request->bases && seconds() < until; base++) {

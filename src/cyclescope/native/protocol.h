@@ -178,6 +178,7 @@ enum differ_flags {
     DIFFER_F64 = 4,
     DIFFER_VALUES = 7,      /* mask of the above */
     DIFFER_MMX = 8,         /* the x87 registers hold MMX values */
+    DIFFER_WHOLE = 32,      /* VL stays as the setup leaves it */
     DIFFER_INDEXED = 16,    /* a vector register is an index, ... */
     DIFFER_INDEX_SHIFT = 8, /* ... its number, ... */
     DIFFER_GROUP_SHIFT = 13, /* ... and the logarithm of how many follow each other */

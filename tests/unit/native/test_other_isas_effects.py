@@ -75,6 +75,18 @@ def test_a_vector_of_pointers_stays_one(backend, isa):
     assert {called[n] for n, _ in seen_.depends} == {"memory", "V1", "Z1[VL:128]", "P0"}
 
 
+def test_the_length_of_vectors_stays_where_it_has_to(backend, isa):
+    if isa is AARCH64:
+        pytest.skip("AArch64 has none")
+    add = words(0x022180D7)  # vadd.vv v1, v2, v3
+    flags = (0, 32)
+    kernels = [Kernel(add, 1, state(isa), b"", flag) for flag in flags]
+    free, whole = (
+        {names(isa.name)[n] for n, _ in seen.depends} for seen in backend.differ(kernels, Depth(2, 2))
+    )
+    assert free - whole == {"v1", "vl"}  # the elements past VL are those of before
+
+
 def test_all_registers_of_an_index_are_small(backend, isa):
     if isa is AARCH64:
         pytest.skip("indices of AArch64 are single registers")

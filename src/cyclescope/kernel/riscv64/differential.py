@@ -13,6 +13,7 @@ from cyclescope.isa.decode import decoder
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.riscv64.configuration import setup_code
+from cyclescope.isa.riscv64.legality import ELEMENT_GROUPS
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.differential import READ, Access, Specimen
@@ -24,6 +25,7 @@ from cyclescope.kernel.riscv64.special import unmeasurable
 _FLOATING = re.compile(r"(VM?)?F(?!ENCE)|C\.F")
 _SATURATING = re.compile(r"VS(ADD|SUB)U?\.|VSMUL|VNCLIP")
 _ROUNDING = re.compile(r"VA(ADD|SUB)U?\.|VSMUL|VSSR[LA]|VNCLIP")
+_WHOLE = 32  # kernel flag: VL stays as the setup leaves it
 _STATUS_REGISTER = "csr_sysreg"  # class of an operand that specimens set to fflags
 
 
@@ -80,6 +82,11 @@ class RiscV64Differential(FixedWidthDifferential):
         """Of scalar floating point that of the source: the table has what the result is."""
         sources = (op for op in form.operands if op.read and op.cls.startswith("FPR"))
         return next((f"f{op.width}" for op in sources if form.configuration is None), form.element)
+
+    def _flags(self, form: InstructionForm, values: dict[int, int]) -> int:
+        """Groups of elements have to be whole."""
+        whole = _WHOLE if re.fullmatch(ELEMENT_GROUPS, form.mnemonic) else 0
+        return super()._flags(form, values) | whole
 
     def exception(self, specimen: Specimen, access: Access) -> str:
         """Agnostic elements of a result may be kept, by which it depends on itself."""

@@ -157,7 +157,8 @@ void arch_machine_prepare(void)
 
 /* A setup sets vl and vtype, and vl may be changed in the bits that keep it legal: it starts one
  * below its power of two. */
-void arch_machine_setup(const struct state *state, const uint8_t *code, size_t bytes)
+void arch_machine_setup(const struct state *state, const uint8_t *code, size_t bytes,
+                        unsigned flags)
 {
     if (!machine_vectors)
         return;
@@ -174,7 +175,7 @@ void arch_machine_setup(const struct state *state, const uint8_t *code, size_t b
     __asm__ volatile("csrr %0, 0xc20" : "=r"(first_vl));
     __asm__ volatile("csrr %0, 0xc21" : "=r"(first_vtype));
     uint32_t below = (uint32_t)first_vl - 1;
-    if (first_vl > 1 && (first_vl & below) == 0) {
+    if (first_vl > 1 && (first_vl & below) == 0 && !(flags & DIFFER_WHOLE)) {
         first_vl = below;
         place_bits(RISCV_VL, offsetof(struct machine, vl), UINT32_MAX, below);
     } else {

@@ -184,9 +184,10 @@ void arch_machine_prepare(void)
 }
 
 /* Setups are for loops: a single instruction starts from a state of its own. */
-void arch_machine_setup(const struct state *state, const uint8_t *code, size_t bytes)
+void arch_machine_setup(const struct state *state, const uint8_t *code, size_t bytes,
+                        unsigned flags)
 {
-    (void)state, (void)code, (void)bytes;
+    (void)state, (void)code, (void)bytes, (void)flags;
 }
 
 /* --- running ------------------------------------------------------------------------------------ */
