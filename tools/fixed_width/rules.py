@@ -82,6 +82,18 @@ def no_address_no_memory(record: Record, mnemonic: str, ops: list[Op], flags: se
         flags -= {"load", "store"}
 
 
+def exclusive_accesses_are_one_way(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """A load-exclusive stores nothing and a store-exclusive loads nothing; LLVM orders them by saying both."""
+    if EXCLUSIVE.match(mnemonic):
+        flags -= {"store"} if mnemonic.startswith("ld") else {"load"}
+
+
+def prefetches_store_nothing(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
+    """LLVM keeps them by saying so."""
+    if mnemonic.startswith(("prf", "prefetch.")):
+        flags -= {"store"}
+
+
 def masked_or_tail_elements_stay(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
     """Under the undisturbed policies, and where VL ends a vector early, the target's old elements stay."""
     whole = re.match(r"vset|vmv\dr", mnemonic)
@@ -123,9 +135,12 @@ RULES = {
     "aarch64": (
         insert_reads_the_rest, system_register_may_be_nzcv, partly_written_flags_are_read,
         unprivileged_atomics_access_memory, no_address_no_memory, exclusive_stores_have_ones,
-        calls_by_register_are_indirect,
+        calls_by_register_are_indirect, exclusive_accesses_are_one_way, prefetches_store_nothing,
     ),
-    "riscv64": (jumps_are_branches, masked_or_tail_elements_stay, indirect_jumps_access_no_memory),
+    "riscv64": (
+        jumps_are_branches, masked_or_tail_elements_stay, indirect_jumps_access_no_memory,
+        prefetches_store_nothing,
+    ),
 }  # fmt: skip
 
 

@@ -329,3 +329,22 @@ def test_files_of_registers():
 )
 def test_bitwise_instructions_work_on_no_bytes(form_id, element):
     assert load_table("aarch64")[form_id].element == element
+
+
+@pytest.mark.parametrize(
+    ("isa", "form_id", "access"),
+    [
+        ("aarch64", "LDXRX", (True, False)),
+        ("aarch64", "LDAXPX", (True, False)),
+        ("aarch64", "STXRX", (False, True)),
+        ("aarch64", "STLXPW", (False, True)),
+        ("aarch64", "LDADDX", (True, True)),
+        ("aarch64", "PRFB_PRI", (True, False)),
+        ("riscv64", "PREFETCH_W", (True, False)),
+        ("riscv64", "LR_D", (True, False)),
+        ("riscv64", "SC_D", (False, True)),
+    ],
+)
+def test_what_llvm_calls_an_access_for_its_order_is_none(isa, form_id, access):
+    memory = next(op for op in load_table(isa)[form_id].operands if op.is_memory)
+    assert (memory.read, memory.write) == access
