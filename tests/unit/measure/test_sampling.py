@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclescope.backend.base import HANG, OK, SIGNAL, UNCLEAN, Sample
+from cyclescope.backend.base import HANG, OK, SIGNAL, UNCLEAN, Capabilities, Sample
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LATENCY, Experiment
@@ -176,6 +176,9 @@ class Answers:
         self.batches = []
         self.most_flying = 0
         self._flying = []
+
+    def capabilities(self):
+        return Capabilities("x86-64", "answers", 0, "none")
 
     def submit(self, kernels, effort):
         self.batches.append([k.code[0] for k in kernels])
