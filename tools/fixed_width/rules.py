@@ -83,7 +83,7 @@ def no_address_no_memory(record: Record, mnemonic: str, ops: list[Op], flags: se
 
 
 def exclusive_accesses_are_one_way(record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> None:
-    """A load-exclusive stores nothing and a store-exclusive loads nothing; LLVM orders them by saying both."""
+    """A load-exclusive stores nothing, a store-exclusive loads nothing; LLVM orders them by saying both."""
     if EXCLUSIVE.match(mnemonic):
         flags -= {"store"} if mnemonic.startswith("ld") else {"load"}
 
