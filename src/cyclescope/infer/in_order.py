@@ -33,6 +33,7 @@ COUNTS = (4, 8, 16, 32)  # of the others: one of them takes about as long as the
 HIDDEN = 1.2  # times what the longer of both takes: more shows that nothing is hidden
 TOGETHER, APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
 IN_ORDER = "in order: ports cannot be told"
+LONGEST = 40.0  # cycles of a form of which a cycle more or less is seen
 _MOST = 12  # forms that others are paired with
 
 
@@ -140,8 +141,9 @@ class InOrderFacts(PortFacts):
     def rules(self, form: str) -> tuple[list[str], list[str]]:
         """Forms that issue in one cycle with a form, and those that do not."""
         least = max(self.throughputs.get(form, 0.0), 1.0)
-        if self.alone.get(form, math.inf) / INSTANCES > least + TOGETHER:
-            return [], []  # its instances wait for each other
+        alone = self.alone.get(form, math.inf) / INSTANCES
+        if alone > least + TOGETHER or alone > LONGEST:
+            return [], []  # its instances wait for each other, or noise is longer than a cycle
         pairs = self.paired.get(form, {}).items()
         together = [other for other, cycles in pairs if cycles < least + TOGETHER]
         return together, [other for other, cycles in pairs if cycles > least + APART]

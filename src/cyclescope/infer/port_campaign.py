@@ -16,6 +16,7 @@ import msgspec
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.facts import read_facts
+from cyclescope.infer.in_order import LONGEST as LONGEST_PAIRED
 from cyclescope.infer.in_order import InOrderFacts, InOrderPorts, order_experiments
 from cyclescope.infer.named_ports import NamedPorts, known_machine
 from cyclescope.infer.port_candidates import domains, memory_of
@@ -113,7 +114,8 @@ class PortCampaign:
     def _paired(self, facts: InOrderFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
         """Every form alternating with every partner."""
         for form in forms:
-            for name in facts.partners if form.id in facts.alone else ():
+            short = facts.alone.get(form.id, math.inf) <= INSTANCES * LONGEST_PAIRED
+            for name in facts.partners if short else ():
                 yield from _possible(partial(self.plans.against, form, self.table[name], 1, INSTANCES))
 
     def _slots(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:

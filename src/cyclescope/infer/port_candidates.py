@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 
 from cyclescope.isa.dataflow import MODES
 from cyclescope.isa.form import InstructionForm
@@ -67,11 +67,10 @@ def memory_of(form: InstructionForm) -> Operand | None:
     return next((op for op in form.operands if op.is_memory), None)
 
 
-def candidates(table: Table) -> Iterator[InstructionForm]:
+@cache
+def candidates(table: Table) -> tuple[InstructionForm, ...]:
     """Forms that may be blocking instructions; vectors of RISC-V one register long."""
-    for form in select(table, ()):
-        if is_candidate(form):
-            yield form
+    return tuple(form for form in select(table, ()) if is_candidate(form))
 
 
 def _is_fixed_width_candidate(form: InstructionForm) -> bool:

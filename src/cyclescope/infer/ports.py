@@ -142,6 +142,9 @@ class PortBuilder:
         elif complete:
             doubts = list(self._doubts(form, known, slots, throughput))
             notes += doubts
+            if not self.facts.labels and self._is_loose(known, throughput):
+                levels.append(MEDIUM)
+                notes.append("one of its micro-operations may have fewer ports than the class that it is of")
             vague = any(part.residual > MISSED or part.alternatives for part in parts)
             levels += [LOW if vague else MEDIUM] * len(doubts)
         weights: dict[str, float] = {}
@@ -181,6 +184,16 @@ class PortBuilder:
         elif memory_of(form) is not None and self._may_hide(form, known):
             yield "a micro-operation for any of as many ports as the front end has slots would not show"
 
+    def _is_loose(self, known: Sequence[Operation], throughput: float) -> bool:
+        """Whether one of several micro-operations, on a single port, would make the form no slower."""
+        most = 1.05 * throughput + 0.02
+        single = [msgspec.structs.replace(op, count=1.0) for op in known if len(op.ports) > 1]
+        several = sum(op.count for op in known) > 1
+        return several and any(
+            port_throughput([*_less(known, op), msgspec.structs.replace(op, ports=(port,))]) <= most
+            for op in single if self.memory.isdisjoint(op.ports) for port in op.ports
+        )  # fmt: skip
+
     def _may_hide(self, form: InstructionForm, known: Sequence[Operation]) -> bool:
         """Whether a form may have a micro-operation beside those for memory that no experiment shows."""
         beside = [op for op in known if self.memory.isdisjoint(op.ports)]
@@ -191,6 +204,13 @@ class PortBuilder:
         """Ports of classes that do nothing but access memory."""
         sets, files = self.facts.structure.sets, self.facts.files
         return frozenset(p for name, ports in sets.items() if "m" in files[name] for p in ports)
+
+
+def _less(operations: Sequence[Operation], one: Operation) -> list[Operation]:
+    """The operations but for one micro-operation."""
+    return [
+        msgspec.structs.replace(op, count=op.count - 1) if op.ports == one.ports else op for op in operations
+    ]
 
 
 def _whole(slots: float) -> float:
