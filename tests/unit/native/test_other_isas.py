@@ -94,9 +94,9 @@ def test_kernels_are_measured(backend, isa):
     assert [s.detail for s in samples[2:4]] == [11, 4]
 
 
-@pytest.mark.parametrize("instructions", [3, 300, 1500])
+@pytest.mark.parametrize("instructions", [3, 60, 600])
 def test_loops_of_any_length(backend, isa, instructions):
-    """60 times as long as the body; a trip needs its first instruction."""
+    """Up to 60 times as long as the body; a trip needs its first instruction."""
     body = words(*isa.first_needed) * (instructions // 3)
     long = Kernel(body, 1, state(isa))
     backend.submit([long], Effort(rounds=1, want=1, maximum=2, target=5.0 * 60 * instructions))
