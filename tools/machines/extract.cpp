@@ -353,7 +353,8 @@ MCRegister freshRegister(const Session &s, const MCRegisterClass &cls, const MCI
   return cls.getRegister(0);
 }
 
-MCInst make(const Session &s, unsigned opcode, int64_t immediate) {
+// All immediates alike, but the first where one is given: a move of 0 is an idiom on some cores.
+MCInst make(const Session &s, unsigned opcode, int64_t immediate, std::optional<int64_t> first = std::nullopt) {
   const MCInstrDesc &d = s.instrs->get(opcode);
   MCInst inst;
   inst.setOpcode(opcode);
@@ -365,8 +366,10 @@ MCInst make(const Session &s, unsigned opcode, int64_t immediate) {
       inst.addOperand(inst.getOperand(tied));
     else if (cls >= 0)
       inst.addOperand(MCOperand::createReg(freshRegister(s, s.regs->getRegClass(cls), inst)));
-    else
-      inst.addOperand(MCOperand::createImm(immediate));
+    else {
+      inst.addOperand(MCOperand::createImm(first.value_or(immediate)));
+      first.reset();
+    }
   }
   return inst;
 }
@@ -384,6 +387,10 @@ bool tryOperands(const Decoder &decoder, const MCInst &made, MCInst &inst) {
 bool realise(const Session &s, const std::vector<std::unique_ptr<Decoder>> &all, unsigned opcode, MCInst &inst) {
   static const int64_t immediates[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 16, 24, 31, 32, 48, 63, 64, 128, 256,
                                        512, 1024, 4096, -1, -2, -16};
+  StringRef name = s.instrs->getName(opcode);
+  if (name.starts_with("MOVZ") || name.starts_with("MOVN"))
+    for (auto &decoder : all)
+      if (tryOperands(*decoder, make(s, opcode, 0, 1), inst)) return true;
   for (auto &decoder : all)
     for (int64_t value : immediates)
       if (tryOperands(*decoder, make(s, opcode, value), inst)) return true;
