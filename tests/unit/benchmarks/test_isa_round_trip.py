@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from benchmarks.isa_round_trip import EQUAL, HOLDS, MACHINES, NONE, WRONG, compare, simulated, timings
+from cyclescope.backend.llvm_mca import NAMES, LlvmMcaBackend
 from cyclescope.backend.simulated import LOUD, QUIET
+from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.isa.table import load_table
+from cyclescope.measure.store import Store
 
 FEW = {"neoverse-v2": 60, "cortex-a510": 50, "a64fx": 40, "xiangshan-nanhu": 60, "sifive-p670": 30}
 
@@ -40,6 +45,18 @@ def test_the_accumulator_of_fmadd_is_found_by_measuring(tmp_path):
     assert latencies["op2"] == latencies["op3"] == (4.0, 4.0, "exact")
     assert latencies["op4"] == (2.0, 2.0, "exact")
     assert found.throughput.value == pytest.approx(0.25, abs=0.005)
+
+
+@pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="needs llvm-mca")
+def test_llvm_mca_answers_the_same_kernels(tmp_path):
+    table = load_table("aarch64")
+    store = Store(tmp_path / "store.sqlite", "neoverse-v2")
+    campaign = Campaign(table, LlvmMcaBackend("neoverse-v2", isa="aarch64"), store)
+    campaign.run(Request((table["FMADDDrrr"],)), {})
+    (found,) = campaign.results([table["FMADDDrrr"]])
+    assert [latency.max for latency in found.latencies][:3] == [4.0, 4.0, 2.0]
+    assert found.throughput.value == pytest.approx(0.25, abs=0.005)
+    store.close()
 
 
 def test_verdicts_tell_bounds_from_wrong_values():
