@@ -89,7 +89,7 @@ class RiscV64Differential(FixedWidthDifferential):
         return super()._flags(form, values) | whole
 
     def exception(self, specimen: Specimen, access: Access) -> str:
-        """Agnostic elements of a result may be kept, by which it depends on itself."""
+        """Agnostic elements of a result may be kept, and without any element all are."""
         form = specimen.form
         result = access.kind == READ and access.outputs == 1 << access.location
         if form.configuration is None or not result:
@@ -97,4 +97,4 @@ class RiscV64Differential(FixedWidthDifferential):
         written = location_set(self._of_registers(specimen, lambda op: op.write and op.file == "v", True))
         if not written >> access.location & 1:
             return ""
-        return "keeps elements past VL or masked off, as a machine may where the policy is agnostic"
+        return "keeps elements past VL or masked off, as a machine may where the policy is agnostic, all where VL is 0"
