@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+from contextlib import closing
 
 import msgspec
 import pytest
 
 from cyclescope.backend.base import OK, Depth
+from cyclescope.backend.native import NativeBackend
 from cyclescope.kernel.differential import GROUP_SHIFT, INDEX_SHIFT, INDEXED, VALUES
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import members, names
@@ -108,3 +110,19 @@ def test_faults_and_hangs_in_differential_execution(backend, isa):
     assert found[:2] == ["SIGILL", "hang"]
     assert found[2].startswith("SIGSEGV")
     assert found[3] == "ok"
+
+
+def test_a_core_that_has_less(runner, isa, tmp_path, monkeypatch):
+    """Registers it lacks are no locations, and bits that it does not keep are not seen as written."""
+    script = tmp_path / "runner"
+    script.write_text(runner.read_text().replace(isa.cpu, "cortex-a53" if isa is AARCH64 else "sifive-u54"))
+    script.chmod(0o755)
+    monkeypatch.setenv("CYCLESCOPE_RUNNER", str(script))
+    word = 0x1E622820 if isa is AARCH64 else 0x0220F053  # fadd d0, d1, d2; fadd.d f0, f1, f2
+    add = Kernel(words(word), 1, state(isa), b"", VALUES["f64"])
+    with closing(NativeBackend()) as backend:
+        (seen,) = backend.differ([add], Depth(4, 3))
+    called = names(isa.name)
+    status = "FPSR" if isa is AARCH64 else "fflags"
+    assert {called[n] for n in members(seen.written)} == {"V0" if isa is AARCH64 else "f0", status}
+    assert {"P0", "Z0[VL:128]", "v0"}.isdisjoint(called[n] for n in members(seen.present))

@@ -146,6 +146,14 @@ static void place_vectors(uint32_t bytes)
               bytes / 8);
 }
 
+/* Those of some bits of FPCR that this CPU keeps. */
+static uint32_t kept_fpcr(uint64_t bits)
+{
+    uint64_t kept;
+    __asm__ volatile("msr fpcr, %1\n\tmrs %0, fpcr\n\tmsr fpcr, xzr" : "=&r"(kept) : "r"(bits));
+    return (uint32_t)(kept & bits);
+}
+
 void arch_machine_prepare(void)
 {
     memset(arch_locations, 0, sizeof arch_locations);
@@ -156,7 +164,7 @@ void arch_machine_prepare(void)
         place_bits(A64_FLAGS + n, offsetof(struct machine, flags), 1u << (FLAG_N - n),
                    1u << (FLAG_N - n));
     place(AT_EXIT, LOCATION_OUTPUT, offsetof(struct machine, exit), 8);
-    place_bits(A64_FPCR, offsetof(struct machine, fpcr), UINT32_MAX, SETTABLE_FPCR);
+    place_bits(A64_FPCR, offsetof(struct machine, fpcr), UINT32_MAX, kept_fpcr(SETTABLE_FPCR));
     place_bits(A64_FPSR, offsetof(struct machine, fpsr), UINT32_MAX, FPSR_BITS);
     place_vectors(has_sve ? vector_bytes : LOW_BYTES);
 }
