@@ -97,4 +97,4 @@ class RiscV64Differential(FixedWidthDifferential):
         written = location_set(self._of_registers(specimen, lambda op: op.write and op.file == "v", True))
         if not written >> access.location & 1:
             return ""
-        return "keeps elements past VL or masked off, as a machine may where the policy is agnostic, all where VL is 0"
+        return "keeps agnostic elements past VL or masked off, as a machine may, and all where VL is 0"
