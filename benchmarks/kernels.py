@@ -4,8 +4,8 @@
 
 The folder has `kernels/kernels_expected.csv` (even and best port bound, loop-carried dependency, critical
 path, measured cycles; ranges as `3-4.4`) and the kernels. Machines are LLVM's models, of the ThunderX2 the
-paper's. A deviation counts as explained if the reason is written down below; every reason is about the model's
-data.
+paper's. A deviation counts as explained if the reason is written down below; every reason is about a
+model's data.
 """
 
 from __future__ import annotations
