@@ -20,15 +20,16 @@ from contextlib import closing
 import msgspec
 
 from benchmarks.common import Check, at_least, parser, present, table
-from benchmarks.taint import verdicts
+from benchmarks.taint import KEEPING, cycles, verdicts
 from cyclescope.backend.base import OK, Effort
 from cyclescope.backend.build import runner_for
 from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.remote import link_to
 from cyclescope.errors import BackendUnavailable
-from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.plan import Experiment, Planner
 
 ISAS = ("aarch64", "riscv64")
@@ -133,6 +134,20 @@ def kernels(planner: Planner, form: InstructionForm) -> Iterator[Experiment]:
     yield from planner.latency(form)
 
 
+def linked(backend: NativeBackend, planner: Planner) -> list[tuple[str, int, int]]:
+    """What of the closed chains of links runs, is closed, and is open with a cut: how many, of how many."""
+    experiments = planner.link_experiments()
+    outcomes = backend.probe([made.kernel for made in experiments])
+    rows = [row for row in cycles(planner) if row[0] != NOP]
+    whole = [passed == length for _, variant, passed, length in rows if variant != "cut"]
+    open_ = [passed <= KEEPING for _, variant, passed, _ in rows if variant == "cut"]
+    return [
+        ("kernels of links that run", sum(o.status == OK for o in outcomes), len(outcomes)),
+        ("chains of links that are closed", sum(whole), len(whole)),
+        ("controls that are open", sum(open_), len(open_)),
+    ]
+
+
 def _followed(planner: Planner, form: InstructionForm) -> Result:
     result = Result(forms=1)
     for verdict in verdicts(planner, form):
@@ -151,10 +166,11 @@ def checks(isa: str, count: int, seed: int, folder: str) -> list[Check]:
     listed = load_table(isa)
     with closing(NativeBackend(link=link_to(f"exec:{emulator(isa, folder)}"))) as backend:
         legal = executed(backend, Planner(listed, lambda form: True), select(listed, []))
-        names = {form.id for form in legal}
-        planner = Planner(listed, lambda form: form.id in names or form.configuration is not None)
+        names = {model_form_id(form) for form in legal}
+        planner = Planner(listed, lambda form: model_form_id(form) in names)
         forms = drawn(legal, count, seed)
         results = judged(backend, planner, forms)
+        links = linked(backend, planner)
     total = Result()
     for result in results.values():
         total.add(result)
@@ -171,6 +187,7 @@ def checks(isa: str, count: int, seed: int, folder: str) -> list[Check]:
         at_least(f"{isa}: kernels that run", total.run, total.kernels, 1),
         at_least(f"{isa}: kernels that run in a loop", total.measured, total.kernels, 1),
         at_least(f"{isa}: chains closed by their own dependency", total.carry, total.chains, 1),
+        *(at_least(f"{isa}: {name}", part, whole, 1) for name, part, whole in links),
     ]
 
 

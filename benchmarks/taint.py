@@ -23,6 +23,7 @@ from cyclescope.measure.plan import Planner
 
 Items = list[tuple[Instruction, bool]]  # whether it is the form under test
 PAST, THROUGH, ASTRAY = 1, 2, 4  # a mark's way: past the form, through the pair, through another of its pairs
+KEEPING = 2  # instructions that XOR onto an address, which keeps its own value
 Marked = dict[Register, int]  # with the ways that marks came
 
 
@@ -141,3 +142,43 @@ def verdicts(planner: Planner, form: InstructionForm) -> Iterator[Verdict]:
 
 def _items(chain: Chain, body: tuple[Instruction, ...]) -> Items:
     return [(made, isinstance(item, Use)) for item, made in zip(chain.items, body, strict=True)]
+
+
+# --- closed chains of links ------------------------------------------------------------------------
+
+
+def longest(marks: Marks, body: tuple[Instruction, ...]) -> int:
+    """The most instructions that a mark passes from a place around a kernel's body and back to the place."""
+    written = {
+        place for made in body for target in targets(made.form) for place in marks.places(made, target)
+    }
+    return max((_passed(marks, body, place) for place in written), default=0)
+
+
+def _passed(marks: Marks, body: tuple[Instruction, ...], start: Register) -> int:
+    """Instructions that a mark has passed when it is back at its start, 0 where it is not."""
+    counts = {start: 0}
+    for made in body:
+        after = dict(counts)
+        for target in targets(made.form):
+            found = [
+                counts[place]
+                for pair in pairs(made.form)
+                if pair.target == target
+                for place in marks.places(made, pair.source)
+                if place in counts
+            ]
+            for place in marks.places(made, target):
+                after.pop(place, None)
+                if found:
+                    after[place] = max(found) + 1
+        counts = after
+    return counts.get(start, 0)
+
+
+def cycles(planner: Planner) -> Iterator[tuple[str, str, int, int]]:
+    """Of every closed chain of links: name, variant, instructions that a mark passes, and instructions."""
+    pools = planner.dialect.helpers.pools  # type: ignore[attr-defined]
+    for made in planner.link_experiments():
+        marks = Marks(pools, (*made.kernel.state.general, *[0] * 32)[:32])
+        yield made.form, made.variant, longest(marks, made.kernel.body), len(made.kernel.body)

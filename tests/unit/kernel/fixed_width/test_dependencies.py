@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.taint import ASTRAY, THROUGH, Marks, around, verdicts
+from benchmarks.taint import ASTRAY, KEEPING, THROUGH, Marks, around, cycles, verdicts
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.chain import Use
+from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.fixed_width.registers import AARCH64, RISCV64
 from tests.support.fixed_width import ISAS, planner, sample
 
@@ -39,6 +40,17 @@ def test_special_operands(isa, form_id):
     found = list(verdicts(planner(isa), load_table(isa)[form_id]))
     assert found
     assert all(verdict.good for verdict in found)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_closed_chains_of_links_pass_every_link_and_controls_are_cut(isa):
+    found = [row for row in cycles(planner(isa)) if row[0] != NOP]
+    assert len(found) > 100
+    for name, variant, passed, length in found:
+        if variant == "cut":
+            assert passed <= KEEPING, name
+        else:
+            assert passed == length, name
 
 
 # --- the check itself ---------------------------------------------------------------------------
