@@ -7,7 +7,7 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.aarch64.links import AArch64Links
-from cyclescope.kernel.aarch64.special import AArch64Branches, is_streaming, unmeasurable
+from cyclescope.kernel.aarch64.special import AArch64Branches, is_check, is_streaming, unmeasurable
 from cyclescope.kernel.dialect import Executes
 from cyclescope.kernel.fixed_width.branches import BranchBuilder
 from cyclescope.kernel.fixed_width.dialect import FixedWidthDialect
@@ -39,6 +39,10 @@ class AArch64Dialect(FixedWidthDialect):
     def branches(self, form: InstructionForm) -> BranchBuilder:
         """Sequences of branches."""
         return AArch64Branches(form, self.helpers)
+
+    def is_special(self, form: InstructionForm) -> bool:
+        """What checks a signature needs one."""
+        return is_check(form)
 
     def places(self) -> tuple[Place, ...]:
         """A place in every register file that there are links of."""

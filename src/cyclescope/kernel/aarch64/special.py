@@ -35,9 +35,21 @@ def unmeasurable(form: InstructionForm) -> str:
         return "one of three instructions that only work in order: prologue, main, epilogue"
     if _SIGNED.match(name):
         return "branches and loads with a signed address, which a kernel cannot sign beforehand"
+    if form.id.startswith("AUT") and "SPPC" in form.id:
+        return "checks a signature that depends on where the code is"
     if any(op.fixed == "FPMR" and op.write for op in form.operands):
         return "writes machine state"
     return ""
+
+
+def signer(form: InstructionForm) -> str:
+    """The id of the instruction that makes the signature that a form checks."""
+    return form.id.replace("AUT", "PAC")
+
+
+def is_check(form: InstructionForm) -> bool:
+    """Whether the form checks the signature of an address."""
+    return form.id.startswith("AUT") and "SPPC" not in form.id
 
 
 def is_streaming(form: InstructionForm) -> bool:
@@ -60,10 +72,24 @@ class AArch64Branches(BranchBuilder):
             return self._conditional()
         if "branch" in attributes:
             return self._indirect() if "indirect" in attributes else self.direct()
+        if is_check(self.form):
+            return self._signed()
         if "exclusive" in attributes and self.form.mnemonic.startswith("ST"):
             partner = re.sub(r"^STL?X", "LDX", self.form.id)
             return self.exclusive(partner, self.helpers.form(partner).mnemonic)
         return None
+
+    def _signed(self) -> list[Stream]:
+        """Checks after the instruction that makes the signature: some cores let no wrong one pass."""
+        sign = self.helpers.form(signer(self.form))
+        registers = {}
+        for number, (operand, _) in enumerate(self.fields):
+            registers[operand] = self.numbered(operand, number + 1)
+        use = Use(self.values(registers))
+        items: Items = [Instruction(sign, use.registers, 0, ()), use]
+        return [
+            Stream(f"with {sign.mnemonic if self.fields else sign.id}", COPIES, tuple(items * COPIES), COPIES)
+        ]
 
     def _conditional(self) -> list[Stream]:
         name, zero = self.form.mnemonic, self.pools.zero

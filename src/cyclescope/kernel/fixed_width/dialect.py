@@ -70,7 +70,7 @@ class FixedWidthDialect:
 
     def signature(self, form: InstructionForm) -> object:
         """Operands, attributes, flags and fields; the mnemonic where it matters."""
-        special = is_division(form) or not form.attributes.isdisjoint(_SPECIAL)
+        special = is_division(form) or not form.attributes.isdisjoint(_SPECIAL) or self.is_special(form)
         named = special or bool(self.unmeasurable(form)) or form.mnemonic in MOVES
         fields = form.bits and (form.bits.fields, form.bits.length)
         floats = form.element.startswith(("f", "bf"))
@@ -90,11 +90,16 @@ class FixedWidthDialect:
 
     def is_sequence(self, form: InstructionForm) -> bool:
         """Whether the form runs in a sequence of its own only."""
-        return not form.attributes.isdisjoint(_SPECIAL) and self.branches(form).streams() is not None
+        special = not form.attributes.isdisjoint(_SPECIAL) or self.is_special(form)
+        return special and self.branches(form).streams() is not None
+
+    def is_special(self, form: InstructionForm) -> bool:
+        """Whether a form that is no branch needs other instructions, too."""
+        return False
 
     def chain_builders(self, form: InstructionForm) -> Sequence[PairChains]:
         """Builders of latency chains."""
-        if self.is_sequence(form):
+        if self.is_sequence(form) and not self.is_special(form):
             return [_NoChains()]
         if is_integer_division(form):
             return [IntegerDivision(form, self.helpers_of(form), s) for s in ("fast", "slow")]

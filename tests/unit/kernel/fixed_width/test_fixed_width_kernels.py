@@ -47,7 +47,7 @@ def test_instances_of_a_sequence_are_independent(isa):
         if form.attributes & OWN or any(op.read and op.write and op.fixed for op in form.operands):
             continue
         for experiment in planner(isa).throughput(form):
-            if experiment.variant.startswith(("broken", "fast", "slow")):
+            if experiment.variant.startswith(("broken", "fast", "slow", "with ")):
                 continue
             before: set = set()
             for instruction in experiment.kernel.body:
@@ -212,3 +212,11 @@ def test_data_of_instances_are_aligned_and_apart(isa, form_id, size):
     blocking = offsets(isa, form_id, planner(isa).dialect.block(form, ()).instructions)
     assert len(set(blocking)) == 8
     assert all(offset % size == 0 and offset >= 8 * size for offset in blocking)
+
+
+def test_a_check_of_a_signature_comes_after_its_making():
+    found = planner("aarch64").throughput(load_table("aarch64")["AUTIA"])
+    assert [e.variant for e in found] == ["with PACIA x8"]
+    assert found[0].kernel.text().splitlines()[:2] == ["pacia x1, x2", "autia x1, x2"]
+    assert planner("aarch64").latency(load_table("aarch64")["AUTIASP"])
+    assert "where the code is" in planner("aarch64").reason(load_table("aarch64")["AUTIASPPCi"], "", "")
