@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.kernels import Coverage, covered, end, forms_of, valued
+from benchmarks.kernel_coverage import Coverage, covered, end, forms_of, valued
 from cyclescope.isa.table import load_table
 
 THROUGHPUT = """llvm_name,value_min,value_max,status,flags,helper,anomaly
