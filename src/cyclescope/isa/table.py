@@ -70,6 +70,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.forms)
 
+    def __contains__(self, form_id: object) -> bool:
+        return isinstance(form_id, str) and self.get(form_id) is not None
+
     def __getitem__(self, form_id: str) -> InstructionForm:
         form = self.get(form_id)
         if form is None:
