@@ -26,7 +26,8 @@ CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation miss
 EQUAL = 0.12  # explanations closer than this cannot be told apart
 _EACH, _BEYOND = 0.05, 0.45  # of a micro-operation more, of one more than front-end slots
 _CROWDED = 0.3  # weight of a micro-operation too many where an uneven distribution explains it
-_TOGETHER = 0.06  # and of those that come at once, and more than find a place elsewhere
+_TOGETHER = 0.03  # and of those that come at once, and more than find a place elsewhere
+_EVERYWHERE = 0.015  # of every class that this is said of
 _KINDS = 0.04  # of another set of ports
 _STEALS = 0.2  # micro-operations: so near to as many as a class has ports is a cycle of all of them
 _SHARED = 0.02  # of a set of ports that is no class by itself
@@ -153,13 +154,15 @@ class _Explanation:
         ports' micro-operations may be in the way. `total` was counted.
         """
         worst = abs(total - len(self.ports)) if total is not None else 0.0
+        said = 0
         for name, value in confined.items():
             miss = value - self.confined[name]
             if miss > 0 and name in self.crowded:
                 together = min(miss, self.crowded[name])
+                said += together > EQUAL
                 miss = _TOGETHER * min(together, 1.0) + _CROWDED * (miss - together)
             worst = max(worst, abs(miss))
-        return worst
+        return worst + _EVERYWHERE * said
 
 
 def _multisets(sets: Sequence[Ports]) -> list[tuple[Ports, ...]]:
