@@ -177,7 +177,7 @@ class ChainBuilder(ChainOperands):
     def _address_chain(self, pair: Pair, filling: int = 0) -> Chain:
         op = self.form.operands[pair.source.operand]
         if pair.source.operand == pair.target.operand:  # a base that moves on, by nothing
-            return chain_of(pair, "self", [self.use()], (), 1)
+            return chain_of(pair, "self", [*self.breakers(pair.source), self.use()], (), 1)
         if op.file == "v":
             return self._vector_address(pair)
         back, keys = self.to_general(pair)
