@@ -162,7 +162,9 @@ def test_kernels_run_on_the_cpu_they_are_told(runner, cpu):
     with closing(NativeBackend(cpu)) as backend:
         assert backend.capabilities().cpu == cpu
         backend.submit([kernel("ebfe")], ONCE)
-        children = Path(f"/proc/{backend._transport.process.pid}/task/{backend._transport.process.pid}/children")
+        children = Path(
+            f"/proc/{backend._transport.process.pid}/task/{backend._transport.process.pid}/children"
+        )
 
         def masks():
             workers = children.read_text().split()
