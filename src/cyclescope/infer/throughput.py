@@ -23,6 +23,7 @@ from cyclescope.infer.results import (
 )
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycle import NOP
+from cyclescope.kernel.stream import BASES, MANY_BASES
 from cyclescope.measure.record import FAILED, STABLE, UNSTABLE, Record
 
 RESTORED = "operands restored before every instance"
@@ -30,6 +31,7 @@ CUT = "its own dependency chain allows"
 _STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
 _FASTER = 0.95  # of a NOP's time: less is no throughput
 _CUTS = 0.95  # cycles: no front end takes as long for the instructions that cut dependencies
+_WAITS = 1.5  # times what chains through several bases take: nearer to them the chains may be what shows
 _APART = 1.08  # a sequence so much faster than all others stands alone
 _AGREED = 1.03  # two sequences within this ratio confirm each other
 
@@ -133,11 +135,17 @@ class ThroughputBuilder:
         if streams_out(self.form):
             least = rounded(min(r.per_instance for r in main))
             return EXACT, f"lines are written out; {least} while few of them stay in buffers"
+        return self._kind_of_sequence(best, main, name)
+
+    def _kind_of_sequence(self, best: Record, main: Sequence[Record], name: str) -> tuple[str, str]:
+        """Of sequences of the form and what cuts its dependencies."""
         if name == "fast":
             return self._with_cuts(best), RESTORED
         plain = min((r.per_instance for r in main if r.variant.startswith("plain")), default=None)
         if name == "broken" and plain is not None and best.per_instance < 0.97 * plain:
             return self._with_cuts(best), f"{CUT} {rounded(plain)}"
+        if name == BASES:
+            return EXACT, ""
         if self._in_one_place():
             return UPPER_BOUND, "every instance waits for what the one before has stored"
         broken = any(r.variant.startswith("broken") for r in main)
@@ -154,12 +162,23 @@ class ThroughputBuilder:
         """An upper bound where the registers are too few to hide the form's own latency."""
         plain = max((r.count for r in self.streams if r.variant.startswith("plain")), default=0)
         chain = self._longest_cycle(latencies)
+        bases = self._through_bases(latencies) / MANY_BASES
+        if throughput.kind == EXACT and bases and (throughput.value or 0.0) < _WAITS * bases:
+            note = f"as fast as chains through {MANY_BASES} bases allow"
+            return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note)
         if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
             return throughput
         if abs(throughput.value - chain / plain) > max(0.03 * throughput.value, 0.006):
             return throughput
         note = f"as fast as chains through {plain} registers allow"
         return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note)
+
+    def _through_bases(self, latencies: Sequence[Latency]) -> float:
+        """Cycles from an instance to the next one with the same base, by the base or by memory."""
+        if not any(r.variant.startswith(BASES) for r in self.streams):
+            return 0.0
+        same = [lat.max or 0.0 for lat in latencies if lat.source == lat.target]
+        return max(same, default=0.0)
 
     def _longest_cycle(self, latencies: Sequence[Latency]) -> float:
         """Cycles per instance of the longest chain through explicit registers read and written."""

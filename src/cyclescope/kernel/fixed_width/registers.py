@@ -28,7 +28,8 @@ class Pools(msgspec.Struct, frozen=True, dict=True):
     `base` and `alias` hold the same address, of the form under test and of helpers; `zero` 0, `constant`
     a small number, `counter` the loop's trips. `ones`, `nought`, `value` and `scratch` are vector
     registers: all ones, 0, the form's values, and for helpers; `addresses` and `indices` vectors of those.
-    `mask` is a predicate of all ones. -1 where there is none.
+    `mask` is a predicate of all ones. -1 where there is none. `others` hold addresses of their own, for
+    instances that are not to wait for each other's base or memory.
     """
 
     isa: str
@@ -47,6 +48,7 @@ class Pools(msgspec.Struct, frozen=True, dict=True):
     addresses: int
     indices: int
     mask: int = -1
+    others: tuple[int, ...] = ()
 
     @property
     def reserved(self) -> set[Register]:
@@ -63,7 +65,7 @@ AARCH64 = Pools(
         CHAIN: {"r": (1, 2, 3, 5, 6, 7, 4, 0, 8), "v": (1, 2, 3, 5, 6, 7, 4, 0), "p": (1, 2, 3, 4, 5, 8, 9)},
         SOURCE: {"r": (9, 10, 11, 12, 13), "v": (16, 17, 18, 15, 14, 13, 7, 6, 5), "p": (7, 6, 12, 5, 13)},
     },
-    ones=31, nought=30, value=29, scratch=26, addresses=28, indices=27, mask=7,
+    ones=31, nought=30, value=29, scratch=26, addresses=28, indices=27, mask=7, others=(19, 25, 26, 27),
 )  # fmt: skip
 RISCV64 = Pools(
     "riscv64", 2, 9, 8, 24, 22, 23, 27,
@@ -84,7 +86,7 @@ RISCV64 = Pools(
             "v": (24, 8, 28, 12, 20, 26, 16),
         },
     },
-    ones=-1, nought=24, value=-1, scratch=16, addresses=-1, indices=-1,
+    ones=-1, nought=24, value=-1, scratch=16, addresses=-1, indices=-1, others=(28, 29, 30, 25),
 )  # fmt: skip
 
 

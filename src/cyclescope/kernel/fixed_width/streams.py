@@ -13,13 +13,19 @@ from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.fixed_width.links import Helpers
 from cyclescope.kernel.fixed_width.operands import CONDITION_REGISTER, FormOperands, immediates
-from cyclescope.kernel.fixed_width.registers import RING, SOURCE, fixed_registers
+from cyclescope.kernel.fixed_width.registers import RING, SOURCE, fixed_registers, pick
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.stream import LENGTHS, MAXIMUM, Stream
+from cyclescope.kernel.stream import BASES, LENGTHS, MAXIMUM, Stream
 
 _REACH = 1024  # bytes that the addresses of instances are spread over
+
+
+def _with_value(use: Use, place: int, value: int | None) -> Use:
+    registers = list(use.registers)
+    registers[place] = value or 0
+    return msgspec.structs.replace(use, registers=tuple(registers))
 
 
 class StreamBuilder(FormOperands):
@@ -28,6 +34,7 @@ class StreamBuilder(FormOperands):
     def __init__(self, form: InstructionForm, helpers: Helpers) -> None:
         super().__init__(form, helpers)
         self._reserved: dict[int, int] = {}
+        self._kept: set[Register] = set()
 
     # --- instances ---------------------------------------------------------------------------------
 
@@ -79,7 +86,7 @@ class StreamBuilder(FormOperands):
         return None
 
     def _instance(self, position: int, used: set[Register]) -> Use | None:
-        taken = self.taken_by_roles() | used
+        taken = self.taken_by_roles() | used | self._kept
         for operand, field in self.fields:
             if operand in self._reserved:
                 taken |= set(self.found(field)[self._reserved[operand]])
@@ -129,7 +136,29 @@ class StreamBuilder(FormOperands):
         if breaks:
             result += [self._stream("broken", uses[:n], breaks) for n in {lengths[0], lengths[-1]}]
         result.append(msgspec.structs.replace(self._stream("unrolled", uses), flags=CANARY | LONG))
-        return result
+        return result + self._with_bases()
+
+    def _with_bases(self) -> list[Stream]:
+        """Instances with bases and memory of their own, where one would wait for the other's."""
+        place = next((n for n, (operand, _) in enumerate(self.fields) if self._is_shared(operand)), None)
+        if place is None or len(self.pools.others) < 1:
+            return []
+        self._kept = {("r", number) for number in self.pools.others}
+        uses = self.instances(LENGTHS[1])
+        self._kept = set()
+        found = self.found(self.fields[place][1])
+        bases = [("r", number) for number in (self.pools.base, *self.pools.others)]
+        values = [pick(found, [base], ()) for base in bases]
+        if None in values or len(uses) < len(bases):
+            return []
+        moved = [_with_value(use, place, values[n % len(values)]) for n, use in enumerate(uses)]
+        return [self._stream(BASES, moved)]
+
+    def _is_shared(self, operand: int) -> bool:
+        """Whether an operand is the base of what one instance writes and the next one reads."""
+        op = self.form.operands[operand]
+        both = any(other.is_memory and other.read and other.write for other in self.form.operands)
+        return op.role == "base" and op.file == "r" and (op.write or both)
 
     def _stream(self, variant: str, uses: list[Use], breaks: tuple[Instruction, ...] = ()) -> Stream:
         items: list[Use | Instruction] = []

@@ -16,6 +16,7 @@ from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, Helpers
 from cyclescope.kernel.patterns import ONE, SLOW_DIVIDE, SLOW_ROOT, pattern, repeated
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP, MachineState
 
+LINE = 64  # bytes from one of the other addresses to the next
 FLOAT_BITS = 26  # general register of RISC-V with the bits of the form's floating-point value
 NOTHING = 14  # a general register of 0 that compressed instructions can name
 _INTEGER = re.compile(r"[SU]DIV$|(C\.)?(DIV|REM)U?W?$")
@@ -68,6 +69,8 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
     general = [n + 1 for n in range(32)]
     general[pools.stack] = STACK_TOP
     general[pools.base] = general[pools.alias] = FIRST_WINDOW
+    for place, number in enumerate(pools.others, 1):
+        general[number] = FIRST_WINDOW + place * LINE
     general[pools.zero] = general[NOTHING] = 0
     general[pools.constant] = CONSTANT_VALUE
     values = pattern(form.element)

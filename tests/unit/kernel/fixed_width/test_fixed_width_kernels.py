@@ -51,7 +51,7 @@ def test_instances_of_a_sequence_are_independent(isa):
                 continue
             before: set = set()
             for instruction in experiment.kernel.body:
-                base = {("r", POOLS[isa].base)}
+                base = {("r", n) for n in (POOLS[isa].base, *POOLS[isa].others)}
                 shared = {r for r in reads(instruction, isa) if r[0] in "rvfp"} & before - base
                 assert not shared, (form.id, experiment.variant, instruction.text())
                 before |= writes(instruction, isa)
@@ -127,6 +127,20 @@ def test_data_of_a_write_back_access_does_not_reach_the_base():
     pairs = {(e.source, e.target) for e in planner("aarch64").latency(form)}
     assert ("[op1].data", "op1") not in pairs
     assert ("op4", "op1") in pairs and ("op4", "op2") not in pairs
+
+
+def test_instances_that_would_share_a_base_or_memory_have_several():
+    for isa, form_id in (("aarch64", "STRXpre"), ("aarch64", "LDADDX"), ("riscv64", "AMOADD_W")):
+        found = planner(isa).throughput(load_table(isa)[form_id])
+        kernel = next(e.kernel for e in found if e.variant.startswith("bases"))
+        pools = POOLS[isa]
+        bases = {next(n for n in reversed(i.registers)) for i in kernel.body}
+        if form_id == "STRXpre":
+            bases = {i.registers[0] for i in kernel.body}
+        assert bases == {pools.base, *pools.others}
+        assert len({kernel.state.general[n] for n in bases}) == len(bases)
+    plain = planner("aarch64").throughput(load_table("aarch64")["LDRXui"])
+    assert not any(e.variant.startswith("bases") for e in plain)
 
 
 def test_flags_are_cut_before_what_reads_them():
