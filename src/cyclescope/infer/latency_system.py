@@ -26,6 +26,7 @@ from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER
 X86 = "x86-64"
 # Links of two dependent instructions.
 _TWICE = ("restore.", "flag>r.AF", "r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64")
+_TO_FLOAT = TRANSFER.replace("v", "f")
 _TWICE_ELSEWHERE = ("restore.", "r>p")
 LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
@@ -61,10 +62,10 @@ class LinkLatency(msgspec.Struct, frozen=True):
 
 def lower_bound(key: str, isa: str = X86) -> float:
     """What a link takes at least: one cycle per dependent instruction."""
-    if key.startswith(("r>v.", "r>f.")) or key == "r>f":
+    if key.startswith(("r>v.", "r>f.")):
         return 3 * LEAST
     twice = _TWICE if isa == X86 else _TWICE_ELSEWHERE
-    return 2 * LEAST if key.startswith(twice) and key != "restore.f" else LEAST
+    return 2 * LEAST if key.startswith(twice) and not key.startswith("restore.f") else LEAST
 
 
 def conventions(keys: Iterable[str], isa: str = X86) -> list[tuple[str, str, str]]:
@@ -72,7 +73,7 @@ def conventions(keys: Iterable[str], isa: str = X86) -> list[tuple[str, str, str
     known = set(keys)
     wanted = [
         *[("transfer", key, "v>r") for key in known if key.startswith(TRANSFER)],
-        ("transfer", TRANSFER.replace("v", "f"), "f>r"),
+        *[("transfer", key, key.replace(_TO_FLOAT, "f>r")) for key in known if key.startswith(_TO_FLOAT)],
         ("masks", "v>k", MASK_SYNC),
         ("mmx", "m>r", "v>r"),
         ("high bytes", "h>r", "r>h"),

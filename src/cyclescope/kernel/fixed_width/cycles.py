@@ -58,7 +58,7 @@ class CycleBuilder:
             items += step.instructions
             keys += step.keys
         names = (
-            f"{p.kind}.{p.flag or p.width}" if p.kind in ("v", "mem", "flag") else p.kind for p in places
+            f"{p.kind}.{p.flag or p.width}" if p.kind in ("v", "f", "mem", "flag") else p.kind for p in places
         )
         yield Cycle(">".join([*names, places[0].kind]), items, keys, tuple(self.helpers.cut(places[0])))
 
@@ -70,9 +70,21 @@ class CycleBuilder:
             for second in self.places[number + 1 :]:
                 if first.kind != second.kind:
                     yield from self._round(first, second)
-        for others in permutations(self.places[1:], 2):
+        floats = [place for place in self.places if place.kind == "f"]
+        for others in permutations([p for p in self.places[1:] if p not in floats[1:]], 2):
             if others[0].kind != others[1].kind:
                 yield from self._round(self.general, *others)
+        for narrow in floats[1:]:
+            yield from self._two_widths(floats[0], narrow)
+            yield from self._two_widths(narrow, floats[0])
+
+    def _two_widths(self, there: Place, back: Place) -> Iterator[Cycle]:
+        """To a register with one width and back with another."""
+        one, other = self.helpers.step(self.general, there), self.helpers.step(back, self.general)
+        if one and other:
+            name = f"r>f.{there.width}>f.{back.width}>r"
+            cut = tuple(self.helpers.cut(self.general))
+            yield Cycle(name, (*one.instructions, *other.instructions), (*one.keys, *other.keys), cut)
 
     def _transfers(self) -> Iterator[Cycle]:
         """The move to a vector register alone, without restoring the value."""
@@ -93,6 +105,8 @@ class CycleBuilder:
         widths = sorted({width for _, width in (*h.stores, *h.loads)})
         for place in self.places:
             for width in widths:
+                if place.kind == "f" and place.width != width:
+                    continue
                 memory = Place("mem", width=width)
                 yield from self._round(place, memory)
                 if place.kind != "r":

@@ -19,6 +19,8 @@ from cyclescope.kernel.riscv64.links import DEFAULT, RiscV64Links
 from cyclescope.kernel.riscv64.special import RiscV64Branches, is_32_bit_only, unmeasurable
 from cyclescope.kernel.state import MachineState
 
+_MOVES = {64: "FMV_D_X", 32: "FMV_W_X", 16: "FMV_H_X"}  # to floating-point registers, by bits
+
 
 class RiscV64Dialect(FixedWidthDialect):
     """See `kernel.dialect.Dialect`."""
@@ -57,16 +59,15 @@ class RiscV64Dialect(FixedWidthDialect):
 
     def places(self) -> tuple[Place, ...]:
         """A place in every register file that there are links of but vectors'."""
-        places = [Place("r", 10, 64)]
-        if self.helpers.has("FMV_D_X"):
-            places.append(Place("f", 10, 64))
-        return tuple(places)
+        widths = [width for width, move in _MOVES.items() if self.helpers.has(move)]
+        return Place("r", 10, 64), *[Place("f", 10, width) for width in widths]
 
     def reference(self) -> str:
         """A form whose state suits every link."""
         if self.helpers.vectors:
             return "VAND_VI"
-        return "FSGNJ_D" if self.helpers.has("FMV_D_X") else "XOR"
+        widest = next((width for width, move in _MOVES.items() if self.helpers.has(move)), 0)
+        return {64: "FSGNJ_D", 32: "FSGNJ_S"}.get(widest, "XOR")
 
     def cycles(self) -> list[tuple[Cycle, MachineState, bytes]]:
         """Closed chains of all links; those of vectors for every length of them."""

@@ -116,7 +116,7 @@ class RiscV64Links(Helpers):
         """FMV or VMV."""
         if place.kind == "v":
             return self._vector("VMV_V_X", place.number, source.number)
-        return self.make("FMV_D_X", place.number, source.number) if place.kind == "f" else None
+        return self.make(f"FMV_{_size(place)}_X", place.number, source.number) if place.kind == "f" else None
 
     def _sign(self, target: Place, magnitude: int, sign: int) -> Instruction:
         return self.make(f"FSGNJ_{_FLOATS.get(target.width, 'D')}", target.number, magnitude, sign)
@@ -132,7 +132,7 @@ class RiscV64Links(Helpers):
         """(source AND 0) OR value; the sign of the source on the value in an f register."""
         if source.kind == "f":
             number = FLOAT_VALUE if value == self.pools.value else value
-            return [self._sign(target, number, source.number)], ("restore.f",)
+            return [self._sign(target, number, source.number)], (f"restore.f.{target.width}",)
         both = [
             self._and(target, source, 0),
             self._vector("VOR_VX", target.number, target.number, FLOAT_BITS),
@@ -146,8 +146,10 @@ class RiscV64Links(Helpers):
         return not any(number % group for number in vectors) and super().fits(source, target)
 
     def detail(self, source: Place, target: Place) -> str:
-        """Bits of memory, and the length of vectors."""
+        """Bits of memory and of floating-point registers, and the length of vectors."""
         kinds = {source.kind, target.kind}
+        if kinds == {"r", "f"}:
+            return f".{source.width if source.kind == 'f' else target.width}"
         if "mem" in kinds and "v" not in kinds:
             return super().detail(source, target)
         length = str(self.configuration).split(",")[1]
