@@ -6,6 +6,7 @@ is measured first (see infer/latency_system.py) and subtracted.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -18,7 +19,7 @@ Emitter = Callable[[Place, Place], list[Instruction]]
 Edges = Mapping[tuple[str, str], tuple[str, Emitter]]
 
 
-class Links:
+class Links(ABC):
     """Links of an instruction set, as far as `executes` says that they may be used.
 
     `edges` has key and maker of each one-step link by register files; `routes` the places to go through
@@ -45,9 +46,9 @@ class Links:
         """Whether the one-step link exists for these widths."""
         return True
 
+    @abstractmethod
     def detail(self, source: Place, target: Place) -> str:
         """What distinguishes links between the same register files: widths and flags."""
-        raise NotImplementedError
 
     def step(self, source: Place, target: Place) -> Step | None:
         """A one-step link, or None where none exists."""

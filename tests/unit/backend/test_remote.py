@@ -273,7 +273,7 @@ def test_patience_that_is_no_number(runner, monkeypatch):
 def test_a_runner_that_talks_on_standard_error(runner):
     path = runner(TELLING + "for _ in range(20): sys.stderr.write('x' * 100_000)\n")
     with opened(f"exec:{path}") as backend:
-        measured(backend)
+        measured(backend)  # every answer is looked at there
 
 
 # --- links that break ---------------------------------------------------------------------------

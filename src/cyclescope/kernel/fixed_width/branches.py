@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Use
 from cyclescope.kernel.fixed_width.links import Helpers
@@ -15,7 +17,7 @@ SPACING = 16  # bytes from one taken branch to the next
 Items = list[Use | Instruction]
 
 
-class BranchBuilder(FormOperands):
+class BranchBuilder(FormOperands, ABC):
     """What the sequences of both instruction sets have in common; `unit` bytes are 1 in an offset."""
 
     unit = 4
@@ -24,9 +26,9 @@ class BranchBuilder(FormOperands):
         super().__init__(form, helpers)
         self.length = form.bits.length if form.bits else 0
 
+    @abstractmethod
     def streams(self) -> list[Stream] | None:
         """The sequences, or None for a form that needs none of its own."""
-        raise NotImplementedError
 
     def values(self, registers: dict[int, int] | None = None) -> tuple[int, ...]:
         """A value for every register field: roles, else the constant, unless another is given."""

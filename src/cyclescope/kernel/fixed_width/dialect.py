@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from cyclescope.isa.dataflow import Pair
@@ -34,7 +35,7 @@ from cyclescope.kernel.stream import Stream
 _SPECIAL = frozenset(("branch", "call", "return", "exclusive"))
 
 
-class FixedWidthDialect:
+class FixedWidthDialect(ABC):
     """See `kernel.dialect.Dialect`."""
 
     def __init__(self, helpers: Helpers) -> None:
@@ -42,25 +43,25 @@ class FixedWidthDialect:
 
     # --- of the instruction set --------------------------------------------------------------------
 
+    @abstractmethod
     def unmeasurable(self, form: InstructionForm) -> str:
         """Why user space cannot measure a form, or ""."""
-        raise NotImplementedError
 
     def helpers_of(self, form: InstructionForm) -> Helpers:
         """Helper instructions of a form's kernels."""
         return self.helpers
 
+    @abstractmethod
     def branches(self, form: InstructionForm) -> BranchBuilder:
         """What makes the sequences of branches."""
-        raise NotImplementedError
 
+    @abstractmethod
     def places(self) -> tuple[Place, ...]:
         """A place in every register file that there are links of, a general register first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reference(self) -> str:
         """A form whose state suits every link."""
-        raise NotImplementedError
 
     # --- plans -------------------------------------------------------------------------------------
 

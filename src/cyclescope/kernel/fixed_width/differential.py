@@ -6,6 +6,7 @@ to the runner's exits. The runner makes the rest of the state: see native/values
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
@@ -75,7 +76,7 @@ class Registers(FormOperands):
         return next(free, next(iter(found)))
 
 
-class FixedWidthDifferential:
+class FixedWidthDifferential(ABC):
     """See `kernel.differential.Differential`; what differs between the instruction sets is below."""
 
     isa: str
@@ -89,19 +90,19 @@ class FixedWidthDifferential:
 
     # --- of the instruction set --------------------------------------------------------------------
 
+    @abstractmethod
     def unmeasurable(self, form: InstructionForm) -> str:
         """Why a form cannot be run, or ""."""
-        raise NotImplementedError
 
+    @abstractmethod
     def locations(self, register: Register, op: Operand | None, written: bool) -> Iterable[int]:
         """Where a register is that an operand stands for; an address has none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def by_rule(self, form: InstructionForm) -> tuple[set[int], set[int], int]:
         """Control and status registers that are read and written, as the table does not say it, and which of
         them hold sticky flags.
         """
-        raise NotImplementedError
 
     def flags(self, mask: int) -> Iterable[int]:
         """Flags in a bit mask as locations."""

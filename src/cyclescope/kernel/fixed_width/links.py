@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from cyclescope.isa.form import InstructionForm
@@ -14,7 +15,7 @@ SCALABLE = 2048  # bits, at most: the width of registers and memory whose length
 CONSTANT_VALUE = 5  # of a general register whose dependency is cut
 
 
-class Helpers(Links):
+class Helpers(Links, ABC):
     """Links and what else kernels are made of. Numbers are of registers in the place's file."""
 
     pools: Pools
@@ -31,37 +32,37 @@ class Helpers(Links):
         registers = tuple(value for field, value in both if field.is_register)
         return Instruction(form, registers, 0, tuple(value for field, value in both if not field.is_register))
 
+    @abstractmethod
     def nop(self) -> Instruction:
         """NOP."""
-        raise NotImplementedError
 
+    @abstractmethod
     def constant(self, number: int) -> Instruction:
         """General register := a constant, without reading anything."""
-        raise NotImplementedError
 
+    @abstractmethod
     def copy(self, number: int, source: int) -> Instruction:
         """General register := a register that never changes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def xor(self, number: int, source: int) -> Instruction:
         """General register := itself XOR another."""
-        raise NotImplementedError
 
     def xor_vector(self, number: int, source: int) -> Instruction | None:
         """Vector register := itself XOR another; None where vectors are no addresses."""
         return None
 
+    @abstractmethod
     def cut(self, place: Place) -> list[Instruction]:
         """Instructions that give a place the form's value, whatever it was before."""
-        raise NotImplementedError
 
     def cut_one(self, place: Place) -> list[Instruction]:
         """The same for a register of several that an operand is: nothing where another one's cut does it."""
         return self.cut(place)
 
+    @abstractmethod
     def again(self, source: Place, target: Place, value: int) -> tuple[list[Instruction], tuple[str, ...]]:
         """target := the value in register `value`, but only when the source is there; and the keys."""
-        raise NotImplementedError
 
     def transfer(self, place: Place, source: Place) -> Instruction | None:
         """The move from a general register alone, without restoring the value; None where there is none."""
@@ -76,9 +77,9 @@ class Helpers(Links):
         step = self.step(place, place)
         return (step.instructions[0], step.keys[0]) if step and len(step.instructions) == 1 else None
 
+    @abstractmethod
     def level(self, form: InstructionForm) -> int:
         """How much vector state a form needs."""
-        raise NotImplementedError
 
     def _memory(self, names: Mapping[tuple[str, int], str], register: Place, memory: Place) -> Instruction:
         """A load or store at the alias base register."""
