@@ -61,7 +61,9 @@ def select(table: Table, patterns: Sequence[str], expand: bool = True) -> list[I
 def select_known(table: Table, patterns: Sequence[str], known: Collection[str]) -> list[InstructionForm]:
     """As `select`, but an instruction is those of its forms whose ids are known, where there are any."""
     more: dict[str, list[InstructionForm]] = {}
-    for form in filter(None, (table.get(form_id) for form_id in known if "@" in form_id)):
+    for form in filter(
+        None, (table.get(form_id) for form_id in sorted(known, key=_in_order) if "@" in form_id)
+    ):
         more.setdefault(model_form_id(form), []).append(form)
     asked = {form.id for form in select(table, patterns, expand=False)} if more else set()
     groups: dict[str, list[InstructionForm]] = {}
@@ -71,6 +73,11 @@ def select_known(table: Table, patterns: Sequence[str], known: Collection[str]) 
         usual = [form for form in groups[plain] if form.id in known]
         groups[plain] = list(dict.fromkeys([*usual, *more[plain]]))
     return [form for forms in groups.values() for form in forms]
+
+
+def _in_order(form_id: str) -> list[str | int]:
+    """Numbers by their value: e8 before e16."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", form_id)]
 
 
 def _expanded(table: Table, form: InstructionForm) -> list[InstructionForm]:
