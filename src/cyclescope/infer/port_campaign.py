@@ -21,7 +21,8 @@ from cyclescope.infer.in_order import InOrderFacts, InOrderPorts, order_experime
 from cyclescope.infer.named_ports import NamedPorts, known_machine
 from cyclescope.infer.port_candidates import domains, memory_of
 from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.ports import PortBuilder
+from cyclescope.infer.ports import MICROCODED, PortBuilder
+from cyclescope.infer.resource_view import PART, hidden_units
 from cyclescope.infer.results import HIGH, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
@@ -38,6 +39,7 @@ SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of b
 LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
 LONGEST = 64
+UNIT = 0.9, 12.0  # cycles of forms that show hidden resources
 
 
 class PortCampaign:
@@ -56,6 +58,7 @@ class PortCampaign:
         self.store = store
         self.plans = PortPlanner(planner)
         self._tell = tell
+        self._done: set[tuple[str, str, str, str, str]] = set()
 
     def run(
         self, forms: Sequence[InstructionForm], blocking: Sequence[InstructionForm], deadline: float
@@ -64,6 +67,7 @@ class PortCampaign:
 
         Throughputs have to be in the store. Returns whether there was time for everything.
         """
+        self._done = self.store.done()
         both = list({form.id: form for form in (*blocking, *forms)}.values())
         return all(self._settle(stage, list(make()), deadline) for stage, make in self._stages(forms, both))
 
@@ -88,6 +92,7 @@ class PortCampaign:
         yield "ports", lambda: self._against(self.facts(), forms, 0)
         yield "ports for memory", lambda: self._for_memory(self.facts(), forms)
         yield "ports, second look", lambda: self._second(self.facts(), forms)
+        yield "hidden resources", lambda: self._hidden(self.facts(), forms)
 
     def facts(self) -> PortFacts:
         """What the store tells by now."""
@@ -95,12 +100,12 @@ class PortCampaign:
 
     def _settle(self, stage: str, experiments: Sequence[Experiment], deadline: float) -> bool:
         effort = CAREFUL if stage in (CLASSES, BETWEEN) else None  # few, and all else stands on them
-        done = self.store.done()
-        wanted = [e for e in experiments if e.key not in done]
+        wanted = [e for e in experiments if e.key not in self._done]
         settled = 0
         sampler = Sampler(self.backend, effort)
         for batch in sampler.measure(iter(wanted), lambda: time.monotonic() < deadline):
             self.store.write(batch)
+            self._done.update(experiment.key for experiment, _ in batch)
             settled += len(batch)
             self._tell(stage, settled, len(wanted), sampler)
         return time.monotonic() < deadline
@@ -191,6 +196,26 @@ class PortCampaign:
             usage = builder.usage(form, facts.throughputs.get(form.id))
             if usage.ports is not None and usage.confidence != HIGH and not usage.microcoded:
                 yield from self._against(facts, [form], SPARE, only=builder.missed(form, usage))
+
+    def _hidden(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Experiment]:
+        """Forms of every kind among those that run slower than their ports allow: do they share a unit?"""
+        units = hidden_units(PortBuilder(facts), (form for form in forms if form.id in facts.confined))
+        slow = [self.table[name] for name in units.slow if self._may_block(facts, name)]
+        for form in map(self.table.__getitem__, {**units.alike, **facts.widths}):
+            for unit in slow:
+                alone = facts.throughputs[unit.id]
+                cycles = self._cycles(facts, form, math.ceil(facts.slots[unit.id] / alone))
+                told = form.id in facts.widths or facts.throughputs[form.id] > PART * alone
+                if cycles and told and not domains(form).isdisjoint(domains(unit)):
+                    count = math.ceil(cycles / alone)
+                    yield from _possible(partial(self.plans.against, form, unit, 1, count))
+
+    @staticmethod
+    def _may_block(facts: PortFacts, form: str) -> bool:
+        """Whether a slow form is fast enough to stand beside others, and leaves them slots."""
+        slots = facts.slots.get(form, math.inf)
+        fast, slow = UNIT
+        return slots <= MICROCODED and fast <= facts.throughputs[form] <= slow and form not in facts.widths
 
 
 def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:

@@ -242,6 +242,18 @@ class PortFacts:
         return found
 
     @cached_property
+    def held(self) -> dict[str, dict[str, float]]:
+        """Cycles for which a form keeps others waiting that run slower than their ports allow, by both."""
+        records = [r for r in self._records if r.quantity == PORTS and r.source not in self.widths]
+        among = {r.form: r.cycles / (int(r.variant[1:]) + INSTANCES) for r in records if r.form == r.source}
+        found: dict[str, dict[str, float]] = {}
+        for r in records:
+            if r.source in among:
+                cycles = r.cycles - int(r.variant[1:]) * among[r.source]
+                found.setdefault(r.form, {})[r.source] = cycles / INSTANCES
+        return found
+
+    @cached_property
     def units(self) -> dict[str, str]:
         """Classes that are not sets of ports, with the reason: hidden resources."""
         found = {name: reason for name in self.classes if (reason := self._is_no_blocker(name))}
@@ -252,7 +264,7 @@ class PortFacts:
     def _foreign(self, proper: Sequence[str]) -> dict[str, str]:
         """Classes that are in the way of others with which they have no port in common."""
         strange = [pair for pair in combinations(proper, 2) if not self._related(*pair)]
-        pairs = {pair for pair in strange if self._visible(*pair)}
+        pairs = {pair for pair in strange if self._visible(*pair) and self._meet(*pair)}
         found = {}
         while pairs:
             met = Counter(name for pair in pairs for name in pair)
@@ -293,9 +305,26 @@ class PortFacts:
             wider = self.widths[other] > self.widths[name]
             same = self.widths[other] == self.widths[name] and self._inside(name, other) < EITHER
             least = EITHER if wider else INSIDE
-            if other != name and (wider or same) and self._inside(other, name) > least:
+            slows = other != name and (wider or same) and self._inside(other, name) > least
+            if slows and not (wider and self._escapes(other, name)):
                 return f"it slows {other} down, which can escape to other ports"
         return ""
+
+    def _escapes(self, wide: str, narrow: str) -> bool:
+        """Whether two classes that fill their ports alone are seen to run together as fast as ports let them.
+
+        Then what one does to a few instances of the other comes from how ports are chosen.
+        """
+        ratio = self.pairs.get(frozenset((wide, narrow)), math.inf)
+        union = (self.widths[wide] + self.widths[narrow]) / ratio
+        return self._inside(narrow, wide) > INSIDE and abs(union - self.widths[wide]) < WHOLE
+
+    def _meet(self, one: str, other: str) -> bool:
+        """Whether a few instances of one class slow the other down.
+
+        Where only as many as fill their ports do, it comes from the order in which they are issued.
+        """
+        return max(self._inside(one, other), self._inside(other, one)) > EITHER
 
     def _inside(self, form: str, blocker: str, default: float = 0.0) -> float:
         return self.confined.get(form, {}).get(blocker, default)

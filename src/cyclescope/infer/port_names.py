@@ -26,8 +26,9 @@ def port_names(
     `members` are the forms of each class; on the known machine, classes of the same ports have those
     that more of their members use than any others. Classes that share ports are named together: by the
     known machine if it has the same ports for them up to renaming, and otherwise neutrally, with numbers
-    where no port has a known name and `x0`, `x1`, ... beside known ones. Ports that serve the same
-    classes are interchangeable: which of their names each has means nothing.
+    where no port has a known name and `x0`, `x1`, ... beside known ones. Classes for which the known
+    machine has no set of as many ports do not count, if the others tell all ports apart. Ports that
+    serve the same classes are interchangeable: which of their names each has means nothing.
     """
     names: dict[int, str] = {}
     for group in port_groups(sets):
@@ -65,8 +66,11 @@ def _names_of(
     theirs = {
         name: _known_ports(alike[frozenset(ports)], known.forms, len(ports)) for name, ports in sets.items()
     }
-    mine, other = _kinds(sets), _kinds({name: ports for name, ports in theirs.items() if ports})
+    shared = {name: ports for name, ports in sets.items() if theirs[name]}
+    mine, other = _kinds(shared), _kinds({name: theirs[name] for name in shared})
     if Counter(mine.values()) != Counter(other.values()):
+        return {}
+    if len(set(mine.values())) < len(set(_kinds(sets).values())):  # it does not tell ports apart that differ
         return {}
     free: dict[Kind, list[int]] = {}
     for port, kind in sorted(other.items()):

@@ -48,12 +48,20 @@ class Usage(msgspec.Struct, frozen=True):
 class UsageSolver:
     """Explains confinements on one group of ports that no class leads out of.
 
-    `blockers` are the classes' ports; `sets` the ports that a micro-operation may have.
+    `blockers` are the classes' ports; `sets` the ports that a micro-operation may have. `usual` is what
+    forms of each class cost among the blocking instructions of the others, in micro-operations: more than
+    the ports explain where a core chooses among them unevenly.
     """
 
-    def __init__(self, blockers: Mapping[str, Ports], sets: Sequence[Ports]) -> None:
+    def __init__(
+        self,
+        blockers: Mapping[str, Ports],
+        sets: Sequence[Ports],
+        usual: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> None:
         self.blockers = dict(blockers)
-        self.explanations = [_Explanation(some, self.blockers) for some in _multisets(sets)]
+        uneven = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
+        self.explanations = [_Explanation(some, self.blockers, uneven) for some in _multisets(sets)]
 
     def solve(
         self, confined: Mapping[str, float], throughput: float, slots: float, total: float | None = None
@@ -67,15 +75,18 @@ class UsageSolver:
         most = max((*confined.values(), total or 0.0), default=0.0)
         if most > MOST + 0.5:
             return self._many(confined, throughput, total)
-        scored = []
+        scored: list[tuple[float, float, _Explanation]] = []
+        least = math.inf
         for explanation in self.explanations:
             if explanation.throughput > _TOO_FAST * throughput + 0.02:
                 continue
-            misfit = explanation.misfit(confined, total)
-            score = misfit + explanation.cost(slots if total is None else MOST)
+            cost = explanation.cost(slots if total is None else MOST)
             if explanation.throughput < _SLOWER * throughput < math.inf:
-                score += _UNEXPLAINED
-            scored.append((score, misfit, explanation))
+                cost += _UNEXPLAINED
+            misfit = explanation.misfit(confined, total, least + EQUAL - cost)
+            if misfit < math.inf:
+                least = min(least, misfit + cost)
+                scored.append((misfit + cost, misfit, explanation))
         scored.sort(key=lambda item: item[0])
         score, misfit, best = scored[0]
         others = [e for s, _, e in scored[1:] if s - score < EQUAL]
@@ -121,7 +132,12 @@ def _conflict(most: float, misfit: float) -> Usage:
 class _Explanation:
     """A multiset of micro-operations, and what it does to each class."""
 
-    def __init__(self, ports: tuple[Ports, ...], blockers: Mapping[str, Ports]) -> None:
+    def __init__(
+        self,
+        ports: tuple[Ports, ...],
+        blockers: Mapping[str, Ports],
+        uneven: Mapping[Ports, Mapping[str, float]],
+    ) -> None:
         self.ports = ports
         counts: dict[Ports, int] = {}
         for one in ports:
@@ -133,7 +149,12 @@ class _Explanation:
             name: self._come_together(wide) for name, wide in blockers.items()
             if any(one != wide and not set(one).isdisjoint(wide) for one in ports)
         }  # fmt: skip
-        self.shared = sum(one not in blockers.values() for one in ports)
+        self.usual = {
+            name: sum(max(set(one) <= set(wide), uneven.get(one, {}).get(name, 0.0)) for one in ports)
+            for name, wide in blockers.items()
+        }
+        shared = sum(one not in blockers.values() for one in ports)
+        self._simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
 
     def _come_together(self, wide: Ports) -> int:
         """Micro-operations that could go elsewhere, but find no other port in the cycle in which all come."""
@@ -142,12 +163,10 @@ class _Explanation:
 
     def cost(self, slots: float) -> float:
         """What makes the explanation less likely than a simpler one that fits as well."""
-        count = len(self.ports)
-        beyond = max(0.0, count - max(1.0, slots))
-        return _KINDS * len(self.operations) + _EACH * count + _BEYOND * beyond + _SHARED * self.shared
+        return self._simple + _BEYOND * max(0.0, len(self.ports) - max(1.0, slots))
 
-    def misfit(self, confined: Mapping[str, float], total: float | None = None) -> float:
-        """Micro-operations too many or too few, at the class where most are.
+    def misfit(self, confined: Mapping[str, float], total: float | None, most: float) -> float:
+        """Micro-operations too many or too few, at the class where most are; infinite above `most`.
 
         A core that binds micro-operations to ports before it knows which will be free makes a class
         slower than its confined micro-operations do: too many measured count less where others of its
@@ -155,13 +174,20 @@ class _Explanation:
         """
         worst = abs(total - len(self.ports)) if total is not None else 0.0
         said = 0
+        if worst > most:
+            return math.inf
         for name, value in confined.items():
-            miss = value - self.confined[name]
-            if miss > 0 and name in self.crowded:
-                together = min(miss, self.crowded[name])
-                said += together > EQUAL
-                miss = _TOGETHER * min(together, 1.0) + _CROWDED * (miss - together)
-            worst = max(worst, abs(miss))
+            miss = self.confined[name] - value
+            if miss < 0:
+                miss = max(value - self.usual[name], 0.0)
+                if miss and name in self.crowded:
+                    together = min(miss, self.crowded[name])
+                    said += together > EQUAL
+                    miss = _TOGETHER * min(together, 1.0) + _CROWDED * (miss - together)
+            if miss > worst:
+                if miss > most:
+                    return math.inf
+                worst = miss
         return worst + _EVERYWHERE * said
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from statistics import median
 
 import msgspec
 
@@ -75,7 +76,14 @@ class PortBuilder:
                 merged |= group
                 groups.remove(group)
             groups.append(merged)
-        return [(group, UsageSolver(group, port_sets(group))) for group in groups]
+        usual = {name: self._usual(name) for name in sets}
+        return [(group, UsageSolver(group, port_sets(group), usual)) for group in groups]
+
+    def _usual(self, name: str) -> dict[str, float]:
+        """What a form of a class costs among other blocking instructions: the median of its members."""
+        members = [self.facts.confined.get(form, {}) for form in self.facts.classes[name]]
+        seen = {other for some in members for other in some if other != name}
+        return {other: median(some[other] for some in members if other in some) for other in seen}
 
     @cached_property
     def resources(self) -> dict[str, tuple[str, float]]:

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations
 
 import msgspec
 
+from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_names import port_groups
-from cyclescope.infer.ports import NOISE, PortBuilder
+from cyclescope.infer.ports import NOISE, PortBuilder, PortUsage
+from cyclescope.infer.results import LOW
+from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import FormCost, Operation
 from cyclescope.model.ports import notation, port_throughput
 
 SLOWER = 1.15  # times what all known resources allow: something else limits a form
+MOSTLY = 0.8  # of its own throughput for which a form holds what limits another one: it needs the same
+PART = 0.5  # of the other's throughput at least: smaller parts are not told from what else is in the way
+STEALS = 2  # ports that a micro-operation of a form holds whose port usage is not known
 MOST_SETS = 8  # of a group of ports whose unions are resources
 
 Ports = tuple[int, ...]
@@ -29,15 +36,34 @@ def with_resources(
     """The costs with the resources that each form takes, and the capacity of every resource."""
     view = _View(ports)
     found = {form: view.weights(form, cost) for form, cost in costs.items()}
-    hidden = dict(_hidden(costs, found, view.capacities, ports.facts.width))
-    for form, unit in hidden.items():
-        found[form][unit] = costs[form].throughput or 0.0
+    hidden = Hidden(costs, found, view.capacities, ports.facts)
+    for form, units in hidden.weights().items():
+        found[form] |= units
+    capacities = view.capacities | dict.fromkeys(hidden.names.values(), 1.0)
     used = {name for weights in found.values() for name in weights}
-    capacities = view.capacities | dict.fromkeys(hidden.values(), 1.0)
     return (
         {form: msgspec.structs.replace(cost, resources=found[form]) for form, cost in costs.items()},
         {name: capacity for name, capacity in capacities.items() if name in used},
     )
+
+
+def hidden_units(ports: PortBuilder, forms: Iterable[InstructionForm]) -> Hidden:
+    """What the facts tell of units that no port explains, for experiments that tell more."""
+    view = _View(ports)
+    costs = {
+        form.id: _cost(ports.usage(form, cycles), cycles)
+        for form in forms
+        if (cycles := ports.facts.throughputs.get(form.id)) is not None
+    }
+    weights = {form: view.weights(form, cost) for form, cost in costs.items()}
+    return Hidden(costs, weights, view.capacities, ports.facts)
+
+
+def _cost(usage: PortUsage, throughput: float) -> FormCost:
+    return FormCost(
+        usage.slots, usage.operations, throughput=throughput, microcoded=usage.microcoded,
+        confidence=usage.confidence, alternatives=usage.alternatives,
+    )  # fmt: skip
 
 
 class _View:
@@ -54,7 +80,7 @@ class _View:
         self.capacities = {name: float(len(some)) for name, some in self.sets.items()} | {
             self.names[name]: float(width) for name, width in self.facts.widths.items()
         }
-        self.memory = {self.names[name] for name in known if "m" in self.facts.files[name]}
+        self.memory = ports.memory
 
     def weights(self, form: str, cost: FormCost) -> dict[str, float]:
         """Cycles of each resource that a form takes.
@@ -62,18 +88,30 @@ class _View:
         Of a set of ports it takes what its micro-operations cannot do elsewhere. Where they are not
         known, for units, and for ports of memory, it takes what it cost among blocking instructions,
         but no more than its own throughput lets it take, nor on ports that are not known more
-        micro-operations than it has slots, and one more for memory.
+        micro-operations than it has slots, and one more for memory, or twice as many where it keeps
+        others from their ports.
         """
         found = self._measured(form, cost)
         if cost.operations is None and cost.slots is not None:
             memory = any(op.is_memory for op in self.facts.table[form].operands)
             most = math.ceil(cost.slots) + memory
+            most *= 1 if cost.microcoded else STEALS
             found = {name: min(v, most) if name in self.sets else v for name, v in found.items()}
         if cost.operations is not None:
-            found = {name: v for name, v in found.items() if name not in self.sets or name in self.memory}
-            for name, cycles in self._counted(cost.operations):
-                found[name] = max(cycles, found.get(name, 0.0))
+            found = self._used(cost, found)
         return {name: round(cycles, 2) for name, cycles in found.items() if cycles > NOISE}
+
+    def _used(self, cost: FormCost, measured: Mapping[str, float]) -> dict[str, float]:
+        """What micro-operations take, more of it where memory is slower, less where they are in doubt."""
+        operations = cost.operations or ()
+        found = {name: cycles for name, cycles in measured.items() if name not in self.sets}
+        accesses = sum(op.count * op.cycles for op in operations if self.memory.issuperset(op.ports))
+        for name, count in self._counted(operations):
+            if self.memory.issuperset(self.sets[name]):
+                found[name] = max(count, min(measured.get(name, 0.0), accesses))
+            else:
+                found[name] = min(count, measured.get(name, count)) if cost.confidence == LOW else count
+        return found
 
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:
         found: dict[str, float] = {}
@@ -103,25 +141,77 @@ def _unions(sets: Mapping[str, Ports]) -> list[Ports]:
     return sorted((tuple(sorted(ports)) for ports in found), key=lambda ports: (len(ports), ports))
 
 
-def _hidden(
-    costs: Mapping[str, FormCost],
-    weights: Mapping[str, Mapping[str, float]],
-    capacities: Mapping[str, float],
-    width: float,
-) -> Iterator[tuple[str, str]]:
-    """Forms that run slower than all their resources allow, with the unit that limits them.
+class Hidden:
+    """Units that nothing but the throughput of some forms shows.
 
-    Forms that are equal in all that was measured are taken to share it.
+    `slow` are the forms that run slower than all their resources allow, those that are equal in all that
+    was measured together, by the one that stands for them; `alike` all forms in the same way.
     """
-    units: dict[object, str] = {}
-    for form, cost in costs.items():
-        if cost.throughput is None or cost.slots is None or not cost.operations:
-            continue
-        allowed = [cycles / capacities[name] for name, cycles in weights[form].items()]
-        allowed += [port_throughput(cost.operations), cost.slots / width]
-        if cost.throughput > SLOWER * max(allowed):
+
+    def __init__(
+        self,
+        costs: Mapping[str, FormCost],
+        weights: Mapping[str, Mapping[str, float]],
+        capacities: Mapping[str, float],
+        facts: PortFacts,
+    ) -> None:
+        self._costs = costs
+        self._held = facts.held
+        self._classes = facts.widths
+        self.slow: dict[str, list[str]] = {}
+        self.alike: dict[str, list[str]] = {}
+        heads: dict[object, str] = {}
+        for form, cost in costs.items():
+            if cost.throughput is None or cost.slots is None or not cost.operations:
+                continue
             key = round(cost.throughput, 1), round(cost.slots), _in_order(cost.operations)
-            yield form, units.setdefault(key, f"what limits {form}")
+            self.alike.setdefault(heads.setdefault(key, form), []).append(form)
+            allowed = [cycles / capacities[name] for name, cycles in weights[form].items()]
+            allowed += [port_throughput(cost.operations), cost.slots / facts.width]
+            if cost.throughput > SLOWER * max(allowed):
+                self.slow.setdefault(heads[key], []).append(form)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The unit of each form that stands for slow ones: two that wait for each other share it."""
+        units: dict[str, list[str]] = {}
+        for head in self.slow:
+            some = filter(self._is_unit, units) if self._is_unit(head) else ()
+            first = next((h for h in some if any(self._share(head, other) for other in units[h])), head)
+            units.setdefault(first, []).append(head)
+        return {head: f"what limits {first}" for first, some in units.items() for head in some}
+
+    def _is_unit(self, slow: str) -> bool:
+        """Whether what limits a form was seen to be no port: blocking instructions do not hold it."""
+        seen = [(width, self._held.get(name, {}).get(slow)) for name, width in self._classes.items()]
+        return any(some is not None for _, some in seen) and all(
+            some is None or some < PART / width for width, some in seen
+        )
+
+    def _share(self, one: str, other: str) -> bool:
+        """Whether each of two forms holds what limits the other for as long as it runs alone."""
+        both = ((one, other), (other, one))
+        return all(self._held.get(f, {}).get(unit, 0.0) > MOSTLY * self._alone(f) for f, unit in both)
+
+    def _alone(self, form: str) -> float:
+        return self._costs[form].throughput or math.inf
+
+    def weights(self) -> dict[str, dict[str, float]]:
+        """Cycles for which forms hold each unit."""
+        found: dict[str, dict[str, float]] = {}
+        for head, forms in self.alike.items():
+            held = next((self._held[form] for form in forms if form in self._held), {})
+            some: dict[str, float] = {}
+            for unit, cycles in held.items():
+                least = max(MOSTLY * self._alone(head), PART * self._alone(unit))
+                if unit in self.names and self._is_unit(unit) and cycles > least:
+                    some[self.names[unit]] = round(min(cycles, self._alone(head)), 2)
+            for form in forms:
+                found[form] = dict(some)
+        for head, forms in self.slow.items():
+            for form in forms:
+                found[form][self.names[head]] = self._alone(form)
+        return found
 
 
 def _in_order(operations: Iterable[Operation]) -> tuple[Operation, ...]:

@@ -63,6 +63,15 @@ def test_a_group_that_does_not_match_has_neutral_names(wrong):
     assert names(machine) == ("x0", "x1", "x2", "A", "E")
 
 
+def test_a_class_that_the_known_machine_lacks_does_not_count_where_the_others_tell_all_ports_apart():
+    machine = known(ADD="BCD", SUB="BCD", IMUL="C", ROR="CD", BSR="BCD")
+    sets = {"wide": (0, 1, 2), "narrow": (1,), "two": (1, 2), "new": (0, 1)}
+    members = {"wide": ["ADD"], "narrow": ["IMUL"], "two": ["ROR"], "new": ["BSR"]}
+    assert names(machine, sets, members, 3) == ("B", "C", "D")
+    del sets["two"]  # now only the new class tells 0 from 2
+    assert names(machine, sets, members, 3) == ("0", "1", "2")
+
+
 def test_as_many_ports_are_not_the_same_ports():
     machine = known(ADD="BCD", SUB="BC", LEA="BC")
     sets = {"wide": (0, 1, 2), "left": (0, 1), "right": (1, 2)}

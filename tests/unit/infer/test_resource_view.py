@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from cyclescope.infer.port_mapping import Structure
@@ -22,13 +23,14 @@ WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1}
 FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
 
 
-def resources(confined, form_reads_memory=False, **costs):
+def resources(confined, form_reads_memory=False, held=None, **costs):
     form = SimpleNamespace(operands=[SimpleNamespace(is_memory=form_reads_memory)])
     facts = SimpleNamespace(
         structure=Structure(7, SETS), widths=WIDTHS, files=FILES, confined=confined, width=6.0,
-        table=dict.fromkeys(costs, form),
+        table=dict.fromkeys(costs, form), held=held or {},
     )  # fmt: skip
-    found, capacities = with_resources(costs, SimpleNamespace(facts=facts, names=tuple("0123abc")))
+    ports = SimpleNamespace(facts=facts, names=tuple("0123abc"), memory=frozenset((4, 5, 6)))
+    found, capacities = with_resources(costs, ports)
     assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
     return {form: dict(cost.resources) for form, cost in found.items()}, capacities
 
@@ -66,10 +68,21 @@ def test_of_classes_of_the_same_ports_the_one_that_loses_most_counts():
 
 
 def test_no_more_micro_operations_than_slots():
-    cost = FormCost(1, None, throughput=9)
+    cost = FormCost(1, None, throughput=9, microcoded=True)
     assert one(cost, left=1.98, transfer=2.5) == {"p01": 1, "unit of transfer": 2.5}
     confined = {"F": {"left": 3.1}}
     assert resources(confined, form_reads_memory=True, F=cost)[0]["F"] == {"p01": 2}
+
+
+def test_twice_as_many_where_no_usage_fits_but_the_form_is_no_microcode():
+    cost = FormCost(1, None, throughput=9)
+    assert one(cost, left=1.9, wide=3.9) == {"p01": 1.9, "p0123": 2}
+
+
+def test_what_is_in_doubt_takes_no_more_than_was_measured():
+    cost = FormCost(1, (Operation((1,)),), throughput=1, confidence="low")
+    assert one(cost, left=0.3, right=1.02)["p01"] == 0.3
+    assert one(msgspec.structs.replace(cost, confidence="medium"), left=0.3)["p01"] == 1
 
 
 def test_no_more_than_the_throughput_lets_a_form_take():
@@ -77,9 +90,11 @@ def test_no_more_than_the_throughput_lets_a_form_take():
     assert one(FormCost(None, None), left=40.0) == {"p01": 40}
 
 
-def test_ports_of_memory_take_what_was_measured():
-    cost = FormCost(1, (Operation((4, 5, 6)),), throughput=1)
-    assert one(cost, load=0.96, vector_load=1.98) == {"pabc": 1, "pab": 1.98}
+def test_ports_of_memory_take_what_was_measured_up_to_the_accesses():
+    cost = FormCost(2, (Operation((4, 5, 6)),), throughput=0.38)
+    assert one(cost, load=0.96, vector_load=0.7) == {"pabc": 1, "pab": 0.7}
+    slower = FormCost(2, (Operation((4, 5, 6)),), throughput=0.55)
+    assert one(slower, load=0.96, vector_load=1.98) == {"pabc": 1, "pab": 1}
 
 
 def test_units_take_what_was_measured():
@@ -98,6 +113,32 @@ def test_forms_that_are_equal_share_what_limits_them(slow):
     assert found["A"]["what limits A"] == found["B"]["what limits A"] == 2
     assert "what limits A" not in found["C"]
     assert capacities["what limits A"] == 1
+
+
+def test_forms_that_wait_for_each_other_share_what_limits_them(slow):
+    other = FormCost(1, (Operation((1, 2)),), throughput=3)
+    held = {"A": {"A": 2.0, "B": 1.97}, "B": {"A": 2.9, "B": 3.0}, "left": {"A": 0.02, "B": 0.01}}
+    found, capacities = resources({}, held=held, A=slow, B=other)
+    assert found["A"]["what limits A"] == 2
+    assert found["B"]["what limits A"] == 3
+    assert "what limits B" not in capacities
+
+
+def test_a_form_that_its_ports_explain_may_hold_what_limits_others(slow):
+    explained = FormCost(1, (Operation((1,)), Operation((2,))), throughput=1)
+    held = {"A": {"A": 2.0}, "C": {"A": 1.2}, "D": {"A": 0.3}, "left": {"A": 0.02}}
+    costs = {"A": slow, "C": explained, "D": FormCost(1, (Operation((0, 1, 2)),), throughput=0.33)}
+    found, _ = resources({}, held=held, **costs)
+    assert found["C"]["what limits A"] == 1  # no longer than it runs
+    assert "what limits A" not in found["D"]
+
+
+@pytest.mark.parametrize("blocking", [{}, {"left": {"A": 0.5}}])
+def test_nothing_shares_what_may_be_a_port(slow, blocking):
+    other = FormCost(1, (Operation((1, 2)),), throughput=3)
+    held = {"A": {"A": 2.0, "B": 1.97}, "B": {"A": 2.9, "B": 3.0}} | blocking
+    found, _ = resources({}, held=held, A=slow, B=other)
+    assert found["A"].keys().isdisjoint(name for name in found["B"] if name.startswith("what"))
 
 
 @pytest.mark.parametrize(
