@@ -77,6 +77,9 @@ class Dialect(Protocol):
     def written(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
         """Registers that an instance writes."""
 
+    def read(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
+        """Registers that an instance reads, those of addresses included."""
+
     def addresses(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
         """Registers that an instance's addresses may be made of."""
 

@@ -16,6 +16,7 @@ from cyclescope.measure.plan import Experiment, Instances, Planner
 ALONE, SLOTS, PORTS, PAIRS = "alone", "slots", "ports", "pairs"
 CYCLES = 4  # that the instances of each of two blocking forms take alone
 INSTANCES = 2  # of the form under test among blocking instructions
+ENOUGH = 4  # blocking instances with registers of their own
 _LONG = 100  # instructions: above, a body is a loop of its own
 
 
@@ -41,14 +42,22 @@ class PortPlanner:
         return self._blocks[key]
 
     def beside(self, blocker: InstructionForm, found: Instances) -> Block | None:
-        """Blocking instances that neither wait for the instances found nor change their addresses."""
+        """Blocking instances that do not wait for the instances found.
+
+        Nor, if there are registers for it, do those wait for them: all micro-operations of an instance
+        that waited would be ready at once, and older than the blocking instructions beside them. They
+        never change its addresses.
+        """
+        dialect, form = self._dialect, found.form
+        writes = frozenset().union(*[dialect.written(form, numbers) for numbers in found.registers])
+        reads = frozenset().union(*[dialect.read(form, numbers) for numbers in found.registers])
         block = self.block(blocker)
-        writes = frozenset().union(
-            *[self._dialect.written(found.form, numbers) for numbers in found.registers]
-        )
-        fixed = frozenset().union(
-            *[self._dialect.addresses(found.form, numbers) for numbers in found.registers]
-        )
+        if block is not None and block.reads.isdisjoint(writes) and block.writes.isdisjoint(reads):
+            return block
+        apart = self.block(blocker, writes | reads)
+        if apart is not None and len(apart.instructions) >= ENOUGH:
+            return apart
+        fixed = frozenset().union(*[dialect.addresses(form, numbers) for numbers in found.registers])
         if block is not None and block.reads.isdisjoint(writes) and block.writes.isdisjoint(fixed):
             return block
         return self.block(blocker, writes | fixed)

@@ -53,11 +53,17 @@ class BlockBuilder(FormOperands):
     def block(self) -> Block:
         """The instances. Raises Unmeasurable where there are too few registers."""
         uses = self._uses()
+        reads = self._touched(uses, write=False)
+        if not any(op.is_register and op.read and op.write for op in self.form.operands):
+            uses = [use for use in uses if self._touched([use], write=True).isdisjoint(reads)]
+        if not uses:
+            raise Unmeasurable("too few registers for a blocking instruction")
         made = tuple(Instruction(self.form, use.registers, 0, use.immediates) for use in uses)
+        return Block(self.form.id, made, self._touched(uses, write=False), self._touched(uses, write=True))
+
+    def _touched(self, uses: Iterable[Use], write: bool) -> frozenset[Register]:
         isa = self.pools.isa
-        reads = frozenset().union(*[touched(self.form, use.registers, isa, write=False) for use in uses])
-        writes = frozenset().union(*[touched(self.form, use.registers, isa, write=True) for use in uses])
-        return Block(self.form.id, made, reads, writes)
+        return frozenset().union(*[touched(self.form, use.registers, isa, write) for use in uses])
 
     def _uses(self) -> list[Use]:
         targets = [(operand, field) for operand, field in self.fields if self.form.operands[operand].write]

@@ -173,6 +173,10 @@ class FixedWidthDialect(ABC):
         """Registers that an instance writes."""
         return touched(form, registers, self.helpers.pools.isa, write=True)
 
+    def read(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
+        """Registers that an instance reads, those of addresses included."""
+        return touched(form, registers, self.helpers.pools.isa, write=False)
+
     def addresses(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
         """Registers that an instance's addresses are made of."""
         return addresses(form, registers, self.helpers.pools.isa)

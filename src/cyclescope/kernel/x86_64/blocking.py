@@ -2,7 +2,7 @@
 
 A blocking instruction is a form of one micro-operation. Its instances must not wait for the form
 under test, or the kernel would measure a latency: they read only registers that nothing in the kernel
-writes. That the form under test may read what they write does no harm, addresses excepted.
+writes. What the form under test reads is for the caller to avoid.
 """
 
 from __future__ import annotations

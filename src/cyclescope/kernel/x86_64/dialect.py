@@ -157,6 +157,10 @@ class X86Dialect:
         """See `blocking.written`."""
         return blocking.written(form, registers)
 
+    def read(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
+        """See `blocking.read`."""
+        return blocking.read(form, registers)
+
     def addresses(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
         """See `blocking.addresses`."""
         return blocking.addresses(form, registers)

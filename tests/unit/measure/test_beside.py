@@ -1,0 +1,49 @@
+"""Blocking instructions beside the form under test: neither waits for the other where that can be."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.isa.table import load_table
+from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.measure.plan import Planner
+from cyclescope.measure.ports import PortPlanner
+
+
+@pytest.mark.parametrize(
+    ("isa", "form", "blocker"),
+    [
+        ("aarch64", "TBXv16i8Four", "ASR_ZZI_D"),
+        ("aarch64", "ORV_VPZ_H", "UZP1_PPP_B"),
+        ("x86-64", "VPERMD (YMM, YMM, YMM)", "VPHMINPOSUW (XMM, XMM)"),
+        ("x86-64", "CMOVB (R64, R64)", "PDEP (R64, R64, R64)"),
+        ("riscv64", "SUB", "XOR"),
+    ],
+)
+def test_a_form_does_not_read_what_blocking_instructions_write(isa, form, blocker):
+    table = load_table(isa)
+    plans = PortPlanner(Planner(table, lambda form: True))
+    found = plans.planner.instances(table[form], 2)
+    block = plans.beside(table[blocker], found)
+    dialect = plans.planner.dialect
+    read = set().union(*[dialect.read(table[form], numbers) for numbers in found.registers])
+    written = set().union(*[dialect.written(table[form], numbers) for numbers in found.registers])
+    assert read
+    assert block.writes.isdisjoint(read)
+    assert (block.reads | block.writes).isdisjoint(written)
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_blocking_instructions_do_not_wait_for_each_other(isa):
+    table = load_table(isa)
+    plans = PortPlanner(Planner(table, lambda form: True))
+    seen = 0
+    for form in list(table)[::7]:
+        try:
+            block = plans.block(form)
+        except Unmeasurable:
+            continue
+        if block and not any(op.is_register and op.read and op.write for op in form.operands):
+            seen += 1
+            assert block.reads.isdisjoint(block.writes), form.id
+    assert seen > 200
