@@ -166,6 +166,7 @@ class PortCampaign:
             mine = domains(form)
             for blocker, width in classes:
                 near = everything or facts.files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
+                near = near or facts.was_seen_on(form.id, facts.structure.sets.get(blocker.id, ()))
                 cycles = self._cycles(facts, form, width)
                 if near and cycles and (only is None or blocker.id in only):
                     make = partial(self.plans.against, form, blocker, width, cycles + more, together=more > 0)
@@ -179,7 +180,8 @@ class PortCampaign:
         spare = facts.width - width
         slots = max(facts.slots[form.id], 1.0) * INSTANCES
         crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
-        needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded)
+        escaping = min(math.ceil(1.2 * slots) + 1, LONGEST)  # one port may have to take them all
+        needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
         return needed if needed <= LONGEST else 0
 
     def _for_memory(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:

@@ -124,8 +124,9 @@ def _file(cls: str) -> str:
 
 
 def preference(form: InstructionForm) -> tuple[object, ...]:
-    """Best first: writes only, reads no flags, few operands, VEX."""
-    return updates(form), bool(form.flags_read), len(form.operands), not form.is_vex, form.id
+    """Best first: writes only, neither reads nor writes flags, few operands, VEX."""
+    flags = bool(form.flags_read), bool(form.flags_written)
+    return updates(form), *flags, len(form.operands), not form.is_vex, form.id
 
 
 def updates(form: InstructionForm) -> bool:

@@ -18,6 +18,7 @@ from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS
 from cyclescope.measure.record import Record
 
 BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
+SEEN = 0.05  # micro-operations of an instance: no stray event
 SINGLE = (0.9, 1.1)  # micro-operations of a blocking instruction
 
 
@@ -119,6 +120,24 @@ class CountedFacts(PortFacts):
         record = self._counted_alone.get(form)
         names = frozenset(self.labels[p] for p in ports)
         return None if record is None else self._count(record, names) / INSTANCES
+
+    def was_seen_on(self, form: str, ports: Iterable[int]) -> bool:
+        """Whether a form alone was counted on some of the ports."""
+        return (self.total(form, ports) or 0.0) > SEEN
+
+    @cached_property
+    def _used(self) -> dict[str, frozenset[str]]:
+        found: dict[str, set[str]] = {}
+        for r in self._records:
+            if r.quantity in (ALONE, PORTS) and r.counters:
+                blocked = self._seen[r.source][0] if r.source in self._seen else frozenset()
+                some = [ports for place, ports in self._events if r.counters[place] > SEEN * INSTANCES]
+                found.setdefault(r.form, set()).update(*[ports for ports in some if not ports <= blocked])
+        return {form: frozenset(ports) for form, ports in found.items()}
+
+    def unused(self, form: str, ports: Iterable[int]) -> tuple[int, ...]:
+        """Ports on which a form was never counted, neither alone nor where others were blocked."""
+        return tuple(p for p in ports if self.labels[p] not in self._used.get(form, ()))
 
     @cached_property
     def _counted_alone(self) -> dict[str, Record]:

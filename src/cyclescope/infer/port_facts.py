@@ -112,6 +112,14 @@ class PortFacts:
         """All micro-operations of a form on some ports; None as timing does not tell."""
         return None
 
+    def was_seen_on(self, form: str, ports: Iterable[int]) -> bool:
+        """Whether a form alone was counted on some ports; timing does not see that."""
+        return False
+
+    def unused(self, form: str, ports: Iterable[int]) -> tuple[int, ...]:
+        """Ports on which a form was never counted; timing does not count."""
+        return ()
+
     @cached_property
     def alone(self) -> dict[str, float]:
         """Cycles of `INSTANCES` instances of a form with nothing around them."""

@@ -24,13 +24,12 @@ Ports = tuple[int, ...]
 MOST = 4  # micro-operations of a form in one group of ports
 CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation misses a class
 EQUAL = 0.12  # explanations closer than this cannot be told apart
-_EACH, _BEYOND = 0.05, 0.45  # of a micro-operation more, of one more than front-end slots
-_CROWDED = 0.3  # weight of a micro-operation too many where an uneven distribution explains it
-_TOGETHER = 0.04  # and of those that come at once, and more than find a place elsewhere
-_EVERYWHERE = 0.019  # of every class that this is said of
+_EACH, _BEYOND = 0.05, 0.2  # of a micro-operation more, of one more than front-end slots
+_CROWDED = 0.4  # weight of a micro-operation too many where an uneven distribution explains it
+_OTHERS = 0.1  # of what classes are missed by beside the one that is missed most
 _KINDS = 0.04  # of another set of ports
 _STEALS = 0.2  # micro-operations: so near to as many as a class has ports is a cycle of all of them
-_SHARED = 0.02  # of a set of ports that is no class by itself
+_SHARED = 0.08  # of a set of ports that is no class by itself
 _SLOWER, _UNEXPLAINED = 0.85, 0.05  # running slower than its ports allow is one more thing to explain
 _TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
 
@@ -64,13 +63,18 @@ class UsageSolver:
         self.explanations = [_Explanation(some, self.blockers, uneven) for some in _multisets(sets)]
 
     def solve(
-        self, confined: Mapping[str, float], throughput: float, slots: float, total: float | None = None
+        self,
+        confined: Mapping[str, float],
+        throughput: float,
+        slots: float,
+        total: float | None = None,
+        elsewhere: float = 0.0,
     ) -> Usage:
         """The best explanation of the micro-operations confined to each class.
 
         `throughput` is the measured reciprocal throughput in cycles, infinite if unknown; `slots` the
         micro-operations that the front-end slots let expect; `total` all micro-operations on these
-        ports where they were counted.
+        ports where they were counted; `elsewhere` the reciprocal throughput that other ports explain.
         """
         most = max((*confined.values(), total or 0.0), default=0.0)
         if most > MOST + 0.5:
@@ -81,7 +85,7 @@ class UsageSolver:
             if explanation.throughput > _TOO_FAST * throughput + 0.02:
                 continue
             cost = explanation.cost(slots if total is None else MOST)
-            if explanation.throughput < _SLOWER * throughput < math.inf:
+            if max(explanation.throughput, elsewhere) < _SLOWER * throughput < math.inf:
                 cost += _UNEXPLAINED
             misfit = explanation.misfit(confined, total, least + EQUAL - cost)
             if misfit < math.inf:
@@ -146,7 +150,7 @@ class _Explanation:
         self.throughput = port_throughput(self.operations)
         self.confined = {name: sum(set(one) <= set(wide) for one in ports) for name, wide in blockers.items()}
         self.crowded = {
-            name: self._come_together(wide) for name, wide in blockers.items()
+            name for name, wide in blockers.items()
             if any(one != wide and not set(one).isdisjoint(wide) for one in ports)
         }  # fmt: skip
         self.usual = {
@@ -156,39 +160,32 @@ class _Explanation:
         shared = sum(one not in blockers.values() for one in ports)
         self._simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
 
-    def _come_together(self, wide: Ports) -> int:
-        """Micro-operations that could go elsewhere, but find no other port in the cycle in which all come."""
-        free = [set(one) for one in self.ports if not set(one) <= set(wide) and not set(one).isdisjoint(wide)]
-        return max(len(free) - len(set().union(*free) - set(wide)), 0)
-
     def cost(self, slots: float) -> float:
         """What makes the explanation less likely than a simpler one that fits as well."""
         return self._simple + _BEYOND * max(0.0, len(self.ports) - max(1.0, slots))
 
     def misfit(self, confined: Mapping[str, float], total: float | None, most: float) -> float:
-        """Micro-operations too many or too few, at the class where most are; infinite above `most`.
+        """Micro-operations too many or too few, mostly where most are; infinite above `most`.
 
         A core that binds micro-operations to ports before it knows which will be free makes a class
         slower than its confined micro-operations do: too many measured count less where others of its
-        ports' micro-operations may be in the way. `total` was counted.
+        ports' micro-operations may be in the way. Where they were counted, as `total` was, nothing is.
         """
-        worst = abs(total - len(self.ports)) if total is not None else 0.0
-        said = 0
+        worst = every = abs(total - len(self.ports)) if total is not None else 0.0
         if worst > most:
             return math.inf
         for name, value in confined.items():
             miss = self.confined[name] - value
             if miss < 0:
                 miss = max(value - self.usual[name], 0.0)
-                if miss and name in self.crowded:
-                    together = min(miss, self.crowded[name])
-                    said += together > EQUAL
-                    miss = _TOGETHER * min(together, 1.0) + _CROWDED * (miss - together)
+                if total is None and name in self.crowded:
+                    miss *= _CROWDED
+            every += miss
             if miss > worst:
                 if miss > most:
                     return math.inf
                 worst = miss
-        return worst + _EVERYWHERE * said
+        return worst + _OTHERS * (every - worst)
 
 
 def _multisets(sets: Sequence[Ports]) -> list[tuple[Ports, ...]]:

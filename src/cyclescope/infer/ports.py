@@ -105,13 +105,30 @@ class PortBuilder:
             return PortUsage(shown, None, reason=reason or "not measured")
         microcoded = slots is not None and slots > MICROCODED
         expected = math.ceil(slots - 0.3) if slots is not None else 1
-        parts: list[Usage] = []
+        parts = self._parts(form, confined, throughput or math.inf, expected)
+        if shown is not None and not microcoded and not self.facts.labels:
+            parts = _filled(parts, round(shown))
+        return self._combined(form, parts, confined, shown, microcoded, throughput or 0.0)
+
+    def _parts(
+        self, form: InstructionForm, confined: Mapping[str, float], throughput: float, expected: int
+    ) -> list[Usage]:
+        """The usage of every group of ports; what one group explains of the throughput none other has to."""
+        asked = []
         for group, solver in self.groups:
             some = {name: value for name, value in confined.items() if name in group}
+            if self.facts.labels:
+                some = _least(some, group)
             if some:
                 total = self.facts.total(form.id, {p for ports in group.values() for p in ports})
-                parts.append(solver.solve(some, throughput or math.inf, expected, total))
-        return self._combined(form, parts, confined, shown, microcoded, throughput or 0.0)
+                asked.append((solver, some, total))
+        parts = [solver.solve(some, throughput, expected, total) for solver, some, total in asked]
+        alone = [port_throughput(part.operations or ()) for part in parts]
+        for place, (solver, some, total) in enumerate(asked):
+            elsewhere = max([0.0, *alone[:place], *alone[place + 1 :]])
+            if elsewhere > alone[place]:
+                parts[place] = solver.solve(some, throughput, expected, total, elsewhere)
+        return parts
 
     def missed(self, form: InstructionForm, usage: PortUsage) -> set[str]:
         """Classes whose measured confinement is not what a usage makes of it."""
@@ -150,7 +167,7 @@ class PortBuilder:
         elif complete:
             doubts = list(self._doubts(form, known, slots, throughput))
             notes += doubts
-            if form.bits is not None and not self.facts.labels and self._is_loose(known, throughput):
+            if not self.facts.labels and self._is_loose(known, throughput, confined):
                 levels.append(MEDIUM)
                 notes.append("one of its micro-operations may have fewer ports than the class that it is of")
             vague = any(part.residual > MISSED or part.alternatives for part in parts)
@@ -185,6 +202,7 @@ class PortBuilder:
         if port_throughput(known) < SLOWER * throughput:
             yield "it runs slower than these ports allow: something else limits it"
         if self.facts.labels:  # the rest was counted
+            yield from self._never_there(form, known, throughput)
             return
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
@@ -192,18 +210,39 @@ class PortBuilder:
         elif memory_of(form) is not None and self._may_hide(form, known):
             yield "a micro-operation for any of as many ports as the front end has slots would not show"
 
-    def _is_loose(self, known: Sequence[Operation], throughput: float) -> bool:
+    def _never_there(
+        self, form: InstructionForm, known: Sequence[Operation], throughput: float
+    ) -> Iterator[str]:
+        """Ports on which nothing was counted, if the form would be no slower without them."""
+        for op in known:
+            unused = self.facts.unused(form.id, op.ports)
+            fewer = msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in unused))
+            rest = [other for other in known if other is not op]
+            if (
+                unused
+                and fewer.ports
+                and not port_throughput([*rest, fewer]) > 1.05 * throughput + 0.02 > 0.02
+            ):
+                yield f"it was never counted on {', '.join(self.names[p] for p in unused)}"
+
+    def _is_loose(self, known: Sequence[Operation], throughput: float, confined: Mapping[str, float]) -> bool:
         """Whether one of several micro-operations, on a single port, would make the form no slower.
 
-        LLVM's models of AArch64 have such forms; of x86-64, whose stores would all be in doubt, none.
+        Nor would it cost more among smaller classes: none of them has that port.
         """
         most = 1.05 * throughput + 0.02
         single = [msgspec.structs.replace(op, count=1.0) for op in known if len(op.ports) > 1]
         several = sum(op.count for op in known) > 1
         return several and any(
             port_throughput([*_less(known, op), msgspec.structs.replace(op, ports=(port,))]) <= most
+            and not self._shows(port, op, confined)
             for op in single if self.memory.isdisjoint(op.ports) for port in op.ports
         )  # fmt: skip
+
+    def _shows(self, port: int, op: Operation, confined: Mapping[str, float]) -> bool:
+        """Whether a measured class has a port of an operation, but not all of its ports."""
+        sets = self.facts.structure.sets
+        return any(port in sets[n] and not set(op.ports) <= set(sets[n]) for n in confined if n in sets)
 
     def _may_hide(self, form: InstructionForm, known: Sequence[Operation]) -> bool:
         """Whether a form may have a micro-operation beside those for memory that no experiment shows."""
@@ -222,6 +261,38 @@ def _less(operations: Sequence[Operation], one: Operation) -> list[Operation]:
     return [
         msgspec.structs.replace(op, count=op.count - 1) if op.ports == one.ports else op for op in operations
     ]
+
+
+def _filled(parts: Sequence[Usage], slots: int) -> list[Usage]:
+    """The parts with as many micro-operations as slots, if another explanation that fits as well has them."""
+    missing = slots - sum(_count(part.operations or ()) for part in parts)
+    found = list(parts)
+    for place, part in enumerate(parts):
+        if missing <= 0 or not part.operations:
+            continue
+        more = _count(part.operations) + missing
+        for other in part.alternatives:
+            if _count(other) == more:
+                rest = (part.operations, *(some for some in part.alternatives if some != other))
+                found[place] = msgspec.structs.replace(part, operations=other, alternatives=rest)
+                return found
+    return found
+
+
+def _count(operations: Sequence[Operation]) -> int:
+    return sum(round(op.count) for op in operations)
+
+
+def _least(confined: Mapping[str, float], ports: Mapping[str, tuple[int, ...]]) -> dict[str, float]:
+    """The least of what was counted for classes of the same ports: each is an upper bound.
+
+    What was timed is none where a class does not fill its ports all the time.
+    """
+    best: dict[tuple[int, ...], str] = {}
+    for name, value in confined.items():
+        if value < confined.get(best.get(ports[name], ""), math.inf):
+            best[ports[name]] = name
+    return {name: confined[name] for name in best.values()}
 
 
 def _whole(slots: float) -> float:

@@ -24,6 +24,7 @@ from cyclescope.model.ports import notation, port_throughput
 SLOWER = 1.15  # times what all known resources allow: something else limits a form
 MOSTLY = 0.8  # of its own throughput for which a form holds what limits another one: it needs the same
 PART = 0.5  # of the other's throughput at least: smaller parts are not told from what else is in the way
+SURE = 0.7  # the same, where the form's own ports explain its throughput
 STEALS = 2  # ports that a micro-operation of a form holds whose port usage is not known
 MOST_SETS = 8  # of a group of ports whose unions are resources
 
@@ -165,7 +166,9 @@ class Hidden:
             if cost.throughput is None or cost.slots is None or not cost.operations:
                 continue
             key = round(cost.throughput, 1), round(cost.slots), _in_order(cost.operations)
-            self.alike.setdefault(heads.setdefault(key, form), []).append(form)
+            heads.setdefault(key, form)
+            if not cost.microcoded:  # its sequencer stalls all others
+                self.alike.setdefault(heads[key], []).append(form)
             allowed = [cycles / capacities[name] for name, cycles in weights[form].items()]
             allowed += [port_throughput(cost.operations), cost.slots / facts.width]
             if cost.throughput > SLOWER * max(allowed):
@@ -203,14 +206,14 @@ class Hidden:
             held = next((self._held[form] for form in forms if form in self._held), {})
             some: dict[str, float] = {}
             for unit, cycles in held.items():
-                least = max(MOSTLY * self._alone(head), PART * self._alone(unit))
+                least = max(MOSTLY * self._alone(head), SURE * self._alone(unit))
                 if unit in self.names and self._is_unit(unit) and cycles > least:
                     some[self.names[unit]] = round(min(cycles, self._alone(head)), 2)
             for form in forms:
                 found[form] = dict(some)
         for head, forms in self.slow.items():
             for form in forms:
-                found[form][self.names[head]] = self._alone(form)
+                found.setdefault(form, {})[self.names[head]] = self._alone(form)
         return found
 
 

@@ -7,7 +7,7 @@ import pytest
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
 from cyclescope.infer.port_usage import UsageSolver
-from cyclescope.infer.results import HIGH
+from cyclescope.infer.results import HIGH, MEDIUM
 from cyclescope.model.machine import Operation
 
 TWO, OTHER, THREE = "VPHMINPOSUW (XMM, XMM)", "VCVTDQ2PD (XMM, XMM)", "VBROADCASTSS (XMM, XMM)"
@@ -84,3 +84,16 @@ def test_a_form_that_costs_more_than_its_class_does_is_not_of_it():
     confined = {"two": 0.5, "three": 1.0, "four": 1.0}
     usual = {"four": {"two": 0.0, "three": 0.8}, "three": {"two": 0.5}}
     assert solver(usual).solve(confined, 1 / 3, 1).operations == (Operation((0, 1, 2)),)
+
+
+OVERLAPPING = {"left": (0, 1), "right": (1, 2)}
+
+
+def test_running_slower_counts_against_ports_that_others_do_not_explain():
+    both = UsageSolver(OVERLAPPING, port_sets(OVERLAPPING))
+    confined = {"left": 1.0, "right": 1.0}
+    slow = both.solve(confined, 1.0, 2)
+    assert slow.operations == (Operation((1,)),)
+    explained = both.solve(confined, 1.0, 2, elsewhere=1.0)
+    assert set(explained.alternatives) == {(Operation((0, 1)), Operation((1, 2)))}
+    assert explained.confidence == MEDIUM

@@ -126,7 +126,7 @@ def test_forms_that_wait_for_each_other_share_what_limits_them(slow):
 
 def test_a_form_that_its_ports_explain_may_hold_what_limits_others(slow):
     explained = FormCost(1, (Operation((1,)), Operation((2,))), throughput=1)
-    held = {"A": {"A": 2.0}, "C": {"A": 1.2}, "D": {"A": 0.3}, "left": {"A": 0.02}}
+    held = {"A": {"A": 2.0}, "C": {"A": 1.6}, "D": {"A": 0.3}, "left": {"A": 0.02}}
     costs = {"A": slow, "C": explained, "D": FormCost(1, (Operation((0, 1, 2)),), throughput=0.33)}
     found, _ = resources({}, held=held, **costs)
     assert found["C"]["what limits A"] == 1  # no longer than it runs
