@@ -26,6 +26,7 @@ CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation miss
 EQUAL = 0.12  # explanations closer than this cannot be told apart
 _EACH, _BEYOND = 0.05, 0.2  # of a micro-operation more, of one more than front-end slots
 _CROWDED = 0.4  # weight of a micro-operation too many where an uneven distribution explains it
+_UNUSUAL = 0.3  # and of one that forms of the same ports cost there, and this one does not
 _OTHERS = 0.1  # of what classes are missed by beside the one that is missed most
 _KINDS = 0.04  # of another set of ports
 _STEALS = 0.2  # micro-operations: so near to as many as a class has ports is a cycle of all of them
@@ -175,11 +176,11 @@ class _Explanation:
         if worst > most:
             return math.inf
         for name, value in confined.items():
-            miss = self.confined[name] - value
-            if miss < 0:
-                miss = max(value - self.usual[name], 0.0)
-                if total is None and name in self.crowded:
-                    miss *= _CROWDED
+            least, usual = self.confined[name], self.usual[name]
+            if value > usual:
+                miss = (value - usual) * (_CROWDED if total is None and name in self.crowded else 1.0)
+            else:
+                miss = max(least - value, 0.0) + _UNUSUAL * (usual - max(value, least))
             every += miss
             if miss > worst:
                 if miss > most:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from statistics import median
+from statistics import median_low
 
 import msgspec
 
@@ -80,10 +80,14 @@ class PortBuilder:
         return [(group, UsageSolver(group, port_sets(group), usual)) for group in groups]
 
     def _usual(self, name: str) -> dict[str, float]:
-        """What a form of a class costs among other blocking instructions: the median of its members."""
+        """What a form of a class costs among other blocking instructions: the median of its members.
+
+        It is one micro-operation: what costs more makes others wait for its flags.
+        """
         members = [self.facts.confined.get(form, {}) for form in self.facts.classes[name]]
         seen = {other for some in members for other in some if other != name}
-        return {other: median(some[other] for some in members if other in some) for other in seen}
+        middle = {other: median_low(some[other] for some in members if other in some) for other in seen}
+        return {other: min(cost, 1.0) for other, cost in middle.items()}
 
     @cached_property
     def resources(self) -> dict[str, tuple[str, float]]:

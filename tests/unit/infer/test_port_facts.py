@@ -97,3 +97,9 @@ def test_running_slower_counts_against_ports_that_others_do_not_explain():
     explained = both.solve(confined, 1.0, 2, elsewhere=1.0)
     assert set(explained.alternatives) == {(Operation((0, 1)), Operation((1, 2)))}
     assert explained.confidence == MEDIUM
+
+
+def test_a_form_that_costs_less_than_its_class_does_is_not_of_it():
+    usual = {"four": {"two": 0.0, "three": 0.8}, "three": {"two": 0.5}}
+    found = solver(usual).solve({"two": -0.02, "three": 0.95, "four": 1.0}, 0.5, 1)
+    assert found.operations == (Operation((0, 1, 2, 3)),)
