@@ -1,11 +1,13 @@
 """Random mixes of independent instructions: measured here, and predicted in four ways.
 
 The mixes are drawn by a seed and were in no experiment. They are predicted from the resources of a
-measured model, from its ports, and by llvm-mca with LLVM's model of this microarchitecture.
+measured model, from its ports, and by llvm-mca with LLVM's model of this microarchitecture. The same
+instructions measured in another order show how much no such prediction can know.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from statistics import fmean
@@ -28,7 +30,7 @@ from cyclescope.model.resources import mix_throughput, resource_throughput
 NUMBER, SEED, WORST = 500, 2, 15
 PASSES = 4  # over the mixes whose rounds did not agree: disturbances come and go
 MEAN, NEAR, SHARE = 0.04, 0.10, 0.90
-RESOURCES, PORTS = "resources", "ports"
+RESOURCES, PORTS, SHUFFLED = "resources", "ports", "measured in another order"
 Predictions = dict[str, list[float | None]]
 
 
@@ -102,7 +104,7 @@ def compare(model: MachineModel, backend: Backend, cpu: str, number: int, seed: 
     for kind in (SSE, VEX):
         mixes = list(draw(model, forms, kind, number, seed))
         cycles = measure(backend, mixes)
-        guesses = predictions(model, cpu, mixes)
+        guesses = predictions(model, cpu, mixes) | {SHUFFLED: measure(backend, list(_shuffled(mixes, seed)))}
         rows = [
             Row(mix, took, {n: g for n, some in guesses.items() if (g := some[k])}, _bound(model, mix))
             for k, (mix, took) in enumerate(zip(mixes, cycles, strict=True))
@@ -113,6 +115,12 @@ def compare(model: MachineModel, backend: Backend, cpu: str, number: int, seed: 
         print(f"\nWorst by {RESOURCES}:\n\n{worst(rows)}\n", flush=True)
         checks += _checks(kind, rows, number)
     return checks
+
+
+def _shuffled(mixes: Sequence[Mix], seed: int) -> Iterator[Mix]:
+    rng = random.Random(seed)
+    for mix in mixes:
+        yield Mix(mix.kind, tuple(rng.sample(mix.forms, len(mix.forms))))
 
 
 def _bound(model: MachineModel, mix: Mix) -> str:

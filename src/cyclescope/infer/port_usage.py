@@ -29,7 +29,7 @@ _CROWDED = 0.4  # weight of a micro-operation too many where an uneven distribut
 _UNUSUAL = 0.3  # and of one that forms of the same ports cost there, and this one does not
 _OTHERS = 0.1  # of what classes are missed by beside the one that is missed most
 _KINDS = 0.04  # of another set of ports
-_STEALS = 0.2  # micro-operations: so near to as many as a class has ports is a cycle of all of them
+_STEALS, _NEARLY = 0.2, 0.1  # micro-operations, or of its ports: so near to all of a class's is a cycle
 _SHARED = 0.08  # of a set of ports that is no class by itself
 _SLOWER, _UNEXPLAINED = 0.85, 0.05  # running slower than its ports allow is one more thing to explain
 _TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
@@ -126,7 +126,7 @@ class UsageSolver:
         """Whether whole cycles of every class concerned are lost, as no micro-operation does it."""
         held = {name: value for name, value in confined.items() if value > _STEALS}
         sizes = {name: len(self.blockers[name]) for name in held}
-        full = all(abs(value - sizes[name]) < _STEALS for name, value in held.items())
+        full = all(abs(v - sizes[name]) < max(_STEALS, _NEARLY * sizes[name]) for name, v in held.items())
         return len(held) > 1 and max(sizes.values()) > max(2.0, slots + 0.5) and full
 
 
