@@ -212,9 +212,10 @@ class PortCampaign:
                     count = math.ceil(cycles / alone)
                     yield from _possible(partial(self.plans.against, form, unit, 1, count))
 
-    @staticmethod
-    def _may_block(facts: PortFacts, form: str) -> bool:
+    def _may_block(self, facts: PortFacts, form: str) -> bool:
         """Whether a slow form is fast enough to stand beside others, and leaves them slots."""
+        if "lock" in self.table[form].attributes:  # what limits it is the lock
+            return False
         slots = facts.slots.get(form, math.inf)
         fast, slow = UNIT
         return slots <= MICROCODED and fast <= facts.throughputs[form] <= slow and form not in facts.widths

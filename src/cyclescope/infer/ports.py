@@ -154,6 +154,9 @@ class PortBuilder:
         microcoded: bool,
         throughput: float,
     ) -> PortUsage:
+        if microcoded and not self.facts.labels:  # what its stalls cost is not to look like ports
+            unknown = msgspec.structs.replace
+            parts = [p if p.residual <= MISSED else unknown(p, operations=None) for p in parts]
         known = tuple(op for part in parts for op in part.operations or ())
         missing = self._missing(form, known)
         complete = not missing and all(part.operations is not None for part in parts)
