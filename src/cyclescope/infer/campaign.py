@@ -167,12 +167,10 @@ class Campaign:
     ) -> Iterator[Experiment]:
         done = self.store.done()
         for form in forms:
-            found: list[Experiment] = []
             if THROUGHPUT in quantities:
-                found += planner.throughput(form)
+                yield from planner.throughput(form, done)
             if LATENCY in quantities:
-                found += planner.latency(form)
-            yield from (e for e in found if e.key not in done) if done else found
+                yield from planner.latency(form, done)
 
     def _settle(
         self,

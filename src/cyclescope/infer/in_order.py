@@ -9,8 +9,8 @@ about which instructions issue in one cycle; they are measured by alternating tw
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 import msgspec
 
@@ -21,9 +21,10 @@ from cyclescope.infer.ports import PortBuilder, PortUsage
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
-from cyclescope.kernel.kernel import CANARY, LONG
-from cyclescope.measure.plan import Experiment
-from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.kernel import CANARY, LONG, Kernel
+from cyclescope.measure.plan import Experiment, Key
+from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question
 from cyclescope.measure.record import FAILED, Record
 
 ORDER = "order"
@@ -40,7 +41,7 @@ _MOST = 12  # forms that others are paired with
 # --- the experiment --------------------------------------------------------------------------------
 
 
-def order_experiments(table: Table, plans: PortPlanner) -> Iterator[Experiment]:
+def order_questions(table: Table, plans: PortPlanner) -> Iterator[Question]:
     """A chain alone, and with more and more instructions behind it."""
     slow, beside = (table.get(names[table.isa]) for names in (SLOW, BESIDE))
     chain = _chain(slow, plans) if slow and beside else None
@@ -52,12 +53,23 @@ def order_experiments(table: Table, plans: PortPlanner) -> Iterator[Experiment]:
     if block is None:
         return
     for count in (0, *COUNTS):
-        items = [*body, *block.take(count)]
-        kernel = msgspec.structs.replace(
-            chain.kernel, code=b"".join([i.code() for i in items]), instructions=len(items),
-            body=tuple(items), flags=CANARY | LONG,
-        )  # fmt: skip
-        yield Experiment(slow.id, ORDER, beside.id, "", f"x{count}", kernel, 1)
+        key = slow.id, ORDER, beside.id, "", f"x{count}"
+        yield Question(key, partial(_behind, key, body, block.take(count), chain.kernel))
+
+
+def _behind(
+    key: Key,
+    chain: Sequence[Instruction],
+    others: Sequence[Instruction],
+    start: Kernel,
+) -> Experiment:
+    """Others behind a chain, from the state of a kernel."""
+    items = (*chain, *others)
+    code = b"".join([i.code() for i in items])
+    kernel = msgspec.structs.replace(
+        start, code=code, instructions=len(items), body=items, flags=CANARY | LONG
+    )
+    return Experiment(*key, kernel, 1)
 
 
 def _chain(form: InstructionForm, plans: PortPlanner) -> Experiment | None:

@@ -17,18 +17,19 @@ import msgspec
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.facts import read_facts
 from cyclescope.infer.in_order import LONGEST as LONGEST_PAIRED
-from cyclescope.infer.in_order import InOrderFacts, InOrderPorts, order_experiments
+from cyclescope.infer.in_order import InOrderFacts, InOrderPorts, order_questions
 from cyclescope.infer.named_ports import NamedPorts, known_machine
 from cyclescope.infer.port_candidates import domains, memory_of
 from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.ports import MICROCODED, PortBuilder
+from cyclescope.infer.port_mapping import Structure
+from cyclescope.infer.ports import MICROCODED, PortBuilder, PortUsage
 from cyclescope.infer.resource_view import PART, hidden_units
 from cyclescope.infer.results import HIGH, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
-from cyclescope.measure.plan import Experiment, Planner
-from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner
+from cyclescope.measure.plan import Experiment, Key, Planner
+from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question
 from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
@@ -58,7 +59,8 @@ class PortCampaign:
         self.store = store
         self.plans = PortPlanner(planner)
         self._tell = tell
-        self._done: set[tuple[str, str, str, str, str]] = set()
+        self._done: set[Key] = set()
+        self._settled: tuple[Structure | None, dict[str, PortUsage]] = None, {}
 
     def run(
         self, forms: Sequence[InstructionForm], blocking: Sequence[InstructionForm], deadline: float
@@ -73,10 +75,10 @@ class PortCampaign:
 
     def _stages(
         self, forms: Sequence[InstructionForm], both: Sequence[InstructionForm]
-    ) -> Iterator[tuple[str, Callable[[], Iterable[Experiment]]]]:
-        """Names and experiments of the stages; each begins when the one before is in the store."""
-        yield "forms alone", lambda: self._alone(both)
-        yield "order of issue", lambda: order_experiments(self.table, self.plans)
+    ) -> Iterator[tuple[str, Callable[[], Iterable[Question]]]]:
+        """Names and questions of the stages; each begins when the one before is in the store."""
+        yield "forms alone", lambda: map(self.plans.alone, both)
+        yield "order of issue", lambda: order_questions(self.table, self.plans)
         facts = self.facts()
         if isinstance(facts, InOrderFacts):
             yield "pairs", lambda: self._paired(facts, forms)
@@ -89,8 +91,9 @@ class PortCampaign:
             asked.update(uncompared)  # some have no registers for both, and no answer
             yield CLASSES, partial(self._compared, uncompared)
         yield BETWEEN, lambda: self._between_classes(self.facts())
-        yield "ports", lambda: self._against(self.facts(), forms, 0)
-        yield "ports for memory", lambda: self._for_memory(self.facts(), forms)
+        classes = self.facts()
+        yield "ports", lambda: self._against(classes, forms, 0)
+        yield "ports for memory", lambda: self._for_memory(classes, forms)
         yield "ports, second look", lambda: self._second(self.facts(), forms)
         yield "hidden resources", lambda: self._hidden(self.facts(), forms)
 
@@ -98,32 +101,31 @@ class PortCampaign:
         """What the store tells by now."""
         return read_facts(self.store, self.table)
 
-    def _settle(self, stage: str, experiments: Sequence[Experiment], deadline: float) -> bool:
+    def _settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
         effort = CAREFUL if stage in (CLASSES, BETWEEN) else None  # few, and all else stands on them
-        wanted = [e for e in experiments if e.key not in self._done]
+        wanted = [q for q in questions if q.key not in self._done]
         settled = 0
         sampler = Sampler(self.backend, effort)
-        for batch in sampler.measure(iter(wanted), lambda: time.monotonic() < deadline):
+        for batch in sampler.measure(_made(wanted), lambda: time.monotonic() < deadline):
             self.store.write(batch)
             self._done.update(experiment.key for experiment, _ in batch)
             settled += len(batch)
             self._tell(stage, settled, len(wanted), sampler)
-        return time.monotonic() < deadline
+        finished = time.monotonic() < deadline
+        if finished and wanted:  # some have no kernel
+            self._tell(stage, len(wanted), len(wanted), sampler)
+        return finished
 
     # --- stages ------------------------------------------------------------------------------------
 
-    def _alone(self, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
-        for form in forms:
-            yield from _possible(partial(self.plans.alone, form))
-
-    def _paired(self, facts: InOrderFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
+    def _paired(self, facts: InOrderFacts, forms: Iterable[InstructionForm]) -> Iterator[Question]:
         """Every form alternating with every partner."""
         for form in forms:
             short = facts.alone.get(form.id, math.inf) <= INSTANCES * LONGEST_PAIRED
             for name in facts.partners if short else ():
-                yield from _possible(partial(self.plans.against, form, self.table[name], 1, INSTANCES))
+                yield self.plans.against(form, self.table[name], 1, INSTANCES)
 
-    def _slots(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
+    def _slots(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Question]:
         filler = self.table[facts.filler]
         for form in forms:
             alone = facts.alone.get(form.id, math.inf)
@@ -131,18 +133,18 @@ class PortCampaign:
                 continue
             count = math.ceil(1.5 * facts.width * alone) + 2 * round(facts.width)
             for more in (count, count + INSTANCES, count + round(facts.width)):
-                yield from _possible(partial(self.plans.slots, form, filler, more))
+                yield self.plans.slots(form, filler, more)
 
-    def _compared(self, pairs: Iterable[tuple[str, str, int]]) -> Iterator[Experiment]:
+    def _compared(self, pairs: Iterable[tuple[str, str, int]]) -> Iterator[Question]:
         for one, other, width in pairs:
             yield from self._pair(one, other, width, width)
 
-    def _pair(self, one: str, other: str, first: int, second: int) -> Iterator[Experiment]:
+    def _pair(self, one: str, other: str, first: int, second: int) -> Iterator[Question]:
         forms = self.table[one], self.table[other]
         for order in (0, 1):
-            yield from _possible(partial(self.plans.pair, *forms, (first, second), order))
+            yield self.plans.pair(*forms, (first, second), order)
 
-    def _between_classes(self, facts: PortFacts) -> Iterator[Experiment]:
+    def _between_classes(self, facts: PortFacts) -> Iterator[Question]:
         names = sorted(facts.widths)
         for one, other in combinations(names, 2):
             yield from self._pair(one, other, facts.widths[one], facts.widths[other])
@@ -156,7 +158,7 @@ class PortCampaign:
         more: int,
         everything: bool = False,
         only: Container[str] | None = None,
-    ) -> Iterator[Experiment]:
+    ) -> Iterator[Question]:
         """Forms among the blocking instructions of the register files that they work on.
 
         `everything` means those of all classes, `only` some of them.
@@ -169,8 +171,7 @@ class PortCampaign:
                 near = near or facts.was_seen_on(form.id, facts.structure.sets.get(blocker.id, ()))
                 cycles = self._cycles(facts, form, width)
                 if near and cycles and (only is None or blocker.id in only):
-                    make = partial(self.plans.against, form, blocker, width, cycles + more, together=more > 0)
-                    yield from _possible(make)
+                    yield self.plans.against(form, blocker, width, cycles + more, together=more > 0)
 
     def _cycles(self, facts: PortFacts, form: InstructionForm, width: int) -> int:
         """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
@@ -184,24 +185,32 @@ class PortCampaign:
         needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
         return needed if needed <= LONGEST else 0
 
-    def _for_memory(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Experiment]:
+    def _for_memory(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Question]:
         """Loads and stores in a second place: what they take depends on what was accessed before them."""
         access = {name for name, files in facts.files.items() if "m" in files}
         yield from self._against(
             facts, (form for form in forms if memory_of(form) is not None), SPARE, only=access
         )
 
-    def _second(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Experiment]:
+    def _second(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Question]:
         """What the best explanation misses is measured with more blocking instructions."""
         builder = PortBuilder(facts)
+        self._settled = facts.structure, {}
         for form in forms:
             usage = builder.usage(form, facts.throughputs.get(form.id))
+            missed = set()
             if usage.ports is not None and usage.confidence != HIGH and not usage.microcoded:
-                yield from self._against(facts, [form], SPARE, only=builder.missed(form, usage))
+                missed = builder.missed(form, usage)
+                yield from self._against(facts, [form], SPARE, only=missed)
+            if not missed:
+                self._settled[1][form.id] = usage
 
-    def _hidden(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Experiment]:
+    def _hidden(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Question]:
         """Forms of every kind among those that run slower than their ports allow: do they share a unit?"""
-        units = hidden_units(PortBuilder(facts), (form for form in forms if form.id in facts.confined))
+        known = (form for form in forms if form.id in facts.confined)
+        structure, usages = self._settled
+        same = structure == facts.structure  # else the ports have other numbers
+        units = hidden_units(PortBuilder(facts), known, usages if same else {})
         slow = [self.table[name] for name in units.slow if self._may_block(facts, name)]
         for form in map(self.table.__getitem__, {**units.alike, **facts.widths}):
             for unit in slow:
@@ -210,7 +219,7 @@ class PortCampaign:
                 told = form.id in facts.widths or facts.throughputs[form.id] > PART * alone
                 if cycles and told and not domains(form).isdisjoint(domains(unit)):
                     count = math.ceil(cycles / alone)
-                    yield from _possible(partial(self.plans.against, form, unit, 1, count))
+                    yield self.plans.against(form, unit, 1, count)
 
     def _may_block(self, facts: PortFacts, form: str) -> bool:
         """Whether a slow form is fast enough to stand beside others, and leaves them slots."""
@@ -233,14 +242,15 @@ def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
     return not facts.reach[blocker].isdisjoint(files)
 
 
-def _possible(make: Callable[[], Experiment | None]) -> Iterator[Experiment]:
-    """The experiment, unless the form has none."""
-    try:
-        found = make()
-    except Unmeasurable:
-        return
-    if found is not None:
-        yield found
+def _made(questions: Iterable[Question]) -> Iterator[Experiment]:
+    """The experiments, made when they are asked for: the backend measures meanwhile."""
+    for question in questions:
+        try:
+            found = question.make()
+        except Unmeasurable:
+            continue
+        if found is not None:
+            yield found
 
 
 def with_ports(

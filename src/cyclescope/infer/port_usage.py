@@ -61,7 +61,8 @@ class UsageSolver:
     ) -> None:
         self.blockers = dict(blockers)
         uneven = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
-        self.explanations = [_Explanation(some, self.blockers, uneven) for some in _multisets(sets)]
+        explanations = [_Explanation(some, self.blockers, uneven) for some in _multisets(sets)]
+        self.explanations = sorted(explanations, key=lambda explanation: explanation.simple)
 
     def solve(
         self,
@@ -82,7 +83,9 @@ class UsageSolver:
             return self._many(confined, throughput, total)
         scored: list[tuple[float, float, _Explanation]] = []
         least = math.inf
-        for explanation in self.explanations:
+        for explanation in self.explanations:  # simple ones first: they tell which others can be better
+            if explanation.simple > least + EQUAL:
+                break
             if explanation.throughput > _TOO_FAST * throughput + 0.02:
                 continue
             cost = explanation.cost(slots if total is None else MOST)
@@ -159,11 +162,11 @@ class _Explanation:
             for name, wide in blockers.items()
         }
         shared = sum(one not in blockers.values() for one in ports)
-        self._simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
+        self.simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
 
     def cost(self, slots: float) -> float:
         """What makes the explanation less likely than a simpler one that fits as well."""
-        return self._simple + _BEYOND * max(0.0, len(self.ports) - max(1.0, slots))
+        return self.simple + _BEYOND * max(0.0, len(self.ports) - max(1.0, slots))
 
     def misfit(self, confined: Mapping[str, float], total: float | None, most: float) -> float:
         """Micro-operations too many or too few, mostly where most are; infinite above `most`.

@@ -48,11 +48,16 @@ def with_resources(
     )
 
 
-def hidden_units(ports: PortBuilder, forms: Iterable[InstructionForm]) -> Hidden:
-    """What the facts tell of units that no port explains, for experiments that tell more."""
+def hidden_units(
+    ports: PortBuilder, forms: Iterable[InstructionForm], usages: Mapping[str, PortUsage]
+) -> Hidden:
+    """What the facts tell of units that no port explains, for experiments that tell more.
+
+    `usages` are those that are known.
+    """
     view = _View(ports)
     costs = {
-        form.id: _cost(ports.usage(form, cycles), cycles)
+        form.id: _cost(usages.get(form.id) or ports.usage(form, cycles), cycles)
         for form in forms
         if (cycles := ports.facts.throughputs.get(form.id)) is not None
     }

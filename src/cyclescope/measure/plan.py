@@ -6,13 +6,14 @@ encoding a few instructions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 import msgspec
 
 from cyclescope.isa.dataflow import Pair, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
+from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.dialect import Executes, dialect_of
@@ -27,6 +28,7 @@ THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
 
 Coded = tuple[Instruction, bytes]
+Key = tuple[str, str, str, str, str]  # form, quantity, source, target, variant
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -43,6 +45,9 @@ class FormPlan(msgspec.Struct, frozen=True):
     streams: tuple[tuple[Stream, str], ...]  # with the class of values, "" or fast or slow
     chains: tuple[Chain, ...]
     missing: tuple[Missing, ...]
+
+
+Maker = Callable[[InstructionForm], FormPlan]
 
 
 class Experiment(msgspec.Struct, frozen=True):
@@ -62,17 +67,19 @@ class Experiment(msgspec.Struct, frozen=True):
     links: tuple[str, ...] = ()
 
     @property
-    def key(self) -> tuple[str, str, str, str, str]:
+    def key(self) -> Key:
         """What identifies the experiment in a store."""
         return self.form, self.quantity, self.source, self.target, self.variant
 
 
 class Instances(msgspec.Struct, frozen=True):
-    """Independent instances of a form, as a kernel, and the registers of each."""
+    """Independent instances of a form, as a kernel, the registers of each, and what they write and read."""
 
     form: InstructionForm
     kernel: Kernel
     registers: tuple[tuple[int, ...], ...]
+    writes: frozenset[Register]
+    reads: frozenset[Register]
 
 
 class Planner:
@@ -81,6 +88,8 @@ class Planner:
     def __init__(self, table: Table, executes: Executes) -> None:
         self.dialect = dialect_of(table, executes)
         self._plans: dict[object, FormPlan] = {}
+        self._sequences: dict[object, FormPlan] = {}
+        self._instances: dict[tuple[object, int], tuple[tuple[Use, ...], str]] = {}
         self._states: dict[object, MachineState] = {}
         self._interned: dict[MachineState, MachineState] = {}
         self._keys: dict[str, object] = {}
@@ -90,18 +99,25 @@ class Planner:
 
     def plan(self, form: InstructionForm) -> FormPlan:
         """The plan of a form; shared by all forms of its signature."""
+        return self._kept(self._plans, form, self._make_plan)
+
+    def sequences(self, form: InstructionForm) -> FormPlan:
+        """The part of a form's plan that is for its throughput."""
+        return self._kept(self._sequences, form, self._make_sequences)
+
+    def _kept(self, plans: dict[object, FormPlan], form: InstructionForm, make: Maker) -> FormPlan:
         key = self._key(form)
-        found = self._plans.get(key)
+        found = plans.get(key)
         if found is None:
-            if len(self._plans) >= PLANS:
-                del self._plans[next(iter(self._plans))]
-            found = self._plans[key] = self._make_plan(form)
+            if len(plans) >= PLANS:
+                del plans[next(iter(plans))]
+            found = plans[key] = make(form)
         return found
 
     def reason(self, form: InstructionForm, source: str, target: str) -> str:
         """Why a pair (the throughput: "", "") has no kernel, or ""."""
-        found = (m.reason for m in self.plan(form).missing if (m.source, m.target) == (source, target))
-        return next(found, "")
+        plan = self.plan(form) if source or target else self.sequences(form)
+        return next((m.reason for m in plan.missing if (m.source, m.target) == (source, target)), "")
 
     def _key(self, form: InstructionForm) -> object:
         found = self._keys.get(form.id)
@@ -113,25 +129,28 @@ class Planner:
         reason = self.dialect.unmeasurable(form)
         if reason:
             return FormPlan((), (), tuple(self._all_missing(form, reason)))
-        streams, missing = self._streams(form)
+        sequences = self.sequences(form)
+        missing = list(sequences.missing)
         chains: list[Chain] = []
         for pair in pairs(form):
             found, why = self._pair_chains(form, pair)
             chains += found
             if why:
                 missing.append(Missing(pair.source.name, pair.target.name, why))
-        return FormPlan(tuple(streams), tuple(chains), tuple(missing))
+        return FormPlan(sequences.streams, tuple(chains), tuple(missing))
 
     def _all_missing(self, form: InstructionForm, reason: str) -> Iterator[Missing]:
         yield Missing("", "", reason)
         for pair in pairs(form):
             yield Missing(pair.source.name, pair.target.name, pair.excluded or reason)
 
-    def _streams(self, form: InstructionForm) -> tuple[list[tuple[Stream, str]], list[Missing]]:
+    def _make_sequences(self, form: InstructionForm) -> FormPlan:
+        reason = self.dialect.unmeasurable(form)
         try:
-            return self.dialect.streams(form), []
+            streams = () if reason else tuple(self.dialect.streams(form))
         except Unmeasurable as error:
-            return [], [Missing("", "", str(error))]
+            streams, reason = (), str(error)
+        return FormPlan(streams, (), (Missing("", "", reason),) if reason else ())
 
     def _pair_chains(self, form: InstructionForm, pair: Pair) -> tuple[list[Chain], str]:
         chains: list[Chain] = []
@@ -151,16 +170,25 @@ class Planner:
 
     def instances(self, form: InstructionForm, count: int) -> Instances:
         """Independent instances of a form for a mix with others. Raises Unmeasurable with the reason."""
-        plan = self.plan(form)
-        if not plan.streams:
+        key = self._key(form), count
+        if key not in self._instances:
+            self._instances[key] = self._uses(form, count)
+        uses, speed = self._instances[key]
+        kernel = self._kernel(form, uses, self._stream_state(form, speed), 0)
+        registers = tuple(use.registers for use in uses)
+        writes = frozenset().union(*[self.dialect.written(form, some) for some in registers])
+        reads = frozenset().union(*[self.dialect.read(form, some) for some in registers])
+        return Instances(form, kernel, registers, writes, reads)
+
+    def _uses(self, form: InstructionForm, count: int) -> tuple[tuple[Use, ...], str]:
+        streams = self.sequences(form).streams
+        if not streams:
             raise Unmeasurable(self.reason(form, "", "") or "no throughput sequence")
-        stream, speed = plan.streams[0]
+        stream, speed = streams[0]
         uses = [item for item in stream.items if isinstance(item, Use)]
         if len(uses) < len(stream.items):
             raise Unmeasurable("its instances need other instructions beside them")
-        kernel = self._kernel(form, tuple(uses[:count]), self._stream_state(form, speed), 0)
-        registers = tuple(use.registers for use in uses[:count])
-        return Instances(form, kernel, registers)
+        return tuple(uses[:count]), speed
 
     def with_vectors(self, state: MachineState, level: int) -> MachineState:
         """A state with at least so much vector state."""
@@ -168,23 +196,26 @@ class Planner:
             return state
         return self._intern(msgspec.structs.replace(state, vector_level=level))
 
-    def throughput(self, form: InstructionForm) -> list[Experiment]:
-        """Throughput experiments of a form."""
-        plan = self.plan(form)
+    def throughput(self, form: InstructionForm, done: Container[Key] = ()) -> list[Experiment]:
+        """Throughput experiments of a form, but for those that are done."""
         made: dict[Use, Coded] = {}
         return [
             Experiment(
-                form.id, THROUGHPUT, "", "", self._stream_name(stream, speed),
-                self._kernel(form, stream.items, self._stream_state(form, speed), stream.flags, made),
+                *key, self._kernel(form, stream.items, self._stream_state(form, speed), stream.flags, made),
                 stream.count,
             )
-            for stream, speed in plan.streams
+            for stream, speed in self.sequences(form).streams
+            if (key := (form.id, THROUGHPUT, "", "", self._stream_name(stream, speed))) not in done
         ]  # fmt: skip
 
-    def latency(self, form: InstructionForm) -> list[Experiment]:
-        """Latency experiments of a form."""
+    def latency(self, form: InstructionForm, done: Container[Key] = ()) -> list[Experiment]:
+        """Latency experiments of a form, but for those that are done."""
         made: dict[Use, Coded] = {}
-        return [self._chain_experiment(form, chain, made) for chain in self.plan(form).chains]
+        return [
+            self._chain_experiment(form, chain, made)
+            for chain in self.plan(form).chains
+            if (form.id, LATENCY, chain.source, chain.target, chain.variant) not in done
+        ]
 
     def _chain_experiment(
         self, form: InstructionForm, chain: Chain, made: dict[Use, Coded] | None = None
@@ -227,8 +258,8 @@ class Planner:
 
     def probe_kernel(self, form: InstructionForm) -> Kernel | None:
         """One instance of a form, to see whether the CPU executes it; None without encoding."""
-        if self.dialect.is_sequence(form) and self.plan(form).streams:
-            stream, speed = self.plan(form).streams[0]
+        if self.dialect.is_sequence(form) and (streams := self.sequences(form).streams):
+            stream, speed = streams[0]
             return self._kernel(form, stream.items, self._stream_state(form, speed), 0)
         found = self.dialect.probe(form)
         return None if found is None else self._kernel(form, found[0], self._intern(found[1]), 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -11,13 +12,23 @@ from cyclescope.kernel.block import Block, Register
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
-from cyclescope.measure.plan import Experiment, Instances, Planner
+from cyclescope.measure.plan import Experiment, Instances, Key, Planner
 
 ALONE, SLOTS, PORTS, PAIRS = "alone", "slots", "ports", "pairs"
 CYCLES = 4  # that the instances of each of two blocking forms take alone
 INSTANCES = 2  # of the form under test among blocking instructions
 ENOUGH = 4  # blocking instances with registers of their own
 _LONG = 100  # instructions: above, a body is a loop of its own
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A port experiment that is yet to be made, by the key that it has in a store.
+
+    `make` returns None or raises Unmeasurable where there is no such kernel.
+    """
+
+    key: Key
+    make: Callable[[], Experiment | None]
 
 
 class PortPlanner:
@@ -28,6 +39,7 @@ class PortPlanner:
         self._dialect = planner.dialect
         self._blocks: dict[tuple[str, frozenset[Register]], Block | None] = {}
         self._codes: dict[Instruction, bytes] = {}
+        self._found: Instances | None = None  # of the last form asked for
 
     # --- kernels ---------------------------------------------------------------------------------
 
@@ -48,19 +60,23 @@ class PortPlanner:
         that waited would be ready at once, and older than the blocking instructions beside them. They
         never change its addresses.
         """
-        dialect, form = self._dialect, found.form
-        writes = frozenset().union(*[dialect.written(form, numbers) for numbers in found.registers])
-        reads = frozenset().union(*[dialect.read(form, numbers) for numbers in found.registers])
+        writes, reads = found.writes, found.reads
         block = self.block(blocker)
         if block is not None and block.reads.isdisjoint(writes) and block.writes.isdisjoint(reads):
             return block
         apart = self.block(blocker, writes | reads)
         if apart is not None and len(apart.instructions) >= ENOUGH:
             return apart
-        fixed = frozenset().union(*[dialect.addresses(form, numbers) for numbers in found.registers])
+        fixed = frozenset().union(*[self._dialect.addresses(found.form, some) for some in found.registers])
         if block is not None and block.reads.isdisjoint(writes) and block.writes.isdisjoint(fixed):
             return block
         return self.block(blocker, writes | fixed)
+
+    def _instances(self, form: InstructionForm) -> Instances:
+        """`INSTANCES` of a form; raises Unmeasurable. A form's experiments are made one after the other."""
+        if self._found is None or self._found.form is not form:
+            self._found = self.planner.instances(form, INSTANCES)
+        return self._found
 
     def against(
         self,
@@ -69,38 +85,57 @@ class PortPlanner:
         width: int,
         cycles: int,
         together: bool = False,
-    ) -> Experiment | None:
+    ) -> Question:
         """`INSTANCES` of a form among blocking instructions that fill their ports for `cycles` cycles.
 
         They are spread evenly, or stand `together` at the end: an instance that takes both of two ports
         loses a cycle where the blocking instructions before it are odd in number.
         """
-        found = self.planner.instances(form, INSTANCES)
-        block = self.beside(blocker, found)
-        if block is None:
-            return None
-        kernel = self._mixed(found, block, width * cycles, self._dialect.vector_level(blocker), together)
-        return Experiment(form.id, PORTS, blocker.id, "", f"x{cycles}", kernel, INSTANCES)
+        key = form.id, PORTS, blocker.id, "", f"x{cycles}"
+        return Question(key, partial(self._among, key, form, blocker, width * cycles, together))
 
-    def slots(self, form: InstructionForm, filler: InstructionForm, count: int) -> Experiment | None:
+    def slots(self, form: InstructionForm, filler: InstructionForm, count: int) -> Question:
         """`INSTANCES` of a form among `count` instructions that need a front-end slot and no port."""
-        found = self.planner.instances(form, INSTANCES)
-        block = self.beside(filler, found)
-        if block is None:
-            return None
-        kernel = self._mixed(found, block, count, self._dialect.vector_level(filler))
-        return Experiment(form.id, SLOTS, filler.id, "", f"x{count}", kernel, INSTANCES)
+        key = form.id, SLOTS, filler.id, "", f"x{count}"
+        return Question(key, partial(self._among, key, form, filler, count))
 
-    def alone(self, form: InstructionForm) -> Experiment:
+    def alone(self, form: InstructionForm) -> Question:
         """`INSTANCES` of a form with nothing around them: the least time of any mix with it."""
-        found = self.planner.instances(form, INSTANCES)
-        kernel = msgspec.structs.replace(found.kernel, flags=CANARY)
-        return Experiment(form.id, ALONE, "", "", "", kernel, INSTANCES)
+        return Question((form.id, ALONE, "", "", ""), partial(self._alone, form))
 
     def pair(
         self, first: InstructionForm, second: InstructionForm, widths: tuple[int, int], order: int
-    ) -> Experiment | None:
+    ) -> Question:
         """Two blocking forms for as long as `CYCLES` of each alone, mixed or one after the other."""
+        key = first.id, PAIRS, second.id, "", f"x{CYCLES}.{order}"
+        return Question(key, partial(self._pair, first, second, widths, order))
+
+    # --- making them -----------------------------------------------------------------------------
+
+    def _among(
+        self,
+        key: Key,
+        form: InstructionForm,
+        other: InstructionForm,
+        count: int,
+        together: bool = False,
+    ) -> Experiment | None:
+        """`INSTANCES` of a form among `count` of another one."""
+        found = self._instances(form)
+        block = self.beside(other, found)
+        if block is None:
+            return None
+        kernel = self._mixed(found, block, count, self._dialect.vector_level(other), together)
+        return Experiment(*key, kernel, INSTANCES)
+
+    def _alone(self, form: InstructionForm) -> Experiment:
+        found = self._instances(form)
+        kernel = msgspec.structs.replace(found.kernel, flags=CANARY)
+        return Experiment(form.id, ALONE, "", "", "", kernel, INSTANCES)
+
+    def _pair(
+        self, first: InstructionForm, second: InstructionForm, widths: tuple[int, int], order: int
+    ) -> Experiment | None:
         one = self.block(first)
         if one is None:
             return None
