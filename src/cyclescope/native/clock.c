@@ -12,7 +12,7 @@
 #define REFERENCE_LONG 30
 #define TOLERANCE 0.003 /* of the low cluster */
 #define CANARY_TOLERANCE 0.03
-#define DRIFT 0.006
+#define DRIFT 0.002
 #define REFRESH_SECONDS 2.0
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
