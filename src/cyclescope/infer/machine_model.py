@@ -13,9 +13,10 @@ from cyclescope.errors import StoreError
 from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import stored_links
 from cyclescope.infer.facts import read_facts
+from cyclescope.infer.front_end_facts import EVEN
 from cyclescope.infer.named_ports import NamedPorts
 from cyclescope.infer.port_campaign import ports_builder
-from cyclescope.infer.port_facts import EVEN, PortFacts
+from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.ports import PortBuilder, PortUsage
 from cyclescope.infer.resource_view import with_resources
 from cyclescope.infer.results import EXACT, FormTiming, Latency

@@ -19,7 +19,7 @@ from cyclescope.infer.facts import read_facts
 from cyclescope.infer.in_order import LONGEST as LONGEST_PAIRED
 from cyclescope.infer.in_order import InOrderFacts, InOrderPorts, order_questions
 from cyclescope.infer.named_ports import NamedPorts, known_machine
-from cyclescope.infer.port_candidates import domains, memory_of
+from cyclescope.infer.port_candidates import domains, is_locked, memory_of
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import Structure
 from cyclescope.infer.ports import MICROCODED, PortBuilder, PortUsage
@@ -36,6 +36,8 @@ from cyclescope.model.machine import MachineModel
 
 CLASSES, BETWEEN = "classes", "classes against each other"
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
+THRICE = Effort(rounds=3)  # neighbours disturb two rounds alike more often than three
+LOOK, LOOKS = "ports, look", (2, 3)
 SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
 LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
@@ -60,7 +62,8 @@ class PortCampaign:
         self.plans = PortPlanner(planner)
         self._tell = tell
         self._done: set[Key] = set()
-        self._settled: tuple[Structure | None, dict[str, PortUsage]] = None, {}
+        self._structure: Structure | None = None
+        self._usages: dict[str, PortUsage] = {}
 
     def run(
         self, forms: Sequence[InstructionForm], blocking: Sequence[InstructionForm], deadline: float
@@ -94,7 +97,8 @@ class PortCampaign:
         classes = self.facts()
         yield "ports", lambda: self._against(classes, forms, 0)
         yield "ports for memory", lambda: self._for_memory(classes, forms)
-        yield "ports, second look", lambda: self._second(self.facts(), forms)
+        for look in LOOKS:
+            yield f"{LOOK} {look}", partial(self._again, forms, look)
         yield "hidden resources", lambda: self._hidden(self.facts(), forms)
 
     def facts(self) -> PortFacts:
@@ -102,7 +106,8 @@ class PortCampaign:
         return read_facts(self.store, self.table)
 
     def _settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
-        effort = CAREFUL if stage in (CLASSES, BETWEEN) else None  # few, and all else stands on them
+        effort = CAREFUL if stage in (CLASSES, BETWEEN) else None  # those are few, and all stands on them
+        effort = THRICE if stage.startswith(LOOK) else effort
         wanted = [q for q in questions if q.key not in self._done]
         settled = 0
         sampler = Sampler(self.backend, effort)
@@ -158,6 +163,7 @@ class PortCampaign:
         more: int,
         everything: bool = False,
         only: Container[str] | None = None,
+        look: int = 1,
     ) -> Iterator[Question]:
         """Forms among the blocking instructions of the register files that they work on.
 
@@ -171,7 +177,7 @@ class PortCampaign:
                 near = near or facts.was_seen_on(form.id, facts.structure.sets.get(blocker.id, ()))
                 cycles = self._cycles(facts, form, width)
                 if near and cycles and (only is None or blocker.id in only):
-                    yield self.plans.against(form, blocker, width, cycles + more, together=more > 0)
+                    yield self.plans.against(form, blocker, width, cycles + more, more > 0, look)
 
     def _cycles(self, facts: PortFacts, form: InstructionForm, width: int) -> int:
         """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
@@ -192,25 +198,32 @@ class PortCampaign:
             facts, (form for form in forms if memory_of(form) is not None), SPARE, only=access
         )
 
-    def _second(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Question]:
-        """What the best explanation misses is measured with more blocking instructions."""
+    def _again(self, forms: Sequence[InstructionForm], look: int) -> Iterator[Question]:
+        """What the best explanation misses: as before, and with more blocking instructions."""
+        facts = self.facts()
         builder = PortBuilder(facts)
-        self._settled = facts.structure, {}
+        settled = self._known_usages(facts)
         for form in forms:
+            if form.id in settled:
+                continue
             usage = builder.usage(form, facts.throughputs.get(form.id))
-            missed = set()
-            if usage.ports is not None and usage.confidence != HIGH and not usage.microcoded:
-                missed = builder.missed(form, usage)
-                yield from self._against(facts, [form], SPARE, only=missed)
-            if not missed:
-                self._settled[1][form.id] = usage
+            doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
+            if missed := builder.missed(form, usage) if doubtful else set():
+                for more in (0, SPARE):
+                    yield from self._against(facts, [form], more, only=missed, look=look)
+            else:
+                settled[form.id] = usage
+
+    def _known_usages(self, facts: PortFacts) -> dict[str, PortUsage]:
+        """Usages of forms that were not measured again since; none if the ports have other numbers now."""
+        if facts.structure != self._structure:
+            self._structure, self._usages = facts.structure, {}
+        return self._usages
 
     def _hidden(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Question]:
         """Forms of every kind among those that run slower than their ports allow: do they share a unit?"""
         known = (form for form in forms if form.id in facts.confined)
-        structure, usages = self._settled
-        same = structure == facts.structure  # else the ports have other numbers
-        units = hidden_units(PortBuilder(facts), known, usages if same else {})
+        units = hidden_units(PortBuilder(facts), known, self._known_usages(facts))
         slow = [self.table[name] for name in units.slow if self._may_block(facts, name)]
         for form in map(self.table.__getitem__, {**units.alike, **facts.widths}):
             for unit in slow:
@@ -223,7 +236,7 @@ class PortCampaign:
 
     def _may_block(self, facts: PortFacts, form: str) -> bool:
         """Whether a slow form is fast enough to stand beside others, and leaves them slots."""
-        if "lock" in self.table[form].attributes:  # what limits it is the lock
+        if is_locked(self.table[form]):  # what limits it is the lock
             return False
         slots = facts.slots.get(form, math.inf)
         fast, slow = UNIT

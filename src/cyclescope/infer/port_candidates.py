@@ -67,6 +67,11 @@ def memory_of(form: InstructionForm) -> Operand | None:
     return next((op for op in form.operands if op.is_memory), None)
 
 
+def is_locked(form: InstructionForm) -> bool:
+    """Whether an access to memory keeps all others waiting."""
+    return "lock" in form.attributes
+
+
 @cache
 def candidates(table: Table) -> tuple[InstructionForm, ...]:
     """Forms that may be blocking instructions; vectors of RISC-V one register long."""

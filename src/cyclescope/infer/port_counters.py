@@ -14,7 +14,7 @@ from cyclescope.infer.port_candidates import files_of
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import Structure
 from cyclescope.isa.table import Table
-from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS
+from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
 from cyclescope.measure.record import Record
 
 BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
@@ -60,7 +60,7 @@ class CountedFacts(PortFacts):
         found = {}
         for r in self._records:
             if r.quantity == PAIRS and r.form == r.source and r.counters:
-                instances = 2 * int(r.variant.split("x")[1].split(".")[0]) * self._candidates[r.form]
+                instances = 2 * blocked(r.variant) * self._candidates[r.form]
                 busy = {
                     ports: r.counters[place] for place, ports in self._events
                     if r.counters[place] > BUSY * len(ports) * r.cycles
@@ -109,7 +109,7 @@ class CountedFacts(PortFacts):
         found: dict[str, dict[str, float]] = {}
         for r in self._records:
             if r.quantity == PORTS and r.source in self.widths and r.counters:
-                blocking = int(r.variant[1:]) * self.widths[r.source]
+                blocking = blocked(r.variant) * self.widths[r.source]
                 value = (self._count(r, self._seen[r.source][0]) - blocking) / INSTANCES
                 some = found.setdefault(r.form, {})
                 some[r.source] = min(value, some.get(r.source, value))

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from statistics import median
+from statistics import fmean, median
 
-from cyclescope.infer.dispatch import Estimates, dispatches_whole, estimates, whole_slots
+from cyclescope.infer.front_end_facts import EVEN, ONE_SLOT, FrontEndFacts
 from cyclescope.infer.port_candidates import (
-    NOPS,
     files_of,
     is_candidate,
     memory_of,
@@ -30,11 +29,9 @@ from cyclescope.infer.port_mapping import (
 )
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
-from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS
+from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
 from cyclescope.measure.record import FAILED, Record
 
-ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
-EVEN = 0.03  # by which the rate of a blocking instruction may miss a whole number
 SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
 PASSES = 0.45  # ports: a union larger than the wider class by this is no containment
@@ -43,13 +40,14 @@ OWN = 1.4  # micro-operations of a form among its own class
 TWICE, EITHER = 1.9, 0.5  # micro-operations: certainly more than one, rather none than one
 WHOLE = 0.13  # ports: unions nearer to a whole number are taken for it
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
-FASTEST = 1 / 20  # cycles: no front end delivers more
+ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
+FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
 _ORDER = "rvfpm"  # of register files, by whose classes ports are numbered
 
 
-class PortFacts:
-    """Slots, classes of blocking instructions, structure, confinements.
+class PortFacts(FrontEndFacts):
+    """Classes of blocking instructions, structure, confinements.
 
     `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments,
     `readings` form, variant and cycles of those for slots.
@@ -64,40 +62,10 @@ class PortFacts:
         records: Iterable[Record],
         readings: Iterable[tuple[str, str, float]],
     ) -> None:
-        self._readings = list(readings)
-        self.table = table
-        self.throughputs = throughputs
+        super().__init__(table, throughputs, readings)
         self._records = [r for r in records if r.verdict != FAILED]
 
-    # --- the front end ---------------------------------------------------------------------------
-
-    @cached_property
-    def filler(self) -> str:
-        """The form that needs a front-end slot and no port, to be put between others; "" where none is.
-
-        A move that the renamer executes, seen by its being at least as fast as NOP, or half as fast: some
-        cores fuse NOPs in pairs; NOP where there is none.
-        """
-        others = {f: t for f, t in self.throughputs.items() if t > FASTEST and self._is_filler(f)}
-        best = min(
-            others, key=lambda f: (round(others[f], 2), self.table[f].mnemonic != "MOV", f), default=""
-        )
-        name = NOPS[self.table.isa]
-        nop = self.throughputs.get(name, math.inf)
-        if best and (others[best] < 1.05 * nop or abs(others[best] - 2 * nop) < 0.1 * nop):
-            return best
-        return name if FASTEST < nop < math.inf else ""
-
-    def _is_filler(self, form_id: str) -> bool:
-        form = self.table[form_id]
-        plain = form.mnemonic in ("MOV", "VMOVAPS") and form.memory < 0
-        return plain and all(op.is_register and op.cls in ("R64", "XMM") for op in form.operands)
-
-    @cached_property
-    def width(self) -> float:
-        """Front-end slots per cycle."""
-        rate = 1 / self.throughputs[self.filler]
-        return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
+    # --- what counters tell ---------------------------------------------------------------------
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -124,32 +92,6 @@ class PortFacts:
     def alone(self) -> dict[str, float]:
         """Cycles of `INSTANCES` instances of a form with nothing around them."""
         return {r.form: r.cycles for r in self._records if r.quantity == ALONE}
-
-    @cached_property
-    def slots(self) -> dict[str, float]:
-        """Front-end slots of each form: the median of several counts, as errors of the clock go both ways."""
-        found = {form: median(row.values()) for form, row in self._estimates.items()}
-        return found | whole_slots(self._estimates, self.width) if self.whole else found
-
-    @cached_property
-    def whole(self) -> bool:
-        """Whether the core dispatches the slots of an instruction in one cycle only."""
-        return bool(self.filler) and dispatches_whole(self._estimates, self.width)
-
-    @cached_property
-    def _estimates(self) -> Estimates:
-        return estimates(self._readings, self.width) if self.filler else {}
-
-    @cached_property
-    def saturating(self) -> frozenset[str]:
-        """Register files with a set of ports as wide as the front end, which no experiment fills."""
-        found: set[str] = set()
-        for form_id, slots in self.slots.items():
-            form = self.table[form_id]
-            fast = self.throughputs.get(form_id, math.inf) * self.width < 1 + EVEN
-            if fast and slots > ONE_SLOT[0] and is_candidate(form) and "MOV" not in form.mnemonic:
-                found |= files_of(form)
-        return frozenset(found)
 
     # --- classes of blocking instructions ----------------------------------------------------------
 
@@ -187,7 +129,7 @@ class PortFacts:
         for r in self._records:
             if r.quantity == PAIRS:
                 key = frozenset((r.form, r.source))
-                ratio = r.cycles / int(r.variant.split("x")[1].split(".")[0])
+                ratio = r.cycles / blocked(r.variant)
                 found[key] = min(ratio, found.get(key, math.inf))
         return found
 
@@ -241,23 +183,38 @@ class PortFacts:
     @cached_property
     def confined(self) -> dict[str, dict[str, float]]:
         """Micro-operations of a form that are confined to a class, by form and representative."""
-        found: dict[str, dict[str, float]] = {}
+        found: dict[str, dict[str, list[float]]] = {}
         for r in self._records:
             if r.quantity == PORTS and r.source in self.widths:
-                value = (r.cycles - int(r.variant[1:])) * self.widths[r.source] / INSTANCES
-                some = found.setdefault(r.form, {})
-                some[r.source] = min(value, some.get(r.source, math.inf))
-        return found
+                value = (r.cycles - blocked(r.variant)) * self.widths[r.source] / INSTANCES
+                found.setdefault(r.form, {}).setdefault(r.source, []).append(value)
+        return {form: {name: _low(v) for name, v in some.items()} for form, some in found.items()}
+
+    @cached_property
+    def _per_slot(self) -> dict[int, int]:
+        """Micro-operations that one slot of forms with operands of so many bits brings, where not one."""
+        found: dict[int, list[float]] = {}
+        for form, some in self.confined.items():
+            if ONE_SLOT[0] < self.slots.get(form, 0.0) < ONE_SLOT[1]:
+                most = max((v for name, v in some.items() if "m" not in self.files[name]), default=0.0)
+                if most > EITHER:
+                    found.setdefault(_bits(self.table[form]), []).append(most)
+        lowest = {bits: sorted(v)[int(len(v) * FEW)] for bits, v in found.items() if len(v) >= 1 / FEW}
+        return {bits: round(median(found[bits])) for bits, low in lowest.items() if low > 1 + EITHER}
+
+    def per_slot(self, form: InstructionForm) -> int:
+        """Micro-operations that a slot of a form brings: two where the core's units are half as wide."""
+        return self._per_slot.get(_bits(form), 1)
 
     @cached_property
     def held(self) -> dict[str, dict[str, float]]:
         """Cycles for which a form keeps others waiting that run slower than their ports allow, by both."""
         records = [r for r in self._records if r.quantity == PORTS and r.source not in self.widths]
-        among = {r.form: r.cycles / (int(r.variant[1:]) + INSTANCES) for r in records if r.form == r.source}
+        among = {r.form: r.cycles / (blocked(r.variant) + INSTANCES) for r in records if r.form == r.source}
         found: dict[str, dict[str, float]] = {}
         for r in records:
             if r.source in among:
-                cycles = r.cycles - int(r.variant[1:]) * among[r.source]
+                cycles = r.cycles - blocked(r.variant) * among[r.source]
                 found.setdefault(r.form, {})[r.source] = cycles / INSTANCES
         return found
 
@@ -429,3 +386,14 @@ class PortFacts:
         if inside < EITHER / 2:
             return Relation(small, large, OUTSIDE)
         return Relation(one, other, AT_LEAST, math.ceil(union - WHOLE))
+
+
+def _bits(form: InstructionForm) -> int:
+    """Of the widest register."""
+    return max((op.width * op.group for op in form.operands if op.is_register), default=0)
+
+
+def _low(looks: Sequence[float]) -> float:
+    """The mean of the lowest looks: what disturbs one only makes it more."""
+    least = min(looks)
+    return fmean(look for look in looks if look - least < ALIKE)

@@ -29,8 +29,9 @@ _CROWDED = 0.4  # weight of a micro-operation too many where an uneven distribut
 _UNUSUAL = 0.3  # and of one that forms of the same ports cost there, and this one does not
 _OTHERS = 0.1  # of what classes are missed by beside the one that is missed most
 _KINDS = 0.04  # of another set of ports
+_UNPAIRED = 0.15  # of one micro-operation where slots bring two
 _STEALS, _NEARLY = 0.2, 0.15  # micro-operations, or of its ports: so near to all of a class's is a cycle
-_SHARED = 0.08  # of a set of ports that is no class by itself
+_SHARED = 0.1  # of a set of ports that is no class by itself
 _SLOWER, _UNEXPLAINED = 0.85, 0.05  # running slower than its ports allow is one more thing to explain
 _TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
 
@@ -71,12 +72,14 @@ class UsageSolver:
         slots: float,
         total: float | None = None,
         elsewhere: float = 0.0,
+        per_slot: int = 1,
     ) -> Usage:
         """The best explanation of the micro-operations confined to each class.
 
         `throughput` is the measured reciprocal throughput in cycles, infinite if unknown; `slots` the
-        micro-operations that the front-end slots let expect; `total` all micro-operations on these
-        ports where they were counted; `elsewhere` the reciprocal throughput that other ports explain.
+        micro-operations that the front-end slots let expect, `per_slot` of them for each; `total` all
+        micro-operations on these ports where they were counted; `elsewhere` the reciprocal throughput
+        that other ports explain.
         """
         most = max((*confined.values(), total or 0.0), default=0.0)
         if most > MOST + 0.5:
@@ -88,7 +91,7 @@ class UsageSolver:
                 break
             if explanation.throughput > _TOO_FAST * throughput + 0.02:
                 continue
-            cost = explanation.cost(slots if total is None else MOST)
+            cost = explanation.cost(slots if total is None else MOST, per_slot)
             if max(explanation.throughput, elsewhere) < _SLOWER * throughput < math.inf:
                 cost += _UNEXPLAINED
             misfit = explanation.misfit(confined, total, least + EQUAL - cost)
@@ -164,9 +167,10 @@ class _Explanation:
         shared = sum(one not in blockers.values() for one in ports)
         self.simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
 
-    def cost(self, slots: float) -> float:
+    def cost(self, slots: float, per_slot: int) -> float:
         """What makes the explanation less likely than a simpler one that fits as well."""
-        return self.simple + _BEYOND * max(0.0, len(self.ports) - max(1.0, slots))
+        beyond = max(0.0, len(self.ports) - max(1.0, slots))
+        return self.simple + _BEYOND * beyond + _UNPAIRED * (len(self.ports) % per_slot)
 
     def misfit(self, confined: Mapping[str, float], total: float | None, most: float) -> float:
         """Micro-operations too many or too few, mostly where most are; infinite above `most`.

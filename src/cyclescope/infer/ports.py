@@ -9,7 +9,7 @@ from statistics import median_low
 
 import msgspec
 
-from cyclescope.infer.port_candidates import domains, memory_of
+from cyclescope.infer.port_candidates import domains, is_locked, memory_of
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
 from cyclescope.infer.port_usage import Usage, UsageSolver
@@ -108,7 +108,7 @@ class PortBuilder:
         if confined is None:
             return PortUsage(shown, None, reason=reason or "not measured")
         microcoded = slots is not None and slots > MICROCODED
-        expected = math.ceil(slots - 0.3) if slots is not None else 1
+        expected = (math.ceil(slots - 0.3) if slots is not None else 1) * self.facts.per_slot(form)
         parts = self._parts(form, confined, throughput or math.inf, expected)
         if shown is not None and not microcoded and not self.facts.labels:
             parts = _filled(parts, round(shown))
@@ -126,12 +126,16 @@ class PortBuilder:
             if some:
                 total = self.facts.total(form.id, {p for ports in group.values() for p in ports})
                 asked.append((solver, some, total))
-        parts = [solver.solve(some, throughput, expected, total) for solver, some, total in asked]
+        per_slot = self.facts.per_slot(form)
+        parts = [
+            solver.solve(some, throughput, expected, total, 0.0, per_slot) for solver, some, total in asked
+        ]
         alone = [port_throughput(part.operations or ()) for part in parts]
         for place, (solver, some, total) in enumerate(asked):
             elsewhere = max([0.0, *alone[:place], *alone[place + 1 :]])
-            if elsewhere > alone[place]:
-                parts[place] = solver.solve(some, throughput, expected, total, elsewhere)
+            if elsewhere >= alone[place]:
+                parts[place] = solver.solve(some, throughput, expected, total, elsewhere, per_slot)
+                alone[place] = port_throughput(parts[place].operations or ())
         return parts
 
     def missed(self, form: InstructionForm, usage: PortUsage) -> set[str]:
@@ -154,9 +158,10 @@ class PortBuilder:
         microcoded: bool,
         throughput: float,
     ) -> PortUsage:
-        if microcoded and not self.facts.labels:  # what its stalls cost is not to look like ports
-            unknown = msgspec.structs.replace
-            parts = [p if p.residual <= MISSED else unknown(p, operations=None) for p in parts]
+        missed = any(part.residual > MISSED for part in parts)
+        if missed and not self.facts.labels and (microcoded or is_locked(form)):
+            # what its stalls cost is not to look like ports
+            parts = [msgspec.structs.replace(part, operations=None) for part in parts]
         known = tuple(op for part in parts for op in part.operations or ())
         missing = self._missing(form, known)
         complete = not missing and all(part.operations is not None for part in parts)
@@ -174,7 +179,7 @@ class PortBuilder:
         elif complete:
             doubts = list(self._doubts(form, known, slots, throughput))
             notes += doubts
-            if not self.facts.labels and self._is_loose(known, throughput, confined):
+            if self._is_loose(known, throughput, confined):
                 levels.append(MEDIUM)
                 notes.append("one of its micro-operations may have fewer ports than the class that it is of")
             vague = any(part.residual > MISSED or part.alternatives for part in parts)

@@ -21,6 +21,11 @@ ENOUGH = 4  # blocking instances with registers of their own
 _LONG = 100  # instructions: above, a body is a loop of its own
 
 
+def blocked(variant: str) -> int:
+    """Cycles of blocking in the variant of an experiment."""
+    return int(variant.partition(".")[0].removeprefix("x"))
+
+
 class Question(msgspec.Struct, frozen=True):
     """A port experiment that is yet to be made, by the key that it has in a store.
 
@@ -85,13 +90,15 @@ class PortPlanner:
         width: int,
         cycles: int,
         together: bool = False,
+        look: int = 1,
     ) -> Question:
         """`INSTANCES` of a form among blocking instructions that fill their ports for `cycles` cycles.
 
         They are spread evenly, or stand `together` at the end: an instance that takes both of two ports
-        loses a cycle where the blocking instructions before it are odd in number.
+        loses a cycle where the blocking instructions before it are odd in number. `look` counts the times
+        that it is measured.
         """
-        key = form.id, PORTS, blocker.id, "", f"x{cycles}"
+        key = form.id, PORTS, blocker.id, "", f"x{cycles}" + (f".{look}" if look > 1 else "")
         return Question(key, partial(self._among, key, form, blocker, width * cycles, together))
 
     def slots(self, form: InstructionForm, filler: InstructionForm, count: int) -> Question:

@@ -1,4 +1,4 @@
-"""Which classes of blocking instructions are ports: what was measured of them decides."""
+"""What was measured of forms and classes of blocking instructions: which are ports, and what forms cost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
 from cyclescope.infer.port_usage import UsageSolver
 from cyclescope.infer.results import HIGH, MEDIUM
+from cyclescope.measure.ports import PORTS
+from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
 
 TWO, OTHER, THREE = "VPHMINPOSUW (XMM, XMM)", "VCVTDQ2PD (XMM, XMM)", "VBROADCASTSS (XMM, XMM)"
@@ -95,7 +97,8 @@ def test_running_slower_counts_against_ports_that_others_do_not_explain():
     slow = both.solve(confined, 1.0, 2)
     assert slow.operations == (Operation((1,)),)
     explained = both.solve(confined, 1.0, 2, elsewhere=1.0)
-    assert set(explained.alternatives) == {(Operation((0, 1)), Operation((1, 2)))}
+    assert set(explained.operations) == {Operation((0, 1)), Operation((1, 2))}
+    assert explained.alternatives == ((Operation((1,)),),)
     assert explained.confidence == MEDIUM
 
 
@@ -103,3 +106,49 @@ def test_a_form_that_costs_less_than_its_class_does_is_not_of_it():
     usual = {"four": {"two": 0.0, "three": 0.8}, "three": {"two": 0.5}}
     found = solver(usual).solve({"two": -0.02, "three": 0.95, "four": 1.0}, 0.5, 1)
     assert found.operations == (Operation((0, 1, 2, 3)),)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "cost"),
+    [
+        ({"x8": 9.0}, 1.0),
+        ({"x8": 9.0, "x13": 14.1}, 1.05),  # noise
+        ({"x8": 9.0, "x8.2": 11.0, "x13.2": 14.1}, 1.05),  # a neighbour took part of the core
+        ({"x8": 10.0, "x13": 14.0, "x13.3": 13.9}, 0.95),
+    ],
+)
+def test_what_disturbs_a_look_only_makes_it_more(table, cycles, cost):
+    facts = PortFacts(table, {}, [port_record("ADD", TWO, v, c) for v, c in cycles.items()], ())
+    facts.__dict__["widths"] = {TWO: 2}
+    assert facts.confined["ADD"][TWO] == pytest.approx(cost)
+
+
+def port_record(form, source, variant, cycles):
+    return Record(form, PORTS, source, "", variant, cycles, 0.0, "ok", 2, ())
+
+
+def per_slot(table, costs):
+    """Of 512-bit and of 128-bit forms with one slot that cost this among the blocking instructions."""
+    wide = [f.id for f in table if [op.cls for op in f.operands if not op.implicit] == ["ZMM"] * 3]
+    assert len(wide) > len(costs)
+    facts = facts_of(table, {}, {n: {FOUR: cost} for n, cost in zip(wide, costs, strict=False)})
+    facts.__dict__["slots"] = dict.fromkeys(wide, 1.0)
+    narrow = table["VPADDD (XMM, XMM, XMM)"]
+    return facts.per_slot(table[wide[0]]), facts.per_slot(narrow)
+
+
+def test_slots_of_operands_wider_than_the_units_bring_two_micro_operations(table):
+    assert per_slot(table, [2.03, 1.98, 2.4] * 10 + [0.0]) == (2, 1)  # some are eliminated
+
+
+@pytest.mark.parametrize("costs", [[1.0] * 25 + [2.0] * 5, [2.0] * 25 + [1.0] * 5, [2.0] * 10])
+def test_they_bring_one_where_some_have_one_or_few_were_measured(table, costs):
+    assert per_slot(table, costs) == (1, 1)
+
+
+def test_half_of_a_pair_is_not_likely():
+    """As VPADDD (ZMM, ZMM, M512) on Zen 4: what is below usual speaks for one, the slot for two."""
+    confined = {"two": 0.0, "three": 0.9, "four": 1.7}
+    usual = {"four": {"two": 0.0, "three": 0.8}, "three": {"two": 0.0}}
+    assert solver(usual).solve(confined, 0.98, 2).operations == (Operation((0, 1, 2)),)
+    assert solver(usual).solve(confined, 0.98, 2, per_slot=2).operations == (Operation((0, 1, 2, 3), 2),)

@@ -12,9 +12,11 @@ from cyclescope.infer.facts import read_facts
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.port_campaign import PortCampaign
 from cyclescope.infer.port_facts import PortFacts
+from cyclescope.infer.port_mapping import Structure
 from cyclescope.infer.ports import PortBuilder
 from cyclescope.infer.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.table import load_table
+from cyclescope.measure.ports import PortPlanner
 from cyclescope.model import library
 from cyclescope.model.library import load_model
 from cyclescope.model.resources import resource_throughput
@@ -174,6 +176,38 @@ def test_a_run_that_was_stopped_goes_on(table, tmp_path):
     with closing(measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite")) as store:
         assert store.count() == whole
         assert read_facts(store, table).structure == expected
+
+
+def test_what_is_in_the_store_is_not_made_again(table, tmp_path, monkeypatch):
+    machine = load_model("skylake")
+    forms = [table[name] for name in ("IMUL (R64, R64)", "VPADDD (XMM, XMM, M128)")]
+    file = tmp_path / "store.sqlite"
+    with closing(measure(machine, table, forms, QUIET, file)) as store:
+        count = store.count()
+    for made in ("_mixed", "_pair"):
+        monkeypatch.setattr(PortPlanner, made, lambda *_: pytest.fail("a kernel was made"))
+    with closing(measure(machine, table, forms, QUIET, file)) as store:
+        assert store.count() == count
+
+
+def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(table):
+    names = ("VERR (R32)", "ADD_LOCK (M64, R64)", "ADD (M64, R64)")
+    sets = {"LEA_B_D32 (R64)": (0, 1), "MOV (M64, R64)": (2, 3), "MOV (R64, M64)": (2, 3)}
+
+    def ports(access):
+        confined = {name: access if "M64" in name else 1.0 for name in sets}
+        facts = PortFacts(table, dict.fromkeys(names, 9.0), (), ())
+        facts.__dict__ |= {
+            "slots": dict.fromkeys(names, 2.0) | {names[0]: 30.0}, "width": 6.0, "saturating": (),
+            "confined": dict.fromkeys(names, confined), "structure": Structure(4, sets),
+            "widths": dict.fromkeys(sets, 2), "_grouped": ({name: [name] for name in sets}, []),
+            "files": {name: frozenset("m" if "M64" in name else "r") for name in sets},
+        }  # fmt: skip
+        builder = PortBuilder(facts)
+        return [builder.usage(table[name], 9.0).ports for name in names]
+
+    assert ports(1.05) == ["1*p01+1*p23"] * 3
+    assert ports(1.4) == ["?", "?", "1*p01+1*p23"]
 
 
 def test_a_core_without_a_filler_says_so(table, tmp_path):
