@@ -24,6 +24,7 @@ Ports = tuple[int, ...]
 MOST = 4  # micro-operations of a form in one group of ports
 CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation misses a class
 EQUAL = 0.12  # explanations closer than this cannot be told apart
+TIED = 0.06  # and of those closer than this another run may prefer the other
 _EACH, _BEYOND = 0.05, 0.2  # of a micro-operation more, of one more than front-end slots
 _CROWDED = 0.4  # weight of a micro-operation too many where an uneven distribution explains it
 _UNUSUAL = 0.3  # and of one that forms of the same ports cost there, and this one does not
@@ -104,8 +105,9 @@ class UsageSolver:
         if total is None and self._is_stall(confined, slots):
             return _conflict(most, misfit)
         confidence = HIGH if misfit <= CLEAR else MEDIUM if misfit <= ROUGH else LOW
-        if others and confidence == HIGH:
-            confidence = MEDIUM
+        if others:
+            tied = scored[1][0] - score < TIED
+            confidence = LOW if tied else MEDIUM if confidence == HIGH else confidence
         return Usage(best.operations, misfit, confidence, tuple(e.operations for e in others[:3]))
 
     def _many(self, confined: Mapping[str, float], throughput: float, total: float | None) -> Usage:

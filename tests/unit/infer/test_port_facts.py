@@ -7,7 +7,7 @@ import pytest
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
 from cyclescope.infer.port_usage import UsageSolver
-from cyclescope.infer.results import HIGH, MEDIUM
+from cyclescope.infer.results import HIGH, LOW
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
@@ -99,7 +99,7 @@ def test_running_slower_counts_against_ports_that_others_do_not_explain():
     explained = both.solve(confined, 1.0, 2, elsewhere=1.0)
     assert set(explained.operations) == {Operation((0, 1)), Operation((1, 2))}
     assert explained.alternatives == ((Operation((1,)),),)
-    assert explained.confidence == MEDIUM
+    assert explained.confidence == LOW  # another run may prefer the other
 
 
 def test_a_form_that_costs_less_than_its_class_does_is_not_of_it():
