@@ -32,5 +32,5 @@ def read_facts(store: Store, table: Table, forms: Sequence[InstructionForm] | No
     names = [form.id for form in forms]
     known = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
     common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), known)]
-    wanted = list(dict.fromkeys([*facts(common).classes, *names]))
+    wanted = list(dict.fromkeys([*facts(common).typical, *names]))
     return facts([*common, *store.records_of((PORTS,), wanted)])

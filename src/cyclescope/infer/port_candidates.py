@@ -72,6 +72,11 @@ def is_locked(form: InstructionForm) -> bool:
     return "lock" in form.attributes
 
 
+def register_bits(form: InstructionForm) -> int:
+    """Bits of a form's widest register, or group of registers."""
+    return max((op.width * op.group for op in form.operands if op.is_register), default=0)
+
+
 @cache
 def candidates(table: Table) -> tuple[InstructionForm, ...]:
     """Forms that may be blocking instructions; vectors of RISC-V one register long."""

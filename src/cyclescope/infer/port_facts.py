@@ -15,6 +15,7 @@ from cyclescope.infer.port_candidates import (
     is_candidate,
     memory_of,
     preference,
+    register_bits,
     updates,
 )
 from cyclescope.infer.port_mapping import (
@@ -47,11 +48,7 @@ _ORDER = "rvfpm"  # of register files, by whose classes ports are numbered
 
 
 class PortFacts(FrontEndFacts):
-    """Classes of blocking instructions, structure, confinements.
-
-    `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments,
-    `readings` form, variant and cycles of those for slots.
-    """
+    """Classes of blocking instructions, structure, confinements; `records` are those of port experiments."""
 
     in_order = False
 
@@ -64,8 +61,6 @@ class PortFacts(FrontEndFacts):
     ) -> None:
         super().__init__(table, throughputs, readings)
         self._records = [r for r in records if r.verdict != FAILED]
-
-    # --- what counters tell ---------------------------------------------------------------------
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -191,20 +186,29 @@ class PortFacts(FrontEndFacts):
         return {form: {name: _low(v) for name, v in some.items()} for form, some in found.items()}
 
     @cached_property
+    def typical(self) -> list[str]:
+        """Forms by which others are judged: members of the classes, and forms that differ in width only."""
+        members = {name for group in self.classes.values() for name in group}
+        mnemonics = {self.table[name].mnemonic for name in members}
+        alike = (f.id for f in self.table if f.mnemonic in mnemonics and memory_of(f) is None)
+        return sorted(members.union(alike))
+
+    @cached_property
     def _per_slot(self) -> dict[int, int]:
         """Micro-operations that one slot of forms with operands of so many bits brings, where not one."""
         found: dict[int, list[float]] = {}
-        for form, some in self.confined.items():
+        for form in self.typical:
             if ONE_SLOT[0] < self.slots.get(form, 0.0) < ONE_SLOT[1]:
+                some = self.confined.get(form, {})
                 most = max((v for name, v in some.items() if "m" not in self.files[name]), default=0.0)
                 if most > EITHER:
-                    found.setdefault(_bits(self.table[form]), []).append(most)
+                    found.setdefault(register_bits(self.table[form]), []).append(most)
         lowest = {bits: sorted(v)[int(len(v) * FEW)] for bits, v in found.items() if len(v) >= 1 / FEW}
         return {bits: round(median(found[bits])) for bits, low in lowest.items() if low > 1 + EITHER}
 
     def per_slot(self, form: InstructionForm) -> int:
         """Micro-operations that a slot of a form brings: two where the core's units are half as wide."""
-        return self._per_slot.get(_bits(form), 1)
+        return self._per_slot.get(register_bits(form), 1)
 
     @cached_property
     def held(self) -> dict[str, dict[str, float]]:
@@ -386,11 +390,6 @@ class PortFacts(FrontEndFacts):
         if inside < EITHER / 2:
             return Relation(small, large, OUTSIDE)
         return Relation(one, other, AT_LEAST, math.ceil(union - WHOLE))
-
-
-def _bits(form: InstructionForm) -> int:
-    """Of the widest register."""
-    return max((op.width * op.group for op in form.operands if op.is_register), default=0)
 
 
 def _low(looks: Sequence[float]) -> float:

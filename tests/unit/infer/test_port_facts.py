@@ -132,9 +132,16 @@ def per_slot(table, costs):
     wide = [f.id for f in table if [op.cls for op in f.operands if not op.implicit] == ["ZMM"] * 3]
     assert len(wide) > len(costs)
     facts = facts_of(table, {}, {n: {FOUR: cost} for n, cost in zip(wide, costs, strict=False)})
-    facts.__dict__["slots"] = dict.fromkeys(wide, 1.0)
+    facts.__dict__ |= {"slots": dict.fromkeys(wide, 1.0), "typical": wide}
     narrow = table["VPADDD (XMM, XMM, XMM)"]
     return facts.per_slot(table[wide[0]]), facts.per_slot(narrow)
+
+
+def test_members_of_classes_and_what_differs_in_width_only_are_typical(table):
+    typical = set(facts_of(table, {}, {}).typical)
+    assert WIDTHS.keys() <= typical
+    assert {"VCVTDQ2PD (ZMM, YMM)", "VBROADCASTSS (ZMM, XMM)"} <= typical
+    assert typical.isdisjoint(("VCVTDQ2PD (ZMM, M256)", "VPADDD (ZMM, ZMM, ZMM)"))
 
 
 def test_slots_of_operands_wider_than_the_units_bring_two_micro_operations(table):

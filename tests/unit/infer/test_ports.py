@@ -11,6 +11,7 @@ from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.facts import read_facts
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.port_campaign import PortCampaign
+from cyclescope.infer.port_candidates import candidates
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import Structure
 from cyclescope.infer.ports import PortBuilder
@@ -137,6 +138,20 @@ def test_idle_slots_are_a_doubt(skylake, table):
 def test_what_was_not_measured_has_no_ports(skylake, table):
     found = PortBuilder(skylake).usage(table["DIVPD (XMM, XMM)"], 4.0, "its instances need others")
     assert (found.ports, found.reason) == (None, "its instances need others")
+
+
+def test_a_form_looks_the_same_alone_as_among_all(table, tmp_path):
+    machine = load_model("znver3")
+    forms = candidates(table)[::8]
+    with closing(measure(machine, table, forms, LOUD, tmp_path / "store.sqlite")) as store:
+        everything, few = read_facts(store, table), read_facts(store, table, forms[:8])
+    assert few.classes == everything.classes
+    both = PortBuilder(everything), PortBuilder(few)
+    usual = [[solver.explanations[-1].usual for _, solver in builder.groups] for builder in both]
+    assert usual[0] == usual[1]
+    for form in forms[:8]:
+        one, other = (builder.usage(form, everything.throughputs.get(form.id)) for builder in both)
+        assert one == other
 
 
 def test_results_do_not_depend_on_the_models_that_ship(table, tmp_path, monkeypatch):
