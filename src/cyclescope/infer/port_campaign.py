@@ -106,11 +106,9 @@ class PortCampaign:
         return read_facts(self.store, self.table)
 
     def _settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
-        effort = CAREFUL if stage in (CLASSES, BETWEEN) else None  # those are few, and all stands on them
-        effort = THRICE if stage.startswith(LOOK) else effort
         wanted = [q for q in questions if q.key not in self._done]
         settled = 0
-        sampler = Sampler(self.backend, effort)
+        sampler = Sampler(self.backend, _effort(stage))
         for batch in sampler.measure(_made(wanted), lambda: time.monotonic() < deadline):
             self.store.write(batch)
             self._done.update(experiment.key for experiment, _ in batch)
@@ -253,6 +251,13 @@ def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
     if len(mine) > 1 or ("x" in mine and ("s" in files or blocker not in facts.alone_with_ports)):
         return False
     return not facts.reach[blocker].isdisjoint(files)
+
+
+def _effort(stage: str) -> Effort | None:
+    """How hard to measure: the classes are few, and all else stands on them."""
+    if stage in (CLASSES, BETWEEN):
+        return CAREFUL
+    return THRICE if stage.startswith(LOOK) else None
 
 
 def _made(questions: Iterable[Question]) -> Iterator[Experiment]:
