@@ -159,9 +159,9 @@ class PortBuilder:
         throughput: float,
     ) -> PortUsage:
         missed = any(part.residual > MISSED for part in parts)
-        if missed and not self.facts.labels and (microcoded or is_locked(form)):
-            # what its stalls cost is not to look like ports
-            parts = [msgspec.structs.replace(part, operations=None) for part in parts]
+        stalls = "" if self.facts.labels else _stalls(form, microcoded, missed)
+        if missed and stalls:  # what they cost is not to look like ports
+            parts = [msgspec.structs.replace(part, operations=None, alternatives=()) for part in parts]
         known = tuple(op for part in parts for op in part.operations or ())
         missing = self._missing(form, known)
         complete = not missing and all(part.operations is not None for part in parts)
@@ -173,9 +173,9 @@ class PortBuilder:
         if missing:
             levels.append(MEDIUM)
             notes.append(missing)
-        if microcoded and not self.facts.labels:
+        if stalls:
             levels.append(LOW)
-            notes.append("microcoded: dispatch stalls while the sequencer delivers")
+            notes.append(stalls)
         elif complete:
             doubts = list(self._doubts(form, known, slots, throughput))
             notes += doubts
@@ -266,6 +266,13 @@ class PortBuilder:
         """Ports of classes that do nothing but access memory."""
         sets, files = self.facts.structure.sets, self.facts.files
         return frozenset(p for name, ports in sets.items() if "m" in files[name] for p in ports)
+
+
+def _stalls(form: InstructionForm, microcoded: bool, missed: bool) -> str:
+    """Why a form keeps others waiting that need none of its ports, or ""."""
+    if microcoded:
+        return "microcoded: dispatch stalls while the sequencer delivers"
+    return "locked: other accesses to memory wait for it" if missed and is_locked(form) else ""
 
 
 def _less(operations: Sequence[Operation], one: Operation) -> list[Operation]:

@@ -209,7 +209,7 @@ def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(ta
     names = ("VERR (R32)", "ADD_LOCK (M64, R64)", "ADD (M64, R64)")
     sets = {"LEA_B_D32 (R64)": (0, 1), "MOV (M64, R64)": (2, 3), "MOV (R64, M64)": (2, 3)}
 
-    def ports(access):
+    def usages(access):
         confined = {name: access if "M64" in name else 1.0 for name in sets}
         facts = PortFacts(table, dict.fromkeys(names, 9.0), (), ())
         facts.__dict__ |= {
@@ -219,10 +219,15 @@ def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(ta
             "files": {name: frozenset("m" if "M64" in name else "r") for name in sets},
         }  # fmt: skip
         builder = PortBuilder(facts)
-        return [builder.usage(table[name], 9.0).ports for name in names]
+        return [builder.usage(table[name], 9.0) for name in names]
 
-    assert ports(1.05) == ["1*p01+1*p23"] * 3
-    assert ports(1.4) == ["?", "?", "1*p01+1*p23"]
+    assert [found.ports for found in usages(1.05)] == ["1*p01+1*p23"] * 3
+    micro, locked, plain = usages(1.4)
+    assert (micro.ports, locked.ports, plain.ports) == ("?", "?", "1*p01+1*p23")
+    assert micro.alternatives == locked.alternatives == ()
+    assert micro.confidence == locked.confidence == LOW
+    assert "microcoded" in micro.note
+    assert "locked" in locked.note
 
 
 def test_a_core_without_a_filler_says_so(table, tmp_path):
