@@ -34,10 +34,10 @@ from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 
-CLASSES, BETWEEN = "classes", "classes against each other"
+CLASSES, BETWEEN, AGAIN = "classes", "classes against each other", "ports, second look"
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
-THRICE = Effort(rounds=3)  # neighbours disturb two rounds alike more often than three
-LOOK, LOOKS = "ports, look", (2, 3)
+SHORT = Effort(rounds=2, want=4, target=3500.0)  # half the time of usual efforts, and as good here
+THRICE = Effort(rounds=3, want=4, target=3500.0)  # neighbours disturb two rounds alike more often than three
 SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
 LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
@@ -63,7 +63,7 @@ class PortCampaign:
         self._tell = tell
         self._done: set[Key] = set()
         self._structure: Structure | None = None
-        self._usages: dict[str, PortUsage] = {}
+        self._usages: dict[str, PortUsage] = {}  # of forms that were not measured again since
 
     def run(
         self, forms: Sequence[InstructionForm], blocking: Sequence[InstructionForm], deadline: float
@@ -74,7 +74,7 @@ class PortCampaign:
         """
         self._done = self.store.done()
         both = list({form.id: form for form in (*blocking, *forms)}.values())
-        return all(self._settle(stage, list(make()), deadline) for stage, make in self._stages(forms, both))
+        return all(self._settle(stage, make(), deadline) for stage, make in self._stages(forms, both))
 
     def _stages(
         self, forms: Sequence[InstructionForm], both: Sequence[InstructionForm]
@@ -97,8 +97,7 @@ class PortCampaign:
         classes = self.facts()
         yield "ports", lambda: self._against(classes, forms, 0)
         yield "ports for memory", lambda: self._for_memory(classes, forms)
-        for look in LOOKS:
-            yield f"{LOOK} {look}", partial(self._again, forms, look)
+        yield AGAIN, lambda: self._again(forms)
         yield "hidden resources", lambda: self._hidden(self.facts(), forms)
 
     def facts(self) -> PortFacts:
@@ -106,17 +105,21 @@ class PortCampaign:
         return read_facts(self.store, self.table)
 
     def _settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
-        wanted = [q for q in questions if q.key not in self._done]
+        wanted: Iterable[Question] = (q for q in questions if q.key not in self._done)
+        total = 0
+        if stage != AGAIN:  # which finds out what to ask while the first answers come
+            wanted = list(wanted)
+            total = len(wanted)
         settled = 0
         sampler = Sampler(self.backend, _effort(stage))
         for batch in sampler.measure(_made(wanted), lambda: time.monotonic() < deadline):
             self.store.write(batch)
             self._done.update(experiment.key for experiment, _ in batch)
             settled += len(batch)
-            self._tell(stage, settled, len(wanted), sampler)
+            self._tell(stage, settled, max(settled, total), sampler)
         finished = time.monotonic() < deadline
-        if finished and wanted:  # some have no kernel
-            self._tell(stage, len(wanted), len(wanted), sampler)
+        if finished and total:  # some have no kernel
+            self._tell(stage, total, total, sampler)
         return finished
 
     # --- stages ------------------------------------------------------------------------------------
@@ -196,32 +199,25 @@ class PortCampaign:
             facts, (form for form in forms if memory_of(form) is not None), SPARE, only=access
         )
 
-    def _again(self, forms: Sequence[InstructionForm], look: int) -> Iterator[Question]:
+    def _again(self, forms: Sequence[InstructionForm]) -> Iterator[Question]:
         """What the best explanation misses: as before, and with more blocking instructions."""
         facts = self.facts()
         builder = PortBuilder(facts)
-        settled = self._known_usages(facts)
+        self._structure, self._usages = facts.structure, {}
         for form in forms:
-            if form.id in settled:
-                continue
             usage = builder.usage(form, facts.throughputs.get(form.id))
             doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
             if missed := builder.missed(form, usage) if doubtful else set():
                 for more in (0, SPARE):
-                    yield from self._against(facts, [form], more, only=missed, look=look)
+                    yield from self._against(facts, [form], more, only=missed, look=2)
             else:
-                settled[form.id] = usage
-
-    def _known_usages(self, facts: PortFacts) -> dict[str, PortUsage]:
-        """Usages of forms that were not measured again since; none if the ports have other numbers now."""
-        if facts.structure != self._structure:
-            self._structure, self._usages = facts.structure, {}
-        return self._usages
+                self._usages[form.id] = usage
 
     def _hidden(self, facts: PortFacts, forms: Sequence[InstructionForm]) -> Iterator[Question]:
         """Forms of every kind among those that run slower than their ports allow: do they share a unit?"""
         known = (form for form in forms if form.id in facts.confined)
-        units = hidden_units(PortBuilder(facts), known, self._known_usages(facts))
+        same = facts.structure == self._structure  # else the ports have other numbers
+        units = hidden_units(PortBuilder(facts), known, self._usages if same else {})
         slow = [self.table[name] for name in units.slow if self._may_block(facts, name)]
         for form in map(self.table.__getitem__, {**units.alike, **facts.widths}):
             for unit in slow:
@@ -253,11 +249,11 @@ def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
     return not facts.reach[blocker].isdisjoint(files)
 
 
-def _effort(stage: str) -> Effort | None:
+def _effort(stage: str) -> Effort:
     """How hard to measure: the classes are few, and all else stands on them."""
     if stage in (CLASSES, BETWEEN):
         return CAREFUL
-    return THRICE if stage.startswith(LOOK) else None
+    return THRICE if stage == AGAIN else SHORT
 
 
 def _made(questions: Iterable[Question]) -> Iterator[Experiment]:
