@@ -114,7 +114,7 @@ def test_a_form_that_costs_less_than_its_class_does_is_not_of_it():
         ({"x8": 9.0}, 1.0),
         ({"x8": 9.0, "x13": 14.1}, 1.05),  # noise
         ({"x8": 9.0, "x8.2": 11.0, "x13.2": 14.1}, 1.05),  # a neighbour took part of the core
-        ({"x8": 10.0, "x13": 14.0, "x13.3": 13.9}, 0.95),
+        ({"x8": 10.0, "x13": 14.0, "x13.2": 13.9}, 0.95),
     ],
 )
 def test_what_disturbs_a_look_only_makes_it_more(table, cycles, cost):

@@ -282,6 +282,21 @@ def test_ports_on_which_nothing_was_counted_are_a_doubt():
     assert "never counted on IEXQ1, IEXQ2" in usage.note
 
 
+def test_two_for_the_same_ports_may_be_one_for_a_part_of_them():
+    """Counters see the same of both, as no class has one of the ports alone."""
+    model = load_model("neoverse-n2")
+    table = load_table(model.isa)
+    _, [verdict], _ = compare(model, table, [table["UQDECP_ZP_D"]], QUIET, counters=True)
+    assert not verdict.right
+    assert verdict.confidence == MEDIUM
+
+
+def test_what_other_ports_explain_of_the_throughput_is_not_explained_twice(table):
+    model = draw_machine(5, list(table))  # its stores limit a shift in memory, whose other ports are classes'
+    _, [verdict], _ = compare(model, table, [table["SHR (M64, I8)"]], QUIET)
+    assert verdict.right
+
+
 def test_micro_operations_of_one_slot_are_two_where_all_classes_say_so():
     model = load_model("znver1")
     table = load_table(model.isa)
