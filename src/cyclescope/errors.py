@@ -1,9 +1,71 @@
 """One hierarchy of errors: what went wrong, what to do about it, and the exit code.
 
+A remedy advises what the caller can do: an option to who typed a command, an
+argument to who called a function.
+
 What fails per item of a long list (a form, a kernel) is data in the result, not an exception.
 """
 
 from __future__ import annotations
+
+import re
+
+_LONGEST = 100  # characters of what is quoted
+
+# What remedies advise, by the name that they use in braces: on the command line, and in Python.
+ADVICE = {
+    "addresses": ("--addresses", "`Choice(addresses=...)`"),
+    "arch": ("--arch", "`machine`"),
+    "cc": ("--cc", "`compiler`"),
+    "column": ("--column", "`Request(column=...)`"),
+    "cpu": ("--cpu", "`cpu`"),
+    "evidence": ("`cyclescope show --evidence`", "`Store.evidence()`"),
+    "format": ("--format", "`format_name`"),
+    "forms": ("`cyclescope forms`", "`load_table()`"),
+    "fresh": ("--fresh", "`fresh=True`"),
+    "function": ("--function", "`Choice(function=...)`"),
+    "hex": ("--hex", "`bytes`"),
+    "ignore_unknown": ("--ignore-unknown", "`ignore_unknown=True`"),
+    "init": ("--init", "`init`"),
+    "lines": ("--lines", "`Choice(lines=...)`"),
+    "machines": ("`cyclescope machines list`", "`cyclescope.model.library.summaries()`"),
+    "measure": ("`cyclescope measure`", "`cyclescope.measure_forms()`"),
+    "ports": ("`cyclescope measure --what ports`", '`cyclescope.measure_forms(what=["ports"])`'),
+    "region": ("--region", "`Choice(region=...)`"),
+    "store": ("--store", "`store`"),
+    "syntax": ("--syntax", "`syntax`"),
+    "target": ("--target", "`target`"),
+}
+
+
+class Remedy(str):
+    """What to do about an error, in Python's words; `command` has it in those of the command line.
+
+    The template has names of `ADVICE` in braces: "name one with {store}".
+    """
+
+    __slots__ = ("command", "template")
+    command: str
+    template: str
+
+    def __new__(cls, template: str) -> Remedy:
+        """Both wordings of a template."""
+        made = super().__new__(cls, _worded(template, 1))
+        made.command, made.template = _worded(template, 0), template
+        return made
+
+    def also(self, more: str) -> Remedy:
+        """This and another one."""
+        return Remedy("; ".join(filter(None, (self.template, more))))
+
+
+def _worded(template: str, which: int) -> str:
+    return re.sub(r"\{(\w+)\}", lambda m: ADVICE[m[1]][which] if m[1] in ADVICE else m[0], template)
+
+
+def shortened(text: str) -> str:
+    """What a message quotes: the beginning of a long text, and how long it is."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
 
 
 class CyclescopeError(Exception):
@@ -18,6 +80,20 @@ class CyclescopeError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}: {self.remedy}" if self.remedy else self.message
+
+    @property
+    def remedy(self) -> Remedy:
+        """What to do, in Python's words."""
+        return self._remedy
+
+    @remedy.setter
+    def remedy(self, remedy: str) -> None:
+        self._remedy = remedy if isinstance(remedy, Remedy) else Remedy(remedy)
+
+    @property
+    def told(self) -> str:
+        """The error as the command line says it."""
+        return f"{self.message}: {self.remedy.command}" if self.remedy else self.message
 
 
 class UsageError(CyclescopeError):

@@ -28,7 +28,7 @@ from cyclescope.infer.api import open_backend
 from cyclescope.measure.bench import default_state
 from cyclescope.measure.store import Store
 from tests.support.fake_ssh import FakeSsh
-from tests.support.processes import patiently, until
+from tests.support.processes import NOISY, patiently, until
 
 pytestmark = pytest.mark.hardware
 
@@ -89,7 +89,7 @@ def test_the_commands_take_a_target(cyclescope, ssh):
     commands = ("bench", "--hex", "480fafc3"), ("verify-isa", FORMS[0]), ("measure", FORMS[0], "--dry-run")
     for command in commands:
         code, out, err = cyclescope.run(*command, "--target", "ssh://board")
-        assert code == 0, err
+        assert code == 0 or err.startswith(NOISY), err
         assert out
     code, _, err = cyclescope.run("host", "--cpu", "4000", "--target", "ssh://board")
     assert code == 2
@@ -207,11 +207,19 @@ def test_a_runner_at_work_ends_when_nobody_listens(runner, ends):
 # --- runners of other machines ------------------------------------------------------------------
 
 
+def makes_programs(compiler, folder):
+    """Whether a compiler has the C library of what it compiles for."""
+    source = folder / "empty.c"
+    source.write_text('#include <stdio.h>\nint main(void) { return puts("") < 0; }\n')
+    line = (*compiler, "-static", source, "-o", folder / "empty")
+    return not subprocess.run(line, check=False, capture_output=True).returncode
+
+
 @pytest.mark.parametrize("isa", ISAS)
 def test_building_a_runner(cyclescope, tmp_path, isa):
     path = tmp_path / "bin/runner"
     code, out, err = cyclescope.run("runner", "build", "--isa", isa, "-o", path)
-    if code and not list(compilers(isa)):
+    if code and not any(makes_programs(one, tmp_path) for one in compilers(isa)):
         pytest.skip(err)
     assert code == 0, err
     assert path.stat().st_mode & 0o111
@@ -221,7 +229,7 @@ def test_building_a_runner(cyclescope, tmp_path, isa):
         done = subprocess.run([path, "--version"], check=False, capture_output=True, text=True)
         assert done.stdout == f"cyclescope-runner protocol {VERSION}\n"
         code, out, err = cyclescope.run("bench", "--hex", "480fafc3", "--target", f"exec:{path}")
-        assert code == 0, err
+        assert code == 0 or err.startswith(NOISY), err
 
 
 def test_a_compiler_for_another_machine(cyclescope, tmp_path):
@@ -255,7 +263,7 @@ def test_another_instruction_set_under_an_emulator(cyclescope, tmp_path, isa):
         pytest.skip(f"{emulator} is not installed")
     runner, store = tmp_path / "runner", tmp_path / "store.sqlite"
     code, _, err = cyclescope.run("runner", "build", "--isa", isa, "-o", runner)
-    if code and not list(compilers(isa)):
+    if code and not any(makes_programs(one, tmp_path) for one in compilers(isa)):
         pytest.skip(err)
     assert code == 0, err
     target = f"exec:{emulator} {options} {runner}"

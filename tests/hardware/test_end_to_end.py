@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from cyclescope.measure.sampling import AGREE
 from cyclescope.measure.store import Store
-from tests.support.processes import patiently, until
+from tests.support.processes import NOISY, patiently, until
 
 pytestmark = pytest.mark.hardware
 
@@ -47,7 +48,7 @@ def test_from_measuring_to_the_kernel_that_proves_it(cyclescope, store):
 
     def rerun():
         code, out, err = cyclescope.run(*shlex.split(again))
-        assert code == 0, err
+        assert code == 0 or err.startswith(NOISY), err
         assert float(re.search(r"([\d.]+) core cycles", out)[1]) == pytest.approx(float(cycles), rel=0.05)
 
     patiently(rerun)
@@ -119,14 +120,25 @@ def rows(store):
 
 
 def latencies(cyclescope, store):
-    """Every exact latency of the forms."""
+    """Every exact latency that is to be trusted, with its spread, but for those through memory.
+
+    A core that sometimes renames memory has two latencies through it, and a run sees one of them.
+    """
     forms = json.loads(cyclescope.run("show", SOME, "--json", "--store", store)[1])["forms"]
     return {
-        (form["id"], pair["source"], pair["target"]): pair["max"]
+        (form["id"], pair["source"], pair["target"]): (pair["max"], pair["spread"])
         for form in forms
         for pair in form["latencies"]
-        if pair["kind"] == "exact"
+        if (pair["kind"], pair["confidence"]) == ("exact", "high")
+        and not pair["source"].endswith(".data")
+        and not pair["target"].endswith(".data")
     }
+
+
+def same(one, other):
+    """Whether two latencies are equal within their spreads and what rounds of one run may differ by."""
+    (a, spread), (b, other_spread) = one, other
+    return abs(a - b) <= spread + other_spread + max(AGREE * max(a, b), 0.02)
 
 
 def test_kill_at_any_moment_and_go_on(cyclescope, store, tmp_path):
@@ -154,7 +166,8 @@ def test_kill_at_any_moment_and_go_on(cyclescope, store, tmp_path):
         mine, theirs = latencies(cyclescope, store), latencies(cyclescope, other)
         both = mine.keys() & theirs.keys()
         assert len(both) > 0.9 * max(len(mine), len(theirs))
-        far = [key for key in both if abs(mine[key] - theirs[key]) > max(0.05 * theirs[key], 0.1)]
+        assert len(both) > 50
+        far = [key for key in both if not same(mine[key], theirs[key])]
         assert len(far) <= 0.03 * len(both), far
 
     patiently(agree, tries=3)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import struct
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,49 @@ def test_independent_additions_overlap(native):
         assert independent < 0.6 * chain
 
     patiently(check)
+
+
+def test_loops_near_the_dispatch_width(native):
+    """Eight instructions take eight times as long as one, and NOPs a whole number of slots."""
+
+    def check():
+        nop = cycles(native, "90", 1)
+        assert 1 / nop == pytest.approx(round(1 / nop), rel=0.01)
+        assert cycles(native, "90" * 8, 1) == pytest.approx(8 * nop, rel=0.005)
+        compare = "4839d8"
+        assert cycles(native, compare * 6, 1) == pytest.approx(6 * cycles(native, compare, 1), rel=0.005)
+
+    patiently(check)
+
+
+@pytest.mark.parametrize("movable", [False, True])
+def test_a_disturbed_cpu_is_left_for_another(runner, movable):
+    """Against a base that no core reaches, every sample is disturbed."""
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < 2:
+        pytest.skip("needs a second CPU")
+    nops = machine_code(bytes.fromhex("90"), b"", 1, 1, LEVELS["sse"])
+    with closing(NativeBackend(usable[-1], movable=movable)) as backend:
+        assert backend.calibrate(nop=1 / 16).clean_share < 0.5
+        backend.submit([nops] * 50, Effort(rounds=2))
+        process = backend._transport.process.pid
+        children = Path(f"/proc/{process}/task/{process}/children")
+
+        seen = set()
+
+        def look():
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+                for worker in children.read_text().split():
+                    text = Path(f"/proc/{worker}/status").read_text()
+                    cpus = re.search(r"Cpus_allowed_list:\s*(\S+)", text)[1]
+                    seen |= {cpus} if cpus.isdigit() else set()  # one just forked is not pinned yet
+            return len(seen) > 1
+
+        until(look, 0.5)
+        samples = [sample for row in backend.collect() for sample in row]
+        assert {sample.status for sample in samples} == {UNCLEAN}
+        assert all(sample.disturbed for sample in samples)
+    assert (len(seen) > 1) == movable
 
 
 # --- set up -------------------------------------------------------------------------------------

@@ -17,7 +17,10 @@ SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 3
 
 
 class Sample(msgspec.Struct, frozen=True, array_like=True):
-    """One round's answer for one kernel, in core cycles per unit of the body."""
+    """One round's answer for one kernel, in core cycles per unit of the body.
+
+    Of the `rejected` tries, `disturbed` ran beside a canary that was not clean.
+    """
 
     cycles: float
     spread: float
@@ -29,6 +32,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True):
     address: int = 0
     instruction: int = -1
     counters: tuple[float, ...] = ()
+    disturbed: int = 0
 
     @property
     def usable(self) -> bool:
@@ -55,7 +59,11 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """The clock as found: ticks per core cycle, its step in ticks, and how quiet the core is."""
+    """The clock as found: ticks per core cycle, its step in ticks, and how quiet the core is.
+
+    `canary` is the time of the undisturbed canary in core cycles, `nop` that of one of its NOPs: the base
+    that tells disturbed samples, 0 where it was never derived.
+    """
 
     ticks_per_cycle: float
     step: float
@@ -63,6 +71,7 @@ class Calibration(msgspec.Struct, frozen=True):
     clean_share: float
     spread: float
     seconds_per_tick: float
+    nop: float = 0.0
 
     @property
     def frequency(self) -> float:

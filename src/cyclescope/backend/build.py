@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -21,7 +22,11 @@ from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.host.uname import host_isa
 
 ISAS = ("x86-64", "aarch64", "riscv64")
-_FLAGS = ("-O2", "-std=gnu11", "-fno-stack-protector", "-static", "-s", "-I.")
+_FLAGS = ("-O2", "-std=gnu11", "-fno-stack-protector", "-s", "-I.")
+_PLACES = (
+    ("-static-pie", "-fPIE"),
+    ("-static",),
+)  # anywhere in memory; where the C library cannot, at one place
 _FOLDERS = {"x86-64": "x86_64", "aarch64": "aarch64", "riscv64": "riscv64"}
 _MACHINES = {62: "x86-64", 183: "aarch64", 243: "riscv64"}  # of ELF files
 _PACKAGES = {
@@ -34,11 +39,15 @@ _PATIENCE = 300.0  # seconds for a compiler: zig makes its C library first
 
 
 class Built(NamedTuple):
-    """A runner, and the command that made it in the folder of the sources."""
+    """A runner, and the command that made it in the folder of the sources.
+
+    `fixed` says that it is at the same addresses each time: the compiler's C library cannot do without.
+    """
 
     path: Path
     folder: Path
     command: tuple[str, ...]
+    fixed: bool = False
 
 
 def runner_for(isa: str) -> Path:
@@ -94,10 +103,12 @@ def build(isa: str, output: Path, compiler: str = "") -> Built:
     files = [str(path.relative_to(folder)) for path in sources(isa)]
     tried = []
     for command in [_split(compiler)] if compiler else list(compilers(isa)):
-        line = (*command, *_FLAGS, *files, "-lm")
-        problem = _compile(isa, line, output.absolute())
-        if not problem:
-            return Built(output, folder, (*line, "-o", str(output.absolute())))
+        for place in _PLACES:
+            line = (*command, *_FLAGS, *place, *files, "-lm")
+            problem = _compile(isa, line, output.absolute())
+            if not problem:
+                made = (*line, "-o", str(output.absolute()))
+                return Built(output, folder, made, place != _PLACES[0])
         tried.append(f"{shlex.join(command)}: {problem}")
     message = f"no runner for {isa} could be built" + (f" ({'; '.join(tried)})" if tried else ": no compiler")
     raise BackendUnavailable(message, _advice(isa, compiler))
@@ -107,17 +118,17 @@ def _split(compiler: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(compiler))
     except ValueError as error:
-        raise UsageError(f"--cc {compiler!r}", str(error)) from error
+        raise UsageError(f"{compiler!r} is no command", str(error)) from error
     if not words or not shutil.which(words[0]):
-        raise UsageError(f"--cc {compiler!r}: no such program")
+        raise UsageError(f"{compiler!r}: no such program", "look at {cc}")
     return words
 
 
 def _advice(isa: str, compiler: str) -> str:
     if compiler:
-        return "leave out --cc to try all compilers that are here"
+        return "leave out {cc} to try all compilers that are here"
     packages = "gcc libc6-dev" if isa == host_isa() else _PACKAGES[isa]
-    return f"`apt install {packages}`, or zig (`pip install ziglang`), or name a compiler with --cc"
+    return f"`apt install {packages}`, or zig (`pip install ziglang`), or name a compiler with {{cc}}"
 
 
 def compilers(isa: str) -> Iterator[tuple[str, ...]]:
@@ -166,7 +177,7 @@ def _run(line: Sequence[str]) -> str:
     except OSError as error:
         return error.strerror or "cannot be started"
     said = done.stderr.splitlines()
-    lines = [text for text in said if "undefined" in text or ": error" in text] or said
+    lines = [text for text in said if "undefined" in text or re.search(r"\berror:", text)] or said
     return "" if not done.returncode else (lines or [f"exit status {done.returncode}"])[0][:200]
 
 

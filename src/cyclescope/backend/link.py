@@ -132,7 +132,7 @@ def explained(name: str, end: End) -> BackendUnavailable | None:
             f"{name} is built for another instruction set ({said})", "`cyclescope runner build --isa ...`"
         )
     if end.code == 127:
-        return BackendUnavailable(f"{name}: no such program ({said})", "look at the path in --target")
+        return BackendUnavailable(f"{name}: no such program ({said})", "look at the path in {target}")
     if end.code == 126:
         return BackendUnavailable(
             f"{name} may not be executed ({said})", "`chmod +x` it, on a file system that allows programs"

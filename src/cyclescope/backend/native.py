@@ -9,11 +9,12 @@ import os
 import struct
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from math import isnan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from cyclescope.backend import answers
+from cyclescope.backend.answers import Nonsense
 from cyclescope.backend.base import (
     Calibration,
     Capabilities,
@@ -24,36 +25,30 @@ from cyclescope.backend.base import (
     Sample,
 )
 from cyclescope.backend.link import Link
-from cyclescope.backend.transport import Broken, Silence
+from cyclescope.backend.transport import Broken, Silence, words
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.clock import clock_name
+from cyclescope.host.cpuinfo import PATHS, leaves_from_files
 from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.kernel.locations import BYTES, LOCATIONS
 from cyclescope.kernel.state import MachineState
 
-VERSION = 4
+VERSION = 5
 HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR, READ = range(1, 11)
-_HELLO = struct.Struct("<4I 7Q")
-_LEAF = struct.Struct("<6I")
-_SETUP = struct.Struct("<i I")
+_SETUP = struct.Struct("<i 2H")
 _EVENT = struct.Struct("<I I Q")
-_SETUP_REPLY = struct.Struct("<4i 2I")
-_CALIBRATION = struct.Struct("<6d")
+_CALIBRATE = struct.Struct("<2I d")
 _MEASURE = struct.Struct("<4I d")
 _KERNEL = struct.Struct("<I 4H")
-_RESULT = struct.Struct("<2d 10d Q 8I i I")
-_OUTCOME = struct.Struct("<Q 2I i I")
 _DIFFER = struct.Struct("<4I")
-_OBSERVATION = struct.Struct("<2I Q 4I 18s 18s 18s 2592s 2x")
-_COUNTERS = 10
 _STATES = 1024
 _RUNNER_LEAF, _EMULATED = (0x43530001, 0), 1
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
-_ISAS = {1: "x86-64", 2: "aarch64", 3: "riscv64"}
 PAUSES = (0.0, 2.0, 10.0)  # seconds before a new connection, by how often in a row the last one broke
 _SMALLER = 4  # after a break, batches are sent in so many times smaller pieces
 _LEAST, _MOST = 16, 1 << 16  # kernels per piece
+_ROOM = {HELLO: answers.HELLO, READ: answers.FILE}  # bytes of answers without records
+_T = TypeVar("_T")
 
 
 class _Job:
@@ -71,6 +66,11 @@ class _Job:
         rest = tuple(kernel for piece in self.pieces for kernel in piece)
         if rest:
             self.pieces = deque(rest[n : n + size] for n in range(0, len(rest), size))
+
+    @property
+    def rooms(self) -> list[int]:
+        """Bytes that the answers to the pieces may have."""
+        return [self.record * len(piece) or _ROOM.get(self.kind, 0) for piece in self.pieces]
 
     def take(self, answer: bytes) -> bool:
         """Keep the answer to the next piece; whether it has the right size."""
@@ -93,14 +93,20 @@ class _Hello(NamedTuple):
 class NativeBackend:
     """Kernels on this machine, or where a link leads, pinned to one CPU.
 
+    Where it is `movable`, the runner goes on with another CPU of the same kind while that one is disturbed.
     Raises BackendUnavailable, also from its methods, where there is no runner or no more.
     """
 
     def __init__(
-        self, cpu: int = -1, events: Sequence[tuple[str, int, int]] = (), link: Link | None = None
+        self,
+        cpu: int = -1,
+        events: Sequence[tuple[str, int, int]] = (),
+        link: Link | None = None,
+        movable: bool = False,
     ) -> None:
         self.link = link or Link()
-        self._wanted, self._events = cpu, tuple(events)
+        self._wanted, self._events, self._movable = cpu, tuple(events), movable
+        self._nop = 0.0
         self._closed = False
         self._breaks = self._broken = 0
         self._size = _MOST
@@ -125,6 +131,8 @@ class NativeBackend:
             self._take_setup(self._say(SETUP, self._setup()))
             if hello.isa != "x86-64":  # cores may be of several kinds: that of the kernels
                 hello = self._read_hello(self._say(HELLO, b""))
+            if hello.isa != "x86-64" and not hello.emulated:
+                hello = self._with_files(hello, [self._say_or(READ, f"/{path}".encode()) for path in PATHS])
         except Broken as error:
             raise self.link.lost(error.end) from error
         except Silence as error:
@@ -132,12 +140,24 @@ class NativeBackend:
         return hello
 
     def _say(self, kind: int, payload: bytes) -> bytes:
-        self._transport.send(kind, payload)
+        self._transport.send(kind, payload, room=_ROOM.get(kind, 0))
         return self._checked(kind, *self._transport.receive(self.link.patience))
+
+    def _say_or(self, kind: int, payload: bytes) -> bytes:
+        """The same; nothing where the other side does not know of it."""
+        self._transport.send(kind, payload, room=_ROOM.get(kind, 0))
+        got, answer = self._transport.receive(self.link.patience)
+        return b"" if got == ERROR else self._checked(kind, got, answer)
+
+    def _with_files(self, hello: _Hello, contents: Sequence[bytes]) -> _Hello:
+        """What files say of the CPU, beside what it says itself."""
+        leaves = as_leaves(hello.leaves)
+        found = leaves_from_files(hello.isa, self._cpu, leaves, [answers.text_of(data) for data in contents])
+        return hello._replace(leaves=(*hello.leaves, *found))
 
     def _checked(self, kind: int, got: int, payload: bytes) -> bytes:
         if got == ERROR:
-            raise BackendUnavailable(f"{self.link.name} refused: {payload.decode(errors='replace')}")
+            raise BackendUnavailable(f"{self.link.name} refused: {words(payload)}")
         if got != kind:
             raise self._stranger()
         return payload
@@ -145,23 +165,31 @@ class NativeBackend:
     def _stranger(self) -> BackendUnavailable:
         return BackendUnavailable(f"{self.link.name} speaks another protocol", self.link.remedy)
 
+    def _believe(self, read: Callable[[], _T]) -> _T:
+        """What an answer says, unless it cannot be."""
+        try:
+            return read()
+        except Nonsense as error:
+            message = f"{self.link.name} gave an answer that cannot be: {error}"
+            raise BackendUnavailable(message, self.link.remedy) from error
+
     def _read_hello(self, payload: bytes) -> _Hello:
-        version = int.from_bytes(payload[:4], "little")
-        if version != VERSION or len(payload) < _HELLO.size:
+        version = answers.version_of(payload)
+        if version != VERSION:
             message = f"{self.link.name} speaks protocol {version}, not {VERSION}"
             raise BackendUnavailable(message, self.link.remedy)
-        version, isa, count, _, *_, xcr0 = _HELLO.unpack_from(payload)
-        leaves = tuple(_LEAF.iter_unpack(payload[_HELLO.size : _HELLO.size + count * _LEAF.size]))
+        isa, leaves, xcr0 = self._believe(lambda: answers.machine_of(payload))
         own = as_leaves(leaves).get(_RUNNER_LEAF, (0,))[0]
-        return _Hello(_ISAS[isa], leaves, xcr0, self.link.emulated or bool(own & _EMULATED))
+        return _Hello(isa, leaves, xcr0, self.link.emulated or bool(own & _EMULATED))
 
     def _setup(self) -> bytes:
         events = b"".join(_EVENT.pack(kind, 0, config) for _, kind, config in self._events)
-        events += bytes(_EVENT.size * (_COUNTERS - len(self._events)))
-        return _SETUP.pack(self._wanted, len(self._events)) + events
+        events += bytes(_EVENT.size * (answers.COUNTERS - len(self._events)))
+        return _SETUP.pack(self._wanted, len(self._events), self._movable) + events
 
     def _take_setup(self, payload: bytes) -> None:
-        got, pin, filtered, counter, opened, _ = _SETUP_REPLY.unpack(payload)
+        ready = self._believe(lambda: answers.ready_of(payload, len(self._events)))
+        got, pin, filtered, counter, opened = ready
         notes = []
         if pin:
             notes.append(f"not pinned to CPU {self._wanted}: {os.strerror(pin)}")
@@ -177,7 +205,11 @@ class NativeBackend:
         self._wanted, self._events = cpu, tuple(events)
         self._take_setup(self._ask(_Job(SETUP, self._setup())))
         if self._hello.isa != "x86-64":
-            self._hello = self._read_hello(self._ask(_Job(HELLO, b"")))
+            hello = self._read_hello(self._ask(_Job(HELLO, b"")))
+            contents = (
+                [] if hello.emulated else [self._ask(_Job(READ, f"/{path}".encode())) for path in PATHS]
+            )
+            self._hello = self._with_files(hello, contents) if contents else hello
 
     def _reconnect(self, error: Exception) -> None:
         """Connect again and ask again, a few times in a row; what was answered stays."""
@@ -225,9 +257,9 @@ class NativeBackend:
     # --- asking -----------------------------------------------------------------------------------
 
     def _send(self, job: _Job) -> None:
-        for piece in job.pieces:
+        for piece, room in zip(job.pieces, job.rooms, strict=True):
             payload = job.head + self._pack(piece)
-            self._transport.send(job.kind, payload, len(piece), patience=self._patience())
+            self._transport.send(job.kind, payload, len(piece), patience=self._patience(), room=room)
 
     def _patience(self) -> float | None:
         """Seconds that the oldest request may take."""
@@ -286,51 +318,40 @@ class NativeBackend:
         jobs = [_Job(READ, f"/{path}".encode()) for path in paths]
         for job in jobs:
             self._queue(job)
-        return [self._answer(job).decode(errors="replace") or None for job in jobs]
+        return [answers.text_of(self._answer(job)) for job in jobs]
 
-    def calibrate(self, samples: int = 400) -> Calibration:
-        """Calibrate the clock (about a millisecond per 100 samples)."""
-        answer = self._ask(_Job(CALIBRATE, struct.pack("<2I", samples, 0)))
-        return Calibration(*_CALIBRATION.unpack(answer))
+    def calibrate(self, samples: int = 400, nop: float = 0.0) -> Calibration:
+        """Calibrate the clock; `nop` is the base of the canaries that an earlier calibration found."""
+        self._nop = nop or self._nop
+        answer = self._ask(_Job(CALIBRATE, _CALIBRATE.pack(samples, 0, self._nop)))
+        return self._believe(lambda: answers.calibration_of(answer))
 
     def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
         """Start measuring a batch; `collect` waits for the answer."""
         head = _MEASURE.pack(
             effort.rounds, effort.want, effort.maximum, effort.seed & 0xFFFFFFFF, effort.target
         )
-        job = _Job(MEASURE, head, kernels, _RESULT.size * effort.rounds, effort.rounds)
+        job = _Job(MEASURE, head, kernels, answers.RESULT * effort.rounds, effort.rounds)
         self._submitted.append(job)
         self._queue(job)
 
     def collect(self) -> list[list[Sample]]:
         """Samples per kernel and round of the oldest batch not yet collected."""
         job = self._submitted.popleft()
-        samples = [self._sample(row) for row in _RESULT.iter_unpack(self._answer(job))]
+        answer, counted = self._answer(job), max(0, len(self._counters) - 1)
+        samples = self._believe(lambda: answers.samples_of(answer, counted))
         return [samples[i : i + job.rounds] for i in range(0, len(samples), job.rounds)]
-
-    def _sample(self, row: tuple[Any, ...]) -> Sample:
-        cycles, spread = row[:2]
-        counters = row[2 : 1 + len(self._counters)] if self._counters else ()
-        if any(map(isnan, counters)):  # the kernel took the counters away meanwhile
-            counters = ()
-        address, status, detail, accepted, rejected, exceptions = row[2 + _COUNTERS : 8 + _COUNTERS]
-        return Sample(
-            cycles, spread, status, detail, accepted, rejected, exceptions, address, row[-2], counters
-        )
 
     def probe(self, kernels: Sequence[Kernel]) -> list[Outcome]:
         """Run each body once, isolated."""
-        answer = self._ask(_Job(PROBE, bytes(16), kernels, _OUTCOME.size))
-        return [
-            Outcome(status, detail, address, instruction)
-            for address, status, detail, instruction, _ in _OUTCOME.iter_unpack(answer)
-        ]
+        answer = self._ask(_Job(PROBE, bytes(16), kernels, answers.OUTCOME))
+        return self._believe(lambda: answers.outcomes_of(answer))
 
     def differ(self, kernels: Sequence[Kernel], depth: Depth) -> list[Observation]:
         """Run each body from many states, changing one location at a time."""
         head = _DIFFER.pack(depth.bases, depth.perturbations, depth.seed & 0xFFFFFFFF, 0)
-        answer = self._ask(_Job(DIFFER, head, kernels, _OBSERVATION.size))
-        return [_observation(row) for row in _OBSERVATION.iter_unpack(answer)]
+        answer = self._ask(_Job(DIFFER, head, kernels, answers.OBSERVATION))
+        return self._believe(lambda: answers.observations_of(answer, self._hello.isa))
 
     def close(self) -> None:
         """End the runner, at once if it is still at work."""
@@ -368,15 +389,3 @@ class NativeBackend:
         payload = struct.pack("<2I", index, 0) + state.packed
         self._transport.send(STATE, payload, patience=self._patience(), answered=False)
         return index
-
-
-def _observation(row: tuple[Any, ...]) -> Observation:
-    status, detail, address, bases, trials, faults, _, present, written, unstable, matrix = row
-    rows = ((n, matrix[n * BYTES : (n + 1) * BYTES]) for n in range(LOCATIONS))
-    depends = tuple((n, _set(bits)) for n, bits in rows if any(bits))
-    outcome = Outcome(status, detail, address)
-    return Observation(outcome, bases, trials, faults, _set(present), _set(written), _set(unstable), depends)
-
-
-def _set(bits: bytes) -> int:
-    return int.from_bytes(bits, "little")

@@ -57,7 +57,7 @@ def link_to(target: str | None) -> Link:
     match = _SSH.fullmatch(target)
     if not match or int(match["port"] or 22) not in range(1, 65536):
         raise UsageError(
-            f"--target {target!r}",
+            f"{target!r} is no target",
             "write ssh://[user@]host[:port], or exec:COMMAND with what starts a runner",
         )
     return Ssh(match["host"].strip("[]"), match["user"] or "", match["port"] or "")
@@ -84,7 +84,7 @@ class Ssh(Remote):
             self._runner = ""  # it will be copied again
             return BackendUnavailable(f"{self.name} was removed", "try again")
         if end.code == 126 and "format" not in end.said:
-            where = f"`--target 'exec:ssh {' '.join(self._login)} /path/to/runner'`"
+            where = f"{{target}} 'exec:ssh {' '.join(self._login)} /path/to/runner'"
             message = f"{self.name} may not be executed ({end.said[-200:]})"
             return BackendUnavailable(message, f"put one where programs may be, then {where}")
         return self._ssh_problem(end.code, end.said) or explained(self.name, end) or super().lost(end)

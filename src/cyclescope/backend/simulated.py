@@ -19,7 +19,9 @@ from cyclescope.backend.base import (
     Outcome,
     Sample,
 )
+from cyclescope.backend.loops import Loops
 from cyclescope.kernel.kernel import CANARY, Kernel
+from cyclescope.model.library import sound
 from cyclescope.model.machine import MachineModel
 from cyclescope.simulate.engine import IDEAL, Steady
 from cyclescope.simulate.program import Simulator
@@ -52,9 +54,11 @@ LOUD = Noise(jitter=0.0015, burst=0.35, step=32.0)
 class SimulatedBackend:
     """Kernels on the core of a machine model.
 
-    With `counters`, samples have micro-operations per port as a counter would. A form that the model
-    lacks raises SIGILL. A kernel that is bytes alone is not run: its status says so. Raises UsageError
-    for a machine that cannot be simulated, BackendUnavailable where the engine is not built.
+    With `loops`, kernels are read as the runner reads them on a core whose loops take time; without, as if
+    loops took none. With `counters`, samples have micro-operations per port as a counter would. A form that
+    the model lacks raises SIGILL. A kernel that is bytes alone is not run: its status says so. Raises
+    UsageError for a machine that cannot be simulated, ModelError for what no machine can be,
+    BackendUnavailable where the engine is not built.
     """
 
     def __init__(
@@ -63,9 +67,11 @@ class SimulatedBackend:
         policy: str = IDEAL,
         noise: Noise = QUIET,
         counters: bool = False,
+        loops: Loops | None = None,
     ) -> None:
-        self.machine = machine
+        self.machine = sound(machine)
         self.noise = noise
+        self.loops = loops
         self.simulator = Simulator(machine, policy)
         self._policy = policy
         self._counters = counters
@@ -136,7 +142,10 @@ class SimulatedBackend:
         steady = self.steady(kernel)
         cycles, operations = (steady.cycles, steady.operations) if steady else (0.0, ())
         counted = (sum(operations), *operations) if self._counters else ()
-        return [self._sample(cycles, counted, kernel.flags, effort, draw) for _ in range(effort.rounds)]
+        rounds = [cycles] * effort.rounds
+        if self.loops and steady:
+            rounds = [self.loops.reading(kernel, cycles, effort.target, n) for n in range(effort.rounds)]
+        return [self._sample(read, counted, kernel.flags, effort, draw) for read in rounds]
 
     def _sample(
         self, cycles: float, counted: tuple[float, ...], flags: int, effort: Effort, draw: random.Random
@@ -144,14 +153,23 @@ class SimulatedBackend:
         """One round: neighbours, jitter and the clock's step on top of the truth."""
         noise = self.noise
         status, rejected = OK, 0
+        disturbed = 0
         if flags & CANARY and noise.burst and draw.random() < noise.burst:
             cycles *= draw.uniform(1.05, noise.slower)
             if draw.random() >= noise.leak:
-                status, rejected = UNCLEAN, effort.maximum
+                status, rejected, disturbed = UNCLEAN, effort.maximum, effort.maximum
         if noise.jitter:
             cycles *= max(1 + draw.gauss(0.0, noise.jitter), 0.0)
         if noise.step:  # over a region of `target` cycles, averaged over the samples
             cycles *= 1 + noise.step * draw.uniform(-0.5, 0.5) / effort.want / effort.target
         accepted = effort.want if status == OK else 0
         spread = noise.jitter * cycles
-        return Sample(cycles, spread, status, accepted=accepted, rejected=rejected, counters=counted)
+        return Sample(
+            cycles,
+            spread,
+            status,
+            accepted=accepted,
+            rejected=rejected,
+            counters=counted,
+            disturbed=disturbed,
+        )

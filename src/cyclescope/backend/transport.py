@@ -1,4 +1,7 @@
-"""A runner as a process with pipes: starting it, frames in both directions, and how it ended."""
+"""A runner as a process with pipes: starting it, frames in both directions, and how it ended.
+
+The other side may be anybody: nothing is read that was not asked for, and no more than the answer may have.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import struct
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -20,6 +24,15 @@ FRAME = struct.Struct("<4I")
 _BEGINNING = MAGIC.to_bytes(4, "little")
 GOODBYE = 10.0  # seconds that a process has to end
 _SAID = 2000  # bytes of its standard error that are kept
+SHORT = 4096  # bytes that any answer may have: an error
+_SHOWN = 200  # characters of it
+_LOOK = 1.0  # seconds between two looks whether anybody is still listened to, where none takes what is sent
+
+
+def words(data: bytes) -> str:
+    """What somebody says, in one line that is safe to print and not too long."""
+    text = " ".join(data[-_SAID:].decode(errors="replace").split())
+    return "".join(sign if sign.isprintable() else "?" for sign in text)[-_SHOWN:]
 
 
 class End(msgspec.Struct, frozen=True):
@@ -71,6 +84,8 @@ class Transport:
         )
         self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self._said = self._strange = b""
+        self._over = False  # nothing more will be read
+        self._room: deque[int] = deque()  # that each answer still to come may take
         assert self.process.stdin is not None
         os.set_blocking(self.process.stdin.fileno(), False)
         self._heard = time.monotonic()
@@ -94,13 +109,16 @@ class Transport:
         *,
         patience: float | None = None,
         answered: bool = True,
+        room: int = SHORT,
     ) -> None:
-        """Send a frame, `answered` if an answer will come.
+        """Send a frame, `answered` if an answer will come, of at most `room` bytes (or SHORT, an error).
 
         Raises Broken, or Silence where for `patience` seconds not a byte was taken and none came.
         """
         self.unanswered += 2 if answered else 1  # until the frame is whole, lest a signal comes in between
         self._heard = time.monotonic()
+        if answered:
+            self._room.append(max(room, SHORT))
         try:
             self._write(FRAME.pack(MAGIC, kind, len(payload), count) + payload, patience)
         except (OSError, ValueError) as error:
@@ -115,9 +133,11 @@ class Transport:
         room.register(stream, select.POLLOUT)
         while left:
             seconds = self._patience_left(patience)
-            if not room.poll(None if seconds is None else 1000 * seconds):
+            if not room.poll(1000 * min(_LOOK, _LOOK if seconds is None else seconds)):
                 if self._is_silent(patience):
                     raise Silence
+                if self._over:
+                    raise Broken(self.ended())
             elif taken := stream.write(left):
                 left = left[taken:]
                 self._heard = time.monotonic()
@@ -157,10 +177,14 @@ class Transport:
             if len(header) < FRAME.size:
                 break
             _, kind, length, _ = FRAME.unpack(header)
+            if not self._room or length > self._room.popleft():  # nobody asked for it
+                self._strange = header
+                break
             payload = self._read(length)
             if len(payload) != length:
                 break
             self._answers.put((kind, payload))
+        self._over = True
         self._answers.put(None)
 
     def _read(self, size: int) -> bytes:
@@ -205,7 +229,7 @@ class Transport:
     def _last_words(self) -> str:
         if self._threads and self.process.returncode is not None:
             self._threads[-1].join(0.5)  # a process it left behind may hold the other end
-        return " ".join(self._said.decode(errors="replace").split())
+        return words(self._said)
 
     def close(self, grace: float = 0.0) -> None:
         """End the process group if it is still there: at once, or `grace` seconds after being asked to."""

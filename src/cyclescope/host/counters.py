@@ -8,12 +8,18 @@ event | umask << 8, on Arm the number of the event.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from cyclescope.host.files import Read, files_of
+from cyclescope.host.topology import cpu_list
 
 RAW, HARDWARE = 4, 0
 Event = tuple[str, int, int]  # name, perf type, config
+_DEVICES, _USER = "sys/bus/event_source/devices", "kernel/perf_user_access"
+_ARM = ("armv8_", "armv9_", "apple_")  # how the names of their event sources begin
+_ARM_CYCLES = 0x11  # CPU_CYCLES
 
 CYCLES: Event = ("cycles", HARDWARE, 0)
 _ZEN: tuple[Event, ...] = (("uops", RAW, 0x00C1),)
@@ -49,9 +55,50 @@ EVENTS: dict[str, tuple[Event, ...]] = {
 }
 
 
+class _Source(NamedTuple):
+    """What counts on some CPUs: its number for perf."""
+
+    kind: int
+    cpus: frozenset[int]
+
+
 def events_for(llvm: str, ports: bool = True) -> tuple[Event, ...]:
     """Events worth opening on a microarchitecture, core cycles first; those of ports are all or none."""
     return (CYCLES, *[e for e in EVENTS.get(llvm, ()) if ports or not e[0].startswith("p")])
+
+
+def events_on(events: Sequence[Event], cpu: int, read: Read) -> tuple[Event, ...]:
+    """Events of the kind of core that a CPU is: each kind has event sources of its own.
+
+    Where files name no source of that CPU, the events stay as they are. Raw codes are of the larger cores of
+    a hybrid: others count cycles alone.
+    """
+    for name, source in _sources(read):
+        if cpu in source.cpus:
+            if name.startswith("cpu_") and name != "cpu_core":
+                events = [event for event in events if event[1] == HARDWARE]
+            return tuple(_on(event, source.kind, name.startswith(_ARM)) for event in events)
+    return tuple(events)
+
+
+def _on(event: Event, source: int, arm: bool) -> Event:
+    name, kind, config = event
+    if kind == RAW:
+        return (name, source, config)
+    # Of Arm's sources only newer kernels take the general event, all take the number.
+    return (name, source, _ARM_CYCLES) if arm else (name, kind, config | source << 32)
+
+
+def _sources(read: Read) -> list[tuple[str, _Source]]:
+    """Those that say which CPUs they count on."""
+    names = [name for name in (read([_DEVICES])[0] or "").split() if _counts(name)]
+    texts = read([f"{_DEVICES}/{name}/{file}" for name in names for file in ("cpus", "type")])
+    pairs = zip(names, texts[::2], texts[1::2], strict=True)
+    return [
+        (name, _Source(int(kind), frozenset(cpu_list(cpus))))
+        for name, cpus, kind in pairs
+        if cpus and kind and re.fullmatch(r"\d{1,9}", kind.strip())
+    ]
 
 
 def availability(root: Path = Path("/"), read: Read | None = None) -> str:
@@ -60,16 +107,29 @@ def availability(root: Path = Path("/"), read: Read | None = None) -> str:
     `root` can be a recorded machine's files, `read` reach those of another one.
     """
     read = read or files_of(root)
-    devices, paranoid = read(["sys/bus/event_source/devices", "proc/sys/kernel/perf_event_paranoid"])
+    devices, paranoid, user, rdpmc = read(
+        [_DEVICES, "proc/sys/kernel/perf_event_paranoid", f"proc/sys/{_USER}", f"{_DEVICES}/cpu/rdpmc"]
+    )
     if devices is None:
         return "this kernel has no performance events (perf_event is not built in)"
     if not any(_counts(name) for name in devices.split()):
         return "no counters: the virtual machine exposes none (its host has to enable a virtual PMU)"
     if re.fullmatch(r"-?\d+", level := (paranoid or "").strip()) and int(level) > 2:
         return f"no counters: perf_event_paranoid is {level} (2 or less lets users count)"
+    return _unreadable(devices.split(), (user or "").strip(), (rdpmc or "").strip())
+
+
+def _unreadable(devices: Sequence[str], user: str, rdpmc: str) -> str:
+    """Why programs may not read the counters themselves, without a system call; "" where they may."""
+    if user == "0":
+        return f"no counters: {_USER.replace('/', '.')} is 0 (`sysctl kernel.perf_user_access=1` as root)"
+    if not user and any(name.startswith(_ARM) for name in devices):
+        return "no counters: this kernel lets no program read them (kernel.perf_user_access is of Linux 5.17)"
+    if rdpmc == "0":
+        return f"no counters: /{_DEVICES}/cpu/rdpmc is 0 (1 lets programs read them)"
     return ""
 
 
 def _counts(device: str) -> bool:
     """Whether an event source is a core: of x86-64 and RISC-V `cpu`, of hybrids and of Arm one per kind."""
-    return device == "cpu" or device.startswith(("cpu_", "armv8_", "armv9_"))
+    return device == "cpu" or device.startswith(("cpu_", *_ARM))

@@ -20,6 +20,8 @@ Leaves = Mapping[tuple[int, int], Leaf]
 RUNNER_LEAF = (0x43530001, 0)  # the runner's own: bits of enum runner_bits, its instruction set
 X86_64, AARCH64, RISCV64 = 1, 2, 3
 _HWCAP_LEAF = (0x100, 0)  # of RISC-V
+DIGEST_LEAF = (0x101, 0)  # of RISC-V: a number made of what names the board
+BOARD_LEAF, _BOARD_LEAVES = 0x110, 4  # the text that names it, 16 bytes each; of RISC-V and AArch64
 
 _INTEL = {
     "sandybridge": (0x2A, 0x2D), "ivybridge": (0x3A, 0x3E), "haswell": (0x3C, 0x3F, 0x45, 0x46),
@@ -44,7 +46,8 @@ class Identity(msgspec.Struct, frozen=True):
     """A CPU, or what an emulator plays. `llvm` is LLVM's -mcpu name, or "" where it is unknown.
 
     `family`, `model` and `stepping` are on AArch64 the part, variant and revision of MIDR_EL1, on RISC-V
-    marchid, mimpid and 0.
+    marchid, mimpid and 0; where a RISC-V CPU says neither, `family` is made of what names the board. There
+    is no `brand` but that of the board on both.
     """
 
     vendor: str
@@ -69,7 +72,12 @@ def as_leaves(rows: Iterable[tuple[int, int, int, int, int, int]]) -> dict[tuple
 
 
 def _text(*words: int) -> str:
-    return struct.pack(f"<{len(words)}I", *words).decode("ascii", "replace").strip("\0 ")
+    text = struct.pack(f"<{len(words)}I", *words).decode("ascii", "replace").replace("\0", " ")
+    return "".join(sign for sign in text if sign.isprintable()).strip()
+
+
+def _board(leaves: Leaves) -> str:
+    return _text(*(word for n in range(_BOARD_LEAVES) for word in leaves.get((BOARD_LEAF + n, 0), (0,) * 4)))
 
 
 def isa_of(leaves: Leaves) -> int:
@@ -106,15 +114,19 @@ def _identify_aarch64(leaves: Leaves) -> Identity:
     midr = leaves.get((1, 0), (0, 0, 0, 0))[0]
     implementer, variant, part, revision = midr >> 24, midr >> 20 & 15, midr >> 4 & 0xFFF, midr & 15
     vendor = aarch64.VENDORS.get(implementer, f"implementer {implementer:#x}") if midr else "AArch64"
-    return Identity(vendor, "", part, variant, revision, aarch64.llvm_name(implementer, part, variant), "")
+    llvm = aarch64.llvm_name(implementer, part, variant)
+    return Identity(vendor, _board(leaves), part, variant, revision, llvm, "")
 
 
 def _identify_riscv64(leaves: Leaves) -> Identity:
     keys = hwprobe(leaves)
     vendor, architecture, implementation = (keys.get(key, 0) for key in range(3))
     name = riscv64.VENDORS.get(vendor, f"vendor {vendor:#x}") if vendor else "RISC-V"
-    llvm = riscv64.llvm_name(vendor, architecture)
-    return Identity(name, "", architecture, implementation, 0, llvm, "")
+    board = _board(leaves)
+    llvm = riscv64.llvm_name(vendor, architecture) or riscv64.name_of_core(board.partition(" on ")[0])
+    if not any((vendor, architecture, implementation)):
+        architecture = leaves.get(DIGEST_LEAF, (0,))[0]
+    return Identity(name, board, architecture, implementation, 0, llvm, "")
 
 
 def _identify_x86_64(leaves: Leaves) -> Identity:
@@ -126,12 +138,9 @@ def _identify_x86_64(leaves: Leaves) -> Identity:
         model |= (signature >> 16 & 15) << 4
     if family == 15:
         family += signature >> 20 & 0xFF
-    brand = "".join(
-        struct.pack("<4I", *leaves.get((leaf, 0), (0, 0, 0, 0))).decode("ascii", "replace")
-        for leaf in (0x80000002, 0x80000003, 0x80000004)
-    )
+    words = (word for leaf in (2, 3, 4) for word in leaves.get((0x80000000 + leaf, 0), (0, 0, 0, 0)))
     return Identity(
-        vendor, " ".join(brand.replace("\0", "").split()), family, model, signature & 15,
+        vendor, " ".join(_text(*words).split()), family, model, signature & 15,
         llvm_name(vendor, family, model), "yes" if features >> 31 & 1 else "",
     )  # fmt: skip
 

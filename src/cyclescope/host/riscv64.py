@@ -20,6 +20,17 @@ def llvm_name(vendor: int, architecture: int) -> str:
     return _NAMES.get((vendor, architecture), "")
 
 
+_CORES = {  # as the device tree has them: Linux's riscv/cpus.yaml
+    "sifive,u74": "sifive-u74", "sifive,u74-mc": "sifive-u74", "sifive,p550": "sifive-p550",
+    "spacemit,x60": "spacemit-x60",
+}  # fmt: skip
+
+
+def name_of_core(compatible: str) -> str:
+    """LLVM's name of a core by its name in the device tree, or ""."""
+    return _CORES.get(compatible, "")
+
+
 # What a bit of RISCV_HWPROBE_KEY_IMA_EXT_0 stands for, by the names in the tables.
 _PROBED: tuple[tuple[str, ...], ...] = (
     ("F", "D"), ("C", "ZCA", "ZCD"), ("ZVE32X", "ZVE32F", "ZVE64X", "ZVE64F", "ZVE64D"), ("ZBA",), ("ZBB",),
@@ -38,6 +49,7 @@ _LETTERS = {
 }  # fmt: skip
 ALWAYS = ("BASE", "RV64")
 KNOWN = frozenset(name for names in (*_PROBED, _BASE, ALWAYS) for name in names) | {"RV32"}
+_LETTERED = 3  # bits of extensions that have letters: F and D, C, V
 BASE_KEY, EXTENSIONS_KEY, UNALIGNED_KEYS = 3, 4, (9, 5)
 UNALIGNED = {1: "emulated", 2: "slow", 3: "fast", 4: "unsupported"}
 
@@ -55,6 +67,17 @@ def features(keys: Mapping[int, int], hwcap: int) -> frozenset[str]:
         if hwcap >> (ord(letter) - ord("A")) & 1:
             found.update(names)
     return frozenset(found)
+
+
+def probed_bits(isa: str) -> int:
+    """Bits of RISCV_HWPROBE_KEY_IMA_EXT_0 for the extensions in a string such as rv64imafdc_zba_zbb.
+
+    Those of one letter are left out: they are in HWCAP.
+    """
+    listed = set(isa.upper().split("_")[1:])
+    return sum(
+        1 << bit for bit, names in enumerate(_PROBED[_LETTERED:], _LETTERED) if listed & set(names[:1])
+    )
 
 
 def unaligned(keys: Mapping[int, int]) -> str:

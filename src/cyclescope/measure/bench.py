@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
+import time
 from collections.abc import Sequence
 
-from cyclescope.backend.base import Backend, Effort
+import msgspec
+
+from cyclescope.backend.base import OK, Backend, Effort, Sample
 from cyclescope.errors import MeasurementError, UnsupportedInstruction, UsageError
 from cyclescope.isa.assemble import assemble
 from cyclescope.kernel.fixed_width.registers import AARCH64, RISCV64
-from cyclescope.kernel.kernel import CANARY, Kernel
+from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.patterns import pattern
 from cyclescope.kernel.state import (
     FIRST_WINDOW,
@@ -17,14 +22,32 @@ from cyclescope.kernel.state import (
     VECTOR_EVEX512,
     VECTOR_FLOAT,
     VECTOR_LEGACY,
+    VECTOR_NONE,
     VECTOR_SCALABLE,
     VECTOR_VEX128,
     VECTOR_VEX256,
     MachineState,
 )
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, STACK
-from cyclescope.measure.plan import Experiment
-from cyclescope.measure.sampling import Measurement, Sampler
+from cyclescope.measure.sampling import (
+    DISAGREE,
+    EMULATED,
+    MOST_ROUNDS,
+    STABLE,
+    UNSTABLE,
+    Measurement,
+    once,
+    summarise,
+)
+
+ROUNDS = 5  # by default: enough for Student's distribution to say something
+PLACES = 4  # lengths and places of the code in each
+NOPS = {"x86-64": b"\x90", "aarch64": bytes.fromhex("1f2003d5"), "riscv64": bytes.fromhex("13000000")}
+PAUSE = 0.05  # seconds between rounds: what disturbs lasts for a tenth, and a mean of all averages over it
+WITHIN = 0.01  # relative: rounds of one kernel agree to half of the noise of a whole table's
+EFFORT = Effort(rounds=PLACES, want=12, target=50000.0)  # ten times as long: a step of the clock is 0.1 %
+# 97.5 % quantiles of Student's distribution, for 2 readings on
+STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 LEVELS = {
     "sse": VECTOR_LEGACY, "avx": VECTOR_VEX128, "avx2": VECTOR_VEX256, "avx512": VECTOR_EVEX512,
@@ -39,10 +62,10 @@ _STARTS = {
 }
 _OUTCOMES = {
     "SIGSEGV at 0x0": "address 0 was accessed, or no address at all: an instruction that may not run in user "
-    "space or not with these operands; --init can set registers",
-    "SIGSEGV": "{}; --init can set other registers",
+    "space or not with these operands; {{init}} can set registers",
+    "SIGSEGV": "{}; {{init}} can set other registers",
     "SIGBUS": "look at the alignment of its memory operands",
-    "SIGFPE": "a division by zero or an overflow; --init can set the operands",
+    "SIGFPE": "a division by zero or an overflow; {{init}} can set the operands",
     "SIGTRAP": "it runs into a breakpoint",
     "SIGSYS": "system calls are not let through",
     "hang": "it does not end within a second",
@@ -109,20 +132,15 @@ def machine_code(
         raise UsageError("there is no instruction to time")
     if len(code) * unroll > 0xFFFF:
         raise UsageError(f"{len(code) * unroll} bytes per body are too many", "unroll less")
-    return Kernel(code * unroll, instructions * unroll, default_state(level, isa), setup, CANARY)
+    return Kernel(code * unroll, instructions * unroll, default_state(level, isa), setup, CANARY | FAST)
 
 
 def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
-    """Time one kernel; like every measurement, until the rounds agree.
+    """Time one kernel in at least so many rounds, a moment apart, each at several lengths and places.
 
     Raises UnsupportedInstruction or MeasurementError for code that does not run.
     """
-    experiment = Experiment("", "bench", "", "", "", kernel, 1)
-    effort = Effort(rounds=rounds, want=12, target=10000.0)
-    settled: Sequence[tuple[Experiment, Measurement]] = next(
-        batch for batch in Sampler(backend, effort).measure([experiment]) if batch
-    )
-    measurement = settled[0][1]
+    measurement = _timed(backend, kernel, rounds)
     if measurement.error == "SIGILL":
         raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
     if not measurement.usable:
@@ -131,3 +149,75 @@ def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
         start = _STARTS[backend.capabilities().isa]
         raise MeasurementError(f"the code cannot be timed, {measurement.error}", remedy.format(start))
     return measurement
+
+
+def _timed(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
+    if backend.capabilities().emulated:
+        single = once(_round(backend, [kernel], EMULATED)[0])
+        if single is None:
+            raise MeasurementError("the emulator did not come to the code")
+        return single
+    nop = backend.calibrate().nop
+    kernels = [kernel, _reference(backend.capabilities().isa)] if _is_whole(nop) else [kernel]
+    samples: list[Sample] = []
+    known: list[Sample] = []
+    while True:
+        found, *reference = _round(backend, kernels, EFFORT)
+        samples += found
+        known += [sample for row in reference for sample in row if sample.status == OK]
+        measurement = summarise(samples, PLACES, WITHIN, most=MOST_ROUNDS * PLACES)
+        if measurement is not None:
+            failed = any(not sample.usable for sample in samples)
+            read = _with_error(measurement, samples, _off([s.cycles for s in known], nop))
+            if failed or len(samples) >= (rounds if _is_precise(read) else MOST_ROUNDS) * PLACES:
+                return read if failed or _is_precise(read) else _doubted(read)
+        time.sleep(PAUSE)
+
+
+def _is_precise(measurement: Measurement) -> bool:
+    """Whether the error is within what rounds agree to; of what is not `ok` nothing better comes."""
+    return measurement.verdict != STABLE or measurement.spread <= WITHIN / 2 * measurement.cycles
+
+
+def _doubted(measurement: Measurement) -> Measurement:
+    """What stays imprecise after all rounds is not called `ok`."""
+    return msgspec.structs.replace(measurement, verdict=UNSTABLE, error=DISAGREE)
+
+
+def _round(backend: Backend, kernels: Sequence[Kernel], effort: Effort) -> list[list[Sample]]:
+    backend.submit(kernels, effort)
+    return backend.collect()
+
+
+def _is_whole(nop: float) -> bool:
+    return nop > 0 and abs(1 / nop - round(1 / nop)) < 0.001
+
+
+def _reference(isa: str) -> Kernel:
+    """NOPs, whose time is known where the width is a whole number."""
+    return Kernel(NOPS[isa], 1, default_state(VECTOR_NONE, isa), b"", CANARY | FAST)
+
+
+def _off(readings: Sequence[float], nop: float) -> float:
+    """How far off what is known was read, relative."""
+    return abs(statistics.median(readings) / nop - 1) if readings else 0.0
+
+
+def _with_error(measurement: Measurement, samples: Sequence[Sample], off: float) -> Measurement:
+    """With the error that the rounds show: what Student's distribution says of another mean of as many.
+
+    What disturbs a little for seconds, or the clock, shifts all rounds alike: what is known was as far `off`.
+    """
+    starts = range(0, len(samples), PLACES)
+    means = [_mean([s.cycles for s in samples[n : n + PLACES] if s.status == OK]) for n in starts]
+    means = [mean for mean in means if not math.isnan(mean)]
+    if measurement.verdict != STABLE or len(means) < 2:
+        return measurement
+    deviation = statistics.stdev(means) / math.sqrt(len(means))
+    quantile = STUDENT[min(len(means), len(STUDENT) + 1) - 2]
+    error = math.hypot(quantile * deviation / math.sqrt(2), off * measurement.cycles)
+    return msgspec.structs.replace(measurement, spread=error)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else math.nan

@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from cyclescope.errors import StoreError
 
 DAMAGE = (sqlite3.Error, zlib.error, struct.error, ValueError)  # what a store full of nonsense raises
-_OTHER = "choose another with --store"
+_OTHER = "choose another with {store}"
 _MEANINGS = {
     "SQLITE_READONLY": ("cannot be written", _OTHER),
     "SQLITE_PERM": ("cannot be written", _OTHER),

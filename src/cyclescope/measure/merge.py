@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import msgspec
+
 from cyclescope.errors import StoreError, UsageError
 from cyclescope.measure.database import DAMAGE, file_name, store_error
 from cyclescope.measure.record import STABLE
+from cyclescope.measure.rows import READABLE, conditions_of
 from cyclescope.measure.store import COLUMNS, Store
 
 _KEY = "form, quantity, source, target, variant"
@@ -17,8 +21,16 @@ _SESSION, _STATE = (COLUMNS.split(", ").index(name) for name in ("session", "sta
 _VERDICT = COLUMNS.split(", ").index("verdict")
 
 
-def merge_files(sources: Sequence[Path], output: Path) -> list[tuple[Path, int]]:
-    """Merge stores into a new or existing one; the measurements taken from each.
+class Merged(msgspec.Struct, frozen=True):
+    """How many measurements were taken over from a store, and how many of it are damaged and left out."""
+
+    path: Path
+    taken: int
+    damaged: int = 0
+
+
+def merge_files(sources: Sequence[Path], output: Path) -> list[Merged]:
+    """Merge stores into a new or existing one; the measurements taken from each, and those not readable.
 
     Where both have a measurement the stable one is kept; otherwise the one already there. Nothing is
     written when a source cannot be merged.
@@ -30,7 +42,7 @@ def merge_files(sources: Sequence[Path], output: Path) -> list[tuple[Path, int]]
         for other in opened[1:]:
             _same_machine(other, opened[0])
         target = stack.enter_context(closing(Store(output, opened[0].machine, isa=opened[0].isa)))
-        return [(source.path, merge(target, source)) for source in opened]
+        return [Merged(source.path, merge(target, source), source.damaged()) for source in opened]
 
 
 def by_machine(sources: Sequence[Path], folder: Path) -> list[tuple[Path, list[Path]]]:
@@ -73,15 +85,17 @@ def _culprit(target: Store, source: Store) -> Path:
 
 
 def _merge(db: sqlite3.Connection, source: Store) -> int:
-    known = {tuple(key): verdict for *key, verdict in db.execute(f"SELECT {_KEY}, verdict FROM measurement")}
+    verdicts = f"SELECT {_KEY}, verdict FROM measurement WHERE {READABLE}"
+    known = {tuple(key): verdict for *key, verdict in db.execute(verdicts)}
     db.executemany("INSERT OR IGNORE INTO legality VALUES (?, ?)", list(source.legality().items()))
     links = [(key, value.decode()) for key, value in source.links().items()]
     db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?)", links)
-    rows = source.database.execute(
-        f"SELECT {COLUMNS}, packed FROM measurement JOIN state ON state.id = measurement.state"
-    ).fetchall()
+    rows = source.rows(
+        f"SELECT {COLUMNS}, packed FROM measurement JOIN state ON state.id = measurement.state "
+        f"WHERE {READABLE}"
+    )
     wanted = [row for row in rows if _better(row[_VERDICT], known.get(tuple(row[:5])))]
-    sessions = _copy_sessions(db, source, {row[_SESSION] for row in wanted})
+    sessions = _copy_sessions(db, source, {row[_SESSION] for row in wanted}, source.damaged() > 0)
     for row in wanted:
         _copy_measurement(db, row, sessions)
     return len(wanted)
@@ -91,13 +105,19 @@ def _better(verdict: str, known: str | None) -> bool:
     return known is None or (verdict == STABLE != known)
 
 
-def _copy_sessions(db: sqlite3.Connection, source: Store, wanted: set[int]) -> dict[int, int]:
+def _copy_sessions(db: sqlite3.Connection, source: Store, wanted: set[int], damaged: bool) -> dict[int, int]:
     numbers = {}
     for number, started, conditions in source.database.execute("SELECT * FROM session").fetchall():
         if number in wanted:
             insert = "INSERT INTO session (started, conditions) VALUES (?, ?)"
-            numbers[number] = db.execute(insert, (started, conditions)).lastrowid or 0
+            told = _as_stopped(conditions) if damaged else conditions
+            numbers[number] = db.execute(insert, (started, told)).lastrowid or 0
     return numbers
+
+
+def _as_stopped(conditions: str) -> str:
+    """The conditions of a session some of whose measurements are left out."""
+    return json.dumps(conditions_of(conditions) | {"finished": False})
 
 
 def _copy_measurement(db: sqlite3.Connection, row: Sequence[object], sessions: Mapping[int, int]) -> None:

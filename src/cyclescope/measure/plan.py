@@ -114,6 +114,22 @@ class Planner:
             found = plans[key] = make(form)
         return found
 
+    def unmeasured(
+        self, form: InstructionForm, measured: Container[tuple[str, str, str]]
+    ) -> dict[tuple[str, str], tuple[int, int]]:
+        """How many kernels of a pair (the throughput: "", "") are not measured, and how many there are.
+
+        `measured` has source, target and variant of those that are. Pairs of which all are measured are left
+        out.
+        """
+        planned: dict[tuple[str, str], list[str]] = {}
+        for stream, speed in self.sequences(form).streams:
+            planned.setdefault(("", ""), []).append(self._stream_name(stream, speed))
+        for chain in self.plan(form).chains:
+            planned.setdefault((chain.source, chain.target), []).append(chain.variant)
+        missing = {p: sum((*p, name) not in measured for name in names) for p, names in planned.items()}
+        return {pair: (count, len(planned[pair])) for pair, count in missing.items() if count}
+
     def reason(self, form: InstructionForm, source: str, target: str) -> str:
         """Why a pair (the throughput: "", "") has no kernel, or ""."""
         plan = self.plan(form) if source or target else self.sequences(form)

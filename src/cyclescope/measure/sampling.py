@@ -1,39 +1,57 @@
-"""From samples of several rounds to one value with a spread and a verdict.
+"""From samples of several rounds to one value with an error and a verdict.
 
-Every experiment is measured in at least two rounds of different lengths. Rounds that agree within
-2 % give their mean; otherwise the experiment comes back later, until the lowest cluster of values
-holds two thirds of at least three rounds, or ten rounds are spent: then the lowest cluster seen at
-least twice is kept and the value marked unstable.
+Every experiment is measured in at least two rounds, whose kernels differ in length and place. Rounds
+that agree within 2 % give their mean; otherwise the experiment comes back later, until the lowest
+cluster of values holds two thirds of at least three rounds, and one of each length and place. Where
+these differ by themselves, or ten rounds are spent, the lowest cluster seen at least twice is kept
+and the value marked unstable.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isnan
 
 import msgspec
 
-from cyclescope.backend.base import OK, SIGNALS, STATUS_NAMES, USABLE, Backend, Effort, Sample
+from cyclescope.backend.base import NOT_RUN, OK, SIGNALS, STATUS_NAMES, USABLE, Backend, Effort, Sample
+from cyclescope.kernel.kernel import CANARY
 from cyclescope.measure.plan import Experiment
 
-AGREE = 0.02
-GRAIN = 0.004  # cycles: below this, two values are the same
+AGREE = 0.02  # relative: rounds that differ by less are the same but for the noise
+GRAIN = 0.0005  # cycles: below this, two values are the same; 0.4 % of the fastest instruction
 ROUNDS = 2
 MOST_ROUNDS = 10
 BATCH = 2000
+MISSED = 3  # visits without a run that say nothing of a kernel
+CROWDED = 0.5  # share of samples beside neighbours: above, more of the same only takes time
+CROWDED_ROUNDS, CROWDED_TRIES = 4, 100  # rounds and tries then: a third of a full run's at most
+REMEMBERED = 200  # samples as which what was before counts in the share: some seconds
 SPACING = 4  # batches between two visits of an experiment
 
 EMULATED = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean nothing are taken once
 
+NOISE_KEPT, NOISE_NEW = 1000, 50  # kernels whose rounds say how noisy a session is; of them new ones
+
 STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
 
 
-class Measurement(msgspec.Struct, frozen=True):
-    """Cycles per unit of a kernel's body, or the error.
+PLACED = "it depends on the length and place of the loop"
+DISAGREE = "rounds disagree"
+DISTURBED = "the core was disturbed all the time"
 
-    `verdict` is `ok`, `unstable` (rounds disagree), `noisy` (no clean samples) or `failed`;
-    `rounds` are the values of all rounds, `exceptions` the floating-point exceptions raised.
+
+class Measurement(msgspec.Struct, frozen=True):
+    """Cycles per unit of a kernel's body, or why there are none.
+
+    `verdict` is `ok`, `unstable` (rounds disagree), `noisy` (no two clean rounds agree) or `failed`, `error`
+    why it is not `ok`. `spread` is
+    how far off it may be: 95 of 100 independent readings are within twice of it; of one that is not `ok`,
+    from its cycles to the slowest round. `rounds` are the values of all rounds, `exceptions` the
+    floating-point exceptions raised. Of the `rejected` samples, `disturbed` ran beside a canary that was
+    not clean.
     """
 
     cycles: float
@@ -45,6 +63,7 @@ class Measurement(msgspec.Struct, frozen=True):
     exceptions: int = 0
     error: str = ""
     counters: tuple[float, ...] = ()
+    disturbed: int = 0
 
     @property
     def usable(self) -> bool:
@@ -52,17 +71,17 @@ class Measurement(msgspec.Struct, frozen=True):
         return self.verdict != FAILED
 
 
-def agree(a: float, b: float) -> bool:
+def agree(a: float, b: float, within: float = AGREE) -> bool:
     """Whether two values are the same within the noise."""
-    return abs(a - b) <= max(AGREE * max(abs(a), abs(b)), GRAIN)
+    return abs(a - b) <= max(within * max(abs(a), abs(b)), GRAIN)
 
 
-def low_cluster(values: Sequence[float]) -> list[float]:
-    """The lowest values that agree with a second one; all within 2 % of the lowest such pair."""
+def low_cluster(values: Sequence[float], within: float = AGREE) -> list[float]:
+    """The lowest values that agree with a second one; all that agree with the lowest of such a pair."""
     ordered = sorted(values)
     for position, value in enumerate(ordered[:-1]):
-        if agree(value, ordered[position + 1]):
-            return [v for v in ordered[position:] if agree(value, v)]
+        if agree(value, ordered[position + 1], within):
+            return [v for v in ordered[position:] if agree(value, v, within)]
     return ordered[:1]
 
 
@@ -75,32 +94,52 @@ def failure(sample: Sample) -> str:
     return name
 
 
-def summarise(samples: Sequence[Sample]) -> Measurement | None:
-    """The measurement, or None where more rounds are needed."""
-    if len(samples) == ROUNDS == 2 and (at_once := _agreed(*samples)):
-        return at_once
-    broken = next((s for s in samples if s.status not in USABLE), None)
+def summarise(
+    samples: Sequence[Sample],
+    places: int = ROUNDS,
+    within: float = AGREE,
+    error: float = AGREE,
+    most: int = MOST_ROUNDS,
+) -> Measurement | None:
+    """The measurement, or None where more rounds are needed.
+
+    Rounds go around `places`: number n and n + `places` are of the same length and place. `error` is what
+    two rounds differ by at most in 95 of 100 cases, relative; after `most` rounds there is a verdict.
+    """
+    if not samples:
+        return None
     accepted = sum(s.accepted for s in samples)
     rejected = sum(s.rejected for s in samples)
+    broken = next((s for s in samples if s.status not in USABLE), None)
     if broken is not None:
         return Measurement(0.0, 0.0, FAILED, accepted, rejected, (), error=failure(broken))
-    rounds = tuple(round(s.cycles, 4) for s in samples)
-    clean = [s.cycles for s in samples if s.status == OK]
-    verdict, chosen = _judge(clean, [s.cycles for s in samples if s.cycles == s.cycles], len(samples))
+    verdict, chosen, reason = _judge(samples, places, within, most)
     if verdict is None:
         return None
+    rounds = tuple(round(s.cycles, 4) for s in samples)
+    disturbed = sum(s.disturbed for s in samples)
     if not chosen:
-        return Measurement(0.0, 0.0, FAILED, accepted, rejected, rounds, error="no sample at all")
+        nothing = Measurement(0.0, 0.0, FAILED, accepted, rejected, rounds, error="no sample at all")
+        return msgspec.structs.replace(nothing, disturbed=disturbed)
     value = sum(chosen) / len(chosen)
-    spread = max(chosen) - min(chosen) if verdict == STABLE else max(clean or chosen) - min(chosen)
+    slowest = max([s.cycles for s in samples if s.status == OK], default=max(chosen))
+    spread = _error(chosen, error) if verdict == STABLE else slowest - min(chosen)
     return Measurement(
-        value, spread, verdict, accepted, rejected, rounds, samples[-1].exceptions,
-        counters=samples[-1].counters,
+        value, spread, verdict, accepted, rejected, rounds, samples[-1].exceptions, reason,
+        samples[-1].counters, disturbed,
     )  # fmt: skip
 
 
-def once(samples: Sequence[Sample]) -> Measurement:
+def _error(chosen: Sequence[float], error: float) -> float:
+    """Half of what another mean of as many rounds differs by at most in 95 of 100 cases."""
+    usual = error * sum(chosen) / len(chosen)
+    return max(usual, max(chosen) - min(chosen)) / 2 / math.sqrt(len(chosen))
+
+
+def once(samples: Sequence[Sample]) -> Measurement | None:
     """What a single sample of an emulator says: whether the kernel runs."""
+    if not samples:
+        return None
     sample = samples[0]
     if sample.status not in USABLE:
         return Measurement(0.0, 0.0, FAILED, 0, 0, (), error=failure(sample))
@@ -108,35 +147,84 @@ def once(samples: Sequence[Sample]) -> Measurement:
     return Measurement(cycles, spread, NOISY, sample.accepted, 0, (), sample.exceptions)
 
 
-def _agreed(first: Sample, second: Sample) -> Measurement | None:
-    """Two clean rounds that agree: nearly all that there is to measure."""
-    if first.status != OK or second.status != OK or not agree(first.cycles, second.cycles):
-        return None
-    return Measurement(
-        (first.cycles + second.cycles) / 2, abs(first.cycles - second.cycles), STABLE,
-        first.accepted + second.accepted, first.rejected + second.rejected,
-        (round(first.cycles, 4), round(second.cycles, 4)), second.exceptions, counters=second.counters,
-    )  # fmt: skip
-
-
-def _judge(clean: list[float], every: list[float], rounds: int) -> tuple[str | None, list[float]]:
-    cluster = low_cluster(clean) if len(clean) > 1 else []
-    if len(cluster) >= 3 and len(cluster) * 3 >= len(clean) * 2:
-        return STABLE, cluster
-    if rounds < MOST_ROUNDS:
-        return None, []
+def _judge(
+    samples: Sequence[Sample], places: int, within: float, most: int
+) -> tuple[str | None, list[float], str]:
+    """Verdict, the rounds that make the value, why it is not `ok`; no verdict where rounds are missing."""
+    clean = [(number % places, s.cycles) for number, s in enumerate(samples) if s.status == OK]
+    values = [cycles for _, cycles in clean]
+    cluster = low_cluster(values, within) if len(values) > 1 else []
+    settled = set(cluster)
+    missing = set(range(places)) - {place for place, cycles in clean if cycles in settled}
+    most_of_all = len(cluster) == len(samples) or len(cluster) >= max(3, len(values) * 2 / 3)
+    if len(cluster) >= 2 and not missing and most_of_all:
+        return STABLE, cluster, ""
+    if len(cluster) >= 2 and any(_repeats(clean, place, within) for place in missing):
+        return UNSTABLE, cluster, PLACED  # not by chance: more rounds would say the same
+    if len(samples) < most:
+        return None, [], ""
     if len(cluster) >= 2:
-        return UNSTABLE, cluster
-    return NOISY, low_cluster(clean or every)
+        return UNSTABLE, cluster, DISAGREE
+    every = [s.cycles for s in samples if not isnan(s.cycles)]
+    return NOISY, low_cluster(values or every, within), DISAGREE if len(values) > 1 else DISTURBED
+
+
+def _repeats(clean: Sequence[tuple[int, float]], place: int, within: float) -> bool:
+    """Whether the rounds of a length and place agree with each other."""
+    own = [cycles for at, cycles in clean if at == place]
+    return len(own) >= 2 and len(low_cluster(own, within)) * 3 >= len(own) * 2
+
+
+def rejections(accepted: int, rejected: int, disturbed: int) -> str:
+    """What share of the samples was rejected, and how much of it for a neighbour, in words."""
+    tried = accepted + rejected
+    if not tried:
+        return "no samples yet"
+    return f"{rejected / tried:.0%} of samples rejected, {disturbed / tried:.0%} beside neighbours"
+
+
+class RoundNoise:
+    """What two rounds of the same kernel differ by, learned from those of a session."""
+
+    def __init__(self) -> None:
+        self._seen: deque[float] = deque(maxlen=NOISE_KEPT)
+        self._new = 0
+        self._error = AGREE  # until it is known: what they may differ by
+
+    def note(self, samples: Sequence[Sample]) -> None:
+        """Learn from a first visit to a kernel."""
+        values = [s.cycles for s in samples[:2] if s.status == OK]
+        if len(values) == 2 and agree(*values):
+            self._seen.append(abs(values[0] - values[1]) / max(*values, GRAIN))
+            self._new += 1
+
+    @property
+    def error(self) -> float:
+        """What two rounds differ by at most in 95 of 100 cases, relative."""
+        if self._new >= NOISE_NEW:
+            self._new = 0
+            self._error = sorted(self._seen)[math.ceil(0.95 * len(self._seen)) - 1]
+        return self._error
 
 
 class _Visit:
-    __slots__ = ("experiment", "ready", "samples")
+    __slots__ = ("experiment", "missed", "ready", "samples")
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
+        self.missed = 0  # visits in which it was not run
         self.samples: list[Sample] = []
         self.ready = 0
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Take samples; a backend that did not come to a kernel is asked for it again, but not for ever.
+
+        All of a visit or none: the place of a sample among them says which length of the body it is of.
+        """
+        missed = any(sample.status == NOT_RUN for sample in samples)
+        self.missed += missed
+        if not missed or self.missed > MISSED:
+            self.samples += samples
 
 
 class Sampler:
@@ -154,7 +242,14 @@ class Sampler:
             self._effort = EMULATED
         self._batch = batch
         self._number = 0
-        self.rejected = self.accepted = 0
+        self._noise = {True: RoundNoise(), False: RoundNoise()}  # of throughput kernels, and of chains
+        self.rejected = self.accepted = self.disturbed = 0
+        self._company = 0.0  # share of samples beside neighbours, of late
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Samples so far: accepted, rejected, and of these beside a neighbour."""
+        return {"accepted": self.accepted, "rejected": self.rejected, "disturbed": self.disturbed}
 
     def measure(
         self, experiments: Iterable[Experiment], wanted: Callable[[], bool] = lambda: True
@@ -199,19 +294,44 @@ class Sampler:
 
     def _submit(self, batch: list[_Visit]) -> None:
         effort = msgspec.structs.replace(self._effort, seed=self._number)
+        if self._is_crowded:
+            effort = msgspec.structs.replace(effort, maximum=min(effort.maximum, CROWDED_TRIES))
         self._backend.submit([v.experiment.kernel for v in batch], effort)
 
     def _collect(self, batch: list[_Visit], again: deque[_Visit]) -> list[tuple[Experiment, Measurement]]:
         answers = self._backend.collect()
+        self._meet([samples for visit, samples in zip(batch, answers, strict=True) if not visit.samples])
         settled = []
         for visit, samples in zip(batch, answers, strict=True):
-            visit.samples += samples
-            measurement = once(visit.samples) if self._once else summarise(visit.samples)
+            measurement = self._judged(visit, samples)
             if measurement is None:
                 visit.ready = self._number + SPACING
                 again.append(visit)
                 continue
             self.accepted += measurement.accepted
             self.rejected += measurement.rejected
+            self.disturbed += measurement.disturbed
             settled.append((visit.experiment, measurement))
         return settled
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether neighbours disturb most of what is measured: then what is noisy is told so earlier."""
+        return self._company > CROWDED
+
+    def _meet(self, answers: Sequence[Sequence[Sample]]) -> None:
+        """Learn from first visits how much is disturbed: others are made because they were."""
+        shares = [s.disturbed / max(s.accepted + s.rejected, 1) for row in answers for s in row]
+        if shares:
+            weight = len(shares) / (len(shares) + REMEMBERED)
+            self._company += weight * (sum(shares) / len(shares) - self._company)
+
+    def _judged(self, visit: _Visit, samples: Sequence[Sample]) -> Measurement | None:
+        noise = self._noise[bool(visit.experiment.kernel.flags & CANARY)]
+        if not visit.samples:
+            noise.note(samples)
+        visit.add(samples)
+        if self._once:
+            return once(visit.samples)
+        most = CROWDED_ROUNDS if self._is_crowded else MOST_ROUNDS
+        return summarise(visit.samples, self._effort.rounds, error=noise.error, most=most)

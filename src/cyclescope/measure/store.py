@@ -6,15 +6,12 @@ verdict, so that it can be shown and run again. A store belongs to one machine.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from cyclescope.errors import StoreError
 from cyclescope.kernel.kernel import Kernel
@@ -26,9 +23,19 @@ from cyclescope.measure.database import (
     open_readonly,
     store_error,
 )
-from cyclescope.measure.plan import Experiment
+from cyclescope.measure.plan import Experiment, Key
 from cyclescope.measure.record import FAILED, Record
+from cyclescope.measure.rows import (
+    READABLE,
+    Evidence,
+    RowReader,
+    Unreadable,
+    evidence_of,
+    kernel_of,
+    pack_kernel,
+)
 from cyclescope.measure.sampling import Measurement
+from cyclescope.measure.sessions import Sessions
 
 VERSION = 1
 X86_64 = "x86-64"
@@ -54,44 +61,20 @@ COLUMNS = (
     "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
     "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
 )
-_RECORD = (
-    "form, quantity, source, target, variant, cycles, spread, verdict, count, links, exceptions, error, id, "
-    "counters"
-)
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """The kernel behind a measurement, enough to run it again."""
-
-    record: Record
-    code: bytes
-    setup: bytes
-    text: str
-    state: bytes
-    flags: int
-    instructions: int
-    accepted: int
-    rejected: int
-    rounds: tuple[float, ...]
-    conditions: dict[str, object]
 
 
 class Store:
-    """Measurements of one machine. Raises StoreError for files that are not such a store.
-
-    `isa` is the instruction set of a new one.
-    """
+    """Measurements of one machine; `isa` is the instruction set of a new one. Raises StoreError."""
 
     def __init__(self, path: Path, machine: str = "", *, isa: str = X86_64, readonly: bool = False) -> None:
         self.path = path
         self._states: dict[int, tuple[int, MachineState]] = {}
-        self._session = 0
         if readonly and not path.is_file():
-            raise StoreError(
-                f"no store at {path}", "run `cyclescope measure` first, or name one with --store"
-            )
+            raise StoreError(f"no store at {path}", "run {measure} first, or name one with {store}")
         with ExitStack() as undo:
             self._open(readonly, undo)
+            self._rows = RowReader(self.database)
+            self._sessions = Sessions(self.database, self._rows)
             self._check(machine, isa, readonly)
             self._closing = undo.pop_all()
 
@@ -115,7 +98,7 @@ class Store:
             return
         if not {"meta", "measurement"} <= tables:
             raise StoreError(
-                f"{self.path} is a database, but no cyclescope store", "choose another with --store"
+                f"{self.path} is a database, but no cyclescope store", "choose another with {store}"
             )
         meta = dict(self.database.execute("SELECT key, value FROM meta"))
         if not readonly:
@@ -125,7 +108,7 @@ class Store:
         if machine and meta.get("machine") != machine:
             raise StoreError(
                 f"the store {self.path} belongs to another machine ({meta.get('machine')})",
-                f"this one is {machine}; choose another store with --store",
+                f"this one is {machine}; choose another store with {{store}}",
             )
 
     def _check_version(self, version: str) -> None:
@@ -133,7 +116,7 @@ class Store:
             newer = version.isdecimal() and int(version) > VERSION
             raise StoreError(
                 f"the store {self.path} has version {version or 'none'}, this program works with {VERSION}",
-                "update cyclescope" if newer else "measure again into another with --store",
+                "update cyclescope" if newer else "measure again into another with {store}",
             )
 
     def _create(self, machine: str, isa: str) -> None:
@@ -168,6 +151,11 @@ class Store:
         row = self.database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
+    @explaining
+    def settle(self) -> None:
+        """Bring what is in the log into the file, so that closing it changes nothing."""
+        self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close the file."""
         self._closing.close()
@@ -182,20 +170,30 @@ class Store:
                 self.database.execute(f"DELETE FROM {table}")
         self._states.clear()
 
-    @explaining
     def begin_session(self, started: str, conditions: Mapping[str, object]) -> None:
-        """Conditions that the following measurements are taken under."""
+        """Conditions that the following measurements are taken under; written with the first of them."""
+        self._sessions.begin(started, conditions)
+
+    @explaining
+    def end_session(self) -> None:
+        """Note that what the session asked for was measured to its end, unless that is known."""
         with self.database:
-            cursor = self.database.execute(
-                "INSERT INTO session (started, conditions) VALUES (?, ?)", (started, json.dumps(conditions))
-            )
-        self._session = cursor.lastrowid or 0
+            self._sessions.end()
+
+    @explaining
+    def note_samples(self, counts: Mapping[str, int]) -> None:
+        """Add to the samples of this session: `accepted`, `rejected`, and of these `disturbed`."""
+        with self.database:
+            self._sessions.note_samples(counts)
 
     @explaining
     def write_legality(self, outcomes: Iterable[tuple[str, str]]) -> None:
         """(form id, outcome) of forms that were run once."""
-        with self.database:
-            self.database.executemany("INSERT OR REPLACE INTO legality VALUES (?, ?)", outcomes)
+        found = list(outcomes)
+        with self._transaction():
+            if found:
+                self._sessions.current()
+            self.database.executemany("INSERT OR REPLACE INTO legality VALUES (?, ?)", found)
 
     @explaining
     def write_links(
@@ -217,11 +215,13 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        session = self._sessions.number
         try:
             with self.database:
                 yield
         except BaseException:
             self._states.clear()  # the states it brought are taken back too
+            self._sessions.number = session
             raise
 
     def _insert(self, settled: Iterable[tuple[Experiment, Measurement]]) -> None:
@@ -234,7 +234,7 @@ class Store:
         return (
             *e.key, m.cycles, m.spread, m.verdict, e.count, " ".join(e.links), m.accepted, m.rejected,
             " ".join(map(str, m.rounds)), m.exceptions, m.error, " ".join(map(str, m.counters)),
-            self._session, self._state(kernel.state), kernel.flags, kernel.instructions,
+            self._sessions.current(), self._state(kernel.state), kernel.flags, kernel.instructions,
             pack_kernel(kernel),
         )  # fmt: skip
 
@@ -250,32 +250,42 @@ class Store:
 
     # --- reading ---------------------------------------------------------------------------------
 
+    @property
+    def unreadable(self) -> list[Unreadable]:
+        """Damaged rows that were met: they are left out, as if they had not been measured."""
+        return list(self._rows.unreadable.values())
+
+    def leave_out(self, what: str, key: int | str, reason: str) -> None:
+        """Note a row that cannot be read."""
+        self._rows.leave_out(what, key, reason)
+
     @explaining
     def legality(self) -> dict[str, str]:
         """Outcome per form id."""
-        return dict(self.database.execute("SELECT form, outcome FROM legality"))
+        return self._rows.texts("outcome", "SELECT form, outcome FROM legality")
 
     @explaining
     def links(self) -> dict[str, bytes]:
         """Latencies of links, encoded as JSON."""
-        return {k: v.encode() for k, v in self.database.execute("SELECT key, value FROM link")}
+        found = self._rows.texts("link", "SELECT key, value FROM link")
+        return {key: value.encode() for key, value in found.items()}
 
     @explaining
-    def done(self, variants: str = "*") -> set[tuple[str, str, str, str, str]]:
+    def done(self, variants: str = "*") -> set[Key]:
         """Keys of the experiments that have been measured, those whose variant matches a glob."""
-        query = "SELECT form, quantity, source, target, variant FROM measurement WHERE variant GLOB ?"
-        return set(self.database.execute(query, (variants,)))
+        query = "SELECT form, quantity, source, target, variant FROM measurement WHERE variant GLOB ? AND "
+        return set(self._rows.fetch(query + READABLE, (variants,)))
 
     @explaining
     def throughputs(self) -> dict[str, float]:
         """Least stable time per instance over each form's ordinary sequences, first looks only (cycles)."""
-        query = """SELECT form, MIN(cycles / count) FROM measurement
+        query = f"""SELECT form, MIN(cycles / count) FROM measurement
             WHERE quantity = 'throughput' AND verdict = 'ok'
             AND (variant GLOB 'plain*' OR variant GLOB 'broken*' OR variant GLOB 'unrolled*'
                 OR variant = 'fast')
-            AND variant NOT GLOB '* again'
+            AND variant NOT GLOB '* again' AND {READABLE}
             GROUP BY form"""
-        return dict(self.database.execute(query))
+        return dict(self._rows.fetch(query, ()))
 
     @explaining
     def has(self, quantity: str) -> bool:
@@ -288,77 +298,89 @@ class Store:
         if forms is None:
             yield from self._select("ORDER BY form, id", ())
             return
-        for start in range(0, len(forms), 500):
-            some = forms[start : start + 500]
-            marks = ", ".join("?" * len(some))
-            yield from self._select(f"WHERE form IN ({marks}) ORDER BY form, id", some)
+        for some in _parts(forms):
+            yield from self._select(f"WHERE form IN ({_marks(some)}) ORDER BY form, id", some)
 
-    def records_of(self, quantities: Sequence[str], forms: Sequence[str] | None = None) -> Iterator[Record]:
-        """Records of some quantities, of the given forms or of all."""
-        marks = ", ".join("?" * len(quantities))
+    def records_of(
+        self, quantities: Sequence[str], forms: Sequence[str] | None = None, order: str = ""
+    ) -> Iterator[Record]:
+        """Records of some quantities, of the given forms or of all, in the order of some columns."""
+        where = f"WHERE quantity IN ({_marks(quantities)})"
+        ordered = f" ORDER BY {order}" if order else ""
         if forms is None:
-            yield from self._select(f"WHERE quantity IN ({marks})", list(quantities))
+            yield from self._select(where + ordered, quantities)
             return
-        for start in range(0, len(forms), 500):
-            some = forms[start : start + 500]
-            where = f"WHERE quantity IN ({marks}) AND form IN ({', '.join('?' * len(some))})"
-            yield from self._select(where, [*quantities, *some])
+        for some in _parts(forms):
+            yield from self._select(f"{where} AND form IN ({_marks(some)}){ordered}", [*quantities, *some])
 
     @explaining
     def readings(self, quantity: str) -> list[tuple[str, str, float]]:
         """Form, variant and cycles of every usable measurement of a quantity."""
-        query = "SELECT form, variant, cycles FROM measurement WHERE quantity = ? AND verdict <> ?"
-        return self.database.execute(query, (quantity, FAILED)).fetchall()
+        query = "SELECT form, variant, cycles FROM measurement WHERE quantity = ? AND verdict <> ? AND "
+        return self._rows.fetch(query + READABLE, (quantity, FAILED))
 
     def _select(self, where: str, values: Sequence[object]) -> Iterator[Record]:
         try:
-            for row in self.database.execute(f"SELECT {_RECORD} FROM measurement {where}", values):
-                yield _record(row)
+            yield from self._rows.records(where, values)
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
 
     @explaining
     def evidence(self, form: str) -> list[Evidence]:
         """Kernels of a form with all that is known of them."""
-        found = []
-        with closing(self.database.cursor()) as cursor:
-            for record in self.records([form]):
-                row = cursor.execute(
-                    "SELECT kernel, state.packed, flags, instructions, accepted, rejected, rounds, "
-                    "conditions FROM measurement LEFT JOIN state ON state.id = measurement.state "
-                    "LEFT JOIN session ON session.id = measurement.session WHERE measurement.id = ?",
-                    (record.id,),
-                ).fetchone()
-                found.append(_evidence(record, row))
-        return found
+        query = (
+            "SELECT kernel, state.packed, flags, instructions, accepted, rejected, rounds, "
+            "conditions FROM measurement LEFT JOIN state ON state.id = measurement.state "
+            "LEFT JOIN session ON session.id = measurement.session WHERE measurement.id = ?"
+        )
+        found = [(record, self._rows.fetch(query, (record.id,))) for record in self.records([form])]
+        for record, rows in found:
+            if not rows:
+                raise ValueError(f"the text of measurement {record.id} is not UTF-8")
+        return [evidence_of(record, rows[0]) for record, rows in found]
 
     @explaining
     def kernel(self, number: int) -> tuple[str, Kernel]:
         """Assembly and kernel of a measurement, to run it again. Raises StoreError if unknown."""
-        row = self.database.execute(
+        rows = self._rows.fetch(
             "SELECT kernel, packed, flags, instructions FROM measurement "
             "JOIN state ON state.id = measurement.state WHERE measurement.id = ?",
             (number,),
-        ).fetchone()
-        if row is None:
-            raise StoreError(
-                f"{self.path} has no measurement {number}", "`show --evidence` prints the numbers"
-            )
-        setup, code, text = unpack_kernel(row[0])
-        state = MachineState.unpack(zlib.decompress(row[1]))
-        return text, Kernel(code, row[3], state, setup, row[2])
+        )
+        if not rows:
+            raise StoreError(f"{self.path} has no measurement {number}", "{evidence} has the numbers")
+        return kernel_of(rows[0])
 
     @explaining
     def sessions(self) -> list[dict[str, object]]:
         """Conditions of every session, oldest first."""
-        rows = self.database.execute("SELECT started, conditions FROM session ORDER BY id")
-        return [{"started": started, **json.loads(c)} for started, c in rows]
+        return self._sessions.every()
+
+    @explaining
+    def stopped(self) -> bool:
+        """Whether a run may have been stopped, and no later one did what it was asked for."""
+        return self._sessions.stopped()
 
     @explaining
     def events(self) -> tuple[str, ...]:
         """What the counters of the newest session count, in the order of records; empty without counters."""
-        sessions = self.sessions()
-        return tuple(sessions[-1].get("events", ())) if sessions else ()  # type: ignore[arg-type]
+        found = [None, *[session.get("events") for session in self.sessions()]][-1]
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @explaining
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """What a query finds, but for rows with text that is not UTF-8."""
+        return self._rows.fetch(query, ())
+
+    @explaining
+    def damaged(self) -> int:
+        """Number of measurements that are not readable."""
+        return self.count() - len(self.done())
+
+    @property
+    def damaged_forms(self) -> set[str]:
+        """Forms with damaged rows among those that were met."""
+        return self._rows.forms
 
     @explaining
     def count(self) -> int:
@@ -366,33 +388,11 @@ class Store:
         return int(self.database.execute("SELECT count(*) FROM measurement").fetchone()[0])
 
 
-def pack_kernel(kernel: Kernel) -> bytes:
-    """Setup, code and assembly of a kernel, compressed."""
-    head = len(kernel.setup).to_bytes(2, "little") + len(kernel.code).to_bytes(2, "little")
-    return zlib.compress(head + kernel.setup + kernel.code + kernel.text().encode(), 1)
+def _parts(forms: Sequence[str]) -> Iterator[Sequence[str]]:
+    """As many as one query takes."""
+    for start in range(0, len(forms), 500):
+        yield forms[start : start + 500]
 
 
-def unpack_kernel(blob: bytes) -> tuple[bytes, bytes, str]:
-    """(setup, code, assembly) from `pack_kernel`."""
-    data = zlib.decompress(blob)
-    setup, code = int.from_bytes(data[:2], "little"), int.from_bytes(data[2:4], "little")
-    return data[4 : 4 + setup], data[4 + setup : 4 + setup + code], data[4 + setup + code :].decode()
-
-
-def _record(row: Sequence[Any]) -> Record:
-    form, quantity, source, target, variant, cycles, spread, verdict, count, links, *rest = row
-    exceptions, error, number, counters = rest
-    return Record(
-        form, quantity, source, target, variant, cycles, spread, verdict, count, tuple(links.split()),
-        exceptions, error, number, tuple(map(float, counters.split())),
-    )  # fmt: skip
-
-
-def _evidence(record: Record, row: Sequence[object]) -> Evidence:
-    blob, packed, flags, instructions, accepted, rejected, rounds, conditions = row
-    setup, code, text = unpack_kernel(blob)  # type: ignore[arg-type]
-    return Evidence(
-        record, code, setup, text, zlib.decompress(packed), flags, instructions,  # type: ignore[arg-type]
-        accepted, rejected, tuple(map(float, str(rounds).split())),  # type: ignore[arg-type]
-        json.loads(str(conditions)) if conditions else {},
-    )  # fmt: skip
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -8,6 +8,7 @@ import time
 import msgspec
 
 from cyclescope.backend.base import Backend, Calibration, Capabilities
+from cyclescope.backend.canary import prepare
 from cyclescope.backend.native import NativeBackend
 from cyclescope.host.counters import availability
 from cyclescope.host.features import features, remarks
@@ -58,6 +59,8 @@ def survey(backend: Backend) -> Survey:
     capabilities = backend.capabilities()
     leaves = as_leaves(capabilities.leaves)
     calibrations = []
+    if isinstance(backend, NativeBackend) and not capabilities.identity.emulated:
+        prepare(backend, capabilities.identity.machine)
     for number in range(CALIBRATIONS):
         if number:
             time.sleep(PAUSE)

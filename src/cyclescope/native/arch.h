@@ -52,6 +52,7 @@ uint64_t arch_fault_pc(const void *context);
 
 uint8_t *arch_emit_counter(uint8_t *p, uint32_t trips);
 uint8_t *arch_emit_align(uint8_t *p);
+uint8_t *arch_emit_idle(uint8_t *p, size_t bytes); /* NOPs, from an alignment on; a multiple of 4 */
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start);
 uint8_t *arch_emit_exit(uint8_t *p);
 void arch_emit_padding(uint8_t *p, size_t bytes); /* traps when executed */
@@ -62,9 +63,10 @@ static inline void arch_code_written(uint8_t *start, uint8_t *end)
     __builtin___clear_cache((char *)start, (char *)end);
 }
 
-/* Bodies: one dependent one-cycle instruction; independent ones that fill the core. */
+/* Bodies: one dependent one-cycle instruction; NOPs, which fill the front end. */
 extern const uint8_t arch_reference[], arch_canary[];
 extern const size_t arch_reference_bytes, arch_canary_bytes;
+#define arch_canary_nops 8 /* in arch_canary */
 
 /* --- differential execution: the whole architectural state ------------------------------------ */
 

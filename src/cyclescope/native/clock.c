@@ -1,27 +1,46 @@
-/* The clock: ticks per core cycle by a chain of dependent ADDs, and how quiet the core is by canaries. */
+/* The clock: ticks per core cycle by a chain of dependent ADDs, and how quiet the core is by canaries.
+ *
+ * What shares a core's front end (a hardware thread, another guest) slows nothing that waits for its
+ * own results, so the chain keeps time; it slows code that fills the front end most of all. The
+ * canary is such code, a loop of NOPs. Its undisturbed time is no quantile of what was seen lately,
+ * which moves when everything is slow, but a fixed base: the least time per NOP ever derived. */
 #define _GNU_SOURCE
 #include "worker.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define CANARY_COPIES 128
-#define CANARY_TRIPS 3
-#define REFERENCE_COPIES 200
-#define REFERENCE_SHORT 5
-#define REFERENCE_LONG 30
+#define COMPANY_PART 16 /* of many samples; of few, two */
+#define CANARY_COPIES 40    /* of arch_canary: the same in all runners, since its time is a base */
+#define CANARY_CYCLES 1000  /* the least length of a canary in core cycles, ... */
+#define CANARY_STEPS 50     /* ... and in steps of the clock, to see 2 % */
+#define CANARY_LONGER 3     /* times as many trips: the difference is free of entry and exit */
+#define CANARY_TOLERANCE 0.02 /* what disturbs takes at least twice as much from a full front end */
+#define WIDTH_ABOVE 0.03      /* the end of the canary's loop takes a few slots of its 320 from the width, */
+#define WIDTH_BELOW 0.02      /* and noise some; widths up to 16 are further apart than both */
+#define WIDTH_MOST 16
+#define CLUSTER_PART 4 /* of the canaries agree at least, where they say what is undisturbed */
+#define BASE_BETTER 0.99      /* a base that is no whole width is replaced by one so much less */
+#define END_SLOTS 2.0         /* at most, of the end of a loop: a decrement and a branch */
+#define COUNTS_CYCLES 0.01    /* ticks that are so near to a cycle are cycles */
+#define REFERENCE_COPIES 1000
+#define REFERENCE_SHORT 1 /* trips: few, so that the ends of both loops are predicted */
+#define REFERENCE_LONG 6
 #define TOLERANCE 0.003 /* of the low cluster */
-#define CANARY_TOLERANCE 0.03
-#define DRIFT 0.002
+#define STRETCHES 10
+#define STRETCH_CHAINS 16 /* some 20 us: long against reading both clocks */
 #define REFRESH_SECONDS 2.0
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
 #define EQUAL_MAX 4000000u
 #define REFERENCE_STEPS 100 /* the least length of the longer reference chain */
 #define SCALE_MAX 1000
+#define CANARY_TRIPS_MAX 100000
 
+#define CANARY_NOPS ((double)(CANARY_COPIES * arch_canary_nops))
 static uint8_t *const tools = (uint8_t *)(CODE_BASE + REGIONS * REGION_BYTES);
-static uint8_t *canary_code, *reference_short, *reference_long;
+static uint8_t *empty_code, *canary_code, *canary_longer, *reference_short, *reference_long;
 
 static struct calibration *cal(void)
 {
@@ -45,11 +64,17 @@ static void build_tools(void)
 {
     if (shared->scale == 0)
         shared->scale = 1;
+    if (shared->canary_trips == 0)
+        shared->canary_trips = 1;
     canary_code = tools;
     reference_short = tools + 0x10000;
     reference_long = tools + 0x20000;
-    build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES,
-               CANARY_TRIPS * shared->scale);
+    canary_longer = tools + 0x30000;
+    empty_code = tools + 0x40000;
+    uint32_t trips = shared->canary_trips;
+    build_loop(empty_code, arch_canary, arch_canary_bytes, 0, 1);
+    build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES, trips);
+    build_loop(canary_longer, arch_canary, arch_canary_bytes, CANARY_COPIES, CANARY_LONGER * trips);
     build_loop(reference_short, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
                REFERENCE_SHORT * shared->scale);
     build_loop(reference_long, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
@@ -69,24 +94,42 @@ static double time_plain(const void *code)
     return (double)(clock_ticks() - before);
 }
 
-/* Mean of the samples within 1.3 clock steps and 0.3 % of the smallest: quantisation dithers
- * itself, so this mean is unbiased where minimum and median are not. */
+/* Shell's sort: qsort asks for memory, which workers may not. */
+static void sort_ascending(double *v, unsigned n)
+{
+    for (unsigned gap = n / 2; gap; gap = gap == 2 ? 1 : gap * 5 / 11)
+        for (unsigned i = gap; i < n; i++) {
+            double one = v[i];
+            unsigned to = i;
+            for (; to >= gap && v[to - gap] > one; to -= gap)
+                v[to] = v[to - gap];
+            v[to] = one;
+        }
+}
+
+/* Mean of the samples within 1.3 clock steps and 0.3 % of the smallest that has company: quantisation
+ * dithers itself, so this mean is unbiased where minimum and median are not. A sample in a hundred is too
+ * short by a hiccup of the clock, and alone. */
 double low_cluster(const double *v, unsigned n, unsigned *members, double *width)
 {
-    double least = v[0], sum = 0, most = 0;
-    unsigned count = 0;
-    for (unsigned i = 1; i < n; i++)
-        least = v[i] < least ? v[i] : least;
-    double limit = least + 1.3 * cal()->step + TOLERANCE * least;
-    for (unsigned i = 0; i < n; i++)
-        if (v[i] <= limit) {
-            sum += v[i];
-            most = v[i] > most ? v[i] : most;
-            count++;
-        }
-    *members = count;
-    *width = (most - least) / 2;
-    return sum / count;
+    static double sorted[MAX_SAMPLES];
+    unsigned company = n < 4 ? 1 : n / COMPANY_PART > 2 ? n / COMPANY_PART : 2, from = 0, to = 0;
+    double sum = 0;
+    memcpy(sorted, v, n * sizeof *v);
+    sort_ascending(sorted, n);
+    for (unsigned first = 0; first < n; first++) {
+        double limit = sorted[first] + 1.3 * cal()->step + TOLERANCE * sorted[first];
+        while (to < n && sorted[to] <= limit)
+            to++;
+        from = first;
+        if (to - from >= company)
+            break;
+    }
+    for (unsigned i = from; i < to; i++)
+        sum += sorted[i];
+    *members = to - from;
+    *width = (sorted[to - 1] - sorted[from]) / 2;
+    return sum / *members;
 }
 
 static double find_step(void)
@@ -114,19 +157,37 @@ static double find_step(void)
     return grain;
 }
 
+static double least_plain(const void *code)
+{
+    double least = time_plain(code);
+    for (int i = 0; i < 20; i++) {
+        double t = time_plain(code);
+        least = t < least ? t : least;
+    }
+    return least;
+}
+
+static uint32_t times(double wanted, double one, uint32_t most)
+{
+    double found = wanted / one;
+    return found > most ? most : found > 1 ? (uint32_t)found + 1 : 1;
+}
+
 /* On a slow clock, everything that is timed has to be longer. */
 static void find_step_and_scale(void)
 {
-    shared->scale = 1;
+    shared->scale = shared->canary_trips = 1;
+    shared->entry = shared->loop_end = 0; /* perhaps of another clock */
     build_tools();
-    cal()->step = find_step();
-    double least = time_plain(reference_long), wanted = REFERENCE_STEPS * cal()->step;
-    for (int i = 0; i < 20; i++) {
-        double t = time_plain(reference_long);
-        least = t < least ? t : least;
-    }
-    double scale = wanted / (least > cal()->step ? least : cal()->step);
-    shared->scale = scale > SCALE_MAX ? SCALE_MAX : scale > 1 ? (uint32_t)scale + 1 : 1;
+    double step = cal()->step = find_step();
+    double long_chain = least_plain(reference_long), chain = long_chain > step ? long_chain : step;
+    shared->scale = times(REFERENCE_STEPS * step, chain, SCALE_MAX);
+    double ticks = chain / (REFERENCE_COPIES * REFERENCE_LONG); /* per cycle, about */
+    double wanted = CANARY_CYCLES * ticks > CANARY_STEPS * step ? CANARY_CYCLES * ticks : CANARY_STEPS * step;
+    shared->canary_trips = 8; /* enough to time one */
+    build_tools();
+    double trip = (least_plain(canary_longer) - least_plain(canary_code)) / (8 * (CANARY_LONGER - 1));
+    shared->canary_trips = times(wanted, trip > ticks ? trip : ticks, CANARY_TRIPS_MAX);
     build_tools();
 }
 
@@ -137,13 +198,53 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* The best canary ever seen is the measure of an undisturbed core. */
-static void note_canary(const double *canary, unsigned n)
+/* Core cycles per trip of the canary's loop; 0 where its times lie too far apart to say. `entry` is
+ * what entering and leaving takes. */
+static double canary_trip(const double *canary, const double *longer, unsigned n, double *entry)
 {
-    unsigned members;
-    double width, cycles = low_cluster(canary, n, &members, &width) / cal()->ticks_per_cycle;
-    if (cal()->canary == 0 || (members >= 4 && cycles < cal()->canary))
-        cal()->canary = cycles;
+    unsigned one, other;
+    double width, ticks = cal()->ticks_per_cycle;
+    double a = low_cluster(canary, n, &one, &width), b = low_cluster(longer, n, &other, &width);
+    *entry = (a - (b - a) / (CANARY_LONGER - 1)) / ticks;
+    if (one < n / CLUSTER_PART || other < n / CLUSTER_PART)
+        return 0;
+    return (b - a) / ticks / shared->canary_trips / (CANARY_LONGER - 1);
+}
+
+/* The whole number of NOPs per cycle that explains a trip, or 0. */
+static unsigned whole_width(double trip)
+{
+    double found = CANARY_NOPS / trip, whole = floor(found + 0.5);
+    int near = whole - found < WIDTH_ABOVE * whole && found - whole < WIDTH_BELOW * whole;
+    return near && whole <= WIDTH_MOST ? (unsigned)whole : 0;
+}
+
+/* The base never gets slower: nothing makes a core faster than it is. */
+static void note_base(double nop)
+{
+    if (nop > 0 && (cal()->nop == 0 || nop < BASE_BETTER * cal()->nop))
+        cal()->nop = nop;
+}
+
+/* A whole number of slots; of several calibrations, the least disturbed says how many. */
+static void note_loop_end(double end)
+{
+    double slot = cal()->nop, slots = floor(end / slot + 0.5);
+    slots = slots < 1 ? 1 : slots > END_SLOTS ? END_SLOTS : slots;
+    if (shared->loop_end == 0 || slots * slot < shared->loop_end)
+        shared->loop_end = slots * slot;
+}
+
+static void note_canary(const double *canary, const double *longer, unsigned n)
+{
+    double entry, trip = canary_trip(canary, longer, n, &entry);
+    unsigned width = trip > 0 ? whole_width(trip) : 0;
+    note_base(width ? 1.0 / width : trip / CANARY_NOPS);
+    if (shared->entry == 0 || entry < shared->entry)
+        shared->entry = entry;
+    if (width && cal()->nop * width > BASE_BETTER)
+        note_loop_end(trip - CANARY_NOPS * cal()->nop);
+    cal()->canary = shared->entry + shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
 }
 
 static double canary_limit(void)
@@ -152,57 +253,89 @@ static double canary_limit(void)
     return best * (1 + CANARY_TOLERANCE) + cal()->step;
 }
 
+struct chains {
+    double low[MAX_SAMPLES], high[MAX_SAMPLES], canary[MAX_SAMPLES], longer[MAX_SAMPLES];
+};
+
+static void run_chains(struct chains *c, unsigned n)
+{
+    for (int i = 0; i < 20; i++)
+        time_plain(reference_long);
+    for (unsigned i = 0; i < n; i++) {
+        c->low[i] = time_plain(reference_short);
+        c->high[i] = time_plain(reference_long);
+        c->canary[i] = time_plain(canary_code);
+        c->longer[i] = time_plain(canary_longer);
+    }
+}
+
+/* By the least of a few stretches of code: a counter stands still while the process does. */
+static double seconds_per_tick(void)
+{
+    double least = INFINITY;
+    for (int i = 0; i < STRETCHES; i++) {
+        double wall = seconds();
+        uint64_t first = clock_ticks();
+        for (int j = 0; j < STRETCH_CHAINS; j++)
+            arch_call_plain(reference_long);
+        double ticks = (double)(clock_ticks() - first), found = (seconds() - wall) / ticks;
+        least = found < least ? found : least;
+    }
+    return least;
+}
+
+/* A clock of core cycles counts one for each addition of the chain; what is measured is that and noise. */
+static void set_ticks(double ticks)
+{
+    int counts = counters_usable() && fabs(ticks - 1) < COUNTS_CYCLES;
+    cal()->ticks_per_cycle = counts ? 1 : ticks;
+}
+
 void calibrate(const struct calibrate *request, struct calibration *out)
 {
-    static double low[MAX_SAMPLES], high[MAX_SAMPLES], canary[MAX_SAMPLES];
-    unsigned n = request->samples < MAX_SAMPLES ? request->samples : MAX_SAMPLES, members;
+    static struct chains c;
+    unsigned n = request->samples < MAX_SAMPLES ? request->samples : MAX_SAMPLES, clean = 0, members;
     double width;
     build_tools();
     if (cal()->step == 0)
         find_step_and_scale();
-    for (int i = 0; i < 20; i++)
-        time_plain(reference_long);
-    double wall = seconds();
-    uint64_t first = clock_ticks();
-    for (unsigned i = 0; i < n; i++) {
-        low[i] = time_plain(reference_short);
-        high[i] = time_plain(reference_long);
-        canary[i] = time_plain(canary_code);
-    }
-    cal()->seconds_per_tick = (seconds() - wall) / (double)(clock_ticks() - first);
-    double a = low_cluster(low, n, &members, &width);
-    double b = low_cluster(high, n, &members, &width);
-    cal()->ticks_per_cycle = (b - a) / reference_cycles();
+    if (request->nop > 0)
+        shared->known_nop = request->nop;
+    note_base(shared->known_nop);
+    run_chains(&c, n);
+    cal()->seconds_per_tick = seconds_per_tick();
+    double a = low_cluster(c.low, n, &members, &width);
+    double b = low_cluster(c.high, n, &members, &width);
+    set_ticks((b - a) / reference_cycles());
     cal()->spread = width / b;
-    note_canary(canary, n);
-    unsigned clean = 0;
+    note_canary(c.canary, c.longer, n);
     for (unsigned i = 0; i < n; i++)
-        clean += canary[i] <= canary_limit();
+        clean += c.canary[i] <= canary_limit();
     cal()->clean_share = (double)clean / n;
     shared->calibrated_at = seconds();
     *out = *cal();
 }
 
-/* Follow a clock whose frequency changes, by the low clusters of the last reference runs. */
-#define RECENT 16
-void clock_follow(void)
+/* Without counters: run the chain some times more, and follow the frequency by twice as many last runs:
+ * it stays the same for some 500 us. */
+void clock_follow(unsigned pairs)
 {
     static double low[RECENT], high[RECENT];
     static unsigned count;
-    unsigned in_low, in_high;
+    unsigned in_low, in_high, window = 2 * pairs < RECENT ? 2 * pairs : RECENT;
     double width;
-    low[count % RECENT] = time_plain(reference_short);
-    high[count % RECENT] = time_plain(reference_long);
-    if (++count < RECENT)
+    memmove(low, low + pairs, (RECENT - pairs) * sizeof *low);
+    memmove(high, high + pairs, (RECENT - pairs) * sizeof *high);
+    for (unsigned i = RECENT - pairs; i < RECENT; i++, count++) {
+        low[i] = time_plain(reference_short);
+        high[i] = time_plain(reference_long);
+    }
+    if (window == 0 || count < window)
         return;
-    double a = low_cluster(low, RECENT, &in_low, &width);
-    double b = low_cluster(high, RECENT, &in_high, &width);
-    if (in_low < RECENT / 2 || in_high < RECENT / 2)
-        return;
-    double ticks = (b - a) / reference_cycles();
-    double change = ticks / cal()->ticks_per_cycle;
-    if (change > 1 + DRIFT || change < 1 - DRIFT)
-        cal()->ticks_per_cycle = ticks;
+    double a = low_cluster(low + RECENT - window, window, &in_low, &width);
+    double b = low_cluster(high + RECENT - window, window, &in_high, &width);
+    if (2 * in_low >= window && 2 * in_high >= window)
+        set_ticks((b - a) / reference_cycles());
 }
 
 int core_undisturbed(void)
@@ -215,7 +348,7 @@ void clock_prepare(void)
 {
     build_tools();
     if (seconds() - shared->calibrated_at > REFRESH_SECONDS) {
-        const struct calibrate refresh = {REFRESH_SAMPLES, 0};
+        const struct calibrate refresh = {REFRESH_SAMPLES, 0, 0};
         struct calibration unused;
         calibrate(&refresh, &unused);
     }

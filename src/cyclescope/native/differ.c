@@ -89,9 +89,6 @@ static int run(void)
         fault_armed = 0;
         return 0;
     }
-    sigset_t none; /* the handler ran with every signal blocked */
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     arch_recover();
     return fault.signal;
 }
@@ -288,12 +285,8 @@ static void protect(void)
         mprotect((void *)((uintptr_t)page_address[n] & ~(bytes - 1)), bytes, PROT_READ | PROT_WRITE);
 }
 
-static void prepare(void)
+void differ_prepare(void)
 {
-    static int prepared;
-    if (prepared)
-        return;
-    prepared = 1;
     arch_machine_prepare();
     protect();
 }
@@ -328,7 +321,6 @@ void differ_one(const struct differ *request, const struct kernel *kernel,
     out->status = kernel->body > LONGEST ? STATUS_TOO_LONG : STATUS_NOT_RUN;
     if (kernel->body > LONGEST)
         return;
-    prepare();
     arch_machine_setup(state, (const uint8_t *)(kernel + 1), kernel->setup, kernel->flags);
     build(kernel);
     values_start(&values, kernel, state, request->seed);

@@ -1,4 +1,5 @@
-/* Code, data and stack at fixed addresses, each between guard pages. */
+/* Code, data and stack at fixed addresses, each between guard pages. What a worker leaves there is gone
+ * with it. */
 #define _GNU_SOURCE
 #include "worker.h"
 #include <string.h>
@@ -14,7 +15,7 @@
 static int map(unsigned long base, unsigned long size, int protection)
 {
     void *area = mmap((void *)(base - GUARD), size + 2 * GUARD, PROT_NONE,
-                      MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (area != (void *)(base - GUARD))
         return -1;
     return mprotect((void *)base, size, protection);

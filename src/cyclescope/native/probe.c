@@ -26,7 +26,7 @@ void probe_one(const struct kernel *kernel, const struct state *state, struct pr
     uint8_t *start = build(kernel, &end);
     memory_fill(state);
     out->instruction = -1;
-    if (sigsetjmp(fault_return, 1) == 0) {
+    if (sigsetjmp(fault_return, 0) == 0) {
         fault_armed = 1;
         arch_call(state, CODE);
         fault_armed = 0;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
-#define PROTOCOL_VERSION 4u
+#define PROTOCOL_VERSION 5u
 
 enum frame_type {
     FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
@@ -56,7 +56,8 @@ struct counter_event {
 
 struct setup {
     int32_t cpu; /* -1: leave to the scheduler */
-    uint32_t counters;
+    uint16_t counters;
+    uint16_t movable; /* not 0: to another CPU of the same kind while this one is disturbed */
     struct counter_event events[COUNTERS_MAX]; /* the first is core cycles */
 };
 
@@ -71,15 +72,17 @@ struct setup_reply {
 
 struct calibrate {
     uint32_t samples, reserved;
+    double nop; /* the calibration's `nop` as found before on such a CPU, or 0 */
 };
 
 struct calibration {
     double ticks_per_cycle; /* of the clock in use */
     double step;            /* smallest positive difference of the clock, in ticks */
-    double canary;          /* core cycles of the undisturbed canary, the best ever seen */
-    double clean_share;     /* share of canaries within 3 % and one step of the best */
+    double canary;          /* core cycles of the undisturbed canary */
+    double clean_share;     /* share of canaries within 2 % and one step of that */
     double spread;          /* relative spread of the reference chain over the calibration */
     double seconds_per_tick;
+    double nop; /* core cycles per NOP of the canary's loop, the least ever derived; 0 if never */
 };
 
 /* Registers and memory a kernel starts with. */
@@ -115,8 +118,8 @@ struct state {
 enum kernel_flags {
     KERNEL_CANARY = 1,   /* throughput: count only samples between clean canaries */
     KERNEL_UNROLLED = 2, /* no loop: the body follows itself until the region is long enough */
-    KERNEL_FAST = 4,     /* more than five instructions per cycle expected: longer bodies */
-    KERNEL_LONG = 8,     /* a loop of some hundred instructions */
+    KERNEL_FAST = 4,     /* of throughput, not slow: a loop of some hundred instructions, within 3 KB */
+    KERNEL_LONG = 8,     /* the same, of any size */
 };
 
 struct measure {
@@ -134,10 +137,15 @@ enum status {
     STATUS_OK = 0,
     STATUS_SIGNAL = 1,     /* `detail` is the signal number */
     STATUS_HANG = 2,       /* stopped by the timer */
-    STATUS_DIED = 3,       /* the worker was killed; `detail` is the signal or exit status */
+    STATUS_DIED = 3,       /* the worker ended; `detail` is the signal, or one of enum ends */
     STATUS_TOO_LONG = 4,   /* the body does not fit the code area */
     STATUS_UNCLEAN = 5,    /* too few samples between clean canaries; value of what there is */
     STATUS_NOT_RUN = 6,
+};
+
+enum ends {
+    DIED_BY_EXIT = 1000, /* and the exit status */
+    DIED_OF_NONSENSE = 2000, /* what it wrote as its result makes no sense */
 };
 
 struct result {
@@ -150,7 +158,7 @@ struct result {
     uint32_t mxcsr; /* sticky exception flags raised by the kernel */
     uint32_t short_units, long_units, trips;
     int32_t instruction; /* offset of the faulting instruction in the region, or -1 */
-    uint32_t reserved;
+    uint32_t disturbed;  /* of the rejected samples, those beside a canary that was not clean */
 };
 
 struct probe_request {

@@ -185,10 +185,11 @@ static void do_setup(const struct setup *request)
 
 static void do_calibrate(const struct calibrate *request)
 {
-    if (supervise_calibration(request))
-        reply_error("the calibration died");
+    struct calibration answer;
+    if (supervise_calibration(request, &answer))
+        reply_error("the clock cannot be calibrated");
     else
-        reply(FRAME_CALIBRATE, 1, &shared->calibration, sizeof shared->calibration);
+        reply(FRAME_CALIBRATE, 1, &answer, sizeof answer);
 }
 
 /* A batch whose answer has `record` bytes per kernel. */
@@ -196,6 +197,10 @@ static void do_batch(uint32_t type, void (*supervise)(const struct batch *), con
                      uint32_t count, size_t record)
 {
     size_t bytes = record * count;
+    if (bytes > UINT32_MAX) {
+        reply_error("an answer longer than a frame");
+        return;
+    }
     void *results = shared_memory(bytes ? bytes : 1);
     const struct batch batch = {kernel_list, states, count, request, results};
     supervise(&batch);
@@ -317,7 +322,9 @@ int main(int argc, char **argv)
     fcntl(0, F_SETPIPE_SZ, 1 << 20);
     fcntl(1, F_SETPIPE_SZ, 1 << 20);
     shared = shared_memory(sizeof *shared);
-    states = shared_memory(sizeof(struct state) * STATES);
+    states = calloc(STATES, sizeof *states); /* what workers write there is theirs alone */
+    if (!states)
+        fail("out of memory");
     arch_init();
     if (memory_map())
         fail("cannot map code, data and stack at their fixed addresses");

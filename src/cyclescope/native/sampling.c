@@ -1,178 +1,24 @@
 /* Cycles of a kernel on a machine nobody prepared.
  *
- * A region of U1 and one of U2 body copies run alternately, the same number of trips each; the
- * difference of their low clusters is free of entry, exit and loop overhead. Throughput samples
- * count only between clean canaries.
+ * Two regions run alternately; the difference of their low clusters is the reading. Samples of throughput
+ * kernels count only between clean canaries.
  */
 #define _GNU_SOURCE
-#include "worker.h"
+#include "region.h"
 #include <math.h>
 #include <string.h>
 
-#define FEW_INSTRUCTIONS 12
-#define MANY_INSTRUCTIONS 48
-#define HUNDRED_INSTRUCTIONS 100
-#define UNROLLED_BYTES 24576 /* stay within the first-level instruction cache */
-#define CLOCK_EVERY 4        /* kernels between two reference runs */
+#define MANY_SAMPLES 32          /* of so many it is asked less often whether they are enough */
+#define DISTURBED_RUN 16         /* canaries in a row that fail: no short burst */
+#define PATIENCE_SECONDS 0.05    /* of a first wait for a quiet moment */
+#define WAITED_PART 0.5          /* of a worker's time at most: what is never quiet takes twice as long */
+#define WAITED_FIRST 1.0         /* seconds that a worker waits before that counts */
+#define SAME 0.005               /* times so near to each other are the same */
+#define CLOCK_RUNS 4             /* of the clock's chain between two looks whether it is quiet */
 
 static const struct calibration *cal(void)
 {
     return &shared->calibration;
-}
-
-struct region {
-    uint8_t *code, *counter;
-    unsigned units;
-};
-
-struct job {
-    const struct kernel *kernel;
-    const struct state *state;
-    const uint8_t *setup, *body;
-    struct region shorter, longer;
-    uint32_t trips;
-};
-
-static uint8_t *next_region(void)
-{
-    static unsigned turn;
-    return CODE + (turn++ % REGIONS) * REGION_BYTES;
-}
-
-static int build(struct job *job, struct region *region, unsigned units)
-{
-    const struct kernel *k = job->kernel;
-    uint8_t *p = next_region();
-    if ((size_t)k->setup + (size_t)k->body * units + 512 > REGION_BYTES)
-        return -1;
-    region->code = p;
-    region->units = units;
-    memcpy(p, job->setup, k->setup);
-    region->counter = p + k->setup;
-    p = arch_emit_align(arch_emit_counter(region->counter, 1));
-    const uint8_t *start = p;
-    for (unsigned i = 0; i < units; i++, p += k->body)
-        memcpy(p, job->body, k->body);
-    if (!(k->flags & KERNEL_UNROLLED))
-        p = arch_emit_loop_end(p, start);
-    arch_code_written(region->code, arch_emit_exit(p));
-    return 0;
-}
-
-static void write_trips(const struct region *region, uint32_t trips)
-{
-    arch_code_written(region->counter, arch_emit_counter(region->counter, trips));
-}
-
-static void set_trips(struct job *job, uint32_t trips)
-{
-    job->trips = trips;
-    write_trips(&job->shorter, trips);
-    write_trips(&job->longer, trips);
-}
-
-static int build_both(struct job *job, unsigned u1, unsigned u2)
-{
-    job->trips = 1;
-    return build(job, &job->shorter, u1) || build(job, &job->longer, u2);
-}
-
-static double time_region(const struct job *job, const struct region *region)
-{
-    uint64_t before = clock_ticks();
-    arch_call(job->state, region->code);
-    return (double)(clock_ticks() - before);
-}
-
-static double least_of(const struct job *job, const struct region *region, int times)
-{
-    double least = time_region(job, region);
-    for (int i = 1; i < times; i++) {
-        double t = time_region(job, region);
-        least = t < least ? t : least;
-    }
-    return least;
-}
-
-/* Ticks to enter and leave a kernel from this state. */
-static double overhead(const struct job *job)
-{
-    static double known[VECTOR_EVEX512 + 1][(STATE_X87 | STATE_STREAMING) + 1];
-    double *slot = &known[job->state->vector_level][job->state->bits & (STATE_X87 | STATE_STREAMING)];
-    if (*slot == 0) {
-        static const struct kernel empty = {0, 0, 0, 0, 0};
-        struct job nothing = {&empty, job->state, NULL, NULL, {0}, {0}, 0};
-        if (build(&nothing, &nothing.longer, 0))
-            return 0;
-        *slot = least_of(&nothing, &nothing.longer, 12);
-    }
-    return *slot;
-}
-
-/* Ticks of one trip through the longer region. */
-static double pilot(struct job *job)
-{
-    double fixed = overhead(job), coarse = 10 * cal()->step;
-    double t = least_of(job, &job->longer, 2) - fixed;
-    if (t >= coarse || job->kernel->flags & KERNEL_UNROLLED)
-        return t > 0 ? t : 1;
-    set_trips(job, 16);
-    t = (least_of(job, &job->longer, 2) - fixed) / 16;
-    return t > 0.5 ? t : 0.5;
-}
-
-static double target_ticks(const struct measure *request)
-{
-    double target = request->target * cal()->ticks_per_cycle;
-    return target > 150 * cal()->step ? target : 150 * cal()->step;
-}
-
-/* Copies and trips: enough instructions for a body that is not short, a region of about `target`
- * cycles. Rounds differ in the lengths, so that agreement of rounds is linearity. */
-static int plan_once(struct job *job, double target, uint32_t round)
-{
-    const struct kernel *k = job->kernel;
-    unsigned least = k->flags & KERNEL_LONG   ? HUNDRED_INSTRUCTIONS
-                     : k->flags & KERNEL_FAST ? MANY_INSTRUCTIONS
-                                              : FEW_INSTRUCTIONS;
-    unsigned per_unit = k->instructions ? k->instructions : 1;
-    unsigned u1 = (least + per_unit - 1) / per_unit, factor = round & 1 ? 4 : 5;
-    if (round & 1)
-        u1 += (u1 + 1) / 2;
-    if (build_both(job, u1, factor * u1))
-        return -1;
-    double trip = pilot(job);
-    if (k->flags & KERNEL_UNROLLED && trip < target) {
-        double more = target / trip;
-        size_t room = UNROLLED_BYTES / ((size_t)k->body * factor);
-        unsigned wanted = (unsigned)(u1 * more) + 1;
-        u1 = wanted < room ? wanted : (unsigned)room;
-        return u1 ? build_both(job, u1, factor * u1) : -1;
-    }
-    if (trip > 1.5 * target) {
-        unsigned u2 = (unsigned)(target / (trip / (factor * u1)));
-        u2 = u2 < 2 ? 2 : u2;
-        u1 = u2 / factor ? u2 / factor : 1;
-        return build_both(job, u1, u2 + (round & 1));
-    }
-    uint32_t trips = (uint32_t)(target / trip + 0.5);
-    set_trips(job, trips ? trips : 1);
-    return 0;
-}
-
-/* A pilot can be disturbed: check the region's real length, and plan again when it is far off. */
-static int plan(struct job *job, const struct measure *request, uint32_t round)
-{
-    double target = target_ticks(request);
-    for (int attempt = 0; attempt < 4; attempt++) {
-        if (plan_once(job, target, round))
-            return -1;
-        double t = least_of(job, &job->longer, 2) - overhead(job);
-        int smallest = job->trips == 1 && job->longer.units <= 3;
-        if (t >= 0.5 * target && (t <= 3 * target || smallest))
-            return 0;
-    }
-    return 0;
 }
 
 /* A delay of varying length, so that samples meet every phase of a coarse clock. */
@@ -185,8 +31,12 @@ static void dither(unsigned i)
 struct samples {
     double a[MAX_SAMPLES], b[MAX_SAMPLES];
     double mean_a, mean_b, width_a, width_b;
-    unsigned count, in_a, in_b, tries;
+    unsigned count, in_a, in_b;
 };
+
+/* Samples between clean canaries, and all others. */
+static struct samples clean, disturbed;
+static unsigned tries;
 
 static void summarise(struct samples *s)
 {
@@ -194,48 +44,109 @@ static void summarise(struct samples *s)
     s->mean_b = low_cluster(s->b, s->count, &s->in_b, &s->width_b);
 }
 
-static void take_samples(struct job *job, const struct measure *request, struct samples *s)
+static int enough(struct samples *s, const struct measure *request)
 {
-    unsigned maximum = request->maximum < MAX_SAMPLES ? request->maximum : MAX_SAMPLES;
+    if (s->count < request->want || s->count % (s->count > MANY_SAMPLES ? 8 : 2))
+        return 0;
+    summarise(s);
+    return s->in_a >= request->want && s->in_b >= request->want;
+}
+
+/* Wait for a quiet moment; the supervisor is asked to move this worker to another CPU meanwhile. What
+ * disturbs lasts for a tenth of a second to some; so that a core that is hardly ever quiet does not take
+ * forever, each wait in vain is followed by one half as long, and all together take no more than a part
+ * of the worker's time. Returns whether it is quiet. */
+static int await_quiet(void)
+{
+    static double patience = PATIENCE_SECONDS, waited;
+    static uint64_t began;
+    uint64_t start = clock_ticks(), now = start;
+    double ticks = patience / cal()->seconds_per_tick;
+    int quiet = 0;
+    shared->disturbed++;
+    if (began == 0)
+        began = start;
+    if (waited > WAITED_FIRST / cal()->seconds_per_tick + WAITED_PART * (double)(start - began))
+        return 0;
+    for (; !quiet && (double)(now - start) < ticks; now = clock_ticks()) {
+        clock_follow(counters_usable() ? 0 : CLOCK_RUNS);
+        quiet = core_undisturbed() && core_undisturbed();
+    }
+    waited += (double)(now - start);
+    patience = quiet ? PATIENCE_SECONDS : patience / 2;
+    return quiet;
+}
+
+static void take_samples(struct job *job, const struct measure *request)
+{
+    unsigned maximum = request->maximum < MAX_SAMPLES ? request->maximum : MAX_SAMPLES, failed = 0;
     int canary = job->kernel->flags & KERNEL_CANARY, before = !canary || core_undisturbed();
-    s->count = s->in_a = s->in_b = 0;
-    for (s->tries = 0; s->tries < maximum;) {
-        dither(s->tries);
-        double ta = time_region(job, &job->shorter);
-        dither(s->tries + 5);
-        double tb = time_region(job, &job->longer);
+    clean.count = clean.in_a = clean.in_b = disturbed.count = 0;
+    for (tries = 0; tries < maximum;) {
+        dither(tries);
+        double ta = region_time(job, &job->shorter);
+        dither(tries + 5);
+        double tb = region_time(job, &job->longer);
         int after = !canary || core_undisturbed();
-        s->tries++;
-        if (before && after) {
-            s->a[s->count] = ta;
-            s->b[s->count++] = tb;
-        }
+        struct samples *to = before && after ? &clean : &disturbed;
+        tries++;
+        to->a[to->count] = ta;
+        to->b[to->count++] = tb;
         before = after;
-        if (s->count < request->want || s->count % 2)
-            continue;
-        summarise(s);
-        if (s->in_a >= request->want && s->in_b >= request->want)
+        failed = after ? 0 : failed + 1;
+        if (failed == DISTURBED_RUN && !(before = await_quiet()) && maximum > tries + DISTURBED_RUN)
+            maximum = tries + DISTURBED_RUN;
+        if (to == &clean && enough(&clean, request))
             break;
     }
-    if (s->count)
-        summarise(s);
+    if (clean.count)
+        summarise(&clean);
+    if (disturbed.count)
+        summarise(&disturbed);
+}
+
+/* What waits for its own results takes the same time beside a neighbour: then there is nothing to
+ * reject. Some clean samples have to be there to show it. */
+static int indifferent(const struct measure *request, double ticks)
+{
+    if (clean.count < 2 || !enough(&disturbed, request))
+        return 0;
+    double one = clean.mean_b - clean.mean_a, other = disturbed.mean_b - disturbed.mean_a;
+    return fabs(one - other) < SAME * one + ticks;
+}
+
+/* Runs of the clock's chain before a kernel's samples, and after them: two for three samples wanted. */
+static unsigned clock_runs(const struct measure *request)
+{
+    uint32_t runs = request->want * 2 / 3;
+    return runs > RECENT / 2 ? RECENT / 2 : runs ? runs : 1;
 }
 
 static void sample(struct job *job, const struct measure *request, struct result *out)
 {
-    static struct samples s;
-    take_samples(job, request, &s);
-    unsigned fewer = s.in_a < s.in_b ? s.in_a : s.in_b;
-    double copies = ((double)job->longer.units - job->shorter.units) * job->trips;
-    double scale = copies * cal()->ticks_per_cycle;
+    unsigned runs = counters_usable() ? 0 : clock_runs(request);
+    clock_follow(runs);
+    take_samples(job, request);
+    clock_follow(runs);
+    const struct samples *s = &clean;
+    unsigned fewer = s->in_a < s->in_b ? s->in_a : s->in_b;
+    if (fewer < request->want && indifferent(request, cal()->step)) {
+        s = &disturbed;
+        fewer = s->in_a < s->in_b ? s->in_a : s->in_b;
+    }
+    double scale = region_copies(job) * cal()->ticks_per_cycle;
+    double ends = (double)(job->longer.trips - job->shorter.trips) * shared->loop_end;
     out->accepted = fewer;
-    out->rejected = s.tries - fewer;
+    out->rejected = tries - fewer;
+    out->disturbed = s == &clean ? disturbed.count : 0;
     out->status = fewer >= request->want ? STATUS_OK : STATUS_UNCLEAN;
-    out->cycles = s.count ? (s.mean_b - s.mean_a) / scale : NAN;
-    out->spread = s.count ? (s.width_a + s.width_b) / scale : NAN;
+    if (s->count == 0)
+        s = &disturbed; /* better than nothing; the status says so */
+    out->cycles = s->count ? (s->mean_b - s->mean_a) / scale - ends / region_copies(job) : NAN;
+    out->spread = s->count ? (s->width_a + s->width_b) / scale : NAN;
     out->short_units = job->shorter.units;
     out->long_units = job->longer.units;
-    out->trips = job->trips;
+    out->trips = job->longer.trips;
 }
 
 static void count_events(struct job *job, struct result *out)
@@ -245,15 +156,14 @@ static void count_events(struct job *job, struct result *out)
     if (!n)
         return;
     counters_read(v[0]);
-    time_region(job, &job->shorter);
+    region_time(job, &job->shorter);
     counters_read(v[1]);
     counters_read(v[2]);
-    time_region(job, &job->longer);
+    region_time(job, &job->longer);
     counters_read(v[3]);
-    double copies = ((double)job->longer.units - job->shorter.units) * job->trips;
     for (unsigned i = 0; i < n; i++)
         out->counters[i] =
-            (double)((int64_t)(v[3][i] - v[2][i]) - (int64_t)(v[1][i] - v[0][i])) / copies;
+            (double)((int64_t)(v[3][i] - v[2][i]) - (int64_t)(v[1][i] - v[0][i])) / region_copies(job);
 }
 
 static void measure_one(const struct measure *request, const struct kernel *kernel,
@@ -267,14 +177,14 @@ static void measure_one(const struct measure *request, const struct kernel *kern
         out->counters[i] = NAN;
     out->instruction = -1;
     memory_fill(job.state);
-    if (sigsetjmp(fault_return, 1) == 0) {
+    if (sigsetjmp(fault_return, 0) == 0) {
         fault_armed = 1;
-        if (plan(&job, request, round)) {
+        if (region_plan(&job, request, round)) {
             out->status = STATUS_TOO_LONG;
         } else {
             sample(&job, request, out);
             count_events(&job, out);
-            out->mxcsr = arch_exceptions();
+            out->mxcsr = region_raised;
         }
         fault_armed = 0;
         return;
@@ -326,8 +236,6 @@ static void measure_item(const struct measure *request, const struct kernel *ker
         return;
     }
     measure_one(request, kernel, states, round, &rounds[round]);
-    if (!counters_usable() && shared->active % CLOCK_EVERY == 0)
-        clock_follow();
 }
 
 /* All kernels once per round, in a random order, from item `first` on. */

@@ -1,6 +1,7 @@
 /* The supervisor's side of a batch: start workers, watch them, record what killed them. */
 #define _GNU_SOURCE
 #include "supervisor.h"
+#include "filter.h"
 #include "worker.h"
 #include <errno.h>
 #include <poll.h>
@@ -12,13 +13,31 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef STALL_SECONDS
 #define STALL_SECONDS 8
+#endif
 #define LISTENER_SECONDS 0.1 /* between two looks whether anybody still listens */
-#define DIED_BY_EXIT 1000u   /* added to an exit status, which is no signal */
 
-typedef void (*work)(const struct batch *batch, uint32_t first);
+#define CLOCK_SECONDS 0.5 /* that a calibration is used for, in which the frequency may change */
+#define CLOCK_SAMPLES 120
+#define CALIBRATIONS 3 /* tried until one makes sense */
+
+/* Something for workers to do: `function` in the sandbox, `prepare` before it. */
+struct task {
+    void (*function)(const struct batch *batch, uint32_t first);
+    void (*prepare)(void);
+    void (*died)(const struct batch *batch, uint32_t item, uint32_t detail);
+};
 
 static struct setup setup = {.cpu = -1};
+
+/* What is known of the clock, from workers that have run no measured code. */
+static struct {
+    struct calibration calibration;
+    double calibrated_at;
+    uint32_t scale, counters_open, canary_trips;
+    double known_nop, entry, loop_end;
+} clock_kept;
 
 /* Returns errno, or 0. */
 static int pin(int cpu)
@@ -33,15 +52,63 @@ static int pin(int cpu)
     return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
 }
 
-static void start_worker(pid_t supervisor)
+/* What the kind of a CPU is: cores of one machine may be of several. */
+static uint64_t kind_of(int cpu)
+{
+    struct cpuid_leaf leaves[160];
+    uint64_t kind = 0;
+    if (pin(cpu))
+        return UINT64_MAX;
+    uint32_t count = arch_leaves(leaves, sizeof leaves / sizeof *leaves);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cpuid_leaf *l = &leaves[i];
+        if (ARCH_ISA != ISA_X86_64 || l->leaf == 1 || l->leaf == 0x1a) /* model; type of a hybrid's core */
+            kind = kind * 0x100000001b3u ^ ((uint64_t)l->leaf << 32 | l->eax);
+    }
+    return kind;
+}
+
+/* The next CPU that this program may use, of the same kind, or the same one. */
+static int next_cpu(int cpu)
+{
+    cpu_set_t usable;
+    sched_getaffinity(0, sizeof usable, &usable);
+    uint64_t kind = kind_of(cpu);
+    int found = cpu;
+    for (int i = 1; i < CPU_SETSIZE && found == cpu; i++) {
+        int other = (cpu + i) % CPU_SETSIZE;
+        if (CPU_ISSET(other, &usable) && kind_of(other) == kind)
+            found = other;
+    }
+    sched_setaffinity(0, sizeof usable, &usable);
+    return found;
+}
+
+/* Where the kernels run is disturbed for long: on with another CPU. */
+static void move(pid_t worker)
+{
+    cpu_set_t set;
+    if (setup.cpu < 0 || !setup.movable)
+        return;
+    setup.cpu = next_cpu(setup.cpu);
+    CPU_ZERO(&set);
+    CPU_SET(setup.cpu, &set);
+    sched_setaffinity(worker, sizeof set, &set);
+}
+
+static void start_worker(const struct task *task, pid_t supervisor)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor) /* it died before we asked to follow it */
         _exit(0);
     pin(setup.cpu);
+    limits_close_files();
     counters_open(&setup);
+    if (task->prepare)
+        task->prepare();
     faults_install();
-    shared->filter_error = faults_filter_calls();
+    limits_set();
+    shared->filter_error = filter_install();
 }
 
 static double now(void)
@@ -61,21 +128,27 @@ static void end_if_alone(pid_t worker)
     }
 }
 
-/* Wait for a worker; kill it when nothing has moved for too long. Returns its wait status. */
-static int await(pid_t worker)
+/* Wait for a worker; kill it when nothing has moved for too long. Returns its wait status. Items are
+ * finished one after the other: a worker that says anything else has not moved. */
+static int await(pid_t worker, uint32_t first, uint32_t items)
 {
-    uint32_t seen = shared->progress;
+    uint32_t seen = first, disturbed = shared->disturbed;
     double since = now(), looked = since;
     const struct timespec pause = {0, 200000};
     for (int status;;) {
         if (waitpid(worker, &status, WNOHANG) == worker)
             return status;
         double time = now();
-        if (shared->progress != seen) {
-            seen = shared->progress;
+        uint32_t progress = shared->progress;
+        if (progress > seen && progress <= items) {
+            seen = progress;
             since = time;
         } else if (time - since > STALL_SECONDS) {
             kill(worker, SIGKILL);
+        }
+        if (shared->disturbed != disturbed) {
+            disturbed = shared->disturbed;
+            move(worker);
         }
         if (time - looked > LISTENER_SECONDS) {
             end_if_alone(worker);
@@ -85,34 +158,50 @@ static int await(pid_t worker)
     }
 }
 
-/* Do a batch from item `first` on in one worker. Returns -1 when done, else the item that killed
- * the worker, with `detail` set to the signal or exit status. */
-static int64_t run_in_worker(work function, const struct batch *batch, uint32_t first, uint32_t *detail)
+/* What a worker finds, whatever the one before it has left. */
+static void hand_over(uint32_t first)
 {
+    memset(shared, 0, sizeof *shared);
+    shared->progress = shared->active = first;
+    shared->calibration = clock_kept.calibration;
+    shared->calibrated_at = clock_kept.calibrated_at;
+    shared->scale = clock_kept.scale;
+    shared->counters_open = clock_kept.counters_open;
+    shared->canary_trips = clock_kept.canary_trips;
+    shared->known_nop = clock_kept.known_nop;
+    shared->entry = clock_kept.entry;
+    shared->loop_end = clock_kept.loop_end;
+}
+
+/* Do the items of a batch from `first` on in one worker. Returns -1 when done, else the item that
+ * killed the worker, with `detail` set to the signal or exit status. */
+static int64_t run_in_worker(const struct task *task, const struct batch *batch, uint32_t first,
+                             uint32_t items, uint32_t *detail)
+{
+    hand_over(first);
     pid_t supervisor = getpid(), worker = fork();
     if (worker < 0)
         fail("cannot start a worker process");
     if (worker == 0) {
-        start_worker(supervisor);
-        function(batch, first);
+        start_worker(task, supervisor);
+        task->function(batch, first);
         _exit(0);
     }
-    int status = await(worker);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    int status = await(worker, first, items);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && shared->progress >= items)
         return -1;
     *detail = WIFSIGNALED(status) ? (uint32_t)WTERMSIG(status)
                                   : DIED_BY_EXIT + (uint32_t)WEXITSTATUS(status);
-    return shared->active;
+    uint32_t item = shared->active;
+    return item >= first && item < items ? item : first;
 }
 
-/* The same with as many workers as it takes; `died` writes the record of an item that killed one. */
-static void run_all(work function, const struct batch *batch, uint32_t items,
-                    void (*died)(const struct batch *batch, uint32_t item, uint32_t detail))
+/* The same with as many workers as it takes. */
+static void run_all(const struct task *task, const struct batch *batch, uint32_t items)
 {
-    shared->progress = 0;
     for (uint32_t first = 0; first < items;) {
         uint32_t detail = 0;
-        int64_t item = run_in_worker(function, batch, first, &detail);
+        int64_t item = run_in_worker(task, batch, first, items, &detail);
         if (item < 0)
             return;
         if (setup.counters && detail == DIED_BY_EXIT + EXIT_COUNTERS_LOST) {
@@ -120,10 +209,73 @@ static void run_all(work function, const struct batch *batch, uint32_t items,
             first = (uint32_t)item;
             continue;
         }
-        died(batch, (uint32_t)item, detail);
+        task->died(batch, (uint32_t)item, detail);
         first = (uint32_t)item + 1;
     }
 }
+
+/* --- the clock ---------------------------------------------------------------------------------- */
+
+static void nothing(const struct batch *batch, uint32_t first)
+{
+    (void)batch, (void)first;
+}
+
+static void calibrate_work(const struct batch *batch, uint32_t first)
+{
+    struct calibration unused;
+    (void)first;
+    calibrate(batch->request, &unused);
+}
+
+static void keep_clock(void)
+{
+    clock_kept.calibration = shared->calibration;
+    clock_kept.calibrated_at = shared->calibrated_at;
+    clock_kept.scale = shared->scale;
+    clock_kept.counters_open = shared->counters_open;
+    clock_kept.canary_trips = shared->canary_trips;
+    clock_kept.known_nop = shared->known_nop;
+    clock_kept.entry = shared->entry;
+    clock_kept.loop_end = shared->loop_end;
+}
+
+static int calibrate_once(const struct calibrate *request)
+{
+    static const struct task task = {.function = calibrate_work};
+    const struct batch batch = {.request = request};
+    for (;;) {
+        uint32_t detail;
+        if (run_in_worker(&task, &batch, 0, 0, &detail) < 0)
+            return records_clock(&shared->calibration) ? 0 : -1;
+        if (detail != DIED_BY_EXIT + EXIT_COUNTERS_LOST || !setup.counters)
+            return -1;
+        setup.counters = 0;
+    }
+}
+
+int supervise_calibration(const struct calibrate *request, struct calibration *answer)
+{
+    for (int i = 0; i < CALIBRATIONS; i++)
+        if (calibrate_once(request) == 0) {
+            keep_clock();
+            *answer = clock_kept.calibration;
+            return 0;
+        }
+    return -1;
+}
+
+/* Workers with measured code cannot be believed what they say of the clock. Without it they look for
+ * themselves. */
+static void refresh_clock(void)
+{
+    const struct calibrate request = {CLOCK_SAMPLES, 0, 0};
+    struct calibration unused;
+    if (now() - clock_kept.calibrated_at > CLOCK_SECONDS)
+        (void)supervise_calibration(&request, &unused);
+}
+
+/* --- batches ------------------------------------------------------------------------------------ */
 
 static void measure_work(const struct batch *b, uint32_t first)
 {
@@ -143,12 +295,16 @@ static void measure_died(const struct batch *b, uint32_t item, uint32_t detail)
 
 void supervise_measure(const struct batch *batch)
 {
+    static const struct task task = {measure_work, NULL, measure_died};
     const struct measure *request = batch->request;
     struct result *results = batch->results;
     uint32_t items = batch->count * request->rounds;
     for (uint32_t i = 0; i < items; i++)
         results[i].status = STATUS_NOT_RUN;
-    run_all(measure_work, batch, items, measure_died);
+    refresh_clock();
+    run_all(&task, batch, items);
+    for (uint32_t i = 0; i < items; i++)
+        records_check_result(&results[i]);
 }
 
 static void probe_work(const struct batch *b, uint32_t first)
@@ -164,6 +320,7 @@ static void probe_work(const struct batch *b, uint32_t first)
 static void probe_died(const struct batch *b, uint32_t item, uint32_t detail)
 {
     struct probe_result *r = (struct probe_result *)b->results + item;
+    memset(r, 0, sizeof *r);
     r->status = STATUS_DIED;
     r->detail = detail;
     r->instruction = -1;
@@ -171,7 +328,13 @@ static void probe_died(const struct batch *b, uint32_t item, uint32_t detail)
 
 void supervise_probe(const struct batch *batch)
 {
-    run_all(probe_work, batch, batch->count, probe_died);
+    static const struct task task = {probe_work, NULL, probe_died};
+    struct probe_result *results = batch->results;
+    for (uint32_t i = 0; i < batch->count; i++)
+        results[i].status = STATUS_NOT_RUN;
+    run_all(&task, batch, batch->count);
+    for (uint32_t i = 0; i < batch->count; i++)
+        records_check_probe(&results[i]);
 }
 
 static void differ_work(const struct batch *b, uint32_t first)
@@ -187,35 +350,23 @@ static void differ_work(const struct batch *b, uint32_t first)
 static void differ_died(const struct batch *b, uint32_t item, uint32_t detail)
 {
     struct differ_result *r = (struct differ_result *)b->results + item;
+    memset(r, 0, sizeof *r);
     r->status = STATUS_DIED;
     r->detail = detail;
 }
 
 void supervise_differ(const struct batch *batch)
 {
-    run_all(differ_work, batch, batch->count, differ_died);
+    static const struct task task = {differ_work, differ_prepare, differ_died};
+    struct differ_result *results = batch->results;
+    for (uint32_t i = 0; i < batch->count; i++)
+        results[i].status = STATUS_NOT_RUN;
+    run_all(&task, batch, batch->count);
+    for (uint32_t i = 0; i < batch->count; i++)
+        records_check_differ(&results[i], batch->request);
 }
 
-static void calibrate_work(const struct batch *batch, uint32_t first)
-{
-    struct calibration unused;
-    (void)first;
-    calibrate(batch->request, &unused);
-}
-
-int supervise_calibration(const struct calibrate *request)
-{
-    const struct batch batch = {.request = request};
-    for (;;) {
-        uint32_t detail;
-        shared->progress = shared->active = 0;
-        if (run_in_worker(calibrate_work, &batch, 0, &detail) < 0)
-            return 0;
-        if (detail != DIED_BY_EXIT + EXIT_COUNTERS_LOST || !setup.counters)
-            return -1;
-        setup.counters = 0;
-    }
-}
+/* --- setup -------------------------------------------------------------------------------------- */
 
 /* What the CPU of the kernels says: the others may be of another kind. */
 uint32_t supervise_leaves(struct cpuid_leaf *out, uint32_t maximum)
@@ -228,16 +379,14 @@ uint32_t supervise_leaves(struct cpuid_leaf *out, uint32_t maximum)
     return count;
 }
 
-static void nothing(const struct batch *batch, uint32_t first)
-{
-    (void)batch, (void)first;
-}
-
 void supervise_setup(const struct setup *request, struct setup_reply *answer)
 {
+    static const struct task task = {.function = nothing};
     cpu_set_t before;
     uint32_t detail;
     memset(answer, 0, sizeof *answer);
+    if (request->cpu != setup.cpu) /* another core, another clock */
+        memset(&clock_kept, 0, sizeof clock_kept);
     setup = *request;
     sched_getaffinity(0, sizeof before, &before);
     answer->pin_error = pin(setup.cpu);
@@ -245,7 +394,8 @@ void supervise_setup(const struct setup *request, struct setup_reply *answer)
     if (answer->pin_error)
         setup.cpu = -1;
     answer->cpu = setup.cpu;
-    run_in_worker(nothing, NULL, 0, &detail);
+    run_in_worker(&task, NULL, 0, 0, &detail);
+    keep_clock();
     answer->filter_error = shared->filter_error;
     answer->counter_error = shared->counter_error;
     answer->counters_open = shared->counters_open;

@@ -6,15 +6,21 @@
 #include "protocol.h"
 #include <setjmp.h>
 
-/* Memory both the supervisor and its workers see. */
+/* Memory both the supervisor and its workers see. Measured code may have written anything here: the
+ * supervisor reads each word once, and keeps its own copy of what outlives a worker. */
 struct shared {
     volatile uint32_t progress; /* items finished by the current worker */
     volatile uint32_t active;   /* item being worked on */
+    volatile uint32_t disturbed; /* how often a worker has asked for another CPU */
     int32_t filter_error, counter_error;
     uint32_t counters_open;
     struct calibration calibration;
     double calibrated_at; /* CLOCK_MONOTONIC seconds */
     uint32_t scale;       /* of the loops that the clock is calibrated with */
+    uint32_t canary_trips;
+    double known_nop; /* of the last request that had one */
+    double entry;    /* core cycles of entering and leaving the canary, the least ever seen */
+    double loop_end; /* core cycles of the end of a loop that fills the front end, per trip */
 };
 extern struct shared *shared;
 
@@ -35,10 +41,16 @@ extern sigjmp_buf fault_return;
 extern volatile sig_atomic_t fault_armed;
 extern struct fault fault;
 void faults_install(void);
-int faults_filter_calls(void); /* errno, or 0 */
+
+/* limits.c */
+void limits_close_files(void); /* all */
+void limits_set(void);         /* no more files, processes, core files, and no endless stack */
+
+/* Exit statuses of a worker. */
+#define EXIT_COUNTERS_LOST 98 /* the kernel took its clock away */
+#define EXIT_FAULT 99         /* a fault outside of measured code */
 
 /* counters.c */
-#define EXIT_COUNTERS_LOST 98 /* of a worker whose clock the kernel took away */
 void counters_open(const struct setup *setup);
 int counters_usable(void);     /* core cycles can be read from user space */
 unsigned counters_count(void); /* events open beside the cycles */
@@ -47,11 +59,13 @@ void counters_read(uint64_t *values);
 
 /* clock.c: the code area is cut into regions for kernels and one for the clock's own loops. */
 #define REGIONS 8
-#define REGION_BYTES (CODE_SIZE / (REGIONS + 1) & ~63ul)
+/* Whole pages and more: the same code at the same place in two regions has the same low address bits. */
+#define REGION_BYTES (CODE_SIZE / (REGIONS + 1) & ~0xfffful)
 #define MAX_SAMPLES 2048
 void calibrate(const struct calibrate *request, struct calibration *out);
 void clock_prepare(void);
-void clock_follow(void);    /* follow a frequency that changes; now and then, between kernels */
+#define RECENT 24 /* runs of the chain that a frequency is followed by, at most */
+void clock_follow(unsigned pairs); /* follow a frequency that changes, by the chain run so often */
 int core_undisturbed(void); /* run a canary */
 double low_cluster(const double *v, unsigned n, unsigned *members, double *width);
 
@@ -65,6 +79,7 @@ uint32_t measure_order(const struct measure *request, uint32_t count, uint32_t i
 void probe_one(const struct kernel *kernel, const struct state *state, struct probe_result *out);
 
 /* differ.c */
+void differ_prepare(void); /* once per worker, while it may still make system calls */
 void differ_one(const struct differ *request, const struct kernel *kernel,
                 const struct state *state, struct differ_result *out);
 

@@ -29,6 +29,7 @@ PLAIN_MOVES = {
 }  # from memory and to it
 _LOADS = ("MOVUPS (XMM, M128)", "MOVUPS_0F10 (XMM, M128)", "LDRQui", "FLD")
 _STORES = ("MOVUPS (M128, XMM)", "MOVUPS_0F11 (M128, XMM)", "STRQui", "FSD")
+_EXCHANGES = ("XCHG", "FXCH")
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
 
 Item = TypeVar("Item")
@@ -94,6 +95,16 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
             return source.name == target.name or moves_base(self.form.operands[source.operand])
         return source.part in ("address", "index")
 
+    def is_apart(self, source: Node, target: Node) -> bool:
+        """Whether a target gets nothing of a source: what an exchange leaves of an operand is in the other.
+
+        XADD puts a sum into the one and its old value into the other.
+        """
+        if source.name != target.name or source.part != "register":
+            return False
+        name = self.form.mnemonic
+        return name in _EXCHANGES or (name == "XADD" and source.name == "op2")
+
     def _bases(self, loads: bool) -> set[str]:
         """Registers that implicit memory operands go by."""
         implicit = (op for op in self.form.operands if op.is_memory and op.implicit)
@@ -142,10 +153,18 @@ class Latencies:
         loaded = [c for s, _, c in known if self.ends.is_address(s)]
         if loaded:
             return max(max(loaded) - self._load, 0.0)
-        return max(self._known.values(), default=0.0 if self._only_loads else LATENCY)
+        return max(self._known.values(), default=0.0 if self._only_loads and not self._modifies else LATENCY)
+
+    @cached_property
+    def _modifies(self) -> bool:
+        """Whether something is made of what is loaded before it is stored: NOT has no other pairs."""
+        memory = [op for op in self.ends.form.operands if op.is_memory]
+        return any(op.read and op.write for op in memory)
 
     def between(self, source: Node, target: Node) -> float | None:
         """Cycles from a source to a target, None where it does not depend on it."""
+        if self.ends.is_apart(source, target):
+            return None
         given = self._given(source, target)
         apart = self.ends.is_written_back(target) and not self.ends.moves(source, target)
         if apart and (self._extracted or not given):
@@ -242,7 +261,7 @@ def _rows(
     if idiom:
         return tuple((None,) * len(ends.targets) for _ in ends.sources)
     if cost.eliminated:
-        return tuple((0.0,) * len(ends.targets) for _ in ends.sources)
+        return tuple(tuple(None if ends.is_apart(s, t) else 0.0 for t in ends.targets) for s in ends.sources)
     return tuple(tuple(latencies.between(s, t) for t in ends.targets) for s in ends.sources)
 
 

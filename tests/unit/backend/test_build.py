@@ -62,8 +62,19 @@ def test_the_first_compiler_that_can(programs, tmp_path):
     assert [command[0] for command in compilers(OTHER)] == [GCC, "clang", "zig"]
     made = build(OTHER, tmp_path / "bin/runner")
     assert made.command[:4] == ("zig", "cc", "-target", f"{OTHER}-linux-musl")
-    assert "-static" in made.command
+    assert "-static-pie" in made.command
+    assert not made.fixed
     assert [path.name for path in (tmp_path / "bin").iterdir()] == ["runner"]
+
+
+def test_a_c_library_without_static_pie(programs, tmp_path):
+    """The runner is at fixed addresses then, which is said."""
+    path = programs("mine", OTHER)
+    refuses = 'case " $* " in *" -static-pie "*) echo "ld: cannot find rcrt1.o" >&2; exit 1;; esac'
+    path.write_text(path.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n{refuses}\n"))
+    made = build(OTHER, tmp_path / "runner", str(path))
+    assert made.fixed
+    assert "-static" in made.command
 
 
 def test_no_compiler_can(programs, tmp_path):
@@ -90,7 +101,7 @@ def test_a_compiler_that_was_asked_for(programs, tmp_path):
     made = build(OTHER, tmp_path / "runner", f"'{path}' -march=native")
     assert made.command[:2] == (str(path), "-march=native")
     for wrong in ("nosuch -x", "'unclosed"):
-        with pytest.raises(UsageError, match="--cc"):
+        with pytest.raises(UsageError, match=r"no such program|no command"):
             build(OTHER, tmp_path / "runner", wrong)
 
 
@@ -144,3 +155,11 @@ def test_a_file_that_cannot_be_written(programs, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BackendUnavailable, match="cannot be written"):
         build(OTHER, tmp_path / "file/runner")
+
+
+def test_what_a_compiler_fails_of_is_said_not_where_it_came_from(programs, tmp_path):
+    why = "b.h:26:10: fatal error: 'stdio.h' file not found"
+    programs(GCC, said=f"In file included from a.c:8:\n{why}\n#include <stdio.h>")
+    with pytest.raises(BackendUnavailable) as raised:
+        build(OTHER, tmp_path / "runner")
+    assert f"({GCC}: {why})" in str(raised.value)

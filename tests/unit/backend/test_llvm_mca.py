@@ -15,6 +15,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, Kernel, kernel_of
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import Planner
+from tests.support.installed_mca import backend_for
 
 SIGILL = Outcome(1, 4, 0, 0)
 RAMP = 1000  # cycles before the steady state
@@ -350,7 +351,7 @@ def test_the_real_one_refuses_a_cpu_it_does_not_know():
 )
 def test_the_real_one_knows_other_instruction_sets(isa, cpu, form_id, registers, cycles, state):
     table = load_table(isa)
-    backend = LlvmMcaBackend(cpu, isa=isa)
+    backend = backend_for(cpu, isa)
     chain = kernel_of([Instruction(table[form_id], registers)], state)
     assert backend.capabilities().isa == isa
     assert backend.probe([chain])[0].status == OK

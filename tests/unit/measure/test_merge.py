@@ -9,7 +9,7 @@ import pytest
 
 from cyclescope.errors import StoreError, UsageError
 from cyclescope.measure.bench import default_state
-from cyclescope.measure.merge import by_machine, merge_files
+from cyclescope.measure.merge import Merged, by_machine, merge_files
 from cyclescope.measure.store import Store
 from tests.support.stores import HERE, THERE, experiment, filled, measurement
 
@@ -30,7 +30,7 @@ def test_merging_takes_what_is_missing_or_better(tmp_path):
         session="other",
     )
     before = two.read_bytes()
-    assert merge_files([two], one) == [(two, 2)]
+    assert merge_files([two], one) == [Merged(two, 2)]
     assert two.read_bytes() == before
     with closing(Store(one, HERE, readonly=True)) as store:
         assert {r.form: r.cycles for r in store.records()} == {"A": 1.0, "B": 20.0, "C": 3.0, "D": 40.0}
@@ -43,8 +43,8 @@ def test_merging_takes_what_is_missing_or_better(tmp_path):
 def test_merging_twice_changes_nothing(tmp_path):
     one = filled(tmp_path / "one.sqlite", (experiment("A"), measurement()))
     out = tmp_path / "out.sqlite"
-    assert merge_files([one], out) == [(one, 1)]
-    assert merge_files([one, one], out) == [(one, 0), (one, 0)]
+    assert merge_files([one], out) == [Merged(one, 1)]
+    assert merge_files([one, one], out) == [Merged(one, 0), Merged(one, 0)]
     with closing(Store(out, HERE, readonly=True)) as store:
         assert len(store.sessions()) == 1
 
@@ -93,7 +93,7 @@ def test_a_source_that_a_program_writes_can_be_merged(tmp_path):
     one = tmp_path / "one.sqlite"
     with closing(Store(one, HERE)) as writer:
         writer.write([(experiment(), measurement())])
-        assert merge_files([one], tmp_path / "out.sqlite") == [(one, 1)]
+        assert merge_files([one], tmp_path / "out.sqlite") == [Merged(one, 1)]
 
 
 def test_stores_of_several_machines_are_sorted(tmp_path):

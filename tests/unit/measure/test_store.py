@@ -14,6 +14,16 @@ from tests.support.stores import HERE, THERE, experiment, filled, measurement, o
 # --- what goes in comes out ---------------------------------------------------------------------
 
 
+def test_a_session_says_what_share_of_its_samples_was_rejected(store):
+    store.note_samples({"accepted": 6, "rejected": 2, "disturbed": 1})
+    store.note_samples({"accepted": 4, "rejected": 3, "disturbed": 0})
+    assert store.sessions()[-1]["samples"] == {"accepted": 10, "rejected": 5, "disturbed": 1}
+    store.write([(experiment(), measurement())])  # a session is written with its first measurement
+    store.begin_session("later", {})
+    store.note_samples({"accepted": 1, "rejected": 1, "disturbed": 1})
+    assert [s["samples"]["accepted"] for s in store.sessions()] == [10, 1]
+
+
 def test_a_measurement_comes_back(store):
     store.write([(experiment(), measurement())])
     (record,) = store.records(["ADD"])
@@ -162,7 +172,7 @@ def test_a_store_of_another_machine(path):
 
 
 def test_a_missing_store_is_not_made_by_reading(path):
-    assert "cyclescope measure" in opening(path, readonly=True)
+    assert "cyclescope.measure_forms()" in opening(path, readonly=True)
     assert not path.exists()
 
 
@@ -207,6 +217,8 @@ def test_one_emulated_session_is_enough(tmp_path):
     with closing(Store(tmp_path / "s.sqlite", HERE)) as opened:
         for conditions, emulated in ({}, False), ({"emulated": False}, False), ({"emulated": True}, True):
             opened.begin_session("now", conditions)
+            assert opened.emulated == emulated
+            opened.write_legality([("ADD", "ok")])
             assert opened.emulated == emulated
         opened.begin_session("later", {"emulated": False})
         assert opened.emulated

@@ -155,6 +155,19 @@ def _riscv64_target(code):
     return 4 + signed(word & 0xFFFFF000, 32) + signed(jump[1] >> 20, 12)
 
 
+def test_branches_out_of_a_kernel_land_on_pads(isa, runner, tmp_path):
+    """Distributions mark their programs for branch target identification; the C library here may not be."""
+    if isa is RISCV64:
+        pytest.skip("the pads are of AArch64")
+    sources = [Path(__file__).with_name("guarded_pages.c"), *(NATIVE / isa.name).glob("*.c")]
+    build(isa, sources, tmp_path / "guarded", "-mbranch-protection=bti")
+    emulator = runner.read_text().split("exec ")[1].split()[:-1]
+    done = subprocess.run([*emulator, tmp_path / "guarded"], check=False, capture_output=True, text=True)
+    if done.returncode == 77:
+        pytest.skip("this qemu has no branch target identification")
+    assert (done.stdout, done.returncode) == ("landed\n", 0)
+
+
 # --- state --------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.backend import base, native
+from cyclescope.backend import answers, base, native
 from cyclescope.backend.transport import FRAME, MAGIC
 from cyclescope.kernel import locations
 from cyclescope.measure.bench import default_state
@@ -22,17 +22,18 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 STRUCTS = {
     "frame": FRAME.size,
-    "hello": native._HELLO.size,
-    "cpuid_leaf": native._LEAF.size,
-    "setup": native._SETUP.size + native._COUNTERS * native._EVENT.size,
-    "setup_reply": native._SETUP_REPLY.size,
-    "calibration": native._CALIBRATION.size,
+    "hello": answers._HELLO.size,
+    "cpuid_leaf": answers._LEAF.size,
+    "setup": native._SETUP.size + answers.COUNTERS * native._EVENT.size,
+    "setup_reply": answers._SETUP_REPLY.size,
+    "calibrate": native._CALIBRATE.size,
+    "calibration": answers._CALIBRATION.size,
     "measure": native._MEASURE.size,
     "kernel": native._KERNEL.size,
-    "result": native._RESULT.size,
-    "probe_result": native._OUTCOME.size,
+    "result": answers._RESULT.size,
+    "probe_result": answers._OUTCOME.size,
     "differ": native._DIFFER.size,
-    "differ_result": native._OBSERVATION.size,
+    "differ_result": answers._OBSERVATION.size,
     "state": len(default_state(0).packed),
 }
 FRAMES = ("HELLO", "SETUP", "CALIBRATE", "STATE", "MEASURE", "PROBE", "DIFFER", "QUIT", "ERROR", "READ")
@@ -40,7 +41,7 @@ STATUSES = ("OK", "SIGNAL", "HANG", "DIED", "TOO_LONG", "UNCLEAN", "NOT_RUN")
 VALUES = (
     {f"FRAME_{name}": getattr(native, name) for name in FRAMES}
     | {f"STATUS_{name}": getattr(base, name) for name in STATUSES}
-    | {"PROTOCOL_MAGIC": MAGIC, "PROTOCOL_VERSION": native.VERSION, "COUNTERS_MAX": native._COUNTERS}
+    | {"PROTOCOL_MAGIC": MAGIC, "PROTOCOL_VERSION": native.VERSION, "COUNTERS_MAX": answers.COUNTERS}
     | {"LOCATIONS / 8": locations.BYTES}
 )
 
@@ -58,7 +59,7 @@ def test_the_layouts_are_the_same(tmp_path):
 
 def test_every_struct_of_the_protocol_is_compared():
     structs = set(re.findall(r"^struct (\w+) \{", HEADER, re.MULTILINE))
-    assert structs - set(STRUCTS) == {"counter_event", "calibrate", "poke", "probe_request"}
+    assert structs - set(STRUCTS) == {"counter_event", "poke", "probe_request"}
 
 
 def test_the_build_has_every_source():

@@ -37,7 +37,8 @@ void enter_kernel(const struct state *state, const void *code);
 void enter_plain(const void *code);
 extern const uint8_t leave_kernel[];
 
-/* x28 counts the trips of the loop: it leads into the kernel and out of it. */
+/* x28 counts the trips of the loop: it leads into the kernel and out of it. Where the compiler marks
+ * its code for branch target identification, a branch may only lead to a landing pad. */
 /* clang-format off */
 __asm__(
     ".text\n.balign 4\n"
@@ -94,6 +95,7 @@ __asm__(
 
     ".globl leave_kernel\n.hidden leave_kernel\n"
     "leave_kernel:\n"
+    "  hint #36\n" /* bti j */
     "  ADDRESS x9, saved\n"
     "  mrs x10, fpsr\n"
     "  ADDRESS x11, kernel_exceptions\n  str x10, [x11]\n"
@@ -117,8 +119,9 @@ __asm__(
 
 const uint8_t arch_reference[] = {0, 0, 1, 0x8b}; /* add x0, x0, x1 */
 const size_t arch_reference_bytes = sizeof arch_reference;
-const uint8_t arch_canary[] = {0x00, 0, 4, 0x8b, 0x21, 0, 4, 0x8b,  /* add x0, x0, x4; add x1, x1, x4 */
-                               0x42, 0, 4, 0x8b, 0x63, 0, 4, 0x8b}; /* add x2, x2, x4; add x3, x3, x4 */
+const uint8_t arch_canary[] = {
+    0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5,
+    0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5};
 const size_t arch_canary_bytes = sizeof arch_canary;
 
 /* --- what the CPU says -------------------------------------------------------------------------- */
@@ -135,6 +138,7 @@ static uint32_t streaming_bytes;
 
 void arch_init(void)
 {
+    __asm__ volatile("mrs %0, tpidr_el0" : "=r"(saved.thread)); /* a signal may come before a kernel */
     has_sve = (getauxval(AT_HWCAP) & SVE_IN_HWCAP) != 0;
     has_sme = (getauxval(AT_HWCAP2) & SME_IN_HWCAP2) != 0;
     register uint64_t bytes __asm__("x0") = 0;
@@ -290,6 +294,13 @@ uint8_t *arch_emit_align(uint8_t *p)
     while ((uintptr_t)p & 3) /* after a setup that is no code */
         *p++ = 0;
     while ((uintptr_t)p & 63)
+        p = emit(p, 0xd503201f); /* nop */
+    return p;
+}
+
+uint8_t *arch_emit_idle(uint8_t *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 4)
         p = emit(p, 0xd503201f); /* nop */
     return p;
 }

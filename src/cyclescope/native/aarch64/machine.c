@@ -71,6 +71,7 @@ __asm__(
     ".balign 32\n"
     "leave_machine:\n" /* one entry of 32 bytes per exit; they leave the flags alone */
     ".irp n,0,1,2,3\n"
+    "  hint #36\n" /* bti j */
     "  PLACE x28, arch_out\n  str x0, [x28]\n  mov x0, #\\n\n"
     "  b 9f\n"
     "  .balign 32\n"

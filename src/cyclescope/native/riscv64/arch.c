@@ -106,8 +106,8 @@ __asm__(
 
 const uint8_t arch_reference[] = {0x33, 0x05, 0xb5, 0}; /* add a0, a0, a1 */
 const size_t arch_reference_bytes = sizeof arch_reference;
-const uint8_t arch_canary[] = {0x33, 0x05, 0xe5, 0, 0xb3, 0x85, 0xe5, 0,  /* add a0, a0, a4; add a1, ... */
-                               0x33, 0x06, 0xe6, 0, 0xb3, 0x86, 0xe6, 0}; /* add a2, a2, a4; add a3, ... */
+const uint8_t arch_canary[] = {0x13, 0, 0, 0, 0x13, 0, 0, 0, 0x13, 0, 0, 0, 0x13, 0, 0, 0,
+                               0x13, 0, 0, 0, 0x13, 0, 0, 0, 0x13, 0, 0, 0, 0x13, 0, 0, 0};
 const size_t arch_canary_bytes = sizeof arch_canary;
 
 /* --- what the CPU says -------------------------------------------------------------------------- */
@@ -323,6 +323,13 @@ uint8_t *arch_emit_align(uint8_t *p)
         p += sizeof short_nop;
     }
     while ((uintptr_t)p & 63)
+        p = emit(p, 0x13); /* nop */
+    return p;
+}
+
+uint8_t *arch_emit_idle(uint8_t *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 4)
         p = emit(p, 0x13); /* nop */
     return p;
 }

@@ -167,7 +167,7 @@ void arch_machine_setup(const struct state *state, const uint8_t *code, size_t b
     uint8_t *start = (uint8_t *)CODE_BASE;
     memcpy(start, code, bytes);
     arch_code_written(start, arch_emit_exit(start + bytes));
-    if (sigsetjmp(fault_return, 1) == 0) {
+    if (sigsetjmp(fault_return, 0) == 0) {
         fault_armed = 1;
         arch_call(&plain, start);
         fault_armed = 0;

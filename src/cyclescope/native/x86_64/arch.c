@@ -109,8 +109,7 @@ __asm__(
 
 const uint8_t arch_reference[] = {0x48, 0x01, 0xc8}; /* add rax, rcx */
 const size_t arch_reference_bytes = sizeof arch_reference;
-const uint8_t arch_canary[] = {0x48, 0x01, 0xf8, 0x48, 0x01, 0xf9, /* add rax,rdi; add rcx,rdi */
-                               0x48, 0x01, 0xfa, 0x48, 0x01, 0xfb}; /* add rdx,rdi; add rbx,rdi */
+const uint8_t arch_canary[] = {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
 const size_t arch_canary_bytes = sizeof arch_canary;
 
 static void cpuid(uint32_t leaf, uint32_t subleaf, struct cpuid_leaf *out)
@@ -136,6 +135,14 @@ uint64_t arch_xcr0(void)
 #define HWCAP2_FSGSBASE (1 << 1)
 #endif
 
+static void save_bases(void)
+{
+    if (has_fsgsbase) {
+        __asm__ volatile("rdfsbase %0" : "=r"(saved_fs));
+        __asm__ volatile("rdgsbase %0" : "=r"(saved_gs));
+    }
+}
+
 void arch_init(void)
 {
     struct cpuid_leaf one, seven;
@@ -146,6 +153,7 @@ void arch_init(void)
     has_avx512 = (seven.ebx >> 16 & 1) && (enabled & 0xe6) == 0xe6;
     has_mask64 = has_avx512 && (seven.ebx >> 30 & 1);
     has_fsgsbase = (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0;
+    save_bases(); /* a signal may come before the first kernel does */
 }
 
 static uint32_t add_leaf(struct cpuid_leaf *out, uint32_t n, uint32_t maximum, uint32_t leaf,
@@ -197,10 +205,7 @@ void arch_call(const struct state *state, const void *code)
 void arch_call_plain(const void *code)
 {
     leave_x87 = 0;
-    if (has_fsgsbase) { /* leave_kernel restores them */
-        __asm__ volatile("rdfsbase %0" : "=r"(saved_fs));
-        __asm__ volatile("rdgsbase %0" : "=r"(saved_gs));
-    }
+    save_bases(); /* leave_kernel restores them */
     enter_plain(code);
 }
 
@@ -248,6 +253,12 @@ uint8_t *arch_emit_align(uint8_t *p)
     while ((uintptr_t)p & 63)
         *p++ = 0x90;
     return p;
+}
+
+uint8_t *arch_emit_idle(uint8_t *p, size_t bytes)
+{
+    memset(p, 0x90, bytes);
+    return p + bytes;
 }
 
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start)

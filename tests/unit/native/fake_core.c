@@ -1,0 +1,251 @@
+/* sampling.c and clock.c on a core that plays its part, in a time of its own.
+ *
+ * Its instructions are letters: n takes a slot of the front end, c one of its six ALUs, a waits for the
+ * a before it. A trip through a loop that fills the front end takes a whole number of cycles more, which
+ * depends on the loop's length and place, unless it is long. A neighbour takes from the front end.
+ */
+#define _GNU_SOURCE
+#include "worker.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define ALUS 6
+#define SHORT_LOOP 200 /* instructions: of longer ones the whole cycles are hidden */
+#define ENTRY 180      /* cycles of entering and leaving */
+#define HERTZ 3.7e9
+
+static struct shared area;
+struct shared *shared = &area;
+sigjmp_buf fault_return;
+volatile sig_atomic_t fault_armed;
+struct fault fault;
+
+static double width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
+static int counts, moves;
+
+const uint8_t arch_reference[] = {'a'};
+const size_t arch_reference_bytes = 1;
+const uint8_t arch_canary[] = {'n', 'n', 'n', 'n', 'n', 'n', 'n', 'n'};
+const size_t arch_canary_bytes = 8;
+
+/* --- time -------------------------------------------------------------------------------------- */
+
+static double seconds_now(void)
+{
+    return cycles / HERTZ;
+}
+
+/* Ticks per cycle, for a frequency that changes every millisecond. */
+static double ticks_per_cycle(void)
+{
+    return rate * (1 + wander * sin(floor(seconds_now() * 1000)));
+}
+
+static int disturbed(void)
+{
+    double phase = period ? fmod(seconds_now(), period) / period : seconds_now();
+    return !(moves && shared->disturbed) && phase >= from && phase < until;
+}
+
+static double ticks;
+static void pass(double more)
+{
+    cycles += more;
+    ticks += more * ticks_per_cycle();
+}
+
+static unsigned chance(unsigned below)
+{
+    static uint32_t state = 1;
+    state = state * 1664525u + 1013904223u;
+    return (state >> 16) % below;
+}
+
+uint64_t arch_ticks(void)
+{
+    pass(20 + chance(3));
+    return (uint64_t)(floor(ticks / step) * step);
+}
+
+uint64_t clock_ticks(void)
+{
+    return arch_ticks();
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    (void)clock;
+    now->tv_sec = (time_t)seconds_now();
+    now->tv_nsec = (long)((seconds_now() - (double)now->tv_sec) * 1e9);
+    return 0;
+}
+
+/* --- code --------------------------------------------------------------------------------------- */
+
+uint8_t *arch_emit_counter(uint8_t *p, uint32_t trips)
+{
+    *p = 'T';
+    memcpy(p + 1, &trips, 4);
+    return p + 5;
+}
+
+uint8_t *arch_emit_align(uint8_t *p)
+{
+    while ((uintptr_t)p & 63)
+        *p++ = 'n';
+    return p;
+}
+
+uint8_t *arch_emit_idle(uint8_t *p, size_t bytes)
+{
+    memset(p, 'n', bytes);
+    return p + bytes;
+}
+
+uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start)
+{
+    uint32_t distance = (uint32_t)(p - start);
+    *p = 'L';
+    memcpy(p + 1, &distance, 4);
+    return p + 5;
+}
+
+uint8_t *arch_emit_exit(uint8_t *p)
+{
+    *p = 'X';
+    return p + 1;
+}
+
+static double trip_of(const uint8_t *start, const uint8_t *end)
+{
+    double slots = (double)(end - start) + 1, alus = 0, chain = 0;
+    for (const uint8_t *p = start; p < end; p++) {
+        alus += *p == 'c';
+        chain += *p == 'a';
+    }
+    double share = disturbed() ? slower : 1;
+    double front = slots / width > alus / ALUS ? slots / width : alus / ALUS;
+    if (slots < SHORT_LOOP)
+        front = ceil(front) + (double)(((uintptr_t)start / 4 + (uintptr_t)(end - start) * 7) % 6);
+    return front * share > chain ? front * share : chain;
+}
+
+static void run(const uint8_t *code)
+{
+    uint32_t trips = 1, distance;
+    const uint8_t *p = code;
+    for (; *p != 'X' && *p != 'L'; p += *p == 'T' ? 5 : 1)
+        if (*p == 'T')
+            memcpy(&trips, p + 1, 4);
+    pass(ENTRY + chance(40) / 20);
+    if (*p == 'X')
+        return;
+    memcpy(&distance, p + 1, 4);
+    double trip = trip_of(p - distance, p);
+    pass(trips * trip + chance(4));
+}
+
+void arch_call(const struct state *state, const void *code)
+{
+    (void)state;
+    run(code);
+}
+
+void arch_call_plain(const void *code)
+{
+    run(code);
+}
+
+/* --- nothing of interest ---------------------------------------------------------------------- */
+
+uint32_t arch_exceptions(void)
+{
+    return 0;
+}
+
+void arch_recover(void)
+{
+}
+
+void memory_fill(const struct state *state)
+{
+    (void)state;
+}
+
+int counters_usable(void)
+{
+    return counts;
+}
+
+unsigned counters_count(void)
+{
+    return 0;
+}
+
+void counters_read(uint64_t *values)
+{
+    (void)values;
+}
+
+/* --- what is asked ------------------------------------------------------------------------------ */
+
+static double option(const char *name, double otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atof(text) : otherwise;
+}
+
+static void set_up(void)
+{
+    width = option("WIDTH", 8), slower = option("SLOWER", 1), wander = option("WANDER", 0);
+    from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
+    counts = option("COUNTERS", 1) != 0, moves = option("MOVES", 0) != 0;
+    if (!counts)
+        rate = 0.7, step = 26;
+    rate = option("RATE", rate);
+    void *code = mmap((void *)CODE_BASE, CODE_SIZE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (code == MAP_FAILED)
+        exit(2);
+}
+
+static struct kernel *kernel_of(const char *body, unsigned flags)
+{
+    size_t length = strlen(body);
+    struct kernel *made = calloc(1, sizeof *made + length);
+    made->flags = (uint16_t)flags;
+    made->instructions = made->body = (uint16_t)length;
+    memcpy(made + 1, body, length);
+    return made;
+}
+
+/* fake_core ROUNDS WANT TARGET (BODY FLAGS)...: a line per calibration and per sample. */
+int main(int argc, char **argv)
+{
+    static struct state state;
+    static struct result results[1024];
+    static const struct kernel *kernels[64];
+    struct calibrate first = {400, 0, option("NOP", 0)};
+    struct calibration found;
+    uint32_t count = 0;
+    set_up();
+    for (int i = 4; i + 1 < argc; i += 2)
+        kernels[count++] = kernel_of(argv[i], (unsigned)atoi(argv[i + 1]));
+    calibrate(&first, &found);
+    printf("%g %g %g %g %g\n", found.ticks_per_cycle, found.nop, found.clean_share, shared->loop_end,
+           found.canary);
+    struct measure request = {(uint32_t)atoi(argv[1]), (uint32_t)atoi(argv[2]), 300, 1, atof(argv[3])};
+    double began = seconds_now();
+    measure_all(&request, kernels, &state, count, results, 0);
+    for (uint32_t i = 0; i < count * request.rounds; i++) {
+        struct result *r = &results[i];
+        printf("%u %u %.6f %u %u %u %u %u %u\n", i / request.rounds, r->status, r->cycles, r->accepted,
+               r->rejected, r->disturbed, r->short_units, r->long_units, r->trips);
+    }
+    printf("%g %u\n", seconds_now() - began, shared->disturbed);
+    return 0;
+}

@@ -1,0 +1,217 @@
+"""The runner's own sampling, compiled with a core whose every time is known, and its neighbour."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from cyclescope.backend.base import OK, UNCLEAN
+from cyclescope.kernel.kernel import CANARY, FAST
+
+HERE = Path(__file__).parent
+NATIVE = HERE.parents[2] / "src/cyclescope/native"
+COMPILER = shutil.which("cc") or shutil.which("gcc")
+WIDE = CANARY | FAST
+NOPS, ALUS, CHAIN = "n" * 8, "c" * 6, "a"
+NEAR = ("nnnnnnnn", "n", "cccccc", "ccccccnn", "ccnn", "cccn", "nnnnn", "cn", "nnn")
+
+
+class Reading(NamedTuple):
+    kernel: int
+    status: int
+    cycles: float
+    accepted: int
+    rejected: int
+    disturbed: int
+    short_units: int
+    long_units: int
+    trips: int
+
+
+class Answer(NamedTuple):
+    ticks: float
+    nop: float
+    clean: float
+    loop_end: float
+    canary: float
+    readings: list[Reading]
+    seconds: float
+    asked: int  # for another CPU
+
+
+@pytest.fixture(scope="session")
+def core(tmp_path_factory):
+    """Measures bodies of a fake core; options are those of its environment."""
+    if COMPILER is None:
+        pytest.skip("needs a C compiler")
+    program = tmp_path_factory.mktemp("core") / "core"
+    sources = [HERE / "fake_core.c", NATIVE / "sampling.c", NATIVE / "region.c", NATIVE / "clock.c"]
+    options = ["-O2", "-w", "-I", str(NATIVE), "-Wl,--wrap=clock_gettime", "-no-pie"]
+    subprocess.run([COMPILER, *options, *map(str, sources), "-lm", "-o", str(program)], check=True)
+
+    def run(*kernels, rounds=4, want=6, target=5000.0, **options):
+        words = [str(word) for body, flags in kernels for word in (body, flags)]
+        environment = os.environ | {name: str(value) for name, value in options.items()}
+        done = subprocess.run(
+            [program, str(rounds), str(want), str(target), *words],
+            check=True, capture_output=True, text=True, env=environment, timeout=60,
+        )  # fmt: skip
+        first, *lines, last = (line.split() for line in done.stdout.splitlines())
+        readings = [Reading(*(float(w) if n == 2 else int(w) for n, w in enumerate(line))) for line in lines]
+        return Answer(*map(float, first), readings, float(last[0]), int(last[1]))
+
+    return run
+
+
+def truth(body, width=8):
+    return max(len(body) / width, body.count("c") / 6, body.count("a"))
+
+
+def wide(*bodies):
+    return [(body, WIDE) for body in bodies]
+
+
+# --- near the dispatch width ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counters", [0, 1])
+@pytest.mark.parametrize("width", [2, 3, 4, 5, 6, 7, 8, 10])
+def test_loops_near_the_width_are_read_right(core, width, counters):
+    found = core(*wide(*NEAR), WIDTH=width, COUNTERS=counters, target=50000.0, want=12)
+    assert found.nop == pytest.approx(1 / width, rel=1e-4)
+    assert {r.status for r in found.readings} == {OK}
+    off = [r.cycles / truth(NEAR[r.kernel], width) - 1 for r in found.readings]
+    assert max(map(abs, off)) < 0.005
+
+
+def test_a_table_s_shorter_regions_are_right_within_a_percent(core):
+    found = core(*wide(*NEAR), COUNTERS=0)
+    off = [r.cycles / truth(NEAR[r.kernel]) - 1 for r in found.readings]
+    assert max(map(abs, off)) < 0.01
+
+
+def test_two_lengths_of_short_loops_are_wrong_here(core):
+    """The fake core does what real ones do: without it, the tests above show nothing."""
+    found = core((NOPS, 0), (ALUS, 0))
+    assert max(abs(r.cycles - 1) for r in found.readings) > 0.02
+
+
+def test_both_regions_are_one_long_loop(core):
+    found = core(*wide("n", NOPS, "n" * 1000, "n" * 5000), (CHAIN, 0), (CHAIN, CANARY))
+    lengths = {}
+    for reading in found.readings:
+        lengths.setdefault(reading.kernel, []).append(reading)
+    for number, instructions in ((0, 1), (1, 8)):
+        assert all(r.short_units == r.long_units for r in lengths[number])
+        assert {r.long_units * instructions for r in lengths[number]} == {400, 304 if number else 300}
+        assert all(r.trips % 3 == 0 and r.trips >= 30 for r in lengths[number])
+    assert {r.long_units for r in lengths[2]} == {3, 1} or {r.long_units for r in lengths[2]} == {1}
+    assert {r.long_units for r in lengths[3]} == {1}
+    assert all(r.long_units > 3 * r.short_units for r in lengths[4])  # a chain: two lengths
+    assert {r.long_units for r in lengths[5]} == {100, 75}
+
+
+def test_the_end_of_a_loop_is_a_slot(core):
+    for width in (4, 6, 8):
+        assert core(WIDTH=width).loop_end == pytest.approx(1 / width, rel=1e-4)
+
+
+# --- the clock ------------------------------------------------------------------------------------
+
+
+def test_a_counter_of_cycles_counts_them(core):
+    assert core(COUNTERS=1).ticks == 1.0
+    assert core(COUNTERS=0).ticks == pytest.approx(0.7, rel=0.002)
+
+
+def test_a_frequency_that_changes_is_followed(core):
+    """By a percent and a half every millisecond."""
+    found = core((CHAIN, 0), *wide(NOPS, ALUS), COUNTERS=0, WANDER=0.015, rounds=40, want=12, target=20000.0)
+    off = sorted(abs(r.cycles - 1) for r in found.readings)
+    assert off[int(0.9 * len(off))] < 0.006
+
+
+def test_what_nearly_counts_cycles_is_rounded_to_them(core):
+    assert core(RATE=1.008).ticks == 1.0
+    assert core(RATE=1.015).ticks == pytest.approx(1.015, abs=0.003)
+
+
+def test_canaries_are_as_long_as_the_clock_needs(core):
+    """A thousand cycles, or fifty steps of a coarse clock, and the entry."""
+    assert 1100 < core(COUNTERS=1).canary < 1400
+    assert 1900 < core(COUNTERS=0).canary < 2500
+
+
+def test_a_width_is_a_whole_number_but_for_the_end_of_a_loop(core):
+    assert core(SLOWER=1.025).nop == 0.125
+    assert core(SLOWER=1.05).nop == pytest.approx(0.125 * 1.05 * 321 / 320, rel=0.005)
+    wider = core(WIDTH=18)
+    assert (wider.nop, wider.loop_end) == (pytest.approx(321 / 320 / 18, rel=0.01), 0.0)  # no core is so wide
+
+
+# --- the neighbour ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counters", [0, 1])
+@pytest.mark.parametrize("slower", [1.08, 1.3, 2.0])
+def test_what_a_neighbour_slows_is_rejected(core, slower, counters):
+    """In bursts of 300 us, half of the time."""
+    found = core(
+        *wide(NOPS, ALUS, "cn"), rounds=50, SLOWER=slower, PERIOD=0.0006, FROM=0.5, UNTIL=1.0,
+        COUNTERS=counters,
+    )  # fmt: skip
+    good = [r for r in found.readings if r.status == OK]
+    wrong = [r for r in good if abs(r.cycles / truth((NOPS, ALUS, "cn")[r.kernel]) - 1) > 0.03]
+    assert len(good) > 0.9 * len(found.readings)
+    assert len(wrong) < 0.02 * len(good)
+    assert sum(r.disturbed for r in found.readings) > 50  # and what was waited for
+    assert found.asked > 5
+
+
+def test_beside_a_neighbour_that_never_rests_nothing_is_accepted(core):
+    """The core was known before; everything is slow alike, so no quantile could tell."""
+    for slower in (1.04, 1.3, 2.0):
+        found = core(*wide(NOPS, ALUS), SLOWER=slower, NOP=0.125)
+        assert {r.status for r in found.readings} == {UNCLEAN}
+        assert found.clean < 0.02
+        assert found.asked > 0
+        assert {r.rejected for r in found.readings} == {32}  # sixteen before the wait and after it
+
+
+def test_noise_of_two_percent_is_no_neighbour(core):
+    found = core(*wide(NOPS, ALUS), SLOWER=1.019, NOP=0.125)
+    assert {r.status for r in found.readings} == {OK}
+
+
+def test_on_another_cpu_it_goes_on(core):
+    found = core(*wide(NOPS, ALUS), SLOWER=1.5, NOP=0.125, MOVES=1)
+    assert [r.status for r in found.readings] == [OK] * len(found.readings)
+    assert {round(r.cycles, 2) for r in found.readings} == {1.0}
+
+
+def test_a_wait_ends(core):
+    """The first takes a twentieth of a second, the next ones half of the one before."""
+    found = core(*wide(*[NOPS] * 20), SLOWER=1.5, NOP=0.125, rounds=2)
+    assert 0.08 < found.seconds < 0.16
+    quiet = core(*wide(*[NOPS] * 20), SLOWER=1.5, NOP=0.125, rounds=2, UNTIL=0.04)
+    assert {r.status for r in quiet.readings} == {OK}
+
+
+def test_what_waits_for_itself_does_not_wait_for_a_quiet_core(core):
+    found = core((CHAIN * 2, 0), ("aaan", 0), SLOWER=1.5, NOP=0.125)
+    assert {(r.status, r.disturbed) for r in found.readings} == {(OK, 0)}
+    assert {(r.kernel, round(r.cycles, 1)) for r in found.readings} == {(0, 2.0), (1, 3.0)}
+    assert found.seconds < 0.005
+
+
+def test_what_waits_for_itself_is_seen_to_be_indifferent(core):
+    """As `bench` does not know what it times: a few clean samples show that the others are as good."""
+    few = {"SLOWER": 2.0, "PERIOD": 0.002, "FROM": 0.05, "UNTIL": 1.0, "NOP": 0.125}
+    found = core((CHAIN, WIDE), rounds=20, want=12, target=20000.0, **few)
+    assert sum(r.status == OK for r in found.readings) > 15
+    assert {round(r.cycles, 2) for r in found.readings} == {1.0}
