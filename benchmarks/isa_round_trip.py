@@ -35,9 +35,9 @@ from cyclescope.isa.pattern import select
 from cyclescope.isa.riscv64.legality import all_configurations
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
-from cyclescope.model.library import load_model
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput
+from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import Ends, Latencies, cost_of
 
 MACHINES = (

@@ -18,7 +18,7 @@ from benchmarks.common import ROOT, Check, at_least, parser, present, table
 from cyclescope.analyze.prediction import CRITICAL_PATH_FIXED, PORTS, PORTS_FIXED, Prediction
 from cyclescope.analyze.source import Choice
 from cyclescope.errors import UsageError
-from cyclescope.infer.predict import predict
+from cyclescope.session.predict import predict
 
 EQUAL = 0.02
 INSIDE = 0.75  # of the measurements are in an interval that is to have 8 of 10

@@ -166,12 +166,12 @@ def memory(isa: str, mnemonic: str, ops: list[Op], flags: set[str]) -> Op | None
         mnemonic, "GCSPR" if mnemonic.startswith("gcs") else "PC" if isa == "aarch64" else ""
     )
     implied = other or next((op.name for op in ops if op.implicit and op.name in ("SP", "X2")), "X3")
-    width = _memory_width(isa, mnemonic, ops)
+    width = _memory_width(isa, mnemonic, ops, flags)
     name = (base.fixed or base.name) if base else implied
     return Op(f"[{name}]", "memory", f"M{width}", width, "load" in flags, "store" in flags, implicit=True)
 
 
-def _memory_width(isa: str, mnemonic: str, ops: list[Op]) -> int:
+def _memory_width(isa: str, mnemonic: str, ops: list[Op], flags: set[str]) -> int:
     """Bits accessed; 0 where that depends on vector length, or is not known."""
     data = [op for op in ops if op.kind == "register" and not (op.role or op.implicit)]
     if not data or any(op.cls.startswith(("Z", "P", "VR", "Matrix", "Tile")) for op in data):
@@ -186,11 +186,18 @@ def _memory_width(isa: str, mnemonic: str, ops: list[Op]) -> int:
         return data[0].width if whole else count * {"b": 8, "h": 16, "s": 32, "d": 64}[structure[3]]
     if mnemonic.startswith(("cpy", "set", "ldg", "stg", "st2g", "dc")):
         return 0
+    count = 2 if _is_pair(data, flags) else 1
     narrow = re.match(r"^(?:(?:ld|st)(?!64)|cas|swp|rcw)\w*?(sw|[bh])$", mnemonic)
     if narrow and all(op.cls.startswith("GPR") for op in data):
-        return {"b": 8, "h": 16, "sw": 32}[narrow[1]]
-    pair = mnemonic.startswith(("ldp", "stp", "ldnp", "stnp", "ldxp", "ldaxp", "ldiapp", "stilp"))
-    return data[-1].width * (2 if pair else 1)
+        return {"b": 8, "h": 16, "sw": 32}[narrow[1]] * count
+    return data[-1].width * count
+
+
+def _is_pair(data: list[Op], flags: set[str]) -> bool:
+    """Whether two registers are stored, or loaded, or in exchange for memory both."""
+    accesses = [(op.read or "store" not in flags) and (op.write or "load" not in flags) for op in data]
+    same = {op.cls for op, access in zip(data, accesses, strict=True) if access}
+    return sum(accesses) == 2 and len(same) == 1
 
 
 def attributes(isa: str, record: Record, mnemonic: str, ops: list[Op], flags: set[str]) -> set[str]:

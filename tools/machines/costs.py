@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from .resources import Resources
 
 ELIMINATED, BREAKING, ZERO = 1, 2, 4  # traits, as extract.cpp prints them
 CONTROL = {"FPCR", "FRM", "VXRM", "FPMR", "MXCSR", "FPCW"}  # select a mode: no data
 Place = tuple[str, int, list[int]]
+
+
+class Cost(NamedTuple):
+    """What a form costs in a model: slots, [ports, count, cycles], cycles of every pair, traits."""
+
+    slots: int
+    operations: list[list[Any]]
+    latencies: list[int]
+    flags: int
+
+
+Change = Callable[[Cost], Cost]
 
 
 def plain_places(record: dict[str, Any]) -> list[Place]:
@@ -45,21 +57,34 @@ class Costs:
         self.costs: list[Any] = []
         self._known: dict[str, int] = {}
 
-    def of(self, found: Sequence[int], places: list[Place], call: bool) -> int:
-        """Number of the cost of a form, from 1; 0 where the model does not know it."""
+    def of(
+        self, found: Sequence[int], places: list[Place], call: bool, change: Change = lambda cost: cost
+    ) -> int:
+        """Number of the cost of a form, from 1; 0 where the model does not know it.
+
+        `change` makes another cost of LLVM's.
+        """
         number, other, traits = found
         if not number:
             return 0
         cls = self._classes[str(number)]
         uses = self.resources.operations(cls["uses"], cls["slots"])
-        latencies = _latencies(cls, places, call)
+        flags = self._flags(traits, number, other)
+        cost = change(Cost(cls["slots"], uses, _latencies(cls, places, call), flags))
         record = [
-            cls["slots"],
-            self._intern(self.operations, uses),
-            latencies[0] if len(set(latencies)) == 1 else latencies,
-            self._flags(traits, number, other),
+            cost.slots,
+            self._intern(self.operations, cost.operations),
+            cost.latencies[0] if len(set(cost.latencies)) == 1 else cost.latencies,
+            cost.flags,
         ]
         return 1 + self._intern(self.costs, record)
+
+    def latencies(self, found: Sequence[int], places: list[Place], call: bool) -> dict[str, int]:
+        """Cycles of each pair of a form as LLVM has them, empty where the model does not know it."""
+        if not found[0]:
+            return {}
+        own = _latencies(self._classes[str(found[0])], places, call)
+        return dict(zip((name for name, *_ in places), own, strict=True))
 
     def _intern(self, values: list[Any], value: Any) -> int:
         key = f"{id(values)} {value}"

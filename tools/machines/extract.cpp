@@ -32,6 +32,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace llvm;
@@ -418,6 +419,10 @@ void fromVectorPseudos(Session &s, const StringMap<MCInst> &real) {
     if (!name.consume_front("PseudoV")) continue;
     std::string width = taken(name, {"E8", "E16", "E32", "E64"}).lower();
     std::string multiplier = taken(name, multipliers).lower(), index = taken(name, multipliers).lower();
+    if (width.empty() && index.empty()) {  // PseudoVRGATHEREI16_VV_M1_E32_MF2: the index comes last
+      width = taken(name, {"E8", "E16", "E32", "E64"}).lower();
+      if (!width.empty()) index = std::exchange(multiplier, taken(name, multipliers).lower());
+    }
     std::string ratio = taken(name, {"B1", "B2", "B4", "B8", "B16", "B32", "B64"}).lower();
     std::string base = ("V" + name).str();
     for (StringRef scalar : {"FPR16", "FPR32", "FPR64"})

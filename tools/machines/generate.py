@@ -14,10 +14,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .costs import Costs, Place, plain_places
+from .corrections import corrected
+from .costs import Change, Cost, Costs, Place, plain_places
+from .folded import registers, settled
 from .names import canonical, natural, other_names
 from .samples import places, samples
 
@@ -26,6 +29,7 @@ TARGET = HERE.parents[1] / "src/cyclescope/model/machines"
 TRIPLES = {"x86-64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "riscv64": "riscv64-linux-gnu"}
 LICENCE = "Apache-2.0 WITH LLVM-exception"
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
+PLAIN_LOAD = "MOV (R64, M64)"
 Record = dict[str, Any]
 
 
@@ -59,14 +63,15 @@ def archive(isa: str, head: Record, found: list[tuple[Record, list[Place]]], cla
     chosen = [(n, model, canonical(model["aliases"])) for n, model in enumerate(head["models"])]
     chosen = sorted((c for c in chosen if c[2]), key=lambda c: natural(c[2]))
     all_costs = [Costs(model, classes[n]) for n, model, _ in chosen]
+    changes = _Changes(isa, found)
     shapes: dict[str, int] = {}
     rows: dict[tuple[int, ...], int] = {}
     form_rows, forms = [], []
     for record, pairs in found:
         shape = shapes.setdefault(" ".join(pair for pair, *_ in pairs), len(shapes))
         costs = (
-            c.of(record["classes"][n], pairs, record["call"])
-            for c, (n, *_) in zip(all_costs, chosen, strict=True)
+            c.of(record["classes"][n], pairs, record["call"], changes.of(record, c, n, model))
+            for c, (n, model, _) in zip(all_costs, chosen, strict=True)
         )
         row = (shape, *costs)
         if any(row[1:]):
@@ -86,6 +91,46 @@ def archive(isa: str, head: Record, found: list[tuple[Record, list[Place]]], cla
             for k, (costs, (_, model, name)) in enumerate(zip(all_costs, chosen, strict=True), 1)
         },
     }
+
+
+class _Changes:
+    """What is known of a form's cost besides LLVM's scheduling class: of x86-64."""
+
+    def __init__(self, isa: str, found: list[tuple[Record, list[Place]]]) -> None:
+        self._x86 = isa == "x86-64"
+        self._registers = registers() if self._x86 else {}
+        self._places = {record["name"]: (record, pairs) for record, pairs in found}
+
+    def of(self, record: Record, costs: Costs, number: int, model: Record) -> Change:
+        """How a form's cost in a model is made of LLVM's."""
+        if not self._x86:
+            return lambda cost: cost
+        form, in_order = record["name"], model["buffer"] <= 1
+        settle = self._settle(form, costs, number, model)
+
+        def changed(cost: Cost) -> Cost:
+            settled_cost = cost._replace(latencies=settle(cost.latencies))
+            return corrected(form, settled_cost, costs.resources.ports, in_order)
+
+        return changed
+
+    def _settle(
+        self, form: str, costs: Costs, number: int, model: Record
+    ) -> Callable[[list[int]], list[int]]:
+        """Latencies of a form that loads, by the form that does not."""
+        register = self._registers.get(form)
+        if register is None or register.name not in self._places:
+            return list
+        plain, pairs = self._places[register.name]
+        known = costs.latencies(plain["classes"][number], pairs, plain["call"])
+        names = [name for name, *_ in self._places[form][1]]
+        load = max(self._load(costs, number), model["load_latency"])
+        return lambda own: settled(names, own, known, register, load, model["buffer"] <= 1)
+
+    def _load(self, costs: Costs, number: int) -> int:
+        """The latency of a plain load in a model, as analysis takes it."""
+        record, pairs = self._places[PLAIN_LOAD]
+        return costs.latencies(record["classes"][number], pairs, record["call"])["op2.address->op1"]
 
 
 def provenance(head: Record) -> Record:

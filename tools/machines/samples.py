@@ -14,6 +14,7 @@ from cyclescope.isa.table import load_table
 
 # Numbers to take, by register file: none that is fixed in some form, high bytes of other registers.
 NUMBERS = {"r": (3, 6, 7, 2), "h": (5, 4), "v": (1, 2, 3, 9), "k": (1, 2, 3), "m": (1, 2, 3), "x": (1, 2, 3)}
+_NEVER_LATE = [-1]  # number of a read that no class names
 FALLBACKS = ((3, 2, 1, 0), (3, 3, 3, 3), (1, 2, 1, 2))  # where an encoding has less room
 
 
@@ -85,14 +86,18 @@ def samples() -> Iterator[Sample]:
 
 
 def places(sample: Sample, record: dict[str, Any]) -> list[tuple[str, int, list[int]]]:
-    """(`source->target`, number of the write, numbers of the reads) of the pairs that LLVM knows."""
+    """(`source->target`, number of the write, numbers of the reads) of the pairs that LLVM knows.
+
+    The x87 stack is no operand in LLVM's instructions: the first write, of the status word, has the latency.
+    """
     uses, defs = _reads(record), _writes(record)
     result = []
     for pair in pairs(sample.form):
         if pair.excluded or "data" in (pair.source.part, pair.target.part):
             continue
-        written = defs.get(sample.register(pair.target))
-        read = _reading(sample, pair.source, uses)
+        stack = "x" in (pair.source.domain, pair.target.domain)
+        written = 0 if pair.target.domain == "x" else defs.get(sample.register(pair.target))
+        read = _reading(sample, pair.source, uses) or _NEVER_LATE * stack
         if written is not None and read:
             result.append((f"{pair.source.name}->{pair.target.name}", written, read))
     return result

@@ -15,9 +15,9 @@ import sys
 from collections import Counter, defaultdict
 from typing import Any
 
-from cyclescope.model.library import load_model
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import notation, port_throughput
+from cyclescope.session.machines import load_model
 
 from .samples import samples
 

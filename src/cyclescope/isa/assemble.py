@@ -35,7 +35,7 @@ def assemble(text: str) -> Assembled:
     tools = [shutil.which(name) for name in ("as", "objcopy")]
     if None in tools:
         raise BackendUnavailable(
-            "no assembler found", "install binutils (apt install binutils), or give machine code with --hex"
+            "no assembler found", "install binutils (apt install binutils), or give machine code with {hex}"
         )
     lines = lines_of(text)
     with tempfile.TemporaryDirectory() as folder:

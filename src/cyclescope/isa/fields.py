@@ -19,6 +19,21 @@ from cyclescope.isa.notation import FUNCTIONS
 _Rule = tuple[object, ...]
 
 
+_NUMBER = re.compile(r"(?<![\w.])-?(?:0x[0-9a-f]+|\d+\.\d+(?:e[-+]?\d+)?|\d+)(?![\w.])")
+
+_MASKS: dict[object, int] = {"bit_mask_32": 32, "bit_mask_64": 64}
+
+
+def normal(text: str) -> str:
+    """Assembly without what assemblers write in several ways: letters small, numbers plain, no `#`."""
+    return _NUMBER.sub(_plain, text.lower().replace("#", ""))
+
+
+def _plain(match: re.Match[str]) -> str:
+    text = match[0]
+    return str(int(text, 16)) if "x" in text else repr(float(text)) if "." in text else str(int(text))
+
+
 class Values(msgspec.Struct, frozen=True, dict=True, eq=False):
     """What the values of a field are.
 
@@ -81,32 +96,43 @@ class Notation(msgspec.Struct, frozen=True, dict=True, eq=False):
     def _known(self) -> dict[str, int]:
         """Values by text, of all that no rule of numbers gives."""
         if self.rule[0] == "number":
-            return {text: value for value, text in self._exceptions.items()}
+            return {normal(text): value for value, text in self._exceptions.items()}
         known: dict[str, int] = {}
         for value in range(1 << self.width):
             if self.rule[0] == "list" or _means_something(str(self.rule[1]), value):
-                known.setdefault(self.text(value), value)
+                known.setdefault(normal(self.text(value)), value)
         return known
+
+    @cached_property
+    def _around(self) -> tuple[str, str]:
+        """What stands before and behind the number."""
+        return normal(str(self.rule[1])), normal(str(self.rule[2]))
 
     @cached_property
     def pattern(self) -> str:
         """A regular expression of all texts, and of a few others."""
-        kind, before, *rest = self.rule
+        kind = self.rule[0]
+        if kind == "function":
+            return ".+?"
         texts = [re.escape(text) for text in sorted(self._known, key=len, reverse=True)]
         if kind == "number":
-            texts.append(f"{re.escape(str(before))}-?\\w+{re.escape(str(rest[0]))}")
-        return "|".join([*texts, ".+?"] if kind == "function" else texts)
+            texts.append("-?\\w+".join(map(re.escape, self._around)))
+        return "|".join(texts)
 
     def read(self, text: str) -> int:
-        """The value behind a text. Raises ValueError where there is none."""
+        """The value behind a text, however assemblers spell it. Raises ValueError where there is none."""
+        text = normal(text)
         if text in self._known:
             return self._known[text]
+        if text.startswith("-") and (width := _MASKS.get(self.rule[1])):  # as the bits that it has
+            return self.read(str(int(text) & (1 << width) - 1))
         if self.rule[0] == "number":
-            _, before, after, scale, bias, *_ = self.rule
-            inside = text.removeprefix(str(before)).removesuffix(str(after))
-            value, rest = divmod(int(inside, 0) - int(str(bias)), int(str(scale)))
+            _, _, _, scale, bias, *_ = self.rule
+            before, after = self._around
+            inside = text.removeprefix(before).removesuffix(after)
+            value, rest = divmod(int(inside) - int(str(bias)), int(str(scale)))
             value &= (1 << self.width) - 1
-            if not rest and self.text(value) == f"{before}{inside}{after}" == text:
+            if not rest and normal(self.text(value)) == f"{before}{inside}{after}" == text:
                 return value
         raise ValueError(f"{text!r} is nothing that can be written there")
 
@@ -212,14 +238,14 @@ class Syntax(msgspec.Struct, frozen=True, dict=True, eq=False):
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         pieces = re.split(r"\{\d+\}", self.template)
-        literals = [re.escape(piece.replace("{{", "{").replace("}}", "}")) for piece in pieces]
+        literals = [re.escape(normal(piece.replace("{{", "{").replace("}}", "}"))) for piece in pieces]
         operands = (f"({notation.pattern})" for _, notation in self.places)
         parts = (operand + literal for operand, literal in zip(operands, literals[1:], strict=True))
         return re.compile(literals[0] + "".join(parts))
 
     def read(self, text: str, count: int) -> tuple[int, ...]:
         """Values of the `count` fields in a line with single blanks. Raises ValueError for another form's."""
-        match = self._pattern.fullmatch(text)
+        match = self._pattern.fullmatch(normal(text))
         if match is None:
             raise ValueError(f"{text!r} does not fit {self.template}")
         found: dict[int, int] = {}

@@ -36,7 +36,7 @@ def _general(cls: str, number: int) -> str:
 @cache
 def register_number(name: str) -> tuple[str, int]:
     """Class and number of a register by its (upper-case) name. Raises KeyError if unknown."""
-    return _BY_NAME[name]
+    return REGISTERS[name]
 
 
 def _all_names() -> dict[str, tuple[str, int]]:
@@ -50,7 +50,7 @@ def _all_names() -> dict[str, tuple[str, int]]:
     return names
 
 
-_BY_NAME = _all_names()
+REGISTERS = _all_names()  # class and number by name; ST has two spellings
 
 
 def domain(cls: str) -> str:

@@ -17,8 +17,8 @@ class Kernel(msgspec.Struct, frozen=True):
 
     `code` and `setup` are machine code; `instructions` counts the instructions of the body.
     `flags` is a combination of CANARY (a throughput kernel: count only samples taken while the core
-    is undisturbed), UNROLLED (no loop around the body), FAST (more than five instructions per
-    cycle expected) and LONG (a loop of some hundred instructions).
+    is undisturbed), UNROLLED (no loop around the body), FAST (not slow: a loop of some
+    hundred instructions, within 3 KB) and LONG (the same, of any size).
     """
 
     code: bytes

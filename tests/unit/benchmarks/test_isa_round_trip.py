@@ -7,11 +7,12 @@ import shutil
 import pytest
 
 from benchmarks.isa_round_trip import EQUAL, HOLDS, MACHINES, NONE, WRONG, compare, simulated, timings
-from cyclescope.backend.llvm_mca import NAMES, LlvmMcaBackend
+from cyclescope.backend.llvm_mca import NAMES
 from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
+from tests.support.installed_mca import backend_for
 
 FEW = {"neoverse-v2": 60, "cortex-a510": 50, "a64fx": 40, "xiangshan-nanhu": 60, "sifive-p670": 30}
 
@@ -51,7 +52,7 @@ def test_the_accumulator_of_fmadd_is_found_by_measuring(tmp_path):
 def test_llvm_mca_answers_the_same_kernels(tmp_path):
     table = load_table("aarch64")
     store = Store(tmp_path / "store.sqlite", "neoverse-v2")
-    campaign = Campaign(table, LlvmMcaBackend("neoverse-v2", isa="aarch64"), store)
+    campaign = Campaign(table, backend_for("neoverse-v2", "aarch64"), store)
     campaign.run(Request((table["FMADDDrrr"],)), {})
     (found,) = campaign.results([table["FMADDDrrr"]])
     assert [latency.max for latency in found.latencies][:3] == [4.0, 4.0, 2.0]

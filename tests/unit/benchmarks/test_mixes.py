@@ -13,9 +13,9 @@ from benchmarks.mixing import FEWEST, MOST, SSE, VEX, Mix, body, draw, is_mixabl
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.register import domain
 from cyclescope.kernel.x86_64.registers import physical
-from cyclescope.model.library import load_model
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput
+from cyclescope.session.machines import load_model
 
 FAST = FormCost(1, (), throughput=1.0)
 

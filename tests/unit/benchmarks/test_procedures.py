@@ -76,12 +76,12 @@ A, B, C = ("a",), ("b",), ("c",)
 
 
 def test_damage_counts_lost_and_changed_rows():
-    found = kill.damage({A: (1,), B: (2,)}, {A: (9,), C: (3,)}, 0, "ok")
+    found = kill.damage("SIGINT", {A: (1,), B: (2,)}, {A: (9,), C: (3,)}, 0, "ok", "")
     assert (found.before, found.after, found.lost, found.changed) == (2, 2, 1, 1)
 
 
 def test_more_rows_are_no_damage():
-    found = kill.damage({A: (1,)}, {A: (1,), B: (2,)}, 0, "ok")
+    found = kill.damage("SIGINT", {A: (1,)}, {A: (1,), B: (2,)}, 0, "ok", "")
     assert (found.lost, found.changed) == (0, 0)
 
 

@@ -102,11 +102,19 @@ def test_a_value_is_written_and_read(notation, value, text):
 
 @pytest.mark.parametrize(
     ("notation", "text"),
-    [(SHIFTS, ", lsl #4"), (SIGNED, "#2"), (SIGNED, "#-4"), (SIGNED, "4"), (SIGNED, "#x"), (HEX, "[0x20]")],
+    [(SHIFTS, ", lsl #4"), (SIGNED, "#2"), (SIGNED, "#-4"), (SIGNED, "#x"), (HEX, "[0x20]")],
 )
 def test_what_cannot_be_written_is_not_read(notation, text):
     with pytest.raises(ValueError):
         notation.read(text)
+
+
+@pytest.mark.parametrize(
+    ("notation", "text", "value"),
+    [(SIGNED, "4", 1), (SIGNED, "#0x4", 1), (SIGNED, "-0x10", 4), (SHIFTS, ", lsl 3", 3), (HEX, "[31]", 15)],
+)
+def test_a_number_is_read_however_it_is_spelled(notation, text, value):
+    assert notation.read(text) == value
 
 
 def test_masks_of_one_run_of_ones():

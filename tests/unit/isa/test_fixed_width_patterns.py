@@ -55,7 +55,7 @@ def test_by_an_example(isa, pattern, expected):
     [
         ("aarch64", "add z1.s, p2/m, z2.s, z3.s"),  # the result is the first source
         ("aarch64", "and x1, x2, #5"),  # no mask
-        ("aarch64", "ldr x1, [x2, #3]"),  # no multiple of 8
+        ("aarch64", "ldr x1, [x2, #300]"),  # no multiple of 8, too far for LDUR
         ("riscv64", "addi a0, a1, 5000"),
         ("riscv64", "add a0, a1"),
         ("riscv64", "vl2re8.v v1, (a0)"),  # a group of two begins at an even one
@@ -79,7 +79,9 @@ def test_by_feature():
         ("aarch64", "FMADDDrr", "FMADDDrrr"),
         ("aarch64", "isa:SVE22", "`cyclescope forms` lists them|did you mean"),
         ("riscv64", "zba", "isa:ZBA finds the forms"),
-        ("aarch64", "mov x1, x2", "none of its aliases"),
+        ("riscv64", "mve", "did you mean mv"),
+        ("aarch64", "and x1, x2, #5", "no form of this name has these operands; there are 'and x1, x2, x3'"),
+        ("riscv64", "rol a0, a1, 3", "there are 'rol a0, a1, a2'"),
     ],
 )
 def test_hints(isa, pattern, hint):

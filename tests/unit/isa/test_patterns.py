@@ -185,7 +185,7 @@ def test_an_unknown_pattern_has_a_suggestion(table, pattern, hint):
     with pytest.raises(UsageError) as caught:
         select(table, ["imul", pattern])
     assert repr(pattern) in caught.value.message
-    assert hint in caught.value.remedy
+    assert hint in caught.value.remedy.command
     assert caught.value.exit_code == 2
 
 

@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
+import msgspec
+
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
 from cyclescope.isa.riscv64.shapes import Shape, element_widths, shapes, takes_configuration
@@ -65,6 +67,20 @@ def illegal(form: InstructionForm, configuration: Configuration) -> str:
         return f"{form.id}@{configuration}: floating-point operands have 16 bits or more"
     reasons = (_impossible(shape, sew, lmul) for shape in shapes(form).values())
     return next((f"{form.id}@{configuration}: {reason}" for reason in reasons if reason), "")
+
+
+def applicable(form: InstructionForm, configuration: Configuration) -> Configuration:
+    """A configuration as a form sees it: without policies of what it does not write.
+
+    Code sets both policies for all that follows; elements are masked off where there is a mask, and only a
+    result that is a vector has a tail.
+    """
+    writes = any(op.write and op.file == "v" for op in form.operands)
+    return msgspec.structs.replace(
+        configuration,
+        tail_undisturbed=writes and configuration.tail_undisturbed,
+        mask_undisturbed=writes and configuration.masked and configuration.mask_undisturbed,
+    )
 
 
 def _per_group(form: InstructionForm) -> int:

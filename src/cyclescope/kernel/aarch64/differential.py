@@ -16,14 +16,12 @@ from cyclescope.kernel.aarch64.links import AArch64Links
 from cyclescope.kernel.aarch64.special import is_streaming, unmeasurable
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.fixed_width.differential import FixedWidthDifferential, condition_flags
+from cyclescope.kernel.fixed_width.numbers import is_floating, number_type
 from cyclescope.kernel.fixed_width.operands import scalable
 from cyclescope.kernel.locations import A64, CONDITION_FLAGS
 
-_FLOATING = re.compile(r"F(?!FR)|BF(?!I|M$|C$|X)|[SU]CVTF")
 _SATURATING = re.compile(r"(S|U|SU|US)Q")
 _SCALABLE = re.compile(r"SVE|SME|SSVE")
-_LANES = re.compile(r"ZPR(?:[34]b)?(16|32|64)|Z_([hsd])")
-_SIZES = {"h": "f16", "s": "f32", "d": "f64", "16": "f16", "32": "f32", "64": "f64"}
 
 
 class AArch64Differential(FixedWidthDifferential):
@@ -59,7 +57,7 @@ class AArch64Differential(FixedWidthDifferential):
 
     def by_rule(self, form: InstructionForm) -> tuple[set[int], set[int], int]:
         """Floating point reads FPCR and sets flags of FPSR, saturating arithmetic of vectors its QC."""
-        floating = _FLOATING.match(form.mnemonic) or any(op.fixed == "FPCR" for op in form.operands)
+        floating = is_floating(form) or any(op.fixed == "FPCR" for op in form.operands)
         scalable_form = any(_SCALABLE.match(feature) for feature in form.features)
         if floating:
             return {A64.FPCR, A64.FPSR}, {A64.FPSR}, 1 << A64.FPSR | 1 << A64.FPCR
@@ -69,7 +67,4 @@ class AArch64Differential(FixedWidthDifferential):
 
     def element(self, form: InstructionForm) -> str:
         """Of scalable vectors that of the first one, where the form is one of floating point."""
-        if form.element != "int" or not _FLOATING.match(form.mnemonic):
-            return form.element
-        lanes = (_LANES.match(op.cls) for op in form.operands)
-        return next((_SIZES[match[1] or match[2]] for match in lanes if match), form.element)
+        return number_type(form)

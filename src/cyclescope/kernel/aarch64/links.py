@@ -70,14 +70,14 @@ class AArch64Links(Helpers):
         return found
 
     def _predicates(self) -> Edges:
-        mask, value = self.pools.mask, self.pools.value
+        (truth, governing), value = self.pools.truths, self.pools.value
         return {
             ("r", "p"): ("r>p", self._general_to_predicate),
-            ("p", "r"): ("p>r", lambda s, t: [self.make("CNTP_XPP_B", t.number, mask, s.number)]),
-            ("p", "p"): ("p>p", lambda s, t: [self.make("AND_PPzPP", t.number, mask, s.number, mask)]),
+            ("p", "r"): ("p>r", lambda s, t: [self.make("CNTP_XPP_B", t.number, truth, s.number)]),
+            ("p", "p"): ("p>p", lambda s, t: [self.make("AND_PPzPP", t.number, truth, s.number, truth)]),
             ("v", "p"): (
                 "v>p",
-                lambda s, t: [self.make("CMPEQ_PPzZZ_B", t.number, mask, s.number, s.number)],
+                lambda s, t: [self.make("CMPEQ_PPzZZ_B", t.number, governing, s.number, s.number)],
             ),
             ("p", "v"): ("p>v", lambda s, t: [self.make("SEL_ZPZZ_B", t.number, s.number, value, value)]),
             ("p", "mem"): ("p>mem", lambda s, t: [self._memory(self.stores, s, t)]),
@@ -109,9 +109,17 @@ class AArch64Links(Helpers):
 
     def _general_to_predicate(self, source: Place, target: Place) -> list[Instruction]:
         """All ones again, whatever the count."""
-        n, mask = target.number, self.pools.mask
+        n, truth = target.number, self.pools.truths[0]
         count = self.make("WHILELO_PXX_B", n, ZERO_REGISTER, source.number)
-        return [count, self.make("ORR_PPzPP", n, mask, n, mask)]
+        return [count, self.make("ORR_PPzPP", n, truth, n, truth)]
+
+    def to_mask(self, instructions: list[Instruction]) -> list[Instruction]:
+        """OR with all ones in place of an AND that copies a predicate, whose elements may be false."""
+        last, truth = instructions[-1], self.pools.truths[0]
+        if last.form.id != "AND_PPzPP":
+            return instructions
+        number, _, source, _ = last.registers
+        return [*instructions[:-1], self.make("ORR_PPzPP", number, truth, source, truth)]
 
     def _and(self, target: Place, source: Place, other: int) -> Instruction:
         scalable = SCALABLE in (target.width, source.width)
@@ -125,6 +133,10 @@ class AArch64Links(Helpers):
         """(source AND 0) OR value."""
         both = [self._and(target, source, self.pools.nought), self._or(target, target, value)]
         return both, (f"restore{self.detail(target, target)}",)
+
+    def _offset(self, memory: Place) -> tuple[int, ...]:
+        """Fields hold multiples of what is accessed."""
+        return (8 * memory.offset // memory.width,)
 
     # --- constants ---------------------------------------------------------------------------------
 
@@ -146,7 +158,7 @@ class AArch64Links(Helpers):
 
     def cut(self, place: Place) -> list[Instruction]:
         """A constant of the file, or nothing for memory."""
-        value, mask = self.pools.value, self.pools.mask
+        value = self.pools.value
         if place.kind == "r":
             return [self.constant(place.number)]
         if place.kind == "flag":
@@ -154,7 +166,8 @@ class AArch64Links(Helpers):
         if place.kind == "v":
             return [self._or(place, Place("v", value, place.width), value)]
         if place.kind == "p":
-            return [self.make("ORR_PPzPP", place.number, mask, mask, mask)]
+            truth = self.pools.truths[0]
+            return [self.make("ORR_PPzPP", place.number, truth, truth, truth)]
         if place.kind == "mem" and ("v", place.width) in self.stores:
             return [self._memory(self.stores, Place("v", value), place)]
         return []

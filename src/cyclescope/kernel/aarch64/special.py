@@ -31,6 +31,8 @@ def unmeasurable(form: InstructionForm) -> str:
         return "a system instruction: it enters the kernel, waits, or changes machine state"
     if name == "MSR" and form.id != "MSR":
         return "changes a field of the processor state"
+    if name == "MOVPRFX":
+        return "only the first half of another instruction: alone its outcome is unpredictable"
     if any(feature.startswith("MOPS") for feature in form.features):
         return "one of three instructions that only work in order: prologue, main, epilogue"
     if _SIGNED.match(name):

@@ -7,22 +7,34 @@ twice onto them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import msgspec
 
 from cyclescope.isa.dataflow import Pair
+from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.overlap import conflict
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
-from cyclescope.kernel.fixed_width.links import SCALABLE
+from cyclescope.kernel.fixed_width.links import FLOAT_SCRATCH, SCALABLE
+from cyclescope.kernel.fixed_width.numbers import FLOATS, keeps_numbers, number_type
 from cyclescope.kernel.fixed_width.operands import ChainOperands
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 
 Items = list[Use | Instruction]
-MOVES = ("MOV", "FMOV", "FMV", "ORR", "C.MV", "SMOV", "UMOV", "VMV")
-_FLOATS = ("f16", "bf16", "f32", "f64")
+_MOVES = re.compile(r"MOV|[FSU]MOV|FMV|ORR$|(C\.)?MV|VF?MV|(C\.)?FMV")
+
+
+def returns_what_was(form: InstructionForm) -> bool:
+    """Whether the register that a form writes gets what memory, or a status register, held before."""
+    return "atomic" in form.attributes or form.mnemonic.startswith("CSRR")
+
+
+def is_move(form: InstructionForm) -> bool:
+    """Whether the form may copy a register, so that with one register for both it would do nothing."""
+    return bool(_MOVES.match(form.mnemonic))
 
 
 class ChainBuilder(ChainOperands):
@@ -32,10 +44,23 @@ class ChainBuilder(ChainOperands):
         """The chains of a pair, the best first. Raises Unmeasurable with the reason."""
         if pair.excluded:
             raise Unmeasurable(pair.excluded)
+        self._check_values(pair)
         if pair.source.part in ("address", "index"):
             return [self._address_chain(pair)]
         chain = self._self_chain(pair) or self._same_register(pair) or self._swap(pair)
         return [chain or self._linked(pair)]
+
+    def _check_values(self, pair: Pair) -> None:
+        """No value passes through some pairs, or not to where a link reads it. Raises Unmeasurable."""
+        if pair.source.name == "[PC].data":
+            raise Unmeasurable("the data are constants in the code, which no link stores")
+        if pair.source.part != "register" or pair.target.part != "register":
+            return
+        if returns_what_was(self.form):
+            raise Unmeasurable("the result is what was there before: it does not depend on the operand")
+        group = self.registers(pair.target.operand)
+        if "SLIDE1DOWN" in self.form.mnemonic and pair.source.domain in ("r", "f") and len(group) > 1:
+            raise Unmeasurable("it gets into the last register of the group only, and links read the first")
 
     def unbroken(self, pair: Pair) -> Chain | None:
         """The pair's chain with no other dependency cut, None where none was."""
@@ -63,14 +88,16 @@ class ChainBuilder(ChainOperands):
     def _one_file(self, pair: Pair) -> bool:
         """Whether source and target may be one register as far as their files go."""
         s, t = (self.form.operands[n.operand] for n in (pair.source, pair.target))
-        registers = pair.source.part == pair.target.part == "register"
+        registers = pair.source.part == pair.target.part == "register" and s.role != "mask"
+        if s.file in ("v", "f") and not keeps_numbers(self.form):
+            return False
         return registers and s.file == t.file != "?" and not s.write
 
     def _same_register(self, pair: Pair) -> Chain | None:
         """One register for a source and a result that is not read."""
         target = self.form.operands[pair.target.operand]
         apart = target.early_clobber or "unique_registers" in self.form.attributes
-        if not self._one_file(pair) or target.read or apart or self.form.mnemonic in MOVES:
+        if not self._one_file(pair) or target.read or apart or is_move(self.form):
             return None
         changes = self._joined(pair)
         if changes is None:
@@ -116,17 +143,37 @@ class ChainBuilder(ChainOperands):
     def _linked(self, pair: Pair) -> Chain:
         """Through a link from the target's place to the source's."""
         source, target = self.place(pair.source), self._read_place(pair)
+        self._check_forwarding(pair, source)
         items: Items = [*self.breakers(pair.source), *self._rest(pair), self.use()]
         if self._restores(pair, source, target):
             if not self.helpers.fits(target, source):
                 raise Unmeasurable(_no_way(pair, source))
             more, keys = self.helpers.again(target, source, self._value_register(pair))
+        elif source.kind == "f" and target.kind == "v" and not keeps_numbers(self.form):
+            more, keys = self._float_again(pair, target, source)
         else:
             step = self._path(pair, target, source)
             if step is None:
                 raise Unmeasurable(_no_way(pair, source))
             more, keys = self._kept(pair, list(step[0])), step[1]
         return chain_of(pair, "link", [*items, *more], keys, 1)
+
+    def _float_again(
+        self, pair: Pair, target: Place, source: Place
+    ) -> tuple[list[Instruction], tuple[str, ...]]:
+        """An f register gets its value again: the result of a vector form is no such number."""
+        middle = Place("f", FLOAT_SCRATCH, source.width)
+        step = self._path(pair, target, middle)
+        if step is None:
+            raise Unmeasurable(_no_way(pair, source))
+        more, keys = self.helpers.again(middle, source, self._value_register(pair))
+        return [*step[0], *more], (*step[1], *keys)
+
+    def _check_forwarding(self, pair: Pair, source: Place) -> None:
+        """A load takes its data from one store, or waits until several are in the cache."""
+        loaded = len(self.registers(pair.target.operand)) if source == Place("mem", width=SCALABLE) else 0
+        if loaded > self.helpers.group:
+            raise Unmeasurable(f"it loads {loaded} registers, and the store of a link writes fewer at once")
 
     def _rest(self, pair: Pair) -> list[Instruction]:
         """Cuts what of a source of several registers the link does not write, but the form does."""
@@ -140,18 +187,39 @@ class ChainBuilder(ChainOperands):
         return self.helpers.to_mask(instructions) if op.role == "mask" else instructions
 
     def _read_place(self, pair: Pair) -> Place:
-        """Where the result is read from: of data that no single load has, the first part."""
+        """Where the result is read from: of data that no single load has, the first part, but of several
+        registers that one of the source's.
+        """
         place = self.place(pair.target)
+        part = self._stored_part(pair, place)
+        if part is not None:
+            return part
         known = any(width == place.width for _, width in self.helpers.loads)
         if pair.target.part != "data" or (known and place.width != SCALABLE):
             return place
         width = 64 if 64 < place.width < SCALABLE else 8
         return msgspec.structs.replace(place, width=width)
 
+    def _stored_part(self, pair: Pair, whole: Place) -> Place | None:
+        """What a store of several registers writes of a source, None where it is no such store."""
+        if pair.target.part != "data" or pair.source.part != "register":
+            return None
+        operands = self.form.operands
+        stored = [
+            n for n, op in enumerate(operands)
+            if op.is_register and op.read and op.width and not op.role and op.file in ("r", "v", "f")
+        ]  # fmt: skip
+        widths = [operands[n].width for n in stored]
+        if len(stored) < 2 or sum(widths) != whole.width or pair.source.operand not in stored:
+            return None
+        before = sum(widths[: stored.index(pair.source.operand)])
+        width = min(widths[0], 64)
+        return msgspec.structs.replace(whole, width=width, offset=before // 8)
+
     def _restores(self, pair: Pair, source: Place, target: Place) -> bool:
         """Whether a floating-point source gets its value again, as the result is no such number."""
-        element = self.form.operands[pair.source.operand].element or self.form.element
-        return source.kind == target.kind and source.kind in ("v", "f") and element in _FLOATS
+        element = self.form.operands[pair.source.operand].element or number_type(self.form)
+        return source.kind == target.kind and source.kind in ("v", "f") and element in FLOATS
 
     def _value_register(self, pair: Pair) -> int:
         return self.pools.value

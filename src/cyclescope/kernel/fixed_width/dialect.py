@@ -13,16 +13,22 @@ from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.dialect import Items, PairChains
 from cyclescope.kernel.fixed_width.blocking import BlockBuilder, addresses, touched
 from cyclescope.kernel.fixed_width.branches import BranchBuilder
-from cyclescope.kernel.fixed_width.chains import MOVES, ChainBuilder
+from cyclescope.kernel.fixed_width.chains import ChainBuilder, is_move
 from cyclescope.kernel.fixed_width.cycles import CycleBuilder
-from cyclescope.kernel.fixed_width.division import DivisionStreams, IntegerDivision, SlowDivision
+from cyclescope.kernel.fixed_width.division import DivisionStreams, IntegerDivision, VectorDivision
 from cyclescope.kernel.fixed_width.links import Helpers
+from cyclescope.kernel.fixed_width.numbers import (
+    FLOATS,
+    is_division,
+    is_integer_division,
+    is_integer_vector_division,
+    is_vector_division,
+    keeps_numbers,
+    number_type,
+)
 from cyclescope.kernel.fixed_width.operands import immediates
 from cyclescope.kernel.fixed_width.streams import StreamBuilder
 from cyclescope.kernel.fixed_width.values import (
-    is_division,
-    is_integer_division,
-    is_vector_division,
     start_state,
     with_integers,
     with_zeros,
@@ -72,9 +78,9 @@ class FixedWidthDialect(ABC):
     def signature(self, form: InstructionForm) -> object:
         """Operands, attributes, flags and fields; the mnemonic where it matters."""
         special = is_division(form) or not form.attributes.isdisjoint(_SPECIAL) or self.is_special(form)
-        named = special or bool(self.unmeasurable(form)) or form.mnemonic in MOVES
+        named = special or bool(self.unmeasurable(form)) or is_move(form)
         fields = form.bits and (form.bits.fields, form.bits.length)
-        floats = form.element.startswith(("f", "bf"))
+        floats = (number_type(form) in FLOATS, keeps_numbers(form))
         return (
             form.signature, form.attributes, form.flags_read, form.flags_written, floats,
             form.id if named else "", fields, form.configuration,
@@ -104,8 +110,11 @@ class FixedWidthDialect(ABC):
             return [_NoChains()]
         if is_integer_division(form):
             return [IntegerDivision(form, self.helpers_of(form), s) for s in ("fast", "slow")]
-        plain = ChainBuilder(form, self.helpers_of(form))
-        return [plain, SlowDivision(form, self.helpers_of(form))] if is_vector_division(form) else [plain]
+        helpers = self.helpers_of(form)
+        if is_integer_vector_division(form):
+            return [VectorDivision(form, helpers, s) for s in ("fast", "slow")]
+        plain = ChainBuilder(form, helpers)
+        return [plain, VectorDivision(form, helpers, "slow")] if is_vector_division(form) else [plain]
 
     def instruction(self, form: InstructionForm, use: Use) -> Instruction:
         """The form with the values of a plan."""
@@ -148,8 +157,8 @@ class FixedWidthDialect(ABC):
             state = with_integers(state, (helpers.pools.stack,), (FIRST_WINDOW,))
         if is_integer_division(form) and speed:
             return IntegerDivision(form, helpers, speed).state(state)
-        if speed == "slow":
-            return SlowDivision(form, helpers).state(state)
+        if speed:
+            return VectorDivision(form, helpers, speed).state(state)
         builder = ChainBuilder(form, helpers)
         return with_zeros(state, builder.vector_indices(builder.use()))
 

@@ -11,8 +11,14 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.fixed_width.chains import ChainBuilder
 from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
+from cyclescope.kernel.fixed_width.numbers import has_vectors, is_integer_division
 from cyclescope.kernel.fixed_width.streams import StreamBuilder
-from cyclescope.kernel.fixed_width.values import integer_values, slow_values, with_integers, with_vectors
+from cyclescope.kernel.fixed_width.values import (
+    division_values,
+    integer_values,
+    with_divisions,
+    with_integers,
+)
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.place import Place
@@ -55,21 +61,42 @@ class IntegerDivision(ChainBuilder):
         return with_integers(start, (numbers[0], numbers[-1]), integer_values(self.form, self.speed))
 
 
-class SlowDivision(ChainBuilder):
-    """A floating-point division or root with slow values."""
+class VectorDivision(ChainBuilder):
+    """A division of vectors or floating-point numbers, or a root, whose sources keep slow or fast values."""
+
+    def __init__(self, form: InstructionForm, helpers: Helpers, speed: str) -> None:
+        super().__init__(form, helpers)
+        self.speed = speed
 
     def chains(self, pair: Pair) -> list[Chain]:
         """One chain: the source is brought back to its value."""
-        if pair.excluded or pair.source.part != "register" or pair.target.part != "register":
-            raise Unmeasurable(pair.excluded or "no chain with slow values")
+        if pair.excluded or "register" not in (pair.source.part, pair.target.part):
+            raise Unmeasurable(pair.excluded or "no chain that keeps the values of a division")
+        if self.form.operands[pair.source.operand].role == "mask":
+            chain = self._linked(pair)
+            items, keys = list(chain.items), chain.links
+        elif pair.source.domain == "r":
+            items, keys = self._through_general(pair)
+        else:
+            items, keys = self._restored(pair)
+        return [chain_of(pair, self.speed, items, keys, 1)]
+
+    def _through_general(self, pair: Pair) -> tuple[list[Use | Instruction], tuple[str, ...]]:
+        """A general register keeps its value: the result is XORed onto it twice."""
+        back, keys = self.to_general(pair)
+        twice = [self.helpers.xor(self.place(pair.source).number, self.pools.temporary)] * 2
+        return [*self.breakers(pair.source), self.use(), *back, *twice], (*keys, "xor", "xor")
+
+    def _restored(self, pair: Pair) -> tuple[list[Use | Instruction], tuple[str, ...]]:
         source, target = self.place(pair.source), self.place(pair.target)
         if source.kind != target.kind or source.kind not in ("v", "f"):
-            raise Unmeasurable("no chain with slow values")
-        dividend, divisor = operands_of(self.form)
-        second = pair.source.operand == divisor != dividend
-        back, keys = self.helpers.again(target, source, self.pools.scratch if second else self.pools.value)
+            raise Unmeasurable("no chain that keeps the values of a division")
+        first, second = operands_of(self.form)
+        is_second = pair.source.operand == second != first
+        value = self.pools.scratch if is_second else self.pools.value
+        back, keys = self.helpers.again(target, source, value)
         cut = [] if pair.source.operand == pair.target.operand else self._restored_target(pair)
-        return [chain_of(pair, "slow", [*cut, self.use(), *back], keys, 1)]
+        return [*cut, self.use(), *back], keys
 
     def _restored_target(self, pair: Pair) -> list[Instruction]:
         """A target that is read is the other operand: it has to have its value again, too."""
@@ -82,11 +109,12 @@ class SlowDivision(ChainBuilder):
         return None
 
     def state(self, start: MachineState) -> MachineState:
-        """With slow values in all registers."""
-        dividend, divisor = slow_values(self.form)
+        """With the class's values in all registers."""
+        values = division_values(self.form, self.speed)
         first, second = operands_of(self.form)
-        numbers = () if first == second else tuple(n for _, n in self.registers(second))
-        return with_vectors(start, self.form, (*numbers, self.pools.scratch), dividend, divisor)
+        registers = () if first == second else self.registers(second)
+        kind = "v" if has_vectors(self.form) else "f"
+        return with_divisions(start, self.form, {*registers, (kind, self.pools.scratch)}, *values)
 
 
 class DivisionStreams(StreamBuilder):
@@ -119,11 +147,8 @@ class DivisionStreams(StreamBuilder):
         values = {operand: self.found(field)[value] for (operand, field), value in
                   zip(self.fields, use.registers, strict=True)}  # fmt: skip
         first, second = operands_of(self.form)
-        if values.get(first, (("", 0),))[0][0] == "r":
+        if is_integer_division(self.form):
             numbers = (values[first][0][1], values[second][0][1])
             return with_integers(start, numbers, integer_values(self.form, self.speed))
-        if self.speed == "fast":
-            return start
-        dividend, divisor = slow_values(self.form)
-        divisors = () if first == second else tuple(n for _, n in values[second])
-        return with_vectors(start, self.form, divisors, dividend, divisor)
+        registers = () if first == second else values[second]
+        return with_divisions(start, self.form, registers, *division_values(self.form, self.speed))

@@ -12,6 +12,7 @@ from cyclescope.kernel.paths import Links
 from cyclescope.kernel.place import Place
 
 SCALABLE = 2048  # bits, at most: the width of registers and memory whose length the machine chooses
+FLOAT_SCRATCH = 8  # f register of RISC-V's links
 CONSTANT_VALUE = 5  # of a general register whose dependency is cut
 
 
@@ -23,6 +24,11 @@ class Helpers(Links, ABC):
     loads: Mapping[tuple[str, int], str] = {}
     flags: tuple[str, ...] = ()  # of the condition register, the one to link with first
     memory_widths: tuple[int, ...] = (8, 16, 32, 64)
+
+    @property
+    def group(self) -> int:
+        """Scalable registers that a store of a link writes at once."""
+        return 1
 
     def make(self, form_id: str, *values: int) -> Instruction:
         """An instruction with the values of its fields, in their order."""

@@ -26,8 +26,10 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 
 CONDITION_REGISTER = "NZCV"
-_MASK = "VMask"  # class of the operand that is v0
+MASK = "VMask"  # class of the operand that is v0
 _ALL = ("sve_pred_enum", "sve_vec_len_specifier_enum")  # 31: all elements
+_CONSTANTS = ("MUL", "SMAX", "SMIN", "UMAX", "UMIN")  # by 0 the result is 0
+_FACTOR = 3
 _DYNAMIC = {
     "frmarg": 7,
     "mrs_sysreg_op": 0xDA10,
@@ -44,6 +46,8 @@ def immediates(form: InstructionForm) -> tuple[int, ...]:
 
 def _plain(form: InstructionForm, field: Field) -> int:
     op = form.operands[field.operand]
+    if form.mnemonic in _CONSTANTS and op.kind == "immediate" and _FACTOR in field.values.allowed:
+        return _FACTOR
     wanted = 31 if op.cls in _ALL else _DYNAMIC.get(op.cls, -1)
     if "writeback" in form.attributes and op.kind == "immediate":
         wanted = 0
@@ -77,7 +81,7 @@ class FormOperands:
             none = next((value for value, registers in found.items() if not registers), None)
             return self._value(found, ("p", self.pools.mask)) if none is None else none
         vector = op.file == "v"
-        if op.cls.startswith(_MASK):
+        if op.cls.startswith(MASK):
             return self._value(found, ("v", 0))
         if op.role == "base":
             return self._value(found, ("v", self.pools.addresses) if vector else ("r", self.pools.base))

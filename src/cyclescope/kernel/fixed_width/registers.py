@@ -28,7 +28,8 @@ class Pools(msgspec.Struct, frozen=True, dict=True):
     `base` and `alias` hold the same address, of the form under test and of helpers; `zero` 0, `constant`
     a small number, `counter` the loop's trips. `ones`, `nought`, `value` and `scratch` are vector
     registers: all ones, 0, the form's values, and for helpers; `addresses` and `indices` vectors of those.
-    `mask` is a predicate of all ones. -1 where there is none. `others` hold addresses of their own, for
+    `mask` is a predicate of all ones, the form's; `truths` are two that nothing writes, of which the second
+    may govern any instruction. -1 where there is none. `others` hold addresses of their own, for
     instances that are not to wait for each other's base or memory.
     """
 
@@ -48,6 +49,7 @@ class Pools(msgspec.Struct, frozen=True, dict=True):
     addresses: int
     indices: int
     mask: int = -1
+    truths: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
 
     @property
@@ -55,17 +57,19 @@ class Pools(msgspec.Struct, frozen=True, dict=True):
         """Registers that no form under test has for an operand: all roles; of RISC-V's vectors none."""
         general = (self.base, self.alias, self.zero, self.constant, self.temporary, self.counter, self.stack)
         vectors = (self.ones, self.nought, self.value, self.scratch) if self.ones >= 0 else ()
-        return {("r", n) for n in general} | {("v", n) for n in vectors} | {("p", self.mask)}
+        predicates = {("p", n) for n in (self.mask, *self.truths)}
+        return {("r", n) for n in general} | {("v", n) for n in vectors} | predicates
 
 
 AARCH64 = Pools(
     "aarch64", 31, 20, 21, 22, 23, 24, 28,
     {
-        RING: {"r": (*range(18), 19, 25, 26, 27), "v": tuple(range(24)), "p": (*range(7), *range(8, 14))},
+        RING: {"r": (*range(18), 19, 25, 26, 27), "v": tuple(range(24)), "p": (*range(1, 7), *range(8, 15))},
         CHAIN: {"r": (1, 2, 3, 5, 6, 7, 4, 0, 8), "v": (1, 2, 3, 5, 6, 7, 4, 0), "p": (1, 2, 3, 4, 5, 8, 9)},
         SOURCE: {"r": (9, 10, 11, 12, 13), "v": (16, 17, 18, 15, 14, 13, 7, 6, 5), "p": (7, 6, 12, 5, 13)},
     },
-    ones=31, nought=30, value=29, scratch=26, addresses=28, indices=27, mask=7, others=(19, 25, 26, 27),
+    ones=31, nought=30, value=29, scratch=26, addresses=28, indices=27, mask=7, truths=(15, 0),
+    others=(19, 25, 26, 27),
 )  # fmt: skip
 RISCV64 = Pools(
     "riscv64", 2, 9, 8, 24, 22, 23, 27,
@@ -73,7 +77,7 @@ RISCV64 = Pools(
         RING: {
             "r": (10, 11, 12, 13, 15, 5, 6, 7, 16, 17, 25, 28, 29, 30, 1),
             "f": (*range(10, 18), *range(8), 28, 29, 30, 31),
-            "v": tuple(range(8, 32)),
+            "v": (*range(8, 32), 0),
         },
         CHAIN: {
             "r": (10, 11, 12, 13, 5, 6, 7),

@@ -12,13 +12,14 @@ from cyclescope.isa.operand import Operand
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.fixed_width.links import Helpers
-from cyclescope.kernel.fixed_width.operands import CONDITION_REGISTER, FormOperands, immediates
+from cyclescope.kernel.fixed_width.operands import CONDITION_REGISTER, MASK, FormOperands, immediates
 from cyclescope.kernel.fixed_width.registers import RING, SOURCE, fixed_registers, pick
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.stream import BASES, LENGTHS, MAXIMUM, Stream
 
+_LONGEST_GROUP = 8  # registers of RISC-V
 _REACH = 1024  # bytes that the addresses of instances are spread over
 
 
@@ -68,12 +69,24 @@ class StreamBuilder(FormOperands):
             op = self.form.operands[operand]
             value = self.role_value(op, field)
             if value is None and not op.write:
-                value = self.choose(op, field, SOURCE, taken)
+                value = self._beside_mask(op, field, taken)
+                value = self.choose(op, field, SOURCE, taken) if value is None else value
                 value = self._last(op, field, taken) if value is None else value
             if value is not None:
                 values[operand] = value
                 taken |= set(self.found(field)[value])
         return values
+
+    def _beside_mask(self, op: Operand, field: Field, taken: set[Register]) -> int | None:
+        """The group of v0 for a second source of eight registers, where no mask needs it: so that more than
+        one group is left for results.
+        """
+        found = self.found(field)
+        value = pick(found, [("v", 0)], taken)
+        long = value is not None and len(found[value]) == _LONGEST_GROUP
+        second = any(kind == "v" for kind, _ in taken - self.taken_by_roles())
+        masked = any(other.cls.startswith(MASK) for other in self.form.operands)
+        return value if long and second and not masked and op.file == "v" else None
 
     def _last(self, op: Operand, field: Field, taken: set[Register]) -> int | None:
         """The register that the ring reaches last."""

@@ -6,44 +6,50 @@ divisions and roots get two classes of values, fast and slow.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.block import Register
 from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, Helpers
+from cyclescope.kernel.fixed_width.numbers import (
+    integer_bits,
+    is_integer_vector_division,
+    is_reversed,
+    is_root,
+    number_type,
+)
+from cyclescope.kernel.fixed_width.registers import SOURCE
 from cyclescope.kernel.patterns import ONE, SLOW_DIVIDE, SLOW_ROOT, pattern, repeated
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP, MachineState
 
 LINE = 64  # bytes from one of the other addresses to the next
 FLOAT_BITS = 26  # general register of RISC-V with the bits of the form's floating-point value
 NOTHING = 14  # a general register of 0 that compressed instructions can name
-_INTEGER = re.compile(r"[SU]DIV$|(C\.)?(DIV|REM)U?W?$")
-_ROOT = re.compile(r"V?FSQRT")
-_DIVISION = re.compile(r"V?FR?DIV")
-_SLOW_INTEGER = {32: (0x343A9ED7, 0x75E6), 64: (0x343A9ED744556677, 0x75E6E44F)}
+DIVISOR_BITS = 17  # the same of the divisor
+# Dividends and divisors with long quotients, by bits: the wide ones are A. Fog's.
+_SLOW_INTEGER = {
+    8: (0x77, 0x05), 16: (0x75E6, 0x0B), 32: (0x343A9ED7, 0x75E6), 64: (0x343A9ED744556677, 0x75E6E44F),
+}  # fmt: skip
+_FAST_INTEGER = (3, 2)  # quotient and remainder 1: neither may be skipped
 
 
-def is_integer_division(form: InstructionForm) -> bool:
-    """Whether the form divides general registers."""
-    return bool(_INTEGER.match(form.mnemonic)) and all(op.file in ("r", "?", "") for op in form.operands)
+def division_values(form: InstructionForm, speed: str) -> tuple[bytes, bytes]:
+    """64 bytes of first and of second sources that take long, or are fast."""
+    first, second = _dividend_and_divisor(form, speed)
+    return (second, first) if is_reversed(form) else (first, second)
 
 
-def is_vector_division(form: InstructionForm) -> bool:
-    """Whether the form divides floating-point numbers or takes roots of them."""
-    return bool(_ROOT.match(form.mnemonic) or _DIVISION.match(form.mnemonic))
-
-
-def is_division(form: InstructionForm) -> bool:
-    """Whether the time depends on the values."""
-    return is_integer_division(form) or is_vector_division(form)
-
-
-def slow_values(form: InstructionForm) -> tuple[bytes, bytes]:
-    """64 bytes of dividends (or radicands) and of divisors that take long."""
-    element = form.element if form.element in SLOW_ROOT else "f64"
-    if _ROOT.match(form.mnemonic):
+def _dividend_and_divisor(form: InstructionForm, speed: str) -> tuple[bytes, bytes]:
+    if is_integer_vector_division(form):
+        size = integer_bits(form) // 8
+        first, second = integer_values(form, speed)
+        return repeated(first, size), repeated(second, size)
+    element = number_type(form) if number_type(form) in SLOW_ROOT else "f64"
+    if speed == "fast":
+        return ONE[element], ONE[element]
+    if is_root(form):
         value, size = SLOW_ROOT[element]
         return repeated(value, size), repeated(value, size)
     dividend, divisor, size = SLOW_DIVIDE[element]
@@ -51,9 +57,8 @@ def slow_values(form: InstructionForm) -> tuple[bytes, bytes]:
 
 
 def integer_values(form: InstructionForm, speed: str) -> tuple[int, int]:
-    """Dividend and divisor of general registers."""
-    width = 32 if form.mnemonic.endswith("W") or form.operands[0].width == 32 else 64
-    return _SLOW_INTEGER[width] if speed == "slow" else (0, 1)
+    """Dividend and divisor."""
+    return _SLOW_INTEGER[integer_bits(form)] if speed == "slow" else _FAST_INTEGER
 
 
 def float_bits(element: str, values: bytes) -> int:
@@ -67,22 +72,24 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
     """Small distinct numbers, addresses in the address registers, ones in vectors and memory."""
     pools = helpers.pools
     general = [n + 1 for n in range(32)]
+    for small, number in enumerate(pools.pools[SOURCE]["r"], 1):
+        general[number] = small  # shorter than any vector, for instructions that slide by them
     general[pools.stack] = STACK_TOP
     general[pools.base] = general[pools.alias] = FIRST_WINDOW
     for place, number in enumerate(pools.others, 1):
         general[number] = FIRST_WINDOW + place * LINE
     general[pools.zero] = general[NOTHING] = 0
     general[pools.constant] = CONSTANT_VALUE
-    values = pattern(form.element)
+    values = pattern(number_type(form))
     scalars: tuple[int, ...] = ()
     if pools.isa == "riscv64":
-        element = form.element if form.element in ONE else "f64"
+        element = number_type(form) if number_type(form) in ONE else "f64"
         general[FLOAT_BITS] = float_bits(element, ONE[element])
         scalars = (general[FLOAT_BITS],) * 32
     vectors = [(pools.nought, bytes(64))] if pools.ones >= 0 else []
     vectors += [(n, value) for n, value in ((pools.ones, b"\xff" * 64), (pools.indices, bytes(64))) if n >= 0]
-    if pools.isa == "riscv64":
-        vectors.append((0, b"\xff" * 64))  # the mask
+    if any(op.cls.startswith("VMask") for op in form.operands):
+        vectors.append((0, b"\xff" * 64))
     if pools.addresses >= 0:
         vectors.append((pools.addresses, _addresses(form)))
     return MachineState(
@@ -111,19 +118,20 @@ def with_integers(state: MachineState, numbers: Sequence[int], values: Sequence[
     return msgspec.structs.replace(state, general=tuple(general))
 
 
-def with_vectors(
-    state: MachineState, form: InstructionForm, divisors: tuple[int, ...], dividend: bytes, divisor: bytes
+def with_divisions(
+    state: MachineState, form: InstructionForm, seconds: Collection[Register], first: bytes, second: bytes
 ) -> MachineState:
-    """The state with a dividend in every vector register and in memory, and a divisor in some."""
-    kept = [(n, value) for n, value in state.vectors if n not in divisors]
-    vectors = (*kept, *[(n, divisor) for n in divisors])
-    scalars = state.scalars
-    general = list(state.general)
+    """The state with a first source in every vector register and in memory, and a second one in some."""
+    vectors = {n for kind, n in seconds if kind == "v"}
+    kept = [(n, value) for n, value in state.vectors if n not in vectors]
+    general, scalars = list(state.general), state.scalars
     if scalars:
-        bits = [float_bits(form.element, value) for value in (dividend, divisor)]
-        scalars = tuple(bits[n in divisors] for n in range(32))
-        general[FLOAT_BITS] = bits[0]
+        bits = [float_bits(number_type(form), value) for value in (first, second)]
+        scalars = tuple(bits[("f", n) in seconds] for n in range(32))
+        general[FLOAT_BITS], general[DIVISOR_BITS] = bits
+    for _, number in (register for register in seconds if register[0] == "r"):
+        general[number] = float_bits("", second)
     return msgspec.structs.replace(
-        state, general=tuple(general), vector=dividend, vectors=vectors, scalars=scalars,
-        fill=(dividend, dividend),
+        state, general=tuple(general), vector=first, vectors=(*kept, *[(n, second) for n in sorted(vectors)]),
+        scalars=scalars, fill=(first, first),
     )  # fmt: skip

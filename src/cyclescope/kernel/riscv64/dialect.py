@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from cyclescope.isa.form import InstructionForm
@@ -19,6 +20,7 @@ from cyclescope.kernel.riscv64.links import DEFAULT, RiscV64Links
 from cyclescope.kernel.riscv64.special import RiscV64Branches, is_32_bit_only, unmeasurable
 from cyclescope.kernel.state import MachineState
 
+_WHOLE = re.compile(r"V(?:L|S|MV)([1248])R")  # instructions of whole registers
 _MOVES = {64: "FMV_D_X", 32: "FMV_W_X", 16: "FMV_H_X"}  # to floating-point registers, by bits
 
 
@@ -34,7 +36,13 @@ class RiscV64Dialect(FixedWidthDialect):
 
     def helpers_of(self, form: InstructionForm) -> Helpers:
         """Links that work on vectors as the form does."""
-        return self._under(form.configuration) if form.configuration else self.helpers
+        configuration = self._configuration(form)
+        return self._under(configuration) if configuration else self.helpers
+
+    def _configuration(self, form: InstructionForm) -> Configuration | None:
+        """Under what a form's kernels run: those of whole registers under groups of as many."""
+        whole = _WHOLE.match(form.mnemonic)
+        return Configuration(DEFAULT.sew, Fraction(int(whole[1]))) if whole else form.configuration
 
     def _under(self, configuration: Configuration) -> RiscV64Links:
         if configuration not in self._configured:
@@ -55,7 +63,8 @@ class RiscV64Dialect(FixedWidthDialect):
 
     def setup(self, form: InstructionForm, state: MachineState) -> bytes:
         """The form's vector configuration."""
-        return setup_code(form.configuration) if form.configuration else b""
+        configuration = self._configuration(form)
+        return setup_code(configuration) if configuration else b""
 
     def places(self) -> tuple[Place, ...]:
         """A place in every register file that there are links of but vectors'."""

@@ -18,6 +18,7 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.differential import READ, Access, Specimen
 from cyclescope.kernel.fixed_width.differential import FixedWidthDifferential
+from cyclescope.kernel.fixed_width.numbers import number_type
 from cyclescope.kernel.locations import RISCV, location_set
 from cyclescope.kernel.riscv64.links import RiscV64Links
 from cyclescope.kernel.riscv64.special import unmeasurable
@@ -80,8 +81,7 @@ class RiscV64Differential(FixedWidthDifferential):
 
     def element(self, form: InstructionForm) -> str:
         """Of scalar floating point that of the source: the table has what the result is."""
-        sources = (op for op in form.operands if op.read and op.cls.startswith("FPR"))
-        return next((f"f{op.width}" for op in sources if form.configuration is None), form.element)
+        return number_type(form)
 
     def _flags(self, form: InstructionForm, values: dict[int, int]) -> int:
         """Groups of elements have to be whole."""

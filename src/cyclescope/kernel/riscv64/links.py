@@ -14,9 +14,9 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import Configuration
 from cyclescope.isa.table import Table
 from cyclescope.kernel.dialect import Executes
-from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, SCALABLE, Helpers
+from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, FLOAT_SCRATCH, SCALABLE, Helpers
 from cyclescope.kernel.fixed_width.registers import RISCV64
-from cyclescope.kernel.fixed_width.values import FLOAT_BITS
+from cyclescope.kernel.fixed_width.values import DIVISOR_BITS, FLOAT_BITS
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.paths import Edges, Emitter
 from cyclescope.kernel.place import Place
@@ -33,7 +33,7 @@ class RiscV64Links(Helpers):
 
     pools = RISCV64
     general = Place("r", RISCV64.temporary, 64)
-    floating = Place("f", 8, 64)
+    floating = Place("f", FLOAT_SCRATCH, 64)
     vector = Place("v", RISCV64.scratch, SCALABLE)
     routes = (
         (), (general,), (floating,), (vector,), (general, floating), (floating, general), (vector, general),
@@ -52,6 +52,11 @@ class RiscV64Links(Helpers):
             ("r", 8): "LB", ("r", 16): "LH", ("r", 32): "LW", ("r", 64): "LD",
             ("f", 16): "FLH", ("f", 32): "FLW", ("f", 64): "FLD", ("v", SCALABLE): f"VL{whole}RE8_V",
         }  # fmt: skip
+
+    @property
+    def group(self) -> int:
+        """As many as a group has under the configuration."""
+        return max(1, int(self.configuration.lmul))
 
     @cached_property
     def vectors(self) -> bool:
@@ -133,15 +138,13 @@ class RiscV64Links(Helpers):
         if source.kind == "f":
             number = FLOAT_VALUE if value == self.pools.value else value
             return [self._sign(target, number, source.number)], (f"restore.f.{target.width}",)
-        both = [
-            self._and(target, source, 0),
-            self._vector("VOR_VX", target.number, target.number, FLOAT_BITS),
-        ]
+        bits = DIVISOR_BITS if value == self.pools.scratch else FLOAT_BITS
+        both = [self._and(target, source, 0), self._vector("VOR_VX", target.number, target.number, bits)]
         return both, (f"restore{self.detail(target, target)}",)
 
     def fits(self, source: Place, target: Place) -> bool:
         """Vectors begin where groups of their length do."""
-        group = max(1, int(self.configuration.lmul))
+        group = self.group
         vectors = (place.number for place in (source, target) if place.kind == "v")
         return not any(number % group for number in vectors) and super().fits(source, target)
 
@@ -195,7 +198,7 @@ class RiscV64Links(Helpers):
 
     def cut_one(self, place: Place) -> list[Instruction]:
         """Vectors are cut by groups, whose length the configuration says."""
-        group = max(1, int(self.configuration.lmul))
+        group = self.group
         return [] if place.kind == "v" and place.number % group else self.cut(place)
 
     def _offset(self, memory: Place) -> tuple[int, ...]:

@@ -155,7 +155,7 @@ def test_divisions_keep_both_values_and_have_two_classes_of_them():
         assert [e.variant for e in found] == ["fast", "slow"]
         fast, slow = (e.kernel.state.general for e in found)
         number = POOLS[isa].pools["source"]["r"][0]
-        assert fast[number] == 0 and slow[number] > 1 << 60
+        assert fast[number] == 3 and slow[number] > 1 << 60
         assert found[0].links == ("xor", "xor")
 
 
@@ -234,3 +234,27 @@ def test_a_check_of_a_signature_comes_after_its_making():
     assert found[0].kernel.text().splitlines()[:2] == ["pacia x1, x2", "autia x1, x2"]
     assert planner("aarch64").latency(load_table("aarch64")["AUTIASP"])
     assert "where the code is" in planner("aarch64").reason(load_table("aarch64")["AUTIASPPCi"], "", "")
+
+
+def test_the_longest_vectors_have_results_in_more_than_one_group():
+    table = load_table("riscv64")
+    for form_id, groups in (("VADD_VV@e32,m8", 2), ("VADD_VX@e32,m8", 3), ("VDIV_VV@e32,m8", 2)):
+        body = planner("riscv64").throughput(table[form_id])[0].kernel.body
+        assert len({made.registers[0] for made in body}) == groups, form_id
+
+
+def test_vector_divisions_of_integers_have_two_classes_of_values():
+    for isa, form_id in (("aarch64", "SDIV_ZPmZ_S"), ("riscv64", "VDIV_VV@e32,m1")):
+        form = load_table(isa)[form_id]
+        made = planner(isa)
+        assert [e.variant for e in made.throughput(form)] == ["fast", "slow"]
+        chains = [e for e in made.latency(form) if e.target == "op1"]
+        assert {e.variant for e in chains} == {"fast", "slow"}
+        values = {e.variant: {bytes(v[:4]) for _, v in e.kernel.state.vectors} | {e.kernel.state.vector[:4]}
+                  for e in chains}  # fmt: skip
+        assert (3).to_bytes(4, "little") in values["fast"] and (2).to_bytes(4, "little") in values["fast"]
+        assert (0x343A9ED7).to_bytes(4, "little") in values["slow"]
+
+
+def test_instructions_that_only_begin_another_are_not_measured():
+    assert "unpredictable" in planner("aarch64").dialect.unmeasurable(load_table("aarch64")["MOVPRFX_ZZ"])

@@ -1,0 +1,1 @@
+"""Following values through kernels: see docs/method/values.md."""

@@ -1,0 +1,232 @@
+"""What a kernel has to show when values are followed through it; see docs/method/values.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from benchmarks.values.places import AnyPlaces, places_of
+from benchmarks.values.tracer import (
+    ADDRESS,
+    AS_IT_IS,
+    CHAIN,
+    IDENTITY,
+    LOADS,
+    OTHER_MEMORY,
+    STORES,
+    STREAM,
+    UNCOVERED,
+    Event,
+    Item,
+    Job,
+    Trace,
+    Tracer,
+)
+from cyclescope.isa.dataflow import Node, Pair, pairs
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.chain import Chain, Use
+from cyclescope.kernel.differential import VALUES
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.locations import location_set, members, names
+from cyclescope.measure.plan import Experiment, Planner
+
+ROUNDS = 3
+_DIVIDES = re.compile(r"([SU]|V?F|F|C\.)?V?F?R?(DIV|SQRT|REM)")
+_FORMATS = {"f64": ("<d", 8, 0x10, 11, 52), "f32": ("<f", 4, 8, 8, 23), "f16": ("<e", 2, 5, 5, 10)}
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One kernel with what is to be seen of it."""
+
+    form: InstructionForm
+    source: str
+    target: str
+    variant: str
+    job: Job
+    address: bool  # what is followed is an address
+    steady: frozenset[int]  # locations that no iteration may change
+    operands: tuple[
+        tuple[str, tuple[int, ...], int], ...
+    ]  # type, locations and bytes of numbers that are read
+    text: str
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Of one kernel: `problem` is "" where values prove it, with others than the kernel's where `hidden`."""
+
+    form: str
+    source: str
+    target: str
+    variant: str
+    problem: str
+    hidden: bool = False
+    text: str = ""
+
+
+def findings(tracer: Tracer, planner: Planner, forms: Sequence[InstructionForm]) -> Iterator[Finding]:
+    """One finding per kernel of some forms."""
+    places = places_of(planner)
+    questions = [q for form in forms for q in questions_of(planner, places, form)]
+    for question, trace in zip(questions, tracer.run([q.job for q in questions]), strict=True):
+        yield Finding(
+            question.form.id, question.source, question.target, question.variant,
+            judged(question, trace, names(tracer.isa)), hidden(question, trace), question.text,
+        )  # fmt: skip
+
+
+# --- questions -------------------------------------------------------------------------------------
+
+
+def questions_of(planner: Planner, places: AnyPlaces, form: InstructionForm) -> Iterator[Question]:
+    """Every kernel that `measure` runs for a form."""
+    by_name = {(pair.source.name, pair.target.name): pair for pair in pairs(form)}
+    for chain, made in zip(planner.plan(form).chains, planner.latency(form), strict=True):
+        yield _chain(places, form, chain, made, by_name[chain.source, chain.target])
+    for (stream, _), made in zip(planner.sequences(form).streams, planner.throughput(form), strict=True):
+        if form.attributes.isdisjoint(("branch", "call", "return")):
+            yield _stream(places, form, stream.items, made)
+
+
+def _chain(places: AnyPlaces, form: InstructionForm, chain: Chain, made: Experiment, pair: Pair) -> Question:
+    tested = [isinstance(item, Use) for item in chain.items]
+    items = tuple(
+        _tested(places, made, instruction, [pair.source], [pair.target]) if use
+        else helper(instruction, places.alternates(instruction, made.kernel.body))
+        for use, instruction in zip(tested, made.kernel.body, strict=True)
+    )  # fmt: skip
+    return _question(places, form, made, items, tested, CHAIN, pair.source)
+
+
+def helper(instruction: Instruction, alternates: tuple[bytes, ...] = ()) -> Item:
+    """An instruction beside the form, and its code with one other operand each."""
+    return Item(instruction.code(), alternates=alternates, uses=_accesses(instruction))
+
+
+def _stream(
+    places: AnyPlaces, form: InstructionForm, plan: Iterable[Use | Instruction], made: Experiment
+) -> Question:
+    tested = [isinstance(item, Use) for item in plan]
+    uses = [n for n, use in enumerate(tested) if use]
+    looked_at = {uses[0], uses[-1]}
+    sources, targets = places.data(form)
+    sources = [] if form.mnemonic.startswith("CSRR") else sources  # their data go to where no operand is
+    items = tuple(
+        _tested(places, made, instruction, sources, targets) if n in looked_at and sources and targets
+        else Item(instruction.code())
+        for n, instruction in enumerate(made.kernel.body)
+    )  # fmt: skip
+    return _question(places, form, made, items, tested, STREAM, None)
+
+
+def _tested(
+    places: AnyPlaces,
+    made: Experiment,
+    instruction: Instruction,
+    sources: Sequence[Node],
+    targets: Sequence[Node],
+) -> Item:
+    general = made.kernel.state.general
+    found = [
+        location_set(place for node in nodes for place in places.of(instruction, node, general, written))
+        for nodes, written in ((sources, False), (targets, True))
+    ]
+    address = ADDRESS * any(node.part in ("address", "index") for node in sources)
+    return Item(instruction.code(), True, *found, uses=address | _accesses(instruction))
+
+
+def _accesses(instruction: Instruction) -> int:
+    memory = [op for op in instruction.form.operands if op.is_memory]
+    return STORES * any(op.write for op in memory) | LOADS * any(op.read for op in memory)
+
+
+def _question(
+    places: AnyPlaces, form: InstructionForm, made: Experiment, items: tuple[Item, ...],
+    tested: Sequence[bool], kind: int, source: Node | None,
+) -> Question:  # fmt: skip
+    kernel = made.kernel
+    first = next(instruction for instruction, use in zip(kernel.body, tested, strict=True) if use)
+    operands = tuple(places.numbers(first, kernel.state.general))
+    steady = set(places.steady(first, kernel.body, kernel.state.general))
+    if source is not None and form.operands[source.operand].role != "mask":
+        steady -= set(places.of(first, source, kernel.state.general, True))
+    report = sorted({place for _, found, _ in operands for place in found})
+    kept = location_set(n for i, use in zip(kernel.body, tested, strict=True) if use for n in places.kept(i))
+    job = Job(
+        kind, items, kernel.state, places.setup(kernel), VALUES.get(places.element(form), 0),
+        kept, tuple(report), places.memory(kernel.body),
+    )  # fmt: skip
+    address = source is not None and source.part in ("address", "index")
+    return Question(
+        form, made.source, made.target, made.variant, job, address, frozenset(steady), operands, kernel.text()
+    )
+
+
+# --- judging ---------------------------------------------------------------------------------------
+
+
+def judged(question: Question, trace: Trace, called: Sequence[str]) -> str:
+    """What is wrong with a kernel, or ""."""
+    if trace.fault:
+        return f"does not run: {trace.fault}"
+    changed = sorted(question.steady & set(members(trace.changed)))
+    if changed:
+        return f"{', '.join(called[n] for n in changed)} not as at the start"
+    judge = _chain_problem if question.job.kind == CHAIN else _stream_problem
+    if question.variant.startswith("same register") and question.job.kind == STREAM:
+        return ""  # one register for both sources, to see whether the core knows the result
+    return _values_problem(question, trace) or judge(question, trace.events)
+
+
+def _chain_problem(question: Question, events: Sequence[Event]) -> str:
+    items = question.job.items
+    for event in events:
+        where = "the form" if items[event.item].tested else f"instruction {event.item + 1}"
+        if event.flags & IDENTITY:
+            return f"{where} changes nothing, whatever the values"
+        if event.flags & UNCOVERED:
+            return f"{where} loads more than one store has written"
+        if not event.before:
+            return "the tag does not come back"
+        if not event.after and items[event.item].tested:
+            return "no value passes from source to target, whatever the others are"
+        if not event.after:
+            return f"the tag is lost at {where}"
+    through = sum(items[event.item].tested for event in events)
+    return "" if through == ROUNDS * sum(item.tested for item in items) else "the tag does not come back"
+
+
+def hidden(question: Question, trace: Trace) -> bool:
+    """Whether the form passes a tag on with other values in its other operands only."""
+    items = question.job.items
+    return any(items[e.item].tested and e.mode not in (AS_IT_IS, OTHER_MEMORY) for e in trace.events)
+
+
+def _stream_problem(question: Question, events: Sequence[Event]) -> str:
+    for event in events:
+        if event.flags & IDENTITY:
+            return "the form changes nothing, whatever the values"
+        if not event.after:
+            return "other data make no difference"
+    return ""
+
+
+def _values_problem(question: Question, trace: Trace) -> str:
+    divides = _DIVIDES.match(question.form.mnemonic)
+    for element, locations, size in question.operands:
+        before, after = (
+            b"".join(values[n] for n in locations)[: size or None] for values in (trace.first, trace.last)
+        )
+        if divides and before != after:
+            return "the operands of a division change"
+        if element in _FORMATS and usual(element, before) and not usual(element, after):
+            return f"a number of {element} decays"
+    return ""
+
+
+def usual(element: str, values: bytes) -> bool:
+    """Whether the first number is neither 0, denormal, infinite nor NaN."""
+    _, size, _, exponent, fraction = _FORMATS[element]
+    bits = int.from_bytes(values[:size], "little") >> fraction & (1 << exponent) - 1
+    return 0 < bits < (1 << exponent) - 1

@@ -1,0 +1,200 @@
+/* Other values: in tagged bits, and everywhere else. */
+#define _GNU_SOURCE
+#include "trace.h"
+#include <string.h>
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint64_t next(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state * 2685821657736338717ull;
+}
+
+unsigned element_bytes, fraction_bits; /* of the form's floating-point values; 0 for integers */
+
+/* Numbers from 1/16 to 16, as many as there is room for. */
+static uint64_t numbers(unsigned bytes, unsigned fraction)
+{
+    if (!bytes)
+        return next();
+    uint64_t word = 0;
+    unsigned bits = 8 * bytes;
+    for (unsigned at = 0; at < 64; at += bits) {
+        uint64_t bias = (1ull << (bits - fraction - 2)) - 1, r = next();
+        uint64_t value = (r >> 63) << (bits - 1) | (bias - 4 + (r >> 40) % 8) << fraction |
+                         (r & ((1ull << fraction) - 1));
+        word |= bits == 64 ? value : (value & ((1ull << bits) - 1)) << at;
+    }
+    return word;
+}
+
+/* Small numbers in elements of 64, 32, 16 and 8 bits. */
+static const uint64_t lanes[] = {3, 0x300000003ull, 0x3000300030003ull, 0x0303030303030303ull};
+
+static int points(uint64_t value)
+{
+    return (value >= DATA_BASE && value < DATA_BASE + DATA_SIZE) ||
+           (value >= STACK_BASE && value < STACK_BASE + STACK_SIZE);
+}
+
+static uint64_t candidate(uint64_t old, unsigned trial)
+{
+    uint32_t low = (uint32_t)old;
+    if (points(old))
+        return old + 64 * (1 + trial % 6);
+    if (points(low) && low == old >> 32)
+        return old + 64 * (1 + trial % 6) * 0x100000001ull;
+    switch (trial) {
+    case 0:
+        return next();
+    case 1:
+        return ~old;
+    case 2:
+        return next() & (next() & 1 ? 127 : 3);
+    case 3:
+        return old ^ 1ull << (next() & 63);
+    case 4:
+        return 0;
+    case 5:
+        return arch_in.general[next() % GENERALS];
+    case 6:
+        return numbers(element_bytes, fraction_bits);
+    case 7:
+        return numbers(8, 52);
+    case 8:
+        return numbers(4, 23);
+    case 9: /* a narrow number in a register of RISC-V has ones above */
+        return numbers(4, 23) | UINT64_MAX << 32;
+    case 10:
+        return numbers(2, 10) | UINT64_MAX << 16;
+    case 11:
+        return numbers(2, 10);
+    case 12: /* offsets, in elements of one of the widths */
+    case 19:
+    case 20:
+    case 21:
+        return 64 * (1 + next() % 3) * (lanes[trial % 4] / 3);
+    case 13:
+        return old ^ 0x0101010101010101ull << (next() & 7);
+    case 14:
+    case 15:
+    case 16:
+        return next() & lanes[next() & 3];
+    case 17:
+        return UINT64_MAX;
+    case 18:
+        return 1ull << 63;
+    default:
+        return old + 1;
+    }
+}
+
+/* Other values in tagged bits. */
+static void change(uint8_t *at, const uint8_t *tag, size_t size, unsigned trial)
+{
+    for (size_t i = 0; i < size; i += 8) {
+        size_t n = size - i < 8 ? size - i : 8;
+        uint64_t old = 0, bits = 0;
+        memcpy(&bits, tag + i, n);
+        if (!bits)
+            continue;
+        memcpy(&old, at + i, n);
+        old = (old & ~bits) | (candidate(old, trial) & bits);
+        memcpy(at + i, &old, n);
+    }
+}
+
+void change_tagged(struct whole *w, const struct whole *tag, unsigned trial)
+{
+    for (unsigned n = 0; n < LOCATIONS_END; n++) {
+        size_t size;
+        uint8_t *at = bytes_of(w, n, &size);
+        const uint8_t *bits = bytes_of((struct whole *)tag, n, &size);
+        change(at, bits, size, trial);
+    }
+}
+
+static unsigned small_lanes;
+static uint64_t extreme;
+
+static uint64_t other_value(unsigned kind)
+{
+    switch (kind) {
+    case NUMBERS:
+        return numbers(element_bytes, fraction_bits);
+    case SMALL: /* in elements of one of the widths */
+        return next() & lanes[small_lanes & 3];
+    case NOTHING:
+        return 0;
+    case EXTREME: /* all zeros, all ones, and one beside them: carries are seen */
+        return extreme;
+    case BOXED:
+        return numbers(4, 23) | UINT64_MAX << 32;
+    default:
+        return next();
+    }
+}
+
+static void randomise_bytes(uint8_t *at, size_t size, unsigned kind)
+{
+    for (size_t i = 0; i < size; i += 8) {
+        uint64_t old = 0, value = other_value(kind);
+        memcpy(&old, at + i, size - i < 8 ? size - i : 8);
+        if (points(old) || (points((uint32_t)old) && (uint32_t)old == old >> 32))
+            continue;
+        memcpy(at + i, &value, size - i < 8 ? size - i : 8);
+    }
+}
+
+static int is_flag(unsigned location)
+{
+#if defined __aarch64__
+    return location >= A64_FLAGS && location < A64_FLAGS + 4;
+#elif defined __x86_64__
+    return location >= X86_FLAGS && location < X86_FLAGS + 6; /* not DF */
+#else
+    (void)location;
+    return 0;
+#endif
+}
+
+/* Other values in memory, and in registers but for pointers and those to keep. */
+void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind)
+{
+    small_lanes++;
+    const uint64_t equal = kind == SMALL ? next() & 3 : next(); /* comparisons have both outcomes */
+    for (unsigned n = 0; n < LOCATIONS_END; n++) {
+        size_t size;
+        uint8_t *at = bytes_of(w, n, &size);
+        uint32_t of = arch_locations[n].kind;
+        int plain = of == LOCATION_GENERAL || of == LOCATION_VECTOR || of == LOCATION_MASK;
+        if (what & REGISTERS && is_flag(n)) {
+            uint32_t word = 0;
+            memcpy(&word, at, size);
+            word ^= (uint32_t)next() & arch_locations[n].free;
+            memcpy(at, &word, size);
+        }
+        extreme = (next() & 1 ? UINT64_MAX : 0) ^ (next() & 1) * (lanes[small_lanes & 3] / 3);
+        int wanted = n < AREAS ? what & MEMORY : what & REGISTERS && plain && !is_set(keep, n);
+        if (wanted && kind != RANDOM && kind != EXTREME && of == LOCATION_GENERAL && n >= AREAS)
+            memcpy(at, points(*(uint64_t *)at) ? at : (uint8_t *)&equal, size);
+        else if (wanted)
+            randomise_bytes(at, size, of == LOCATION_MASK && n >= AREAS ? (kind == BOXED ? NOTHING : RANDOM) : kind);
+    }
+}
+
+/* Any value in some registers, pointers or not. */
+void randomise_all(struct whole *w, const uint8_t *locations)
+{
+    for (unsigned n = AREAS; n < LOCATIONS_END; n++) {
+        size_t size;
+        uint8_t *at = bytes_of(w, n, &size);
+        uint32_t of = arch_locations[n].kind;
+        int plain = of == LOCATION_GENERAL || of == LOCATION_VECTOR || of == LOCATION_MASK;
+        for (size_t i = 0; plain && is_set(locations, n) && i < size; i++)
+            at[i] = (uint8_t)(next() >> 8);
+    }
+}

@@ -1,0 +1,46 @@
+"""Why some kernels cannot be proved by values: what is known of the instruction, not of the kernel."""
+
+from __future__ import annotations
+
+import re
+
+from benchmarks.values.follow import Finding
+
+# (form id, what was found, the reason)
+_KNOWN = (
+    (
+        r"ST(Z?2?G|ZG|GP)|LDG|IRG|SUBG|ADDG|GMI",
+        r"no value|no difference|not come back",
+        "memory tags, and the register that new ones are drawn with, are no locations",
+    ),
+    (
+        r"AUT|PAC|XPAC",
+        r"no value|no difference",
+        "a signature is checked: what does not fit becomes the same invalid address",
+    ),
+    (r"LDR\w+l$|LDRSWl", r"no difference", "the data are constants in the code"),
+    (
+        r"ST(L|LT|T)?X",
+        r"no difference",
+        "an exclusive store works directly behind its load, which stepping separates",
+    ),
+    (r"FMOPA|\w*_M(PPZZ|XI|PPZ)|ZERO_M|\w*_ZPMXI|LDR_ZA|STR_ZA|\w*ZA", r"does not run",
+     "the matrix of SME needs streaming mode, which the tracer does not enter"),
+    (r"F(?!SR)[A-Z0-9]+ |FNSTSW|(?:[A-Z0-9_]+ )?.*\b(MM|STi?\d?|M80)\b", r"",
+     "registers of the x87 and of MMX are a stack with tags, whose values the tracer does not change"),
+    (r"LD[SU](MAX|MIN)|AMO(MAX|MIN)", r"not come back|no value",
+     "what it stores is mostly what was there: the greater or the less of two"),
+    (r"CMPXCHG(8|16)B", r"more than one store", "it stores on a condition that other values rarely meet"),
+)  # fmt: skip
+# Of pairs whose target is a flag, for which no value passes.
+_CONSTANT_FLAG = "the table has the flag as written, and the form always writes the same"
+
+
+def known(finding: Finding) -> str:
+    """The reason why a kernel has no proof, or ""."""
+    for form, problem, reason in _KNOWN:
+        if re.match(form, finding.form) and re.search(problem, finding.problem):
+            return reason
+    if finding.target.startswith("flags.") and finding.problem.startswith("no value"):
+        return _CONSTANT_FLAG
+    return ""

@@ -1,0 +1,225 @@
+"""x86-64 forms of an instruction as people write it, in Intel syntax or AT&T's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import BLOCKS, Operand
+from cyclescope.isa.register import register_number
+from cyclescope.isa.table import Table
+from cyclescope.isa.text import ONE_OPERAND, SIZES
+from cyclescope.isa.x86_64.att import intel
+
+_SIZES = {name: bits for bits, name in SIZES.items()}
+_PREFIXES = {"lock": "lock", "rep": "rep", "repe": "rep", "repz": "rep", "repne": "repne", "repnz": "repne"}
+_ADDRESS_REGISTER = re.compile(r"r([a-ds][xpi]|\d+|ip)")
+_NEED_DISPLACEMENT = ("rbp", "r13")  # as a base
+_FAR = 1 << 20  # a distance that needs 32 bits
+_EITHER_ORDER = {"TEST", "XCHG"}  # assemblers take the two operands in any order
+_BARE_ROUNDING = re.compile(r"([^,\s])\s*(\{(?:r[nduz]-)?sae\})", re.IGNORECASE)  # without its comma
+_TOP = {"ST": "ST0", "ST(0)": "ST0"}
+_CONDITIONS = tuple(
+    set(names.split())
+    for names in (
+        "B C NAE", "AE NB NC", "E Z", "NE NZ", "BE NA", "A NBE", "P PE", "NP PO", "L NGE", "GE NL",
+        "LE NG", "G NLE",
+    )
+)  # fmt: skip
+_COMPARE = re.compile(r"(V?)CMP([A-Z]\w*?)([PS][SDH])")
+_SHIFTS = {"ROL", "ROR", "RCL", "RCR", "SHL", "SAL", "SHR", "SAR"}
+
+
+def forms_of(table: Table, text: str) -> list[InstructionForm]:
+    """Forms that a line such as `imul rax, rbx` or `imulq %rbx, %rax` can be."""
+    for line in (text, *intel(text, _by_mnemonic(table))):
+        found = _forms(table, line)
+        if found:
+            return found
+    return []
+
+
+@cache
+def _by_mnemonic(table: Table) -> dict[str, list[InstructionForm]]:
+    found: dict[str, list[InstructionForm]] = {}
+    for form in table:
+        found.setdefault(form.mnemonic, []).append(form)
+    return found
+
+
+def _forms(table: Table, text: str) -> list[InstructionForm]:
+    words = _BARE_ROUNDING.sub(r"\1, \2", text).split()
+    prefix = ""
+    while words and words[0].lower() in _PREFIXES:
+        prefix = _PREFIXES[words.pop(0).lower()]
+    if not words or any(text.count(a) != text.count(b) for a, b in ("[]", "()", "{}")):
+        return []
+    mnemonic, operands = words[0].upper(), split(" ".join(words[1:]))
+    for name, given in ((mnemonic, operands), *_meant(mnemonic, operands)):
+        found = _those(table, prefix, name, given)
+        if found:
+            return found
+    return []
+
+
+def _those(table: Table, prefix: str, mnemonic: str, operands: list[str]) -> list[InstructionForm]:
+    exchanged = mnemonic in _EITHER_ORDER and not re.match(r"[-+\d]", operands[0] if operands else "")
+    orders = [operands, operands[::-1]] if exchanged else [operands]
+    known = _by_mnemonic(table)
+    return [
+        form
+        for name in sorted(spellings(mnemonic))
+        for form in known.get(name, ())
+        if all((kind in form.attributes) == (prefix == kind) for kind in ("lock", "rep", "repne"))
+        and any(_fits(form, order) for order in orders)
+    ]
+
+
+def _meant(mnemonic: str, operands: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """What assemblers take for another instruction, or with fewer operands than it has."""
+    if mnemonic == "MOVABS":
+        yield "MOV", operands
+    if mnemonic == "MOVSX":
+        yield "MOVSXD", operands
+    if mnemonic in _SHIFTS and len(operands) == 1:
+        yield mnemonic, [*operands, "1"]
+    if mnemonic == "IMUL" and len(operands) == 2:
+        yield mnemonic, [operands[0], *operands]
+    if match := _COMPARE.fullmatch(mnemonic):  # with a predicate's name, all of which are numbers
+        yield f"{match[1]}CMP{match[3]}", [*operands, "0"]
+
+
+def spellings(mnemonic: str) -> set[str]:
+    """The mnemonic, and others for the same: those with the same condition."""
+    if mnemonic == "SAL":  # which assemblers encode as SHL
+        return {"SAL", "SHL"}
+    match = re.fullmatch(r"(CMOV|SET|J)(\w+)", mnemonic)
+    if match:
+        for names in _CONDITIONS:
+            if match[2] in names:
+                return {match[1] + name for name in names}
+    return {mnemonic}
+
+
+def operand_class(text: str) -> str:
+    """What an id has for an operand, roughly: `R64`, `M`, `I`."""
+    if "[" in text or "(" in text:
+        return "M"
+    try:
+        return register_number(text.lstrip("%").upper())[0]
+    except KeyError:
+        return "I"
+
+
+def split(text: str) -> list[str]:
+    """Operands, which commas outside of brackets separate."""
+    parts, depth, current = [], 0, ""
+    for character in text:
+        depth += (character in "[(") - (character in "])")
+        if character == "," and depth == 0:
+            parts.append(current.strip())
+            current = ""
+        else:
+            current += character
+    return [*parts, current.strip()] if current.strip() else parts
+
+
+def _fits(form: InstructionForm, texts: list[str]) -> bool:
+    target = texts[0] if texts else ""
+    masked, zeroing = bool(re.search(r"\{k\d\}", target)), "{z}" in target
+    if ("masked" in form.attributes, "zeroing" in form.attributes) != (masked, zeroing):
+        return False
+    rounding = [t for t in texts if t.endswith("sae}")]
+    if bool(rounding) != (not form.attributes.isdisjoint(("rounding", "sae"))):
+        return False
+    plain = [re.sub(r"\{(k\d|z)\}", "", t).strip() for t in texts if t not in rounding]
+    explicit = [
+        op for position, op in enumerate(form.operands) if not op.implicit and not (masked and position == 1)
+    ]
+    if form.mnemonic in ONE_OPERAND and len(plain) < len(explicit):
+        del explicit[0]  # the top of the stack, unsaid
+    return len(plain) == len(explicit) and all(
+        _operand_fits(op, text) for op, text in zip(explicit, plain, strict=True)
+    )
+
+
+def _operand_fits(op: Operand, text: str) -> bool:
+    if "[" in text:
+        return _address_fits(op, text.lower())
+    if re.fullmatch(r"[-+]?(0x[0-9a-f]+|[0-9]+)", text, re.IGNORECASE):
+        return _number_fits(op, int(text, 16 if "x" in text.lower() else 10))
+    name = _TOP.get(text.upper(), text.upper())
+    try:
+        cls, _ = register_number(name)
+    except KeyError:
+        return op.kind == "branch"  # to a label
+    if op.fixed and op.fixed not in BLOCKS:
+        return op.fixed == name
+    return op.is_register and op.cls == cls
+
+
+def _address_fits(op: Operand, text: str) -> bool:
+    if op.kind == "address":
+        return op.cls in _lea_classes(text)
+    if not op.is_memory:
+        return False
+    broadcast = re.search(r"\{(1to\d+)\}", text)
+    if ("_1to" in op.cls) != bool(broadcast) or (broadcast and not op.cls.endswith(broadcast[1])):
+        return False
+    vector = re.search(r"\b([xyz]mm)\d", text)
+    if op.cls.startswith("VSIB_") != bool(vector):
+        return False
+    size = re.match(r"(\w+)\s+ptr", text)
+    return size is None or _SIZES.get(size[1]) == op.width
+
+
+def _lea_classes(text: str) -> set[str]:
+    """Classes of LEA's operand that an address can be encoded as."""
+    before, _, inside = re.sub(r"\s", "", text).partition("[")
+    outside = re.sub(r"^\w+ptr|^\w+:", "", before)  # a distance may stand in front of the bracket
+    inside = inside.rstrip("]") + (outside if outside[:1] in ("", "+", "-") else f"+{outside}")
+    inside = re.sub(r"\b(\d+)\*(\w+)", r"\2*\1", inside)
+    terms = [(sign, *term.partition("*")[::2]) for sign, term in re.findall("([-+]?)([^-+]+)", inside)]
+    distance = sum(_distance(sign + name) for sign, name, _ in terms if not _is_register(name))
+    registers = [(name, scale) for _, name, scale in terms if _is_register(name)]
+    if not terms or not all(_ADDRESS_REGISTER.fullmatch(name) for name, _ in registers):
+        return set()
+    bases = [name for name, scale in registers if not scale]
+    scales = [scale for _, scale in registers if scale]
+    index = "_I" if scales or len(bases) > 1 else ""
+    index += "S" if scales and scales != ["1"] else ""
+    if bases == ["rip"]:
+        return {"LEA_R_D32"}
+    if not bases:
+        return {f"LEA{index}_D32"}
+    if distance == 0 and bases[0] not in _NEED_DISPLACEMENT:
+        return {f"LEA_B{index}"}
+    small = {f"LEA_B{index}_D8"} if -128 <= distance < 128 else set()
+    return small | {f"LEA_B{index}_D32"}
+
+
+def _distance(term: str) -> int:
+    try:
+        return int(term, 0)
+    except ValueError:
+        return _FAR  # a symbol
+
+
+def _is_register(name: str) -> bool:
+    try:
+        register_number(name.upper())
+    except KeyError:
+        return name == "rip"
+    return True
+
+
+def _number_fits(op: Operand, value: int) -> bool:
+    if op.kind == "branch":
+        return True
+    if op.kind != "immediate":
+        return False
+    if op.cls in ("0", "1"):
+        return value == int(op.cls)
+    return -(1 << op.width - 1) <= value < 1 << op.width
