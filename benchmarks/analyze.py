@@ -34,8 +34,9 @@ from cyclescope.analyze.shape import is_locked
 from cyclescope.analyze.simulated import Simulation
 from cyclescope.analyze.source import Choice, read_block
 from cyclescope.errors import CyclescopeError, UsageError
-from cyclescope.infer.predict import machine_named, predictor_of, stand_in_for
 from cyclescope.model.machine import EXTRACTED
+from cyclescope.session.machines import load_model, stand_in_for
+from cyclescope.session.predict import predictor_of
 from cyclescope.simulate.engine import POLICIES
 
 BLOCKS = "bhive_zen3_measured.csv"
@@ -124,7 +125,7 @@ def _times(arch: str, rows: Sequence[dict[str, str]]) -> list[Check]:
 
 
 def _taken(arch: str, codes: Sequence[bytes], simulate: bool) -> tuple[str, str, bool]:
-    model = machine_named(arch)
+    model = load_model(arch)
     predictor = Predictor(model, stand_in_for(model))
     start = time.process_time()
     for code in codes:

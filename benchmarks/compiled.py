@@ -30,7 +30,7 @@ from cyclescope.analyze.prediction import Prediction
 from cyclescope.analyze.predictor import Predictor, UnknownInstructions
 from cyclescope.analyze.program import Code
 from cyclescope.errors import CyclescopeError, SourceError
-from cyclescope.model.library import load_model
+from cyclescope.model.library import llvm_model
 
 FEWEST = 1000  # blocks of each instruction set
 UNKNOWN = 0.005  # of the instructions
@@ -177,7 +177,7 @@ class Tally(msgspec.Struct):
 def analysed(some: Sequence[Block], machine: str) -> Tally:
     """Every block on a machine."""
     found = Tally()
-    predictor = Predictor(load_model(machine))
+    predictor = Predictor(llvm_model(machine))
     start = time.process_time()
     for block in some:
         found.instructions += len(block)
@@ -209,7 +209,7 @@ def compiled(isas: Sequence[str], folders: Sequence[Path], most: int) -> Sequenc
             for machine in kind.machines if some else ():
                 tally = analysed(some, machine)
                 tallies.append(tally)
-                predictor = Predictor(load_model(machine))
+                predictor = Predictor(llvm_model(machine))
                 rows.append(
                     _row(kind, machine, tally, differences(isa, machine, predictor, tally.predictions))
                 )

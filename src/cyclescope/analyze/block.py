@@ -36,6 +36,13 @@ class Address(msgspec.Struct, frozen=True):
     extend: str = ""
 
 
+class Place(msgspec.Struct, frozen=True):
+    """A line of a source file that machine code was compiled from."""
+
+    file: str
+    line: int
+
+
 class BlockInstruction(msgspec.Struct, frozen=True):
     """One instruction with its values.
 
@@ -51,6 +58,9 @@ class BlockInstruction(msgspec.Struct, frozen=True):
     others in `further`, by position. AArch64's registers are of the classes `X`, `V` and `P` whatever part
     of them is meant, RISC-V's `X`, `F` and `V`; state like `VL` is a class of its own. The zero register is
     None.
+
+    `latency` are the cycles that the source says its results take, None where the model knows. `place` is
+    where debugging information says that machine code is from.
     """
 
     form: InstructionForm | None
@@ -64,6 +74,13 @@ class BlockInstruction(msgspec.Struct, frozen=True):
     target: str = ""
     problem: str = ""
     further: dict[int, tuple[Register, ...]] = {}
+    latency: float | None = None
+    place: Place | None = None
+
+    @property
+    def machine_address(self) -> int | None:
+        """The address of machine code; text has lines instead."""
+        return None if self.line else self.address
 
 
 class Unroll(msgspec.Struct, frozen=True):
@@ -71,14 +88,15 @@ class Unroll(msgspec.Struct, frozen=True):
 
     `register` is the one that the loop's end depends on, or that addresses memory; `step` is what one
     pass adds to it, `stride` the bytes that addresses move by it (step times scale), `access` the
-    widest access through it, in bytes; `elements` how many of the smallest accessed elements that is.
+    widest access through it, in bytes; `elements` how many elements of an array that is, None where the
+    instructions do not say how wide these are.
     """
 
     register: Register
     step: int
     stride: int
     access: int
-    elements: int
+    elements: int | None
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -87,7 +105,8 @@ class Block(msgspec.Struct, frozen=True):
     `source` names where it is from (a file, `standard input`, `machine code`), `name` the region, the
     function or the loop's label, or "". `found` says in words how the block was chosen. `line_texts`
     has the text of every line that an instruction refers to, by line number. `loop` tells whether the
-    block ends with a branch to its beginning. `unroll` is None where no pointer moves by a constant.
+    block ends with a branch to its beginning. `unroll` is None where no pointer moves by a constant. `notes`
+    say what of the source was not understood, or taken to mean.
     """
 
     instructions: tuple[BlockInstruction, ...]
@@ -98,6 +117,7 @@ class Block(msgspec.Struct, frozen=True):
     line_texts: dict[int, str] = {}
     loop: bool = False
     unroll: Unroll | None = None
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[BlockInstruction]:
         return iter(self.instructions)

@@ -81,15 +81,17 @@ class Decoder(Protocol):
 
 
 @cache
-def decoder(isa: str, vendor: str = "") -> Decoder:
+def decoder(isa: str, vendor: str = "", syntax: str = "") -> Decoder:
     """The decoder of an instruction set; the vendor matters to branches with an operand-size prefix.
+
+    x86 code without text is shown in Intel syntax unless `syntax` is `att`.
 
     Raises UsageError where there is none, BackendUnavailable where its library is missing.
     """
     if isa == "x86-64":
         from cyclescope.analyze.x86_64 import X86Decoder
 
-        return X86Decoder(vendor)
+        return X86Decoder(vendor, syntax)
     if isa in ISAS:
         from cyclescope.analyze.fixed_width import FixedWidthDecoder
 

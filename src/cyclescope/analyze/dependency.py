@@ -188,11 +188,13 @@ class _Builder:
         chosen = []
         for number, one in enumerate(self.instructions):
             shape = self._plain(one.form)
-            idiom = shape.cost.idiom if shape.cost.idiom and reads_one_register(one) else ""
+            said = one.latency is not None
+            idiom = shape.cost.idiom if shape.cost.idiom and reads_one_register(one) and not said else ""
             role = FIRST if number in fused else SECOND if number - 1 in fused else ""
             indexed = bool(self.shapes.plain_store) and _stores_by_index(one)
-            if idiom or role or number in renamed or indexed:
-                shape = self.shapes.get(shape.form, Variant(idiom, role, number in renamed, indexed))
+            if idiom or role or number in renamed or indexed or said:
+                variant = Variant(idiom, role, number in renamed, indexed, one.latency)
+                shape = self.shapes.get(shape.form, variant)
             chosen.append(shape)
         return chosen
 

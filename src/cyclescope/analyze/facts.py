@@ -11,6 +11,7 @@ from functools import cache
 import msgspec
 
 from cyclescope.model.machine import MachineModel
+from cyclescope.simulate.cost import PLAIN_MOVES
 
 LOAD_LATENCY = 4.0  # cycles where the model does not say
 FORWARD_EXTRA = 2.0  # cycles that a load from a store in flight takes longer, where the model does not say
@@ -18,7 +19,6 @@ STACK_SYNC = 1.0  # cycles until a stack pointer that pushes or pops moved is in
 STORES_IN_FLIGHT = 64  # where the model has no store buffer
 TAKEN_BRANCHES = 1.0  # per cycle
 
-PLAIN_MOVES = ("MOV (R64, M64)", "MOV (M64, R64)")  # from memory and to it
 _UNSIGNED = ("JB", "JAE", "JBE", "JA")
 _ODD = ("JS", "JNS", "JO", "JNO", "JP", "JNP")
 _ADDITIVE, _LOGIC, _COUNT = ("CMP", "ADD", "SUB"), ("TEST", "AND"), ("INC", "DEC")
@@ -33,12 +33,17 @@ class Family(msgspec.Struct, frozen=True):
     memory: "" none, "stack" the stack pointer, "any" the register that the store used. `store_chunk` are the
     aligned bytes that stores one after the other are written to at once, one such chunk a cycle; 0 where
     nothing is known. `plain_store` names ports that make addresses of stores, but none with an index.
+    `forward_extra` are the cycles that a load from a store in flight takes longer than one from the cache.
+    `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as
+    LLVM says.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
     renamed: str = ""
     store_chunk: int = 0
     plain_store: tuple[str, ...] = ()
+    forward_extra: float = FORWARD_EXTRA
+    x87_most: float = 0
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the conditional branch behind it are one micro-operation."""
@@ -50,12 +55,15 @@ def _pairs(names: tuple[str, ...], never: tuple[str, ...] = ()) -> tuple[tuple[s
 
 
 _INTEL_FUSED = _pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD + _UNSIGNED)
-_INTEL, _HASWELL = Family(_INTEL_FUSED), Family(_INTEL_FUSED, plain_store=("7",))
+# From Sandy Bridge on a load takes 4 to 5 cycles, out of the cache or of a store (docs/method/analyze.md).
+_INTEL = Family(_INTEL_FUSED, forward_extra=0)
+_HASWELL = Family(_INTEL_FUSED, plain_store=("7",), forward_extra=0)
+_ZEN_X87 = 7.0
 _FAMILIES = {
-    "znver1": Family(_pairs(("CMP", "TEST"))),
-    "znver2": Family(_pairs(("CMP", "TEST"))),
-    "znver3": Family(_pairs(_ZEN3_FUSED), "stack", 32),
-    "znver4": Family(_pairs(_ZEN3_FUSED), "any", 32),
+    "znver1": Family(_pairs(("CMP", "TEST")), x87_most=_ZEN_X87),
+    "znver2": Family(_pairs(("CMP", "TEST")), x87_most=_ZEN_X87),
+    "znver3": Family(_pairs(_ZEN3_FUSED), "stack", 32, x87_most=_ZEN_X87),
+    "znver4": Family(_pairs(_ZEN3_FUSED), "any", 32, x87_most=_ZEN_X87),
     "znver5": Family(_pairs(_ZEN3_FUSED)),
     "bdver2": Family(_pairs(("CMP", "TEST"))),
     **dict.fromkeys(("haswell", "broadwell", "skylake", "skylake-avx512"), _HASWELL),
@@ -72,11 +80,12 @@ def family_of(machine: str) -> Family:
 
 def load_latency(machine: MachineModel) -> float:
     """Cycles from the address to a general register: of the plain load, else what the core says."""
-    plain = machine.forms.get(PLAIN_MOVES[0])
-    found = plain.latencies.get("op2.address->op1") if plain else None
+    plain = machine.forms.get(PLAIN_MOVES[machine.isa][0])
+    known = plain.latencies if plain else {}
+    found = known.get("op2.address->op1") or known.get("op2->op1")  # x86-64; others have a register for it
     return found or machine.core.load_latency or LOAD_LATENCY
 
 
 def forward_latency(machine: MachineModel) -> float:
     """Cycles from stored data to the register that loads them."""
-    return machine.core.forward_latency or load_latency(machine) + FORWARD_EXTRA
+    return machine.core.forward_latency or load_latency(machine) + family_of(machine.name).forward_extra

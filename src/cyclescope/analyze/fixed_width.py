@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cyclescope.analyze.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode import BRANCH, CALL, END, INVALID, JUMP, NEXT, Reference, Step
+from cyclescope.analyze.system_registers import with_state
 from cyclescope.isa.decode import Decoded
 from cyclescope.isa.decode import decoder as table_decoder
 from cyclescope.isa.form import InstructionForm
@@ -88,13 +89,14 @@ class FixedWidthDecoder:
         found = []
         for one, seen in zip(instructions, types([i.code for i in instructions], start), strict=True):
             form = form_under(one.form, one.code, seen) if one.form is not None else None
-            found.append(one if form is one.form or form is None else _under(one, form, self.isa))
+            found.append(one if form is one.form or form is None else as_form(one, form))
         return tuple(found)
 
 
 def _instruction(
     found: Decoded, code: bytes, address: int, reference: Reference | None, text: str, line: int
 ) -> BlockInstruction:
+    found = with_state(found)
     values = _Values(found, address, reference)
     registers, further = values.registers()
     return BlockInstruction(
@@ -103,11 +105,11 @@ def _instruction(
     )  # fmt: skip
 
 
-def _under(one: BlockInstruction, form: InstructionForm, isa: str) -> BlockInstruction:
-    """A vector instruction as a form of the same encoding."""
+def as_form(one: BlockInstruction, form: InstructionForm) -> BlockInstruction:
+    """A vector instruction of RISC-V as a form of the same encoding."""
     assert form.bits is not None
     values = form.bits.extract(int.from_bytes(one.code, "little"))
-    return _instruction(Decoded(form, values, isa), one.code, one.address, None, one.text, one.line)
+    return _instruction(Decoded(form, values, "riscv64"), one.code, one.address, None, one.text, one.line)
 
 
 def _length(isa: str, low: int) -> int:

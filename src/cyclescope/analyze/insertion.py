@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cyclescope.analyze.decode import decoder
 from cyclescope.analyze.loops import Candidate, innermost_loops
-from cyclescope.analyze.markers import byte_regions, comment_regions
+from cyclescope.analyze.markers import marked_regions
+from cyclescope.analyze.masm import is_masm
 from cyclescope.analyze.program import Code, Program
 from cyclescope.analyze.syntax import COMMENT_STARTS, Line, split
 from cyclescope.errors import SourceError, UsageError
@@ -20,7 +21,7 @@ def markable_loops(program: Program) -> list[Candidate]:
     if not program.lines:
         raise SourceError(f"{program.source} is no assembly text", "markers go into text")
     code = Code(program, decoder(program.isa))
-    for region in comment_regions(code) or byte_regions(code):
+    for region in marked_regions(code).regions:
         raise SourceError(f"{program.source} is marked already: {region.where}")
     found = innermost_loops(code)
     if not found:
@@ -34,7 +35,7 @@ def marked(program: Program, loop: Candidate, style: str = "osaca") -> str:
         raise UsageError(f"unknown style of markers {style!r}", f"choose one of {', '.join(STYLES)}")
     first, last = loop.lines
     first = _label_line(split(program.lines, program.isa), first)
-    comment = COMMENT_STARTS[program.isa][0]
+    comment = ";" if is_masm("\n".join(program.lines)) else COMMENT_STARTS[program.isa][0]
     begin, end = (f"{comment} {word}" for word in STYLES[style])
     lines = [*program.lines[: first - 1], begin, *program.lines[first - 1 : last], end, *program.lines[last:]]
     return "\n".join(lines) + "\n"

@@ -16,7 +16,17 @@ import msgspec
 
 from cyclescope.analyze.block import Address, BlockInstruction
 from cyclescope.analyze.locations import Location, location_of
-from cyclescope.analyze.values import Step, Terms, Value, Values, moves_stack, result, stack_change
+from cyclescope.analyze.values import (
+    Step,
+    Terms,
+    Value,
+    Values,
+    implied_amount,
+    moves_stack,
+    result,
+    stack_change,
+)
+from cyclescope.isa.dataflow import AMOUNT
 
 ROUNDS = 3
 _GRANULE = 8  # bytes
@@ -303,7 +313,10 @@ def _written_back(step: Step, old: Value, address: Address) -> Value | None:
     """The base of an address afterwards: the address, or what an immediate makes of it."""
     if address.writeback == "pre":
         return old.plus(Value(address.displacement))
-    operands = zip(step.form.operands, step.operands, strict=True)
+    operands = list(zip(step.form.operands, step.operands, strict=True))
+    for op, value in operands:
+        if op.cls.startswith(AMOUNT) and value is not None:
+            return old.plus(Value(implied_amount(op)) if value == Value(0) else value)
     added = [value for op, value in operands if op.kind == "immediate" and value is not None]
     return old.plus(added[0]) if len(added) == 1 else None
 

@@ -6,7 +6,8 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.model.machine import Provenance
+from cyclescope.analyze.block import BlockInstruction, Place
+from cyclescope.model.machine import Borrowed, Provenance, Width
 
 PORTS, PORTS_FIXED, FRONT_END, BRANCHES = "ports", "ports_fixed", "front_end", "taken_branches"
 RESOURCES, UNITS, LOCKED, STORES = "resources", "units", "locked", "stores"
@@ -21,7 +22,8 @@ class InstructionCost(msgspec.Struct, frozen=True):
 
     `ports` has cycles by port in the most even binding, `ports_fixed` split evenly; `critical_path` and
     `loop_carried` are the cycles that it adds to the longest path and to the slowest chain, None where it is
-    not on them. `remarks` say what the surroundings make of it.
+    not on them. `remarks` say what the surroundings make of it. Machine code has an `address` in place of a
+    line, and a `place` in a source file where debugging information tells.
     """
 
     line: int
@@ -34,6 +36,16 @@ class InstructionCost(msgspec.Struct, frozen=True):
     loop_carried: float | None = None
     remarks: tuple[str, ...] = ()
     ignored: bool = False
+    address: int | None = None
+    place: Place | None = None
+
+
+def left_out(one: BlockInstruction) -> InstructionCost:
+    """The row of an instruction that is not accounted for."""
+    form = one.form.id if one.form else ""
+    return InstructionCost(
+        one.line, one.text, form, 0.0, {}, {}, ignored=True, address=one.machine_address, place=one.place
+    )
 
 
 class LoopCarried(msgspec.Struct, frozen=True):
@@ -75,6 +87,7 @@ class Unknown(msgspec.Struct, frozen=True):
     line: int
     text: str
     reason: str
+    address: int | None = None
 
 
 class Prediction(msgspec.Struct, frozen=True, dict=True):
@@ -88,12 +101,15 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     bound alone; of these, `critical_path`, `critical_path_fixed` and `ports_fixed` may be exceeded. `full`
     are the ports, resources or units that the bottleneck fills. `unroll_factor` is how many units of work
     one iteration does, 0 where not given. `pointer_increment` are the bytes that the loop moves its pointer
-    by, `elements` how many elements of an array that are, None where it moves none.
+    by, None where it moves none; `elements` how many elements of an array these are, None where the
+    instructions do not say. `width` is that of the front end; one that is only assumed is no part of
+    `lower`. `borrowed` says what of it is another core's.
     """
 
     machine: str
     isa: str
     provenance: Provenance
+    width: Width
     cycles: float
     lower: float
     upper: float | None
@@ -119,6 +135,7 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     loop: bool = False
     pointer_increment: int | None = None
     elements: int | None = None
+    borrowed: tuple[Borrowed, ...] = ()
 
     @cached_property
     def alone(self) -> dict[str, float]:

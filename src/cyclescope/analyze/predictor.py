@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from cyclescope.analyze import bounds
 from cyclescope.analyze.block import Block, BlockInstruction
-from cyclescope.analyze.critical_path import Path, critical_path, whole_path
+from cyclescope.analyze.critical_path import critical_path, whole_path
 from cyclescope.analyze.dependency import Graph, build
 from cyclescope.analyze.loop_carried import Chain, loop_carried, renamed_memory
 from cyclescope.analyze.memory import Memory
+from cyclescope.analyze.notes import notes
 from cyclescope.analyze.prediction import (
     BRANCHES,
     CRITICAL_PATH,
@@ -32,12 +33,15 @@ from cyclescope.analyze.prediction import (
     LoopCarried,
     Prediction,
     Unknown,
+    left_out,
 )
-from cyclescope.analyze.shape import FIRST, LEAST, MOST, SECOND, Shape, Shapes, is_locked
+from cyclescope.analyze.remarks import Remarks, steps
+from cyclescope.analyze.shape import LEAST, MOST, Shape, Shapes
 from cyclescope.analyze.simulated import Simulation
 from cyclescope.analyze.uncertainty import interval
 from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError
-from cyclescope.model.machine import MachineModel
+from cyclescope.model.binding import balanced, port_bound, total
+from cyclescope.model.machine import ASSUMED, COSTS, EXTRACTED, Borrowed, MachineModel
 from cyclescope.simulate.engine import IDEAL, STATIC
 
 MOST_LISTED = 8  # unknown instructions in an error
@@ -52,13 +56,13 @@ class UnknownInstructions(UnsupportedInstruction):
         more = f"; and {len(unknown) - MOST_LISTED} more" if len(unknown) > MOST_LISTED else ""
         super().__init__(
             f"{len(unknown)} of {count} instructions have no known cost on {machine}: {places}{more}",
-            "--ignore-unknown leaves them out",
+            "{ignore_unknown} leaves them out",
         )
         self.unknown = tuple(unknown)
 
 
 def _listed(one: Unknown) -> str:
-    where = f"line {one.line}: " if one.line else ""
+    where = f"line {one.line}: " if one.line else f"{one.address:#x}: " if one.address else ""
     return f"{where}{one.reason}"
 
 
@@ -107,7 +111,7 @@ class Predictor:
         if block.isa != self.machine.isa:
             raise UsageError(
                 f"the code is {block.isa}, {self.machine.name} executes {self.machine.isa}",
-                "--arch names another machine",
+                "{arch} names another machine",
             )
         unknown = self._unknown(block.instructions)
         if unknown and not ignore_unknown:
@@ -122,10 +126,13 @@ class Predictor:
         found = {}
         for number, one in enumerate(instructions):
             if one.form is None:
-                found[number] = Unknown(one.line, one.text, one.problem)
+                found[number] = Unknown(one.line, one.text, one.problem, one.machine_address)
             elif self.shapes.cost(one.form) is None:
                 found[number] = Unknown(
-                    one.line, one.text, f"{one.text!r}, {one.form.id}, is not in the model"
+                    one.line,
+                    one.text,
+                    f"{one.text!r}, {one.form.id}, is not in the model",
+                    one.machine_address,
                 )
         return found
 
@@ -173,23 +180,25 @@ class _Analysis:
         cycles = ranked[bottleneck]
         upper = self.predictor.simulated(self.graph, ideal=False) if self.simulate else None
         even = self._by_port(bounds.evenly(self.loads, len(self.machine.ports)))
-        split = bounds.balanced(self.loads, len(self.machine.ports))
+        split = balanced(self.loads, len(self.machine.ports))
         unroll = self.block.unroll
         lower = min(self._lower(found), cycles)
         return Prediction(
             machine=self.machine.name, isa=self.machine.isa, provenance=self.machine.provenance,
+            width=self.machine.width, borrowed=tuple(self._borrowed()),
             cycles=cycles, lower=lower, upper=None if upper is None else max(upper, cycles),
             interval=self._interval(found, lower, max(upper or 0.0, cycles)),
             bottleneck=bottleneck, full=self._full(bottleneck), bounds=found,
-            ports=self._by_port(bounds.total(split, len(self.machine.ports))), ports_fixed=even,
+            ports=self._by_port(total(split, len(self.machine.ports))), ports_fixed=even,
             resources=bounds.resources(self.shapes, self.machine),
             slots=sum(shape.slots for shape in self.shapes),
             instructions=self._costs(split, unknown),
             loop_carried=tuple(map(self._listed, self.chains)),
             critical_path=CriticalPath(self.path.cycles, *self._places(self.path.nodes)),
             dependencies=tuple(self._dependencies()), unknown=tuple(unknown.values()),
-            notes=tuple(self._notes(unknown)), fixed=self.fixed, unroll_factor=unroll_factor,
-            source=self.block.source, name=self.block.name, found=self.block.found, loop=self.block.loop,
+            notes=(*self.block.notes, *notes(self.graph, self.predictor.shapes, unknown)), fixed=self.fixed,
+            unroll_factor=unroll_factor, source=self.block.source, name=self.block.name,
+            found=self.block.found, loop=self.block.loop,
             pointer_increment=unroll.stride if unroll else None,
             elements=unroll.elements if unroll else None,
         )  # fmt: skip
@@ -204,7 +213,7 @@ class _Analysis:
         machine, shapes = self.machine, self.shapes
         even = bounds.evenly(self.loads, len(machine.ports))
         found = {
-            PORTS: bounds.port_bound(self.loads)[0],
+            PORTS: port_bound(self.loads)[0],
             PORTS_FIXED: max(even, default=0.0),
             FRONT_END: bounds.front_end(shapes, machine.core.width),
             LOOP_CARRIED: self.chains[0].cycles if self.chains else 0.0,
@@ -224,13 +233,26 @@ class _Analysis:
         return found | {name: cycles for name, cycles in more.items() if cycles}
 
     def _lower(self, found: dict[str, float]) -> float:
-        """The greatest bound without what is assumed: time in memory, latencies that are ranges."""
-        sure = [
-            c
-            for n, c in found.items()
-            if n not in (*NO_BOUNDS, LOOP_CARRIED, LOCKED, STORES, RENAMED, IN_ORDER)
-        ]
-        return max(*sure, self._proved[0])
+        """The greatest bound without what is assumed.
+
+        That is time in memory, latencies that are ranges, a width that nobody claims, and the throughput of
+        forms that the machine's own model does not know.
+        """
+        left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, LOCKED, STORES, RENAMED, IN_ORDER, UNITS)
+        sure = [c for n, c in found.items() if n not in left_out]
+        own = (shape for shape in self.shapes if not self.predictor.shapes.is_borrowed(shape.form))
+        return max(*sure, self._front_end, max(bounds.units(own).values(), default=0.0), self._proved[0])
+
+    @cached_property
+    def _front_end(self) -> float:
+        """Cycles of the front end that are known to be needed: none of a width that is only assumed."""
+        width = self.machine.width
+        if width.kind == ASSUMED:
+            return 0.0
+        extracted, shapes = self.machine.provenance.kind == EXTRACTED, self.predictor.shapes
+        unsure = (extracted or shapes.is_borrowed(shape.form) for shape in self.shapes)
+        slots = (bounds.sure_slots(s) if u else s.slots for s, u in zip(self.shapes, unsure, strict=True))
+        return sum(slots) / width.slots
 
     @cached_property
     def _proved(self) -> tuple[float, float]:
@@ -244,12 +266,13 @@ class _Analysis:
         return least[0].cycles if least else 0.0, most[0].cycles if most else 0.0
 
     def _interval(self, found: dict[str, float], lower: float, upper: float) -> tuple[float, float]:
-        return interval(self.machine.provenance.kind, found, self._proved, lower, upper)
+        sure = {LOOP_CARRIED: self._proved, FRONT_END: (self._front_end, found[FRONT_END])}
+        return interval(self.machine.provenance.kind, found, sure, lower, upper)
 
     def _full(self, bottleneck: str) -> tuple[str, ...]:
         """What the bottleneck fills."""
         if bottleneck == PORTS:
-            full = bounds.port_bound(self.loads)[1]
+            full = port_bound(self.loads)[1]
             return tuple(name for port, name in enumerate(self.machine.ports) if full >> port & 1)
         if bottleneck == PORTS_FIXED:
             even = self._by_port(bounds.evenly(self.loads, len(self.machine.ports)))
@@ -267,14 +290,13 @@ class _Analysis:
     def _costs(
         self, split: dict[int, list[float]], unknown: dict[int, Unknown]
     ) -> tuple[InstructionCost, ...]:
-        paths = _steps(self.graph, self.path), _steps(self.graph, self.chains[0] if self.chains else None)
-        remarks = _Remarks(self.graph)
+        paths = steps(self.graph, self.path), steps(self.graph, self.chains[0] if self.chains else None)
+        remarks = Remarks(self.graph)
         places = {number: place for place, number in enumerate(self.known)}
         rows = []
         for number, one in enumerate(self.block.instructions):
             if number in unknown:
-                form = one.form.id if one.form else ""
-                rows.append(InstructionCost(one.line, one.text, form, 0.0, {}, {}, ignored=True))
+                rows.append(left_out(one))
                 continue
             place = places[number]
             shape = self.shapes[place]
@@ -282,6 +304,7 @@ class _Analysis:
                 InstructionCost(
                     one.line, one.text, shape.form.id, shape.slots, self._used(shape, split),
                     self._even(shape), paths[0].get(place), paths[1].get(place), remarks.of(place),
+                    address=one.machine_address, place=one.place,
                 )
             )  # fmt: skip
         return tuple(rows)
@@ -323,73 +346,17 @@ class _Analysis:
                     found[key] = Dependency(source, target, value.distance, cycles, by)
         return list(found.values())
 
-    def _notes(self, unknown: dict[int, Unknown]) -> list[str]:
-        """What was assumed, and what was left out."""
-        found = []
-        if unknown:
-            places = ", ".join(f"line {one.line}" if one.line else one.text for one in unknown.values())
-            found.append(f"left out as unknown, with all that they do: {places}")
-        guessed = self._guessed()
-        if guessed:
-            what = "dependency has" if guessed == 1 else "dependencies have"
-            found.append(f"{guessed} {what} no latency in the model: the form's largest, else 1")
-        if self.graph.memory and not self.machine.core.forward_latency:
-            shapes = self.predictor.shapes
-            found.append(
-                f"the model has no forwarding latency: {shapes.forward:g} cycles from store to load, "
-                f"{shapes.load:g} of a load and {shapes.forward - shapes.load:g} more"
-            )
-        borrowed = sorted({s.form.id for s in self.shapes if self.predictor.shapes.is_borrowed(s.form)})
-        if borrowed and self.predictor.shapes.stand_in:
-            origin = self.predictor.shapes.stand_in
-            found.append(f"not measured, as {origin.provenance.source} have them: {', '.join(borrowed)}")
-        ports = sum(shape.unknown_ports for shape in self.shapes)
-        if ports:
-            found.append(f"the port usage of {ports} instruction{'s' * (ports > 1)} is not known")
-        if any(is_locked(shape.form) for shape in self.shapes):
-            found.append("locked instructions count as their plain forms, one after the other through memory")
-        return found
+    @cached_property
+    def _not_measured(self) -> tuple[str, ...]:
+        """Forms with costs of the stand-in."""
+        shapes = self.predictor.shapes
+        return tuple(sorted({s.form.id for s in self.shapes if shapes.is_borrowed(s.form)}))
 
-    def _guessed(self) -> int:
-        """Dependencies between instructions of the block whose latency the model does not have."""
-        graph = self.graph
-        found = set()
-        for node, row in enumerate(graph.inputs):
-            number = graph.owner[node]
-            guessed, column = self.shapes[number].guessed, node - graph.first[number]
-            found |= {(number, one.source) for one in row if (one.source, column) in guessed}
-        return len(found)
-
-
-def _steps(graph: Graph, path: Path | Chain | None) -> dict[int, float]:
-    """Cycles by instruction that the nodes of a path add."""
-    found: dict[int, float] = {}
-    if path is not None:
-        for node, cycles in zip(path.nodes, path.steps, strict=True):
-            found[graph.owner[node]] = found.get(graph.owner[node], 0.0) + cycles
-    return found
-
-
-class _Remarks:
-    """What the surroundings make of instructions, in words."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._loads = {p.load[0]: p for p in graph.memory}
-
-    def of(self, place: int) -> tuple[str, ...]:
-        """Remarks on one instruction."""
-        shape = self._graph.shapes[place]
-        variant = shape.variant
-        found = {
-            "eliminated": shape.cost.eliminated,
-            "zero idiom": variant.idiom == "zero",
-            "dependency-breaking": variant.idiom == "breaking",
-            "fused with the branch": variant.fused == FIRST,
-            "fused": variant.fused == SECOND,
-            "microcoded": shape.cost.microcoded,
-            "renamed memory": place in self._loads and variant.renamed,
-            "forwarded": place in self._loads and not variant.renamed,
-            "ports unknown": shape.unknown_ports,
-        }
-        return tuple(remark for remark, holds in found.items() if holds)
+    def _borrowed(self) -> Iterator[Borrowed]:
+        """What is another core's: all of it, or the forms that were not measured."""
+        if self.machine.borrowed:
+            yield self.machine.borrowed
+        stand_in = self.predictor.shapes.stand_in
+        if self._not_measured and stand_in and stand_in.borrowed:
+            other = stand_in.borrowed
+            yield Borrowed(other.core, other.source, (COSTS,), self._not_measured)

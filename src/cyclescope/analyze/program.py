@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.analyze.block import Block, BlockInstruction
+from cyclescope.analyze.block import Block, BlockInstruction, Place
 from cyclescope.analyze.decode import END, JUMP, Decoder, Reference, Step
+from cyclescope.analyze.instruments import Comment, instrumented
+from cyclescope.errors import SourceError
 
 _LOOKED_BACK = 200  # instructions
+_JALR = 0x67  # major opcode of RISC-V
+_MOST = 20_000  # instructions of a block: half a second, and far more than a person reads
 
 
 class Piece(NamedTuple):
@@ -56,11 +60,11 @@ class Table(NamedTuple):
     targets: tuple[int, ...]
 
 
-class Comment(NamedTuple):
-    """A line of the source with a comment in it that may be a marker."""
+class Located(NamedTuple):
+    """Places by address, and what keeps the others from having one."""
 
-    line: int
-    text: str
+    places: dict[int, Place]
+    problem: str = ""
 
 
 class Program(msgspec.Struct, frozen=True, dict=True):
@@ -68,7 +72,9 @@ class Program(msgspec.Struct, frozen=True, dict=True):
 
     `statements` are by address, at most one per source line and piece; empty where there is no source
     text. `labels` are names by address, `references` relocations by address, `tables` what tables in the data
-    name, as far as the source tells. `lines` is the source text.
+    name, as far as the source tells. `lines` is the source text, `notes` what of it was not understood.
+    `locate` finds the places of addresses, where a file may have debugging information. `syntax` is that of
+    x86 text.
     """
 
     isa: str
@@ -81,6 +87,9 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     lines: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
     tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    locate: Callable[[Sequence[int]], Located] | None = None
+    syntax: str = ""
 
     @property
     def size(self) -> int:
@@ -169,7 +178,7 @@ class Code:
         """A step whose target is the symbol's that a relocation names; elsewhere the code ends."""
         if step.target is None or not self.program.references:
             return step
-        for at in _fields(self.program.isa, step):
+        for at in _fields(self.program, step):
             reference = self.program.references.get(at)
             if reference is not None:
                 if reference.target is None:
@@ -194,26 +203,71 @@ class Code:
         return msgspec.structs.replace(found, target=name) if name else found
 
     def block(self, steps: Iterable[Step], found: str, name: str = "") -> Block:
-        """Steps as a block. Lines come with the text they have in the source."""
+        """Steps as a block. Lines come with the text they have in the source.
+
+        Raises SourceError where there are more than one can analyse.
+        """
         chosen = list(steps)
+        if len(chosen) > _MOST:
+            what = f"{found} of {self.program.source}: {len(chosen)} instructions, more than {_MOST}"
+            raise SourceError(what, "choose a smaller part with {function}, {lines} or {addresses}")
         loop = bool(chosen) and chosen[-1].target == chosen[0].address
         plain = [self.instruction(step) for step in chosen]
         before = self._before(chosen[0]) if chosen else []
         instructions = self.decoder.in_context(plain, before + [one.code for one in plain] * loop)
+        instructions, notes = instrumented(
+            instructions, self.program.comments, self.program.isa, self._settings
+        )
         lines = {i.line: self.program.lines[i.line - 1] for i in instructions if i.line}
-        return Block(instructions, self.program.isa, self.program.source, name, found, lines, loop)
+        instructions, problem = self._placed(instructions)
+        notes = (*self.program.notes, *notes, *problem)
+        return Block(
+            instructions, self.program.isa, self.program.source, name, found, lines, loop, notes=notes
+        )
+
+    def _placed(
+        self, instructions: tuple[BlockInstruction, ...]
+    ) -> tuple[tuple[BlockInstruction, ...], tuple[str, ...]]:
+        """Instructions with the places they were compiled from."""
+        if self.program.locate is None:
+            return instructions, ()
+        places, problem = self.program.locate([one.address for one in instructions])
+        found = (msgspec.structs.replace(one, place=places.get(one.address)) for one in instructions)
+        return tuple(found), (problem,) * bool(problem)
+
+    def _settings(self) -> list[int]:
+        """Source lines of RISC-V's instructions that set VTYPE."""
+        from cyclescope.analyze.vector_types import is_setting
+
+        code = self.program.code
+        return [self.line(step) for step in self.steps if is_setting(code(step.address, step.length))]
 
     def _before(self, step: Step) -> list[bytes]:
         """Machine code in front of a step, as it lies there, of its function."""
         at = self.index.get(step.address, 0)
-        function = self.program.function(step.address)
-        first = self.index.get(function.address, 0) if function else 0
+        first = self._entry(at)
+        while first > 0 and self._is_inner(first):
+            first = self._entry(first - 1)
         steps = self.steps[max(first, at - _LOOKED_BACK) : at]
         return [self.program.code(one.address, one.length) for one in steps]
 
+    def _entry(self, at: int) -> int:
+        """The step that the function of a step begins with, as its label says."""
+        function = self.program.function(self.steps[at].address)
+        return self.index.get(function.address, 0) if function else 0
 
-def _fields(isa: str, step: Step) -> tuple[int, ...]:
+    def _is_inner(self, at: int) -> bool:
+        """Whether a label is no function's but a loop's: one runs into it, and branches go back to it."""
+        address = self.steps[at].address
+        return self.steps[at - 1].flow in ("next", "branch") and any(
+            step.target == address and step.flow in ("branch", "jump") for step in self.steps[at:]
+        )
+
+
+def _fields(program: Program, step: Step) -> tuple[int, ...]:
     """Addresses at which a relocation is for a branch's target."""
-    if isa == "x86-64":
+    if program.isa == "x86-64":
         return step.end - 4, step.end - 1
-    return (step.address, step.address - 4) if isa == "riscv64" else (step.address,)
+    if program.isa == "riscv64" and program.code(step.address, 1)[0] & 0x7F == _JALR:
+        return step.address, step.address - 4  # an AUIPC in front makes the address
+    return (step.address,)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import ceil
 
 import msgspec
 
-from cyclescope.analyze.facts import PLAIN_MOVES, family_of, forward_latency, load_latency
+from cyclescope.analyze.facts import family_of, forward_latency, load_latency
+from cyclescope.analyze.known import borrowed_cost, known_cost
 from cyclescope.isa.dataflow import Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
-from cyclescope.isa.operand import Operand
-from cyclescope.isa.table import load_table
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput
 from cyclescope.simulate.cost import LATENCY, ZERO, Ends, Latencies, Units
 
-_SIMPLE = 2  # slots
 _EXPLAINED = 1.05  # times what ports and slots allow
+_X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 FIRST, SECOND = "first", "second"  # of a fused pair
 LEAST, MOST = "least", "most"  # of what is proved
 Column = tuple[tuple[int, float], ...]  # (source, cycles)
@@ -27,13 +27,15 @@ Column = tuple[tuple[int, float], ...]  # (source, cycles)
 class Variant(msgspec.Struct, frozen=True):
     """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory.
 
-    `indexed` tells of a store to an address with an index, where that makes a difference.
+    `indexed` tells of a store to an address with an index, where that makes a difference. `latency` are the
+    cycles of every result that a comment in the source asks for.
     """
 
     idiom: str = ""
     fused: str = ""
     renamed: bool = False
     indexed: bool = False
+    latency: float | None = None
 
 
 class AllEnds(Ends, frozen=True):
@@ -150,19 +152,32 @@ class Shapes:
 
         LLVM has no costs of locked instructions: they have those of the plain ones.
         """
-        found = _known(form, self.machine)
-        other = _known(form, self.stand_in) if self.stand_in is not None else None
+        found = self._own(form)
+        other = known_cost(form, self.stand_in) if self.stand_in is not None else None
         if other is None or self.stand_in is None or not self.is_borrowed(form):
             return found
         if found is None:
-            return _borrowed(form, other, self.stand_in.core, self.machine)
+            return borrowed_cost(form, other, self.stand_in.core, self.machine)
         return msgspec.structs.replace(found, latencies=other.latencies)
+
+    def _own(self, form: InstructionForm) -> FormCost | None:
+        found = known_cost(form, self.machine)
+        if found is None or not self.is_slower_x87(form):
+            return found
+        most = self.family.x87_most
+        stack = {p: (cycles, most) for p, cycles in found.latencies.items() if _within_stack(p, form)}
+        return msgspec.structs.replace(found, ranges=stack)
+
+    def is_slower_x87(self, form: InstructionForm) -> bool:
+        """Whether a model's latency of x87 arithmetic may be less than the core's."""
+        extracted = self.machine.provenance.kind == EXTRACTED and self.family.x87_most > 0
+        return extracted and "x87" in form.attributes and _X87_ARITHMETIC.fullmatch(form.mnemonic) is not None
 
     def is_borrowed(self, form: InstructionForm) -> bool:
         """Whether the cost of a form, or its latencies, are those of the stand-in."""
         if self.stand_in is None:
             return False
-        found, other = _known(form, self.machine), _known(form, self.stand_in)
+        found, other = known_cost(form, self.machine), known_cost(form, self.stand_in)
         if found is None:
             return True
         measured = found.latencies or found.ranges or found.eliminated
@@ -178,6 +193,8 @@ class Shapes:
             cost = _varied(form, _settled(cost, self.ends), variant, self.units)
             if variant.indexed:
                 cost = _without(cost, self.plain_store)
+            if variant.latency is not None:
+                cost = msgspec.structs.replace(cost, eliminated=False)
             shape = self._known[key] = self._make(form, cost, variant)
         return shape
 
@@ -195,62 +212,11 @@ class Shapes:
         )  # fmt: skip
 
 
-def _known(form: InstructionForm, machine: MachineModel) -> FormCost | None:
-    names = (form.id, *_configured_names(form), form.llvm)
-    found = next((machine.forms[name] for name in names if name in machine.forms), None)
-    return _unlocked(form, machine.forms) if found is None and is_locked(form) else found
-
-
-def _configured_names(form: InstructionForm) -> tuple[str, ...]:
-    if form.configuration is None:
-        return ()
-    from cyclescope.analyze.vector_types import cost_names  # RISC-V's alone
-
-    return cost_names(form)
-
-
-def _borrowed(form: InstructionForm, cost: FormCost, core: Core, machine: MachineModel) -> FormCost:
-    """A cost without the ports, which are another model's.
-
-    Simple forms load and store on the ports of this machine's plain moves; what the ports of others allow is
-    the throughput of a unit.
-    """
-    allowed = issue_throughput(cost, core)
-    simple = not cost.microcoded and (cost.slots or 0) <= _SIMPLE
-    return FormCost(
-        cost.slots, _moves(form, machine) if simple else None, cost.latencies,
-        None if simple or allowed is None else allowed[0],
-        microcoded=cost.microcoded, eliminated=cost.eliminated, idiom=cost.idiom,
-    )  # fmt: skip
-
-
-def _moves(form: InstructionForm, machine: MachineModel) -> tuple[Operation, ...] | None:
-    """The operations of plain moves from and to memory, for a form that does so; None where not known."""
-    memory = [op for op in form.operands if op.is_memory]
-    names = [name for name, does in zip(PLAIN_MOVES, _directions(memory), strict=True) if does]
-    found = [machine.forms[name].operations for name in names if name in machine.forms]
-    if not names or len(found) < len(names) or None in found:
-        return None
-    return tuple(op for operations in found for op in operations or ())
-
-
-def _directions(memory: Sequence[Operand]) -> tuple[bool, bool]:
-    return any(op.read for op in memory), any(op.write for op in memory)
-
-
-def is_locked(form: InstructionForm) -> bool:
-    """Whether the instruction has a LOCK prefix."""
-    return "lock" in form.attributes
-
-
-def _unlocked(form: InstructionForm, forms: Mapping[str, FormCost]) -> FormCost | None:
-    """The cost of the same LLVM opcode on the same operands without the prefix."""
-    signature = [(op.kind, op.cls, op.implicit) for op in form.operands]
-    for other in load_table("x86-64"):
-        same = other.llvm == form.llvm and other.id in forms
-        if same and [(op.kind, op.cls, op.implicit) for op in other.operands] == signature:
-            return forms[other.id]
-    return None
+def _within_stack(pair: str, form: InstructionForm) -> bool:
+    """Whether a pair leads from a register of the x87 stack to another."""
+    stack = {op.name for op in form.operands if op.cls == "ST"}
+    source, _, target = pair.partition("->")
+    return source in stack and target in stack
 
 
 def _settled(cost: FormCost, ends: str) -> FormCost:
@@ -327,11 +293,15 @@ class _Table:
     def between(self, source: Node, target: Node) -> float | None:
         """Cycles from a source to a target, None where it does not depend on it."""
         idiom = self.variant.idiom
+        if self.ends.is_apart(source, target):
+            return None
         if idiom and (idiom == ZERO or source.part == "register"):
             return None
         if self.cost.eliminated:
             return 0.0
         cycles = self._latencies.between(source, target)
+        if cycles is not None and self.variant.latency is not None and target.part != "data":
+            return self.variant.latency
         if cycles is None or not self.variant.renamed:
             return cycles
         if target.part == "data" and not self.ends.computes:
@@ -340,6 +310,8 @@ class _Table:
 
     def base(self) -> float:
         """Cycles of a target that waits for nothing."""
+        if self.variant.latency is not None:
+            return self.variant.latency
         idle = self.cost.eliminated or self.variant.idiom == ZERO or "nop" in self.ends.form.attributes
         return 0.0 if idle else self._latencies.own or LATENCY
 
@@ -351,7 +323,7 @@ class _Table:
 
     def guessed(self, column_of: Sequence[int]) -> frozenset[tuple[int, int]]:
         """(source, column) of pairs that have the latency of another pair of the form, or 1."""
-        if self.variant.idiom or self.cost.eliminated:
+        if self.variant.idiom or self.cost.eliminated or self.variant.latency is not None:
             return frozenset()
         known: Mapping[str, float] = self.cost.latencies
         return frozenset(

@@ -7,12 +7,14 @@ import msgspec
 from cyclescope.analyze.dependency import Graph
 from cyclescope.analyze.locations import Location
 from cyclescope.analyze.shape import Shape, Shapes, Variant
+from cyclescope.errors import UsageError
 from cyclescope.isa.dataflow import Node
 from cyclescope.simulate.cost import template
 from cyclescope.simulate.engine import MOST_TARGETS, Body, Engine, Steady
 
 _NOWHERE = 0  # a location that nothing writes
 _LIMIT = 4_000  # instructions after which an average has to do
+_MOST_CYCLES = 1e8  # of a simulation; the slowest vectors of in-order cores, 4000 times, take 2e7
 
 
 class Simulation:
@@ -33,8 +35,16 @@ class Simulation:
         self._templates: dict[tuple[str, Variant], int] = {}
 
     def run(self, graph: Graph) -> Steady:
-        """The steady state of the block."""
+        """The steady state of the block. Raises UsageError for one that would take too long."""
+        repetitions = max(_LIMIT / len(graph.shapes), 1)
+        if repetitions * sum(map(self._longest, graph.shapes)) > _MOST_CYCLES:
+            raise UsageError("instructions of so many cycles are not simulated", "look at the bounds")
         return self._engine.run(self.body(graph), _LIMIT)
+
+    def _longest(self, shape: Shape) -> float:
+        """Cycles that an instruction takes if it overlaps with nothing, not even with itself."""
+        busy = sum(cycles for _, cycles in shape.work)
+        return shape.slots / self._core.width + busy + max(*shape.largest, *shape.base)
 
     def body(self, graph: Graph) -> Body:
         """The block as the engine takes it.

@@ -42,10 +42,14 @@ _MNEMONICS = {
 }
 _LOOKED_AT = 2000  # lines, enough to tell
 _WIDEST = 200  # characters of a line: more is comment or data
+_WHOLE_LINES = {"aarch64": "#"}  # what begins a comment at the beginning of a line only
 COMMENT_STARTS = {"x86-64": ("#", "//"), "aarch64": ("//",), "riscv64": ("#", "//")}
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_HELD = re.compile(r"\x00(\d+)\x00")  # a string that was put aside
 _LABEL = re.compile(r"\s*([A-Za-z_.$@?][\w.$@?]*|\d+|\"[^\"]+\")\s*:(?!:)")
-_DEMANGLED = re.compile(r"([A-Za-z_~][^#\"]*[\s(<*&,:~\[][^#\"]*):$")  # a C++ name, as websites show them
+_DEMANGLED = re.compile(
+    r"[A-Za-z_~][^#\"\s(<*&,:~\[]*[\s(<*&,:~\[][^#\"]*$"
+)  # a C++ name, as websites have it
 _ASSIGNMENT = re.compile(r"\s*[\w.$]+\s*==?[^=]")
 _OPENING = re.compile(r"\s*\.(macro|rept|irpc?|rep)\b", re.IGNORECASE)
 _CLOSING = re.compile(r"\s*\.(endm|endr|endmacro)\b", re.IGNORECASE)
@@ -95,17 +99,24 @@ def guess_syntax(lines: Sequence[Line]) -> str:
 def split(lines: Sequence[str], isa: str) -> list[Line]:
     """Every line of a text with its kind."""
     result = []
-    reader = _Reader(COMMENT_STARTS[isa])
+    reader = _Reader(COMMENT_STARTS[isa], _WHOLE_LINES.get(isa, ""))
     for number, raw in enumerate(lines, 1):
         result.append(reader.line(number, raw))
     return result
 
 
+def _is_demangled(raw: str, text: str) -> bool:
+    """Whether a line without comments is a C++ name as a label."""
+    label = text.endswith(":") and not raw[:1].isspace() and _DEMANGLED.match(text) is not None
+    return label and not _LABEL.match(text)
+
+
 class _Reader:
     """Goes through the lines, remembering block comments, macro definitions and the section."""
 
-    def __init__(self, comments: tuple[str, ...]) -> None:
+    def __init__(self, comments: tuple[str, ...], whole_lines: str) -> None:
         self._comments = comments
+        self._whole_lines = whole_lines
         self._in_comment = False
         self._depth = 0
         self._is_code = True
@@ -113,12 +124,13 @@ class _Reader:
 
     def line(self, number: int, raw: str) -> Line:
         text = written = self._stripped(raw).strip()
-        if not raw[:1].isspace() and (match := _DEMANGLED.match(text)) and not _LABEL.match(text):
-            return Line(number, "label", (match[1],), "", "")
-        labels = []
-        while match := _LABEL.match(text):
+        if _is_demangled(raw, text):
+            return Line(number, "label", (text[:-1],), "", "")
+        labels, behind = [], 0
+        while match := _LABEL.match(text, behind):
             labels.append(match[1].strip('"'))
-            text = text[match.end() :].lstrip()
+            behind = match.end()
+        text = text[behind:].lstrip()
         kind = self._kind(text, bool(labels))
         return Line(number, kind, tuple(labels), text, written)
 
@@ -174,22 +186,21 @@ class _Reader:
 
         text = _STRING.sub(hold, raw) if '"' in raw else raw
         text = self._without_blocks(text)
+        if self._whole_lines and text.lstrip().startswith(self._whole_lines):
+            return ""
         for start in self._comments:
             text = text.partition(start)[0]
-        for i, string in enumerate(held):
-            text = text.replace(f"\x00{i}\x00", string)
-        return text
+        return _HELD.sub(lambda match: held[int(match[1])], text) if held else text
 
     def _without_blocks(self, text: str) -> str:
         if not self._in_comment and "/*" not in text:
             return text
-        kept = ""
-        while text:
-            if self._in_comment:
-                _, closed, text = text.partition("*/")
-                self._in_comment = not closed
-            else:
-                before, opened, text = text.partition("/*")
-                kept += before + " " * bool(opened)
-                self._in_comment = bool(opened)
-        return kept
+        kept, at = [], 0
+        while at < len(text):
+            found = text.find("*/" if self._in_comment else "/*", at)
+            end = found if found >= 0 else len(text)
+            if not self._in_comment:
+                kept.append(text[at:end] + " " * (found >= 0))
+            self._in_comment ^= found >= 0
+            at = end + 2
+        return "".join(kept)

@@ -52,18 +52,23 @@ SPREADS = {
 
 
 def interval(
-    kind: str, bounds: Mapping[str, float], chains: tuple[float, float], lower: float, upper: float
+    kind: str,
+    bounds: Mapping[str, float],
+    sure: Mapping[str, tuple[float, float]],
+    lower: float,
+    upper: float,
 ) -> tuple[float, float]:
     """Least and most cycles of a block on a model of some kind of provenance.
 
-    `chains` are the loop-carried dependency with the least and with the most latencies that are proved,
-    `lower` and `upper` what it takes if the model is right.
+    `sure` has the least and the most of bounds that are no single number: the loop-carried dependency with
+    the latencies that are proved, the front end with a width that is only assumed. `lower` and `upper` are
+    what the block takes if the model is right.
     """
     spread = SPREADS.get(kind, Spread())
     least, most = [], [upper]
     for name, cycles in bounds.items():
         if name not in NO_BOUNDS:
-            low, high = chains if name == LOOP_CARRIED else (cycles, cycles)
+            low, high = sure.get(name, (cycles, cycles))
             factors = spread.of(name)
             least.append(low * factors[0])
             most.append(high * factors[1])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from cyclescope.analyze.block import BlockInstruction, Register, Unroll
+from cyclescope.analyze.elements import accessed, worked_on
+from cyclescope.analyze.values import implied_amount
+from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
 
 _GENERAL = ("R", "X", "S")  # general registers and the stack pointer
 _ADDING = {"ADD": 1, "SUB": -1, "ADDS": 1, "SUBS": -1, "ADDI": 1, "ADDI16SP": 1}
@@ -17,26 +21,49 @@ _FULL = {"R16": "R64", "R32": "R64", "R8l": "R64", "R8h": "R64"}
 def find_unroll(instructions: Sequence[BlockInstruction]) -> Unroll | None:
     """What a pass does to the register that most addresses move by; None where that is no constant."""
     steps = _steps(instructions)
-    uses: Counter[Register] = Counter()
-    strides: dict[Register, int] = {}
-    widths: dict[Register, list[int]] = {}
+    moved = [access for access in _accesses(instructions) if access.register in steps]
+    if not moved:
+        return None
+    chosen, _ = Counter(access.register for access in moved).most_common(1)[0]
+    own = [access for access in moved if access.register == chosen]
+    step = steps[chosen]
+    return Unroll(
+        chosen, step, max(abs(step) * access.scale for access in own), max(access.width for access in own),
+        _elements(own, step, worked_on(instructions)),
+    )  # fmt: skip
+
+
+class _Access(NamedTuple):
+    """A memory operand whose address has a register in it, times `scale`; `width` in bytes."""
+
+    register: Register
+    scale: int
+    form: InstructionForm
+    operand: Operand
+
+    @property
+    def width(self) -> int:
+        return self.operand.width // 8
+
+
+def _accesses(instructions: Sequence[BlockInstruction]) -> Iterator[_Access]:
     for one in instructions:
         for position, address in enumerate(one.memory):
             if address is None or one.form is None or _is_stack(one, position):
                 continue
             for register, scale in ((address.base, 1), (address.index, address.scale)):
-                if register is not None and steps.get(_full(register)):
-                    moved = _full(register)
-                    uses[moved] += 1
-                    strides[moved] = max(strides.get(moved, 0), abs(steps[moved]) * scale)
-                    widths.setdefault(moved, []).append(one.form.operands[position].width // 8)
-    if not uses:
-        return None
-    chosen = max(uses, key=lambda register: uses[register])
-    element = min(_element(instructions), *filter(None, widths[chosen] or [1]), 64)
-    return Unroll(
-        chosen, steps[chosen], strides[chosen], max(widths[chosen]), max(strides[chosen] // element, 1)
-    )
+                if register is not None:
+                    yield _Access(_full(register), scale, one.form, one.form.operands[position])
+
+
+def _elements(accesses: Sequence[_Access], step: int, worked: int) -> int | None:
+    """How many elements of an array a pass moves by, None where the accesses do not say or agree."""
+    counts = set()
+    for access in accesses:
+        width, stride = accessed(access.form, access.operand, worked), abs(step) * access.scale
+        if width:
+            counts.add(stride // width if stride % width == 0 else None)
+    return counts.pop() if len(counts) == 1 else None
 
 
 def _is_stack(one: BlockInstruction, position: int) -> bool:
@@ -77,32 +104,23 @@ def _change(one: BlockInstruction, register: Register) -> int | None:
     value = next((v for v in one.immediates if v is not None), None)
     address = next((a for a in one.memory if a is not None), None)
     if address is not None and address.writeback and address.base == register:
-        return address.displacement if address.writeback == "pre" else value
+        return address.displacement if address.writeback == "pre" else _amount(one, value)
     if name in _ADDING and value is not None and _reads_only(one, register):
         return _ADDING[name] * value
     own = address is not None and address.base == register and address.index is None
     return address.displacement if address is not None and own and name == "LEA" else None
 
 
+def _amount(one: BlockInstruction, value: int | None) -> int | None:
+    """What a base is increased by after the access: an immediate, or as many bytes as are accessed."""
+    assert one.form is not None
+    for op, register in zip(one.form.operands, one.registers, strict=True):
+        if op.cls.startswith(AMOUNT):
+            return implied_amount(op) if register is None else None
+    return value
+
+
 def _reads_only(one: BlockInstruction, register: Register) -> bool:
     assert one.form is not None
     operands = zip(one.form.operands, one.registers, strict=True)
     return {used for op, used in operands if op.read and used and not op.implicit} == {register}
-
-
-def _element(instructions: Sequence[BlockInstruction]) -> int:
-    """Bytes of the smallest element that is computed with or moved, 64 where none is known.
-
-    Floating-point elements count wherever they are, others where memory is accessed.
-    """
-    found = [64]
-    for one in instructions:
-        element = one.form.element if one.form is not None and _is_vector(one.form) else ""
-        match = re.fullmatch(r"(b?f|i)(\d+)", element)
-        if match and (match[1] != "i" or any(one.memory)):
-            found.append(int(match[2]) // 8)
-    return min(found)
-
-
-def _is_vector(form: InstructionForm) -> bool:
-    return form.vector_width > 0 or any(op.file in ("v", "f") for op in form.operands)

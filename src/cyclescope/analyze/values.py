@@ -14,7 +14,9 @@ import msgspec
 
 from cyclescope.analyze.block import Address, BlockInstruction
 from cyclescope.analyze.locations import STACK_POINTER, Location, location_of
+from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
 
 Terms = tuple[tuple[int, int], ...]  # (unknown, factor), by unknown
 _NARROW = 32  # bits below which a result merges or is cut
@@ -192,6 +194,11 @@ def result(step: Step, position: int) -> Value | None:
     places = enumerate(form.operands)
     first = next((n for n, op in places if op.write and not op.implicit and op.role != "base"), -1)
     return rule(step) if position == first else None
+
+
+def implied_amount(op: Operand) -> int:
+    """Bytes that AArch64 increases a base by where the register for it is the zero register: `GPR64pi16`."""
+    return int(op.cls.removeprefix(AMOUNT))
 
 
 def stack_change(form: InstructionForm) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
+from cyclescope.isa.riscv64.legality import all_configurations, applicable
 from cyclescope.isa.riscv64.shapes import shapes, takes_configuration
 from cyclescope.isa.riscv64.vector import configured
 
@@ -47,19 +49,39 @@ def form_under(form: InstructionForm, code: bytes, seen: Configuration | None) -
         return form
     maskable = any(op.cls == "VMaskOp" for op in form.operands)
     masked = maskable and not int.from_bytes(code, "little") & _UNMASKED
+    own = Configuration(seen.sew, seen.lmul, seen.tail_undisturbed, seen.mask_undisturbed, masked)
     try:
-        return configured(
-            form, Configuration(seen.sew, seen.lmul, seen.tail_undisturbed, seen.mask_undisturbed, masked)
-        )
+        return configured(form, applicable(form, own))
     except UsageError:  # reserved: the instruction traps
         return form
+
+
+def needs_type(form: InstructionForm) -> bool:
+    """Whether a cost depends on VTYPE: not that of single elements and whole registers."""
+    plain = _plain(form)
+    return takes_configuration(plain) and any(not shape.single for shape in shapes(plain).values())
+
+
+def has_own_cost(form: InstructionForm, known: Container[str]) -> bool:
+    """Whether a model knows the cost of a form under its VTYPE, or that is the largest anyway."""
+    seen = form.configuration
+    if seen is None or seen.lmul == LMULS[-1] or form.llvm not in known:
+        return True
+    return form.id in known or any(name in known for name in cost_names(form))
+
+
+@cache
+def all_cost_names(form: InstructionForm) -> frozenset[str]:
+    """Names of the costs of a form without VTYPE under every one that there is."""
+    seen = all_configurations(form) if takes_configuration(form) else ()
+    return frozenset(name for each in seen for name in cost_names(configured(form, each)))
 
 
 def cost_names(form: InstructionForm) -> tuple[str, ...]:
     """Names that LLVM's models have for the cost of a form under its VTYPE, the most specific first.
 
     They end with the multiplier of the registers, in front of it the width of elements where that matters,
-    behind it that of the index of an access; with the ratio of both for masks.
+    behind it that of the index of an access or of a gather; with the ratio of both for masks.
     """
     seen = form.configuration
     if not isinstance(seen, Configuration):
@@ -67,7 +89,7 @@ def cost_names(form: InstructionForm) -> tuple[str, ...]:
     groups = {shape.place: shape.emul(seen.sew, seen.lmul) for shape in shapes(_plain(form)).values()}
     access = any(op.is_memory for op in form.operands)
     data = _length(groups.get(0, seen.lmul) if access else seen.lmul)
-    index = _length(groups.get(1, seen.lmul))
+    index = _length(groups.get(1 if access else 2, seen.lmul))
     ends = (data, f"{data}/{index}", f"b{Fraction(seen.sew) / seen.lmul}")
     return tuple(f"{form.llvm}@{width}{end}" for end in ends for width in (f"e{seen.sew},", ""))
 

@@ -110,7 +110,8 @@ class X86Decoder:
 
     isa = "x86-64"
 
-    def __init__(self, vendor: str = "") -> None:
+    def __init__(self, vendor: str = "", syntax: str = "") -> None:
+        self._att = syntax == "att"
         self._iced = iced = _library()
         options = iced.DecoderOptions
         self._options = options.MPX | options.PCOMMIT | (options.AMD if vendor == "amd" else options.NONE)
@@ -279,9 +280,10 @@ class X86Decoder:
         )
 
     def _text(self, ins: Any) -> str:
-        """Intel-syntax disassembly, with addresses in hexadecimal."""
+        """Disassembly, with addresses in hexadecimal."""
         if self._formatter is None:
-            formatter = self._iced.Formatter(self._iced.FormatterSyntax.INTEL)
+            syntaxes = self._iced.FormatterSyntax
+            formatter = self._iced.Formatter(syntaxes.GAS if self._att else syntaxes.INTEL)
             formatter.space_after_operand_separator = True
             formatter.hex_prefix, formatter.hex_suffix = "0x", ""
             formatter.uppercase_hex = False

@@ -13,8 +13,8 @@ import pytest
 
 from cyclescope.analyze.predictor import Predictor
 from cyclescope.analyze.source import Choice, read_block
-from cyclescope.infer.predict import machine_named
 from cyclescope.model.machine import PUBLISHED, Core, FormCost, MachineModel, Operation, Provenance
+from cyclescope.session.machines import load_model
 
 GAUSS_SEIDEL = """\
 fc7279ff ldr d31, [x15, x18, lsl 3]
@@ -143,13 +143,13 @@ def test_the_chain_of_gauss_seidel():
 
 
 def test_gauss_seidel_with_the_model_of_llvm():
-    found = Predictor(machine_named("TX2")).predict(block(GAUSS_SEIDEL))
+    found = Predictor(load_model("TX2")).predict(block(GAUSS_SEIDEL))
     assert (found.lcd, found.cp) == (72, 82)  # stores take no time in LLVM's models
     assert found.loop_carried[0].iterations == 1
 
 
 def test_an_accumulator_arrives_late():
-    found = Predictor(machine_named("V2")).predict(block(RECURRENCE))
+    found = Predictor(load_model("V2")).predict(block(RECURRENCE))
     assert (found.cycles, found.bottleneck) == (2, "loop_carried")
     assert found.loop_carried[0].lines == (3,)
     assert found.bounds["ports"] == 1

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.analyze import assembler
-from cyclescope.analyze.assembler import text_program, tools
+from cyclescope.analyze import assembler, assemblers, limits
+from cyclescope.analyze.assembler import text_program
+from cyclescope.analyze.assemblers import tools
 from cyclescope.analyze.block import Address
 from cyclescope.analyze.decode import BRANCH, CALL, END, JUMP, decoder
 from cyclescope.analyze.program import Code
@@ -246,8 +247,10 @@ def test_an_assembler_that_never_ends(monkeypatch, tmp_path):
     endless.chmod(0o755)
     hanging = TOOLS[0]._replace(name="hanging", command=(str(endless),))
     monkeypatch.setattr(assembler, "tools", lambda _: (hanging,))
-    monkeypatch.setattr(assembler, "_SECONDS", 0.05)
-    with pytest.raises(UnsupportedInstruction, match="text: hanging fails: no answer in"):
+    monkeypatch.setattr(limits, "_SECONDS", 0.01)
+    with pytest.raises(
+        SourceError, match="text is too much to assemble: hanging is not done after 0 seconds"
+    ):
         block("nop")
 
 
@@ -276,14 +279,14 @@ def test_without_an_assembler_the_ways_out_are_named(monkeypatch):
 
 def test_nothing_is_found_on_an_empty_path(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assembler.tools.cache_clear()
-    assembler._programs.cache_clear()
+    assemblers.tools.cache_clear()
+    assemblers._programs.cache_clear()
     try:
         assert tools("x86-64") == ()
     finally:
         monkeypatch.undo()
-        assembler.tools.cache_clear()
-        assembler._programs.cache_clear()
+        assemblers.tools.cache_clear()
+        assemblers._programs.cache_clear()
 
 
 def test_a_text_without_instructions():

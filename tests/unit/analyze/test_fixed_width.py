@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.analyze.assembler import tools
+from cyclescope.analyze.assemblers import tools
 from cyclescope.analyze.block import Address
 from cyclescope.analyze.decode import BRANCH, CALL, END, INVALID, JUMP, NEXT, decoder
 from cyclescope.analyze.program import Code
 from cyclescope.analyze.source import Choice, read_block, read_program
 from cyclescope.errors import UnsupportedInstruction
 from cyclescope.isa.table import load_table
+from cyclescope.session.predict import predict
 
 ISAS = ("aarch64", "riscv64")
 needs = {
@@ -246,6 +247,18 @@ def test_a_pointer_moved_by_its_accesses():
     text = ".L1:\n ldr q0, [x0], 16\n fadd v1.2d, v1.2d, v0.2d\n cmp x0, x1\n bne .L1\n"
     unroll = read_block(text, "aarch64").unroll
     assert (unroll.register, unroll.step, unroll.stride, unroll.access) == (x(0), 16, 16, 16)
+
+
+@needs["aarch64"]
+def test_a_pointer_moved_by_what_is_accessed():
+    """`ld1` and `st1` write the amount down, but encode the zero register."""
+    text = ".L1:\n st1 {v0.2d}, [x0], 16\n ldr q0, [x0, -16]\n cmp x0, x1\n bne .L1\n"
+    block = read_block(text, "aarch64")
+    assert (block.unroll.register, block.unroll.step) == (x(0), 16)
+    found = predict(text, "neoverse-n2")
+    assert (0, 1, 0) in {
+        (one.source, one.target, one.distance) for one in found.dependencies if "data" in one.by
+    }
 
 
 @needs["aarch64"]

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclescope.analyze.assembler import text_program, tools
-from cyclescope.analyze.decode import BRANCH, END, JUMP, NEXT, Step, decoder
+from cyclescope.analyze.assembler import text_program
+from cyclescope.analyze.assemblers import tools
+from cyclescope.analyze.decode import BRANCH, END, JUMP, NEXT, Reference, Step, decoder
 from cyclescope.analyze.flow import loops
 from cyclescope.analyze.loops import hottest, innermost_loops, loops_of
-from cyclescope.analyze.program import Code
+from cyclescope.analyze.program import Code, Piece, Program
 from cyclescope.analyze.source import read_program
 
 SNIPPETS = Path(__file__).parent / "snippets"
@@ -158,6 +159,23 @@ def test_loops_are_those_that_the_compiler_saw(path):
     wanted = seen_by_llvm(program.lines)
     assert len(wanted) > 7
     assert {label: (one.depth, one.innermost) for label, one in found.items()} == wanted
+
+
+AUIPC, ADDI, JUMP_ON, CALLED = "97 09 00 00", "93 89 09 00", "11 a0", "e7 80 00 00"
+
+
+@pytest.mark.parametrize(
+    ("code", "reference", "target"),
+    [
+        ([AUIPC, ADDI, JUMP_ON], 4, 12),  # what the ADDI refers to is not where the jump goes
+        ([AUIPC, JUMP_ON], 0, 8),
+        ([AUIPC.replace("97 09", "97 00"), CALLED], 0, 0x40),  # one call of both
+    ],
+)
+def test_a_relocation_in_front_of_a_jump_of_riscv_is_its_own_only_with_jalr(code, reference, target):
+    places = {reference: Reference("elsewhere", 0, False, 0x40)}
+    program = Program("riscv64", "bytes", (Piece("", 0, bytes.fromhex("".join(code))),), references=places)
+    assert Code(program, decoder("riscv64")).steps[-1].target == target
 
 
 # --- candidates -----------------------------------------------------------------------------------

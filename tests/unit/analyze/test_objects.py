@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cyclescope.analyze.binary import Binary
 from cyclescope.analyze.decode import decoder
-from cyclescope.analyze.elf import Elf
 from cyclescope.analyze.objects import object_program
 from cyclescope.analyze.program import Code
 from cyclescope.errors import SourceError
@@ -61,7 +61,7 @@ def test_functions_of_an_object_file_and_a_library_are_the_same(object_file, lib
 
 def test_a_library_is_at_its_own_addresses(library):
     program = object_program(library, "k.so")
-    elf = Elf(library, "k.so")
+    elf = Binary(library, "k.so")
     text = next(section for section in elf.sections if section.name == ".text")
     assert text.address > 0
     assert {p.name: p.address for p in program.pieces}[".text"] == text.address
@@ -106,12 +106,19 @@ def test_sections_of_functions_follow_each_other(tmp_path):
 
 
 def test_a_section_beyond_the_file(object_file):
-    elf = Elf(object_file, "k.o")
+    elf = Binary(object_file, "k.o")
     number = next(n for n, section in enumerate(elf.sections) if section.is_code)
     offset = int.from_bytes(object_file[40:48], "little") + 64 * number + 32
     longer = object_file[:offset] + (1 << 20).to_bytes(8, "little") + object_file[offset + 8 :]
     with pytest.raises(SourceError, match=r"k\.o is a truncated or damaged ELF file"):
         object_program(longer, "k.o")
+
+
+def test_an_offset_beyond_all_files(object_file, tmp_path):
+    path = tmp_path / "k.o"
+    path.write_bytes(object_file[:40] + b"\xff" * 8 + object_file[48:])  # of the sections
+    with pytest.raises(SourceError, match=r"k\.o is a truncated or damaged ELF file"):
+        object_program(path, "k.o")
 
 
 @given(st.data())
@@ -136,7 +143,7 @@ def test_a_cut_or_damaged_file_is_one_clear_line(object_file, data):
         (b"", "is no ELF file"),
         (b"\x7fELF\x02\x01", "truncated or damaged"),
         (b"\x7fELF\x01\x01" + bytes(12) + b"\x03\0" + bytes(60), "for 32-bit x86"),
-        (b"\x7fELF\x02\x02" + bytes(12) + b"\x16\0" + bytes(60), "for s390x"),
+        (b"\x7fELF\x02\x02" + bytes(12) + b"\0\x16" + bytes(60), "for s390x"),
         (b"\x7fELF\x02\x01" + bytes(12) + b"\x99\x99" + bytes(60), "machine 39321"),
         (b"\x7fELF\x02\x01" + bytes(12) + b"\x3e\0" + bytes(60), "has no code"),
     ],

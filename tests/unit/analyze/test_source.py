@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyclescope.analyze.assembler import tools
+from cyclescope.analyze.assemblers import tools
 from cyclescope.analyze.source import Choice, read_block, read_blocks
 from cyclescope.errors import (
     BackendUnavailable,
@@ -259,8 +259,7 @@ def test_several_regions():
         (b"\x7fELF\x02\x01\x01", SourceError, "truncated or damaged ELF file"),
         ("nop\n\nfrobnicate rax\n", UnsupportedInstruction, "text, line 3: "),
         ("add rax, rbx\nadd rax, 5(\n", UnsupportedInstruction, "text, line 2: "),
-        ("# OSACA-BEGIN\n nop\n", SourceError, "text, line 1: OSACA begin marker without an end: every"),
-        (" nop\n# OSACA-END\n", SourceError, "text, line 2: OSACA end marker without a beginning"),
+        ("# LLVM-MCA-END a\n nop\n", SourceError, "text, line 1: LLVM-MCA end marker without a beginning"),
         ("# OSACA-BEGIN\n# OSACA-BEGIN\n nop\n", SourceError, "line 2: .* the region of line 1 is open"),
         ("# LLVM-MCA-BEGIN a\n nop\n# LLVM-MCA-END b\n", SourceError, "line 3: .* without a beginning"),
         ("nop\n# OSACA-BEGIN\n\n# OSACA-END\nnop", SourceError, "line 2: nothing between the markers"),
@@ -296,16 +295,36 @@ def test_source_code_is_not_called_assembly_of_any_isa(text, isa):
 
 
 def test_a_refused_line_comes_with_a_remedy():
-    with pytest.raises(UnsupportedInstruction, match="--syntax chooses another"):
+    with pytest.raises(UnsupportedInstruction, match="`syntax` chooses another"):
         read_block("movq %rax, %rbx\nfrobnicate %rax\n")
     if tools("aarch64"):
-        with pytest.raises(UnsupportedInstruction, match="--arch names a machine of another"):
+        with pytest.raises(UnsupportedInstruction, match="`machine` names a machine of another"):
             read_block("ldr x0, [x1], 8\nfrobnicate x0\n")
 
 
 def test_text_for_the_c_preprocessor():
     with pytest.raises(UnsupportedInstruction, match=r"text, line 2: .*: preprocess it first, with cc -E"):
         read_block("#define TWICE(x) add x, x\nTWICE(rax)\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "#ifdef A",
+            "line 2: '#ifdef A' is for the C preprocessor and was not read: preprocess the text with",
+        ),
+        ("# include <asm.h>", "line 2: '# include <asm.h>' is for the C preprocessor"),
+        ("#define N 3", "line 2: '#define N 3' is for the C preprocessor"),
+        ("# define the loop", ""),
+        ("# if it is taken", ""),
+        ("#APP", ""),
+    ],
+)
+def test_what_the_c_preprocessor_would_read_is_said(line, said):
+    notes = read_block(f"nop\n{line}\nnop\n").notes
+    assert len(notes) == bool(said)
+    assert not said or notes[0].startswith(said)
 
 
 def test_code_of_another_instruction_set_is_recognised():
@@ -329,6 +348,9 @@ def test_code_of_another_instruction_set_is_recognised():
         (Choice(addresses="9"), "'9' is no range of addresses"),
         (Choice(addresses="0x9-0x3"), "is no range of addresses"),
         (Choice(addresses="0x900-0x1000"), "text has no code at 0x900-0x1000"),
+        (Choice(lines="9" * 5000), r"'9{100}\.\.\. \(5000 characters\)' is no range of lines"),
+        (Choice(addresses="0-" + "9" * 5000), r"\(5002 characters\)' is no range of addresses"),
+        (Choice(function="f" * 5000), r"has no function f{100}\.\.\. \(5000 characters\)"),
         (Choice(function="g"), "text has no function g"),
         (Choice(region="x"), "text has no region x: there is .L3"),
     ],
@@ -358,7 +380,7 @@ def test_no_place_for_temporary_files(monkeypatch, tmp_path):
 
 
 def test_too_much_code_asks_for_a_part():
-    with pytest.raises(SourceError, match="3 MiB of code: choose a part with --function or --addresses"):
+    with pytest.raises(SourceError, match=r"3 MiB of code: choose a part with `Choice.function="):
         read_block(b"\x90" * (3 << 20))
     assert len(read_block(b"\x90" * (3 << 20), choice=Choice(addresses="0-5"))) == 5
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
+from cyclescope.analyze.assemblers import tools
 from cyclescope.analyze.source import Choice, read_block
 from cyclescope.analyze.vector_types import cost_names, form_under, is_setting, setting
-from cyclescope.infer.predict import predict
-from cyclescope.isa.riscv64.configuration import Configuration
+from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
+from cyclescope.isa.riscv64.shapes import takes_configuration
 from cyclescope.isa.table import load_table
+from cyclescope.session.predict import predict
 
 E64_M1, E64_M4, E64_M1_TU = "d7f7860d", "d7f7a60d", "d7f78609"  # vsetvli a5, a3, ...
 E32_MF2 = "577072c5"  # vsetivli zero, 4, e32, mf2, ta, mu
@@ -66,6 +69,14 @@ def test_a_loop_that_sets_nothing_has_what_is_set_in_front_of_it():
     assert found == ["VADD_VV@e64,m1", "VLE64_V@e64,m1", "ADDI", "VSE64_V@e64,m1", "ADDI", "BNE"]
 
 
+@pytest.mark.skipif(not tools("riscv64"), reason="needs an assembler for riscv64")
+@pytest.mark.parametrize(("between", "wanted"), [("", "VADD_VV@e64,m1"), ("ret", "VADD_VV")])
+def test_a_label_that_one_runs_into_and_branches_back_to_is_no_function(between, wanted):
+    text = f"vsetvli a5, a3, e64, m1, ta, ma\n{between}\nloop: vadd.vv v8, v8, v24\nbnez a3, loop\n"
+    first, *_ = read_block(text, "riscv64", Choice())
+    assert first.form.id == wanted
+
+
 def test_groups_of_registers_are_accessed_as_a_whole():
     (_, one) = read_block(bytes.fromhex(E64_M4 + ADD), "riscv64", WHOLE)
     assert one.registers[0] == ("V", 8)
@@ -96,6 +107,47 @@ def test_names_of_costs(form, name):
     table = load_table("riscv64")
     assert name in cost_names(table[form])
     assert cost_names(table["ADDI"]) == ()
+
+
+MASKED, UNMASKED = bytes(4), (1 << 25).to_bytes(4, "little")
+
+
+def test_policies_that_do_not_apply_hide_nothing():
+    """Code sets policies for all that follows: under every one of them a form exists, or under none."""
+    policies = list(product((False, True), repeat=2))
+    forms = [form for form in load_table("riscv64") if takes_configuration(form)]
+    assert len(forms) > 600
+    for form, sew, lmul in product(forms[::7], SEWS, LMULS):
+        for code in (MASKED, UNMASKED):
+            found = [form_under(form, code, Configuration(sew, lmul, *policy)) for policy in policies]
+            assert len({one.configuration is None for one in found}) == 1, (form.id, sew, lmul)
+
+
+def test_masked_off_elements_are_waited_for_under_a_mask_alone():
+    mu, table = Configuration(32, Fraction(1), mask_undisturbed=True), load_table("riscv64")
+    add = table["VADD_VV"]
+    assert form_under(add, UNMASKED, mu).id == "VADD_VV@e32,m1"
+    assert not form_under(add, UNMASKED, mu).operands[0].read
+    assert form_under(add, MASKED, mu).operands[0].read
+    assert form_under(table["VSE32_V"], MASKED, mu).id == "VSE32_V@e32,m1,masked"  # writes no vector
+
+
+@pytest.mark.parametrize("machine", ["sifive-x390", "sifive-p670", "spacemit-x60"])
+def test_a_policy_is_no_cost(machine):
+    divide = "57256082"  # vdiv.vv v10, v0, v0: unmasked
+    agnostic, undisturbed = "d7f7060d", "d7f70605"  # vsetvli a5, a3, e32, m1, ta, ma and ta, mu
+    ports = [
+        predict(bytes.fromhex(first + divide), machine, choice=WHOLE).bounds["ports"]
+        for first in (agnostic, undisturbed, BY_REGISTER)
+    ]
+    assert ports[0] == ports[1] < ports[2]
+
+
+def test_a_type_that_is_not_known_is_said():
+    notes = predict(bytes.fromhex(BY_REGISTER + ADD), "spacemit-x60", choice=WHOLE).notes
+    assert any(note.startswith("SEW and LMUL are not known") for note in notes)
+    known = predict(bytes.fromhex(E64_M1 + ADD), "spacemit-x60", choice=WHOLE).notes
+    assert not any("LMUL" in note for note in known)
 
 
 def cycles(first, machine="spacemit-x60"):

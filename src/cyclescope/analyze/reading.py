@@ -1,0 +1,50 @@
+"""Reading what users name: files, standard input, pipes and devices, never more than there is room for."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from cyclescope.errors import SourceError
+
+MAGIC = b"\x7fELF"
+LONGEST = 32 << 20  # bytes: several times what a compiler writes for 2 MiB of code, the most that is searched
+HEXADECIMAL = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")  # machine code as digits
+_HEAD = 1 << 16  # bytes that tell what a file is
+
+
+def read(path: Path, source: str) -> bytes | Path:
+    """The content of a file, of standard input where the path is `-`; the path itself of an ELF file.
+
+    Where there is no such file, the name may be machine code in hexadecimal.
+
+    Of a file that is neither ELF nor text its beginning, which says what it is. Raises SourceError where it
+    cannot be read or is too long.
+    """
+    try:
+        if str(path) == "-":
+            return _content(sys.stdin.buffer, source)
+        with path.open("rb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and file.read(len(MAGIC)) == MAGIC:
+                return path
+            if file.seekable():
+                file.seek(0)
+            return _content(file, source)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and HEXADECIMAL.fullmatch(str(path)):
+            return str(path).encode()  # the code itself
+        raise SourceError(f"{source} cannot be read ({error.strerror})") from error
+
+
+def _content(file: BinaryIO, source: str) -> bytes:
+    head = file.read(_HEAD)
+    if not head.startswith(MAGIC) and b"\0" in head:
+        return head
+    rest = file.read(LONGEST - len(head) + 1)
+    if len(head) + len(rest) > LONGEST:
+        raise SourceError(f"{source} is longer than {LONGEST >> 20} MiB", "give a part of it")
+    return head + rest

@@ -1,0 +1,89 @@
+"""Instructions on system registers, as forms that read and write what they name.
+
+The table has one form for all registers. Those that other instructions of a loop go by (VL, FRM, NZCV) have
+the names of its operands there; every other one is a location of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import msgspec
+
+from cyclescope.isa.decode import Decoded
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+
+STICKY = ("FPSR", "FFLAGS", "VXSAT")  # what arithmetic adds to: no instruction of the table writes them
+
+_NUMBERS = ("csr_sysreg", "mrs_sysreg_op", "msr_sysreg_op")  # classes of operands
+_KNOWN: Mapping[str, tuple[str, Mapping[int, tuple[str, ...]]]] = {
+    # Volume I of the RISC-V manual, chapters on F, V and Zicntr; VLENB is a constant.
+    "riscv64": ("CSR", {
+        0x001: ("FFLAGS",), 0x002: ("FRM",), 0x003: ("FFLAGS", "FRM"), 0x008: ("VSTART",), 0x009: ("VXSAT",),
+        0x00A: ("VXRM",), 0x00F: ("VXSAT", "VXRM"), 0xC20: ("VL",), 0xC21: ("VTYPE",), 0xC22: (),
+    }),
+    # op0, op1, CRn, CRm and op2 as MRS encodes them: Arm's architecture reference manual, chapter C5.2.
+    "aarch64": ("SYS", {0xDA10: ("NZCV",), 0xDA20: ("FPCR",), 0xDA21: ("FPSR",), 0xDA22: ("FPMR",)}),
+}  # fmt: skip
+
+
+def with_state(found: Decoded) -> Decoded:
+    """A decoded instruction as a form that reads and writes the registers that it names."""
+    form = found.form
+    if form.mnemonic.endswith("FF.V") and form.configuration is None:
+        return msgspec.structs.replace(found, form=_shortening(form))
+    if found.isa == "aarch64" and form.id.startswith("MSRpstate"):
+        return msgspec.structs.replace(
+            found, form=_form(form, "pstate", (), ())
+        )  # LLVM: NZCV, whatever it is
+    number = next((found.value(k) for k, op in enumerate(form.operands) if op.cls in _NUMBERS), None)
+    if number is None:
+        return found
+    prefix, known = _KNOWN[found.isa]
+    names = known.get(number, (f"{prefix}{number}",))
+    if not names:
+        return found
+    reads, writes = _directions(found)
+    chosen = _form(form, "+".join(names).lower(), names if reads else (), names if writes else ())
+    return msgspec.structs.replace(found, form=chosen)
+
+
+def _directions(found: Decoded) -> tuple[bool, bool]:
+    """Whether an instruction reads and whether it writes the register that it names."""
+    mnemonic = found.form.mnemonic
+    if found.isa == "aarch64":
+        return mnemonic in ("MRS", "MRRS"), mnemonic in ("MSR", "MSRR")
+    if mnemonic in ("CSRRW", "CSRRWI"):
+        return found.register(0) != "X0", True
+    given = found.value(2) or 0  # the mask, or the register that has it: x0 changes nothing
+    return True, given != 0
+
+
+@cache
+def _form(
+    form: InstructionForm, name: str, reads: tuple[str, ...], writes: tuple[str, ...]
+) -> InstructionForm:
+    kept = tuple(op for op in form.operands if not op.implicit)
+    names = dict.fromkeys((*reads, *writes))
+    state = tuple(_operand(each, each in reads, each in writes) for each in names)
+    flags = "NZCV" in names
+    return msgspec.structs.replace(
+        form,
+        id=f"{form.id}@{name}",
+        operands=kept + state,
+        flags_read=form.flags_read if flags and reads else 0,
+        flags_written=form.flags_written if flags and writes else 0,
+    )
+
+
+def _operand(name: str, read: bool, write: bool) -> Operand:
+    return Operand(name, "register", name, 64, read, write, False, True, name, "", file="?")
+
+
+@cache
+def _shortening(form: InstructionForm) -> InstructionForm:
+    """A load that sets VL to what it could load, where its VTYPE is not known."""
+    operands = tuple(msgspec.structs.replace(op, write=op.write or op.fixed == "VL") for op in form.operands)
+    return msgspec.structs.replace(form, id=f"{form.id}@ff", operands=operands)

@@ -1,0 +1,26 @@
+.L9:
+	vmovupd	(%rdi), %ymm2
+	vmulpd	%ymm2, %ymm2, %ymm2
+	vmovupd	%ymm2, (%rdi)
+	addq	$32, %rdi
+	cmpq	%rdi, %rcx
+	jne	.L9
+#APP
+# 12 "kernel.c" 1
+	movl	$111, %ebx
+	.byte	100,103,144
+# 0 "" 2
+#NO_APP
+.L3:
+	vmovsd	(%rdi,%rax,8), %xmm1
+	vfmadd231sd	(%rsi,%rax,8), %xmm1, %xmm0
+	addq	$1, %rax
+	cmpq	%rax, %rdx
+	jne	.L3
+#APP
+# 19 "kernel.c" 1
+	movl	$222, %ebx
+	.byte	100,103,144
+# 0 "" 2
+#NO_APP
+	ret

@@ -1,0 +1,26 @@
+.L9:
+	vmovupd	ymm2, YMMWORD PTR [rdi]
+	vmulpd	ymm2, ymm2, ymm2
+	vmovupd	YMMWORD PTR [rdi], ymm2
+	add	rdi, 32
+	cmp	rcx, rdi
+	jne	.L9
+#APP
+# 12 "kernel.c" 1
+	mov	ebx, 111
+	.byte	100,103,144
+# 0 "" 2
+#NO_APP
+.L3:
+	vmovsd	xmm1, QWORD PTR [rdi+rax*8]
+	vfmadd231sd	xmm0, xmm1, QWORD PTR [rsi+rax*8]
+	add	rax, 1
+	cmp	rdx, rax
+	jne	.L3
+#APP
+# 19 "kernel.c" 1
+	mov	ebx, 222
+	.byte	100,103,144
+# 0 "" 2
+#NO_APP
+	ret
