@@ -27,6 +27,7 @@ from cyclescope.host.features import features
 from cyclescope.host.identity import as_leaves
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
+from cyclescope.model.library import shipped
 
 CAPBSET_DROP, DAC_OVERRIDE = 24, 1  # linux/prctl.h, linux/capability.h
 QUICK = "isa:BMI2"  # a few forms that take a second
@@ -99,6 +100,7 @@ def cases(folder: Path) -> list[Case]:
             "no runner", 4, QUICK, "--store", good, keeps=good, environ={"CYCLESCOPE_RUNNER": "/nowhere"}
         ),
         *_no_compiler(folder),
+        *_models(folder),
         Case("assembly nobody knows", command("bench", "--asm", "frobnicate rax"), 3),
         _measure("one CPU only", 0, QUICK, "--store", folder / "one.sqlite", cpus=frozenset((first,))),
     ]
@@ -126,6 +128,27 @@ def _stores(folder: Path) -> tuple[Path, Path, Path, Path]:
     data = good.read_bytes()
     cut.write_bytes(data[: len(data) // 2])
     return good, other, corrupt, cut
+
+
+def _models(folder: Path) -> list[Case]:
+    """Machines that there are not, by name and in files, wherever a machine is asked for."""
+    code = folder / "loop.s"
+    code.write_text("1: add rax, rbx\njmp 1b\n")
+    wide = folder / "wide.json"
+    model = msgspec.to_builtins(shipped("sifive-p550"))
+    wide.write_bytes(msgspec.json.encode(model | {"core": model["core"] | {"width": -3}}))
+    deep = folder / "deep.json"
+    deep.write_text('{"a":' * 100_000)
+    names = (
+        ("no machine of this name", 2, "zen6"),
+        ("a width below zero", 1, wide),
+        ("a deep file", 1, deep),
+    )
+    return [
+        Case(f"{what}, {line[0]}", command(*line, name), wanted)
+        for what, wanted, name in names
+        for line in (("analyze", code, "--arch"), ("analyze", code, "--compare"), ("machines", "show"))
+    ]
 
 
 def _read_only(folder: Path, good: Path) -> Case:

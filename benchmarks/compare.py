@@ -20,7 +20,7 @@ from benchmarks.processes import Laboratory
 from benchmarks.reference import FORMATS, Reference, load
 from benchmarks.results import evidence, forms, machine, read
 from cyclescope.errors import UsageError
-from cyclescope.measure.store import Evidence
+from cyclescope.measure.rows import Evidence
 
 DEFAULT = ROOT.parent / "shared/reference/uops_info_zen3_half.csv"
 THROUGHPUTS, LATENCIES = 0.98, 0.97

@@ -1,7 +1,7 @@
-"""kill -9 of the whole process group at random moments of a run, which is resumed every time.
+"""Stopping a run at random moments, by SIGINT, SIGTERM or kill -9 of its whole process group.
 
-What was in the store before a kill must be there after it, unchanged and once; the resumed result is
-compared with a run that nobody disturbed.
+It is resumed every time. What was in the store before must be there after it, unchanged and once; every
+command that reads a store must read it; the resumed result is compared with a run that nobody disturbed.
 """
 
 from __future__ import annotations
@@ -22,28 +22,36 @@ import msgspec
 
 from benchmarks.agreement import compare
 from benchmarks.common import Check, at_least, parser, present, table
-from benchmarks.processes import TIMINGS, command, environment, measured
+from benchmarks.processes import TIMINGS, command, environment, measured, run
 from benchmarks.repeat import QUIET
 from benchmarks.results import latencies, read, throughputs
+from cyclescope.infer.native import this_machine
 from cyclescope.isa.table import load_table
+from cyclescope.measure.database import file_name
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.store import Store
 
 SEED = 9
-KILLS = 10
+KILLS = 30
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+LOOP = "1:\n imul %rax, %rbx\n add %rbx, %rcx\n vpxor %xmm1, %xmm2, %xmm2\n dec %rdi\n jnz 1b\n"
+NOTHING = "has no throughput of any form"  # what a run leaves that was only starting
 SPENT = 0.6  # of an undisturbed run's time until the last kill: waiting for progress takes the rest
 Rows = Mapping[tuple[str, ...], tuple[object, ...]]
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """What one kill did: rows before and after it, lost, changed, there twice, and the file's own check."""
+    """What one signal did: rows before and after it, lost, changed, there twice, the file's own check, and
+    which of the commands that read the store failed."""
 
+    signal: str
     before: int
     after: int
     lost: int
     changed: int
     twice: int
     integrity: str
+    unread: str
 
 
 def rows(store: Path) -> tuple[Rows, int, str]:
@@ -58,11 +66,27 @@ def rows(store: Path) -> tuple[Rows, int, str]:
     return by_key, len(found) - len(by_key), str(integrity)
 
 
-def damage(before: Rows, after: Rows, twice: int, integrity: str) -> Damage:
+def damage(name: str, before: Rows, after: Rows, twice: int, integrity: str, unread: str) -> Damage:
     """What happened to the rows that were there before."""
     lost = sum(key not in after for key in before)
     changed = sum(key in after and after[key] != row for key, row in before.items())
-    return Damage(len(before), len(after), lost, changed, twice, integrity)
+    return Damage(name, len(before), len(after), lost, changed, twice, integrity, unread)
+
+
+def unread(store: Path) -> str:
+    """The commands that do not read a store, which is where this host's is kept; "" if all do."""
+    loop = store.parent / "loop.s"
+    loop.write_text(LOOP)
+    readers = (
+        ("show", "--json", "*", "--store", store), ("store", "info", "--store", store),
+        ("machines", "build", "--store", store), ("machines", "list"), ("analyze", loop),
+    )  # fmt: skip
+    failed = []
+    for arguments in readers:
+        done = run(*arguments, XDG_DATA_HOME=str(store.parents[1]))
+        if done.code and not (done.code == 1 and NOTHING in done.err and done.err.count("\n") == 1):
+            failed.append(" ".join(map(str, arguments[:2])) + f": {done.err.strip()[-200:]}")
+    return "; ".join(failed)
 
 
 def moments(seconds: float, count: int, seed: int) -> list[float]:
@@ -71,8 +95,8 @@ def moments(seconds: float, count: int, seed: int) -> list[float]:
     return [b - a for a, b in zip([0.0, *points], points, strict=False)]
 
 
-def strike(store: Path, after: float, patterns: Sequence[str], rows_there: int) -> bool:
-    """Start or resume the run and kill its whole group; False where it ended before.
+def strike(store: Path, after: float, patterns: Sequence[str], rows_there: int, number: int) -> bool:
+    """Start or resume the run and stop it by a signal to its whole group; False where it ended before.
 
     The moment counts from when the store has more than `rows_there` rows, at once where that is
     negative.
@@ -87,8 +111,8 @@ def strike(store: Path, after: float, patterns: Sequence[str], rows_there: int) 
         process.wait(after)
         return False
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        os.killpg(process.pid, number)
+        process.wait(60)
         return True
 
 
@@ -107,33 +131,39 @@ def kill(
     folder: Path, patterns: Sequence[str], kills: int, seed: int, quiet: Path, seconds: float
 ) -> Sequence[Check]:
     """A run that is killed and resumed, against an undisturbed one that took so many seconds."""
-    store = folder / "killed.sqlite"
-    damages = _strikes(store, moments(SPENT * seconds, kills, seed), patterns)
+    store = folder / "cyclescope" / file_name(this_machine().machine)
+    store.parent.mkdir()
+    damages = _strikes(store, moments(SPENT * seconds, kills, seed), patterns, random.Random(seed))
     measured(store, *TIMINGS, *patterns)
     _show(damages)
     return [
-        Check("kills that hit a running command", str(len(damages)), f">= {kills}", len(damages) >= kills),
+        Check("signals that hit a running command", str(len(damages)), f">= {kills}", len(damages) >= kills),
         *_damage_checks(damages),
         *_equality(quiet, store),
     ]
 
 
-def _strikes(store: Path, pauses: Sequence[float], patterns: Sequence[str]) -> list[Damage]:
+def _strikes(
+    store: Path, pauses: Sequence[float], patterns: Sequence[str], draw: random.Random
+) -> list[Damage]:
     before: Rows = {}
     damages = []
     for number, pause in enumerate(pauses):
-        # Every other kill waits for progress, the rest also hit runs that are only starting.
-        if not strike(store, pause, patterns, len(before) if number % 2 == 0 else -1):
+        # Every other one waits for progress, the rest also hit runs that are only starting.
+        chosen = draw.choice(SIGNALS)
+        if not strike(store, pause, patterns, len(before) if number % 2 == 0 else -1, chosen):
             break
         after, twice, integrity = rows(store)
-        damages.append(damage(before, after, twice, integrity))
+        failed = unread(store) if store.is_file() else ""
+        damages.append(damage(chosen.name, before, after, twice, integrity, failed))
         before = after
     return damages
 
 
 def _show(damages: Sequence[Damage]) -> None:
     cells = [(n, *msgspec.structs.astuple(d)) for n, d in enumerate(damages, 1)]
-    print(table(("kill", "rows before", "after", "lost", "changed", "twice", "integrity"), cells))
+    head = ("number", "signal", "before", "after", "lost", "changed", "twice", "integrity", "not read by")
+    print(table(head, cells))
 
 
 def _damage_checks(damages: Sequence[Damage]) -> list[Check]:
@@ -142,7 +172,12 @@ def _damage_checks(damages: Sequence[Damage]) -> list[Check]:
         total = sum(getattr(d, name) for d in damages)
         result.append(Check(f"rows {name}", str(total), "0", total == 0))
     bad = [d.integrity for d in damages if d.integrity != "ok"]
-    return [*result, Check("stores SQLite calls damaged", str(len(bad)), "0", not bad)]
+    failed = [d.unread for d in damages if d.unread]
+    return [
+        *result,
+        Check("stores SQLite calls damaged", str(len(bad)), "0", not bad),
+        Check("stores that a command does not read", str(len(failed)), "0", not failed),
+    ]
 
 
 def first_look(store: Path, names: AbstractSet[str]) -> set[tuple[str, ...]]:
@@ -181,6 +216,9 @@ def main() -> None:
     options.add_argument("--kills", type=int, default=KILLS)
     options.add_argument("--seed", type=int, default=SEED)
     chosen = options.parse_args()
+    for number in SIGNALS[:2]:  # a job in the background ignores some, and so would the runs
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
 
     def work(folder: Path) -> Sequence[Check]:
         quiet = folder / "undisturbed.sqlite"

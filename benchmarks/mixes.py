@@ -20,12 +20,12 @@ from cyclescope.backend.base import Backend, Effort
 from cyclescope.backend.llvm_mca import LlvmMcaBackend
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.infer.api import open_backend
-from cyclescope.infer.native import load_model
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.sampling import STABLE, Sampler
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.resources import mix_throughput, resource_throughput
+from cyclescope.session.machines import load_model
 
 NUMBER, SEED, WORST = 500, 2, 15
 PASSES = 4  # over the mixes whose rounds did not agree: disturbances come and go

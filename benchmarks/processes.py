@@ -45,12 +45,12 @@ def environment(**changes: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, **changes}
 
 
-def run(*arguments: object, limit: float = 1800.0) -> Run:
-    """Run `cyclescope` with these arguments to its end."""
+def run(*arguments: object, limit: float = 1800.0, **changes: str) -> Run:
+    """Run `cyclescope` with these arguments to its end, in this environment but for some changes."""
     start = time.monotonic()
     process = subprocess.Popen(
         command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, env=environment(),
+        start_new_session=True, env=environment(**changes),
     )  # fmt: skip
     with _watched(process.pid) as peaks:
         out, err = process.communicate(timeout=limit)

@@ -9,7 +9,8 @@ from cyclescope.infer.api import timings
 from cyclescope.infer.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
-from cyclescope.measure.store import Evidence, Store
+from cyclescope.measure.rows import Evidence
+from cyclescope.measure.store import Store
 
 Key = tuple[str, str, str]
 

@@ -35,9 +35,9 @@ from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
-from cyclescope.model.library import load_model
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, port_throughput
+from cyclescope.session.machines import load_model
 from cyclescope.simulate.cost import cost_of
 from cyclescope.simulate.draw import draw_machine
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from benchmarks.common import Check, parser, present, table
 from cyclescope.analyze.uncertainty import SPREADS
 from cyclescope.isa.table import load_table
-from cyclescope.model.library import load_model
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput
+from cyclescope.session.machines import load_model
 
 _TENTHS = 10
 _Pair = tuple[str, FormCost, FormCost]  # mnemonic, measured and extracted cost

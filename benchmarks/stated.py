@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from cyclescope.analyze.block import Block
-from cyclescope.analyze.bounds import port_bound, port_loads
+from cyclescope.analyze.bounds import port_loads
 from cyclescope.analyze.prediction import FRONT_END, PORTS, Prediction
 from cyclescope.analyze.predictor import Predictor
 from cyclescope.backend.analyzers import find_programs
 from cyclescope.backend.llvm_mca import NAMES
 from cyclescope.errors import BackendUnavailable
+from cyclescope.model.binding import port_bound
 
 EQUAL = 0.02
 _BY_OPERANDS = "an instruction whose cost depends on its operands: the model has that of one example"

@@ -15,9 +15,9 @@ _LAZY = {
     "Store": "cyclescope.measure.store",
     "measure_forms": "cyclescope.infer.api",
     "timings": "cyclescope.infer.api",
-    "load_model": "cyclescope.infer.native",
+    "load_model": "cyclescope.session.machines",
     "MachineModel": "cyclescope.model.machine",
-    "predict": "cyclescope.infer.predict",
+    "predict": "cyclescope.session.predict",
     "Prediction": "cyclescope.analyze.prediction",
     "Predictor": "cyclescope.analyze.predictor",
     "NativeBackend": "cyclescope.backend.native",
@@ -28,6 +28,11 @@ __all__ = [  # noqa: PLE0604
     "__version__",
     *_LAZY,
 ]
+
+
+def __dir__() -> list[str]:
+    """With the names that were not used yet, for those who press the tab key."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyclescope.analyze.bounds import balanced, evenly, port_bound, total
+from cyclescope.analyze.bounds import evenly
 from cyclescope.analyze.loop_carried import components, slowest_cycle
 from cyclescope.analyze.predictor import Predictor
 from cyclescope.analyze.simulated import Simulation
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
+from cyclescope.model import binding
+from cyclescope.model.binding import balanced, port_bound, total
 from cyclescope.model.machine import EXTRACTED, Provenance
 from cyclescope.simulate.engine import IDEAL
 from tests.support.blocks import of_code, predictor, toy
@@ -51,6 +53,17 @@ def optimum(work):
 @given(loads)
 def test_the_port_bound_is_the_optimum_of_the_linear_program(work):
     assert port_bound(work)[0] == pytest.approx(optimum(work), abs=1e-6)
+
+
+@given(loads)
+def test_where_there_are_too_many_unions_the_bound_is_the_same(work):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(binding, "MOST_UNIONS", 0)
+        cycles, full = port_bound(work)
+    assert cycles == pytest.approx(port_bound(work)[0], rel=1e-4, abs=1e-4)
+    assert cycles <= port_bound(work)[0] + 1e-9
+    confined = sum(load for ports, load in work.items() if ports & ~full == 0)
+    assert confined == pytest.approx(cycles * full.bit_count())
 
 
 @given(loads)

@@ -42,10 +42,10 @@ RISCV64 = Isa(
 )  # fmt: skip
 
 
-def build(isa, sources, output):
+def build(isa, sources, output, *flags):
     """Compile C files with the cross compiler of Debian."""
     command = [f"{isa.name}-linux-gnu-gcc", "-O1", "-fno-stack-protector", "-static", f"-I{NATIVE}"]
-    subprocess.run([*command, *map(str, sources), "-lm", "-o", str(output)], check=True)
+    subprocess.run([*command, *flags, *map(str, sources), "-lm", "-o", str(output)], check=True)
 
 
 def words(*values):

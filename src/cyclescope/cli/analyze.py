@@ -13,15 +13,26 @@ import msgspec
 from cyclescope.analyze.block import Block
 from cyclescope.analyze.prediction import Prediction
 from cyclescope.analyze.predictor import Predictor
-from cyclescope.analyze.source import Choice, read_block
+from cyclescope.analyze.source import Choice, only, read_block, read_blocks
 from cyclescope.analyze.syntax import SYNTAXES
-from cyclescope.cli.options import json_option
+from cyclescope.cli.options import Amount, json_option
 from cyclescope.errors import UnsupportedInstruction, UsageError
-from cyclescope.infer.predict import default_machine, host_machine, machine_named, stand_in_for, vendor_of
-from cyclescope.model.machine import MachineModel
-from cyclescope.report.analysis import analysis_json, analysis_text, comparison_json, comparison_text
+from cyclescope.host.uname import host_isa
+from cyclescope.model.machine import MEASURED, MachineModel
+from cyclescope.report.analysis import (
+    analysis_json,
+    analysis_text,
+    comparison_json,
+    comparison_text,
+    regions_json,
+    regions_text,
+)
 from cyclescope.report.graph import dot, svg
-from cyclescope.report.page import markdown, page
+from cyclescope.report.html import comparison_page, page
+from cyclescope.report.page import markdown, regions_markdown
+from cyclescope.report.progress import when_needed
+from cyclescope.report.words import printable
+from cyclescope.session.machines import default_machine, host_machine, load_model, stand_in_for, vendor_of
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -42,12 +53,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--arch", "-mcpu", "--mcpu", "arch", metavar="NAME|native|FILE",
                  help="Machine; default: this one."),
-    click.option("--compare", multiple=True, metavar="NAME", help="Another machine beside it; repeatable."),
+    click.option("--compare", multiple=True, metavar="NAME|native|FILE",
+                 help="Another machine beside it; repeatable."),
     click.option("--fixed", is_flag=True, help="Split operations evenly over their ports, as OSACA --fixed."),
     click.option("--ignore-unknown", is_flag=True, help="Leave out instructions whose cost is not known."),
     click.option("--measure-missing", is_flag=True,
                  help="Measure instructions that the model of this host has no cost of first."),
-    click.option("--unroll-factor", type=click.FloatRange(min=0, min_open=True), default=None, metavar="N",
+    click.option("--unroll-factor", type=Amount(), default=None, metavar="N",
                  help="Units of work that one iteration does."),
     click.option("--lines", default="", metavar="LIST", help="Source lines, such as 3-9,12."),
     click.option("--function", default="", metavar="NAME", help="Look into this function only."),
@@ -97,62 +109,99 @@ def command(
 
     FILE is assembly text, an object file, an executable or machine code in hexadecimal; - is standard
     input. The loop is what markers (OSACA, IACA, LLVM-MCA) enclose, else the innermost one that most time
-    is probably spent in. Machines are named as LLVM, OSACA and uops.info do.
+    is probably spent in; of several marked regions all are analysed. Machines are named as LLVM, OSACA and
+    uops.info do.
 
     Exit code 3 where the cost of an instruction is not known.
     """
+    click.get_current_context().with_resource(when_needed())
     gc.disable()  # a short life, and tables of many objects
-    if compare and (as_dot or as_svg or as_html or as_markdown):
-        raise UsageError("several machines are compared as text or JSON", "leave out --compare")
+    if compare and (as_dot or as_svg or as_markdown):
+        raise UsageError("several machines are compared as text, JSON or --html", "leave out --compare")
     if as_json and as_markdown:
         raise UsageError("both JSON and Markdown", "choose one of --json and --markdown")
     choice = Choice(lines, addresses, region, function, whole)
     read = _read_and_measure if measure_missing else _read
-    block, machine = read(file, arch, choice, syntax or "")
+    blocks, machine = read(file, arch, choice, syntax or "")
+    for missing in machine.provenance.missing:
+        click.echo(f"note: the model of this host is not complete: {missing}", err=True)
     wanted = Wanted(fixed, ignore_unknown, unroll_factor or 0)
+    if len(blocks) > 1 and not any((compare, as_dot, as_svg, as_html)):
+        _regions([wanted.of(block, machine) for block in blocks], as_json, as_markdown)
+        return
+    block = only(blocks)
     if compare:
-        _compare(block, [machine, *map(machine_named, compare)], wanted, as_json)
+        rows = _compared(block, [machine, *map(load_model, compare)], wanted)
+        if as_html:
+            _write(as_html, comparison_page(rows))
+        click.echo(comparison_json(rows) if as_json else comparison_text(rows))
+        for note in () if as_json else block.notes:
+            click.echo(f"note: {printable(note)}")
         return
     found = wanted.of(block, machine)
     for path, draw in ((as_dot, dot), (as_svg, svg), (as_html, page)):
         if path:
             _write(path, draw(found))
-    colours = False if os.environ.get("NO_COLOR") else None  # None: on a terminal
     write = analysis_json if as_json else markdown if as_markdown else analysis_text
-    click.echo(write(found), color=colours)
+    click.echo(write(found), color=_colours())
 
 
-def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[Block, MachineModel]:
-    """The block and the machine: the one named, else the host's for the ISA of the code."""
+def _regions(found: list[Prediction], as_json: bool, as_markdown: bool) -> None:
+    """All marked regions, one behind the other."""
+    write = regions_json if as_json else regions_markdown if as_markdown else regions_text
+    click.echo(write(found), color=_colours())
+
+
+def _colours() -> bool | None:
+    """Whether there are colours; None: on a terminal."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[list[Block], MachineModel]:
+    """The blocks and the machine: the one named, else the host's for the ISA of the code."""
     if arch:
-        machine = machine_named(arch)
-        return read_block(path, machine.isa, choice, syntax, vendor_of(machine.name)), machine
-    block = read_block(path, "", choice, syntax)
-    host = host_machine(block.isa)
-    machine = host or default_machine(block.isa)
+        machine = load_model(arch)
+        return read_blocks(path, machine.isa, choice, syntax, vendor_of(machine.name)), machine
+    blocks = read_blocks(path, "", choice, syntax)
+    isa = blocks[0].isa
+    host = host_machine(isa)
+    machine = host or default_machine(isa)
+    if machine.provenance.kind != MEASURED and isa == host_isa():
+        _tell_why(machine)
     if host is None:
-        told = f"no model of this host for {block.isa} code: {machine.name}, or name one with --arch"
-        click.echo(told, err=True)
-    return block, machine
+        told = f"no model of this host for {isa} code: {machine.name}, or name one with --arch"
+        click.echo(printable(told), err=True)
+    return blocks, machine
+
+
+def _tell_why(machine: MachineModel) -> None:
+    """Say why it is not the measured model, where something was measured."""
+    from cyclescope.infer.native import why_unused  # slow to import
+
+    if why := why_unused():
+        told = f"note: the measurements of this host are not used but the machine {machine.name}: {why}"
+        click.echo(" ".join(told.split()), err=True)
 
 
 def _read_and_measure(
     path: Path, arch: str | None, choice: Choice, syntax: str
-) -> tuple[Block, MachineModel]:
+) -> tuple[list[Block], MachineModel]:
     """The block and the measured model of this host, with what it lacks for the block."""
     from cyclescope.infer.missing import measure_missing  # slow to import
     from cyclescope.report.progress import reporter
 
     if arch and arch.lower() != "native":
         raise UsageError(f"--measure-missing with --arch {arch}", "only this host can be measured: native")
-    machine = machine_named("native")
+    machine = load_model("native")
     block = read_block(path, machine.isa if arch else "", choice, syntax, vendor_of(machine.name))
     with reporter() as report:
-        return block, measure_missing(block, report)
+        return [block], measure_missing(block, report)
 
 
-def _compare(block: Block, machines: list[MachineModel], wanted: Wanted, as_json: bool) -> None:
-    """All machines side by side; raises what keeps all of them from a result."""
+def _compared(
+    block: Block, machines: list[MachineModel], wanted: Wanted
+) -> list[tuple[str, Prediction | str]]:
+    """A prediction per machine, or why there is none; raises what keeps all of them from a result."""
     rows: list[tuple[str, Prediction | str]] = []
     failed: list[UnsupportedInstruction] = []
     for machine in machines:
@@ -163,7 +212,7 @@ def _compare(block: Block, machines: list[MachineModel], wanted: Wanted, as_json
             rows.append((machine.name, error.message))
     if len(failed) == len(machines):
         raise failed[0]
-    click.echo(comparison_json(rows) if as_json else comparison_text(rows))
+    return rows
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,14 +9,20 @@ import click
 
 from cyclescope.backend.link import Link
 from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
-from cyclescope.errors import UsageError
-from cyclescope.infer.api import only_store, open_backend
+from cyclescope.errors import MeasurementError, UsageError
+from cyclescope.infer.api import calibrated, only_store, open_backend
 from cyclescope.infer.snippets import code_kernel, text_kernel
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.measure.bench import LEVELS, time_kernel
+from cyclescope.measure.bench import LEVELS, ROUNDS, time_kernel
+from cyclescope.measure.sampling import DISAGREE, DISTURBED, MOST_ROUNDS, PLACED, STABLE
 from cyclescope.measure.store import Store
 from cyclescope.report.bench import bench_json, bench_text
-from cyclescope.report.card import EMULATED
+
+_REMEDY = {
+    PLACED: "time the code in the loop that it is meant for",
+    DISAGREE: "more --rounds, or `cyclescope host` for the noise here",
+    DISTURBED: "`cyclescope host` says what disturbs; measure again later, or on another CPU with --cpu",
+}
 
 
 def _bytes(text: str) -> bytes:
@@ -53,7 +59,8 @@ def _of_isa(stored: tuple[str, Kernel, str], isa: str) -> tuple[str, Kernel]:
 @click.option(
     "--vectors", type=click.Choice(list(LEVELS)), help="Vector state to start with; default: as --asm needs."
 )
-@click.option("--rounds", type=click.IntRange(1, 10), default=3, show_default=True)
+@click.option("--rounds", type=click.IntRange(1, MOST_ROUNDS), default=ROUNDS, show_default=True,
+              help="Rounds at least, each at several lengths and places of the loop.")  # fmt: skip
 @target_option
 @cpu_option
 @store_option
@@ -73,9 +80,10 @@ def command(
 ) -> None:
     """Time a piece of assembly: core cycles per repetition.
 
-    The code is repeated in a loop and timed at two lengths, whose difference is free of overhead. Of x86-64,
-    RSP is a stack, R13, R14, RSI and RDI point to memory, R15 counts; of AArch64 SP, X20 and X21, X28; of
-    RISC-V sp, s0 and s1, s11. The other registers hold small numbers, vectors 1.0.
+    The code is repeated in a long loop; the difference of two numbers of trips is free of overhead. Of
+    x86-64, RSP is a stack, R13, R14, RSI and RDI point to memory, R15 counts; of AArch64 SP, X20 and X21,
+    X28; of RISC-V sp, s0 and s1, s11. The other registers hold small numbers, vectors 1.0. Where rounds
+    do not agree, the exit code is 1.
     """
     given = sum(value is not None for value in (text, code, rerun))
     if given != 1:
@@ -85,6 +93,7 @@ def command(
     backend, identity = open_backend(cpu, link)
     with closing(backend):
         isa = backend.capabilities().isa
+        calibrated(backend, identity)
         if stored is not None:
             label, kernel = _of_isa(stored, isa)
         elif code is not None:
@@ -94,6 +103,9 @@ def command(
         measurement = time_kernel(backend, kernel, rounds)
         frequency = backend.calibrate().frequency
     write = bench_json if as_json else bench_text
-    click.echo(write(label, kernel, measurement, unroll if rerun is None else 1, identity.machine, frequency))
-    if identity.emulated and not as_json:
-        click.echo(EMULATED)
+    copies = unroll if rerun is None else 1
+    click.echo(write(label, kernel, measurement, copies, identity.machine, frequency, identity.emulated))
+    if not identity.emulated and measurement.verdict != STABLE:
+        raise MeasurementError(
+            f"the reading is {measurement.verdict}: {measurement.error}", _REMEDY[measurement.error]
+        )

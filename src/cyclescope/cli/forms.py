@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cyclescope.analyze.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.pattern import select
@@ -20,11 +21,11 @@ def command(patterns: tuple[str, ...], isa: str, as_json: bool) -> None:
 
     A PATTERN is a mnemonic (imul), a form id ("IMUL (R64, R64)"), a name LLVM or uops.info gives the
     form (IMUL64rr), a glob over these ("VADD*"), a feature (isa:AVX2) or an assembly example
-    ("imul rax, rbx"; with --isa aarch64, "add x1, x2, x3, lsl #2").
+    ("imul rax, rbx"; with --isa aarch64, "ldr x1, [x2]" or "cmp x1, x2"): aliases find what they stand for.
 
     A vector instruction of RISC-V is a form under each configuration, such as "VADD_VV@e32,m1"; "VADD_VV@*"
     lists them.
     """
     table = load_table(isa)
-    chosen = select(table, patterns, expand=False)
+    chosen = select(table, patterns, False, assembled_forms)
     click.echo(forms_json(table, chosen) if as_json else forms_text(chosen))

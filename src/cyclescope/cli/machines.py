@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import click
 
+from cyclescope.analyze.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.infer.api import only_store
-from cyclescope.infer.native import build_file, load_model, native_summary
+from cyclescope.infer.native import native_summary, stored_model
+from cyclescope.model.check import problems, shown
 from cyclescope.model.library import summaries
 from cyclescope.model.machine import MachineModel
-from cyclescope.model.schema import encode, problems, write_model
+from cyclescope.model.schema import encode, write_model
 from cyclescope.model.select import select_forms
-from cyclescope.report.machines import cost_card, list_json, list_text, machine_json, machine_text
-from cyclescope.report.words import counted
+from cyclescope.report.machines import cost_card, head_lines, list_json, list_text, machine_json, machine_text
+from cyclescope.report.progress import when_needed
+from cyclescope.report.words import borrowing, counted
+from cyclescope.session.machines import load_model, read_machine
 
+_MOST_PROBLEMS = 100  # that are listed
 _name = click.argument("name", metavar="NAME|FILE")
 
 
@@ -23,9 +29,12 @@ _name = click.argument("name", metavar="NAME|FILE")
 def command() -> None:
     """Machine models: ports, widths, buffers and costs of a core.
 
-    NAME is a CPU as LLVM's -mcpu calls it, in any case (skylake, znver4, neoverse-v2, sifive-u74), or
-    native: the machine that was measured here. FILE has a slash in it or ends in .json or .xz.
+    NAME is a CPU as LLVM's -mcpu, OSACA or uops.info call it, in any case (skylake, ZEN4, neoverse-v2,
+    sifive-u74), or native: the machine that was measured here. FILE has a slash in it or ends in .json or
+    .xz. All commands take the same names.
     """
+    click.get_current_context().with_resource(when_needed())
+    gc.disable()  # a short life, and tables of many objects
 
 
 @command.command("list")
@@ -40,21 +49,23 @@ def list_(as_json: bool) -> None:
 @command.command("show")
 @_name
 @patterns_argument
+@click.option("--all", "everything", is_flag=True, help="All resources and alternatives, however many.")
 @json_option
-def show(name: str, patterns: tuple[str, ...], as_json: bool) -> None:
+def show(name: str, patterns: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Print a machine, and what the forms that match a PATTERN cost on it.
 
-    Patterns are those of `cyclescope forms`; on AArch64 and RISC-V, LLVM's opcode names and globs over
-    them. --json without a pattern prints the whole model.
+    Patterns are those of `cyclescope forms`: names, globs and examples of the machine's instruction set.
+    --json without a pattern prints the whole model.
     """
     model = load_model(name)
-    chosen = select_forms(model, patterns)
+    chosen = select_forms(model, patterns, assembled_forms)
     if as_json:
         click.echo(machine_json(model, chosen))
     elif patterns:
-        click.echo("\n".join(cost_card(model, form, cost) for form, cost in chosen.items()))
+        cards = (cost_card(model, form, cost, everything) for form, cost in chosen.items())
+        click.echo("\n".join([*head_lines(model), *cards]))
     else:
-        click.echo(machine_text(model))
+        click.echo(machine_text(model, everything))
 
 
 @command.command("build")
@@ -67,7 +78,7 @@ def build(store: Path | None, output: Path | None) -> None:
     Slots, ports and resources are there if the store has them: `cyclescope measure --what ports`. What
     the measurements do not determine is left out, or given as a range or a note.
     """
-    model = build_file(store or only_store())
+    model = stored_model(store or only_store())
     if output is None:
         click.echo(encode(model))
         return
@@ -80,10 +91,12 @@ def build(store: Path | None, output: Path | None) -> None:
 @click.pass_context
 def check(ctx: click.Context, name: str) -> None:
     """Say what is wrong with a machine model; exit code 1 if anything is."""
-    model = load_model(name)
+    model = read_machine(name)
     found = list(problems(model))
-    for line in found:
+    for line in found[:_MOST_PROBLEMS]:
         click.echo(line)
+    if len(found) > _MOST_PROBLEMS:
+        click.echo(f"and {len(found) - _MOST_PROBLEMS} more")
     verdict = counted(len(found), "problem") if found else "nothing is wrong"
     click.echo(f"{_size(model)}, {verdict}")
     ctx.exit(1 if found else 0)
@@ -91,4 +104,5 @@ def check(ctx: click.Context, name: str) -> None:
 
 def _size(model: MachineModel) -> str:
     ports = counted(len(model.ports), "port") if model.ports else "no ports"
-    return f"{model.name}: {counted(len(model.forms), 'form')}, {ports}"
+    name = f"{shown(model.name)}{f', {borrowing(model.borrowed)}' if model.borrowed else ''}"
+    return f"{name}: {counted(len(model.forms), 'form')}, {ports}"

@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
+from keyword import iskeyword
 from traceback import walk_tb
 from typing import NoReturn, TextIO
 
@@ -25,6 +26,9 @@ COMMANDS = {
     "analyze": "Say what bounds a loop: ports, front end, dependencies.",
     "insert-markers": "Mark a loop of an assembly text for analysis.",
     "machines": "Show and check machine models.",
+    "export": "Write a machine in another tool's format.",
+    "import": "Make a machine model of another tool's file.",
+    "compare": "Say how far machines from two or more sources agree.",
     "store": "Inspect and merge stores of measurements.",
     "runner": "Build the program that runs kernels, for other machines.",
 }
@@ -32,6 +36,9 @@ COMMANDS = {
 _HELP: tuple[type[click.UsageError], ...] = tuple(
     filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])  # new in click 8.2
 )
+
+
+_LONGEST = 4000  # characters of a message
 
 
 class LazyGroup(click.Group):
@@ -45,7 +52,8 @@ class LazyGroup(click.Group):
         """Import the module of a command."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"cyclescope.cli.{cmd_name.replace('-', '_')}")
+        name = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
+        module = import_module(f"cyclescope.cli.{name}")
         command: click.Command = module.command
         return command
 
@@ -126,7 +134,7 @@ def _told(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message(), error.exit_code
     if isinstance(error, CyclescopeError):
-        return str(error), error.exit_code
+        return error.told, error.exit_code
     if isinstance(error, BrokenPipeError):
         return "", 1
     if isinstance(error, OSError) and error.strerror:
@@ -144,10 +152,17 @@ def _of_output(error: OSError) -> bool:
 def _fail(message: str, code: int) -> NoReturn:
     if message:
         with suppress(OSError):  # nowhere to say it, but the exit code still tells
-            click.echo(f"error: {' '.join(message.split())}", err=True)
+            click.echo(f"error: {_line(message)}", err=True)
     for stream in filter(None, (sys.stdout, sys.stderr)):
         _give_up(stream)
     sys.exit(code)
+
+
+def _line(message: str) -> str:
+    """A message in one line, without what would control a terminal, and not longer than one can read."""
+    text = " ".join(message.split())
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
 def _give_up(stream: TextIO) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from cyclescope.analyze.example import assembled_forms
 from cyclescope.backend.base import Backend
 from cyclescope.backend.link import Link
 from cyclescope.cli.options import (
@@ -21,8 +22,10 @@ from cyclescope.cli.options import (
 from cyclescope.errors import BackendUnavailable, Stopped, UnsupportedInstruction, UsageError
 from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.api import conditions, default_store, explained, isa_of, open_backend, stores
+from cyclescope.infer.api import QUANTITIES, conditions, default_store, isa_of, open_backend, stores
 from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.native import results_and_model
+from cyclescope.infer.results import FormTiming
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
@@ -39,9 +42,8 @@ def _quantities(text: str | None, patterns: tuple[str, ...]) -> frozenset[str]:
     if text is None:
         return frozenset((THROUGHPUT, LATENCY) if patterns else (THROUGHPUT, LATENCY, PORTS))
     wanted = frozenset(part.strip() for part in text.split(",") if part.strip())
-    unknown = wanted - {THROUGHPUT, LATENCY, PORTS}
-    if unknown or not wanted:
-        raise UsageError(f"--what {text!r}", f"choose from {THROUGHPUT}, {LATENCY}, {PORTS}")
+    if wanted.difference(QUANTITIES) or not wanted:
+        raise UsageError(f"--what {text!r}", f"choose from {', '.join(QUANTITIES)}")
     return wanted
 
 
@@ -70,33 +72,32 @@ def command(
 ) -> None:
     """Measure forms and keep the results in a store.
 
-    Without a PATTERN every form is measured, two to three minutes, most of it for ports. A run that is
-    stopped, by a time budget, a signal or a lost connection, goes on where it was when the same command is
-    given again. Patterns are those of `cyclescope forms`.
+    Without a PATTERN every form is measured: one to three minutes where nothing else runs, up to six beside
+    other programs. A run that is stopped, by a time budget, a signal or a lost connection, goes on where it
+    was when the same command is given again. Patterns are those of `cyclescope forms`.
     """
     quantities = _quantities(what, patterns)
     if not link.remote:
-        select(load_table(host_isa()), patterns)  # what is wrong with them is said before anything starts
+        # what is wrong with them is said before anything starts
+        select(load_table(host_isa()), patterns, read=assembled_forms)
     if dry_run:
         _dry_run(patterns, quantities, link, as_json)
         return
     backend, identity = open_backend(cpu, link)
     with closing(backend):
         table = load_table(backend.capabilities().isa)
-        request = Request(tuple(select(table, patterns)), quantities, time_budget or 0.0)
+        chosen = select(table, patterns, read=assembled_forms)
+        request = Request(tuple(chosen), quantities, time_budget or 0.0)
         _collect_seldom()
         path = store or default_store(identity.machine)
         with closing(Store(path, identity.machine, isa=table.isa)) as opened:
             if fresh:
                 opened.clear()
-            campaign, finished = _run(backend, identity, opened, table, request)
-            found = explained(opened, request.forms, campaign.results(request.forms))
+            found, finished = _run(backend, identity, opened, table, request)
+            tally = Tally(found)
             if as_json:
-                every = list(found)
-                click.echo(timings_json(opened, every))
-                tally = Tally(every)
+                click.echo(timings_json(opened, found))
             else:
-                tally = Tally(found)
                 named = store or (path if len(stores()) > 1 else None)
                 click.echo(summary_text(opened, tally, finished, named, backend.capabilities().notes))
     _check_executed(tally)
@@ -104,7 +105,7 @@ def command(
 
 def _dry_run(patterns: tuple[str, ...], quantities: frozenset[str], link: Link, as_json: bool) -> None:
     table = load_table(isa_of(link))
-    forms = select(table, patterns)
+    forms = select(table, patterns, read=assembled_forms)
     _collect_seldom()
     write = dry_run_json if as_json else dry_run_text
     click.echo(write(table, forms, quantities))
@@ -118,17 +119,18 @@ def _collect_seldom() -> None:
 
 def _run(
     backend: Backend, identity: Identity, store: Store, table: Table, request: Request
-) -> tuple[Campaign, bool]:
-    """Measure; the campaign, and whether all was done in time."""
+) -> tuple[list[FormTiming], bool]:
+    """Measure; the results, and whether all was done in time. The model of the machine is made of them."""
     try:
         with reporter() as report:
             campaign = Campaign(table, backend, store, report)
-            return campaign, campaign.run(request, conditions(backend, identity))
+            finished = campaign.run(request, conditions(backend, identity))
+            return results_and_model(campaign, request.forms), finished
     except (Exception, Stopped) as error:
         kept = f"what was measured is kept in {store.path}, the same command goes on from there"
         error.add_note(kept)
         if isinstance(error, BackendUnavailable):
-            error.remedy = "; ".join(filter(None, (error.remedy, kept)))
+            error.remedy = error.remedy.also(kept)
         raise
 
 

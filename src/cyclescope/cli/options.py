@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,9 @@ from cyclescope.errors import UsageError
 
 if TYPE_CHECKING:
     from cyclescope.backend.link import Link
+
+
+_LONGEST = 366 * 24 * 3600.0  # seconds
 
 
 def _patterns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -43,6 +47,23 @@ target_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+class Amount(click.ParamType[float]):
+    """A number that one can compute with: a millionth to a thousand millions."""
+
+    name = "amount"
+    least, most = 1e-6, 1e9
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number of a text."""
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = 0.0
+        if not self.least <= number <= self.most:  # nor what is no number
+            self.fail(f"{value!r} is no number from {self.least:g} to {self.most:g}", param, ctx)
+        return number
+
+
 class Duration(click.ParamType[float]):
     """Seconds, or a number with s, m or h: `90`, `10m`."""
 
@@ -51,6 +72,18 @@ class Duration(click.ParamType[float]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Seconds of a duration text."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", str(value).strip())
-        if not match or float(match[1]) == 0:
-            self.fail(f"{value!r} is no duration; write 90, 90s, 10m or 1h", param, ctx)
-        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+        number = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
+        if not 0 < number <= _LONGEST:
+            self.fail(f"{value!r} is no duration up to a year; write 90, 90s, 10m or 1h", param, ctx)
+        return number
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range; comparisons alone would let `nan` pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Fails for what is none, or not in the range."""
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is no finite number", param, ctx)
+        return found

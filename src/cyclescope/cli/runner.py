@@ -32,7 +32,9 @@ def command() -> None:
 def build_(isa: str, output: Path, compiler: str) -> None:
     """Build a static runner from the sources that came with this program."""
     made = build(isa, output, compiler)
-    click.echo(f"{made.path}: static runner for {isa}, {made.path.stat().st_size:,} bytes".replace(",", " "))
+    size = f"{made.path.stat().st_size:,}".replace(",", " ")
+    place = " (at fixed addresses: this C library has no static-pie)" if made.fixed else ""
+    click.echo(f"{made.path}: static runner for {isa}, {size} bytes{place}")
     click.echo(f"built in {made.folder} by: {shlex.join(made.command)}")
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from cyclescope.analyze.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, timings
+from cyclescope.infer.gaps import Gaps
 from cyclescope.isa.pattern import select_known
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
@@ -30,7 +32,7 @@ def command(patterns: tuple[str, ...], store: Path | None, as_json: bool, eviden
     opened = Store(store or only_store(), readonly=True)
     try:
         table = load_table(opened.isa)
-        chosen = select_known(table, patterns, _known(opened))
+        chosen = select_known(table, patterns, _known(opened), assembled_forms)
         found = timings(opened, table, chosen)
         if as_json:
             click.echo(timings_json(opened, found))
@@ -41,6 +43,8 @@ def command(patterns: tuple[str, ...], store: Path | None, as_json: bool, eviden
             click.echo(card(form, timing))
             if evidence:
                 click.echo(evidence_text(opened.evidence(form.id), opened.path))
+        for note in Gaps(found).notes(opened):
+            click.echo(f"note: {note}")
     finally:
         opened.close()
 

@@ -12,6 +12,7 @@ from cyclescope.infer.api import only_store
 from cyclescope.measure.merge import by_machine, merge_files
 from cyclescope.measure.store import Store
 from cyclescope.report.summary import store_json, store_text
+from cyclescope.report.words import counted
 
 
 @click.group("store")
@@ -48,5 +49,7 @@ def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None
     else:
         raise UsageError("where to merge to", "give one of --output and --directory")
     for target, some in groups:
-        for path, taken in merge_files(some, target):
-            click.echo(f"{taken} measurements from {path}" + (f" to {target}" if directory else ""))
+        for done in merge_files(some, target):
+            lost = f", without {counted(done.damaged, 'damaged row')}" if done.damaged else ""
+            where = f" to {target}" if directory else ""
+            click.echo(f"{done.taken} measurements from {done.path}{where}{lost}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cyclescope.analyze.example import assembled_forms
 from cyclescope.backend.base import Depth
 from cyclescope.backend.link import Link
 from cyclescope.cli.options import cpu_option, json_option, patterns_argument, target_option
@@ -52,7 +53,7 @@ def command(
     backend, identity = open_backend(cpu, link)
     try:
         table = load_table(backend.capabilities().isa)
-        forms = select(table, patterns)
+        forms = select(table, patterns, read=assembled_forms)
         found = verify(backend, differential_of(table), forms, Depth(bases, perturbations, seed))
     finally:
         backend.close()

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
-from cyclescope.backend.base import Backend
+from cyclescope.analyze.example import assembled_forms
+from cyclescope.backend.base import Backend, Calibration
+from cyclescope.backend.canary import prepare
 from cyclescope.backend.link import Link
 from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.remote import link_to
 from cyclescope.errors import StoreError, UsageError
-from cyclescope.host.counters import availability, events_for
-from cyclescope.host.features import features, lacking
+from cyclescope.host.counters import availability, events_for, events_on
+from cyclescope.host.features import features
 from cyclescope.host.files import one
 from cyclescope.host.identity import Identity, as_leaves
 from cyclescope.host.topology import Topology, default_cpu, read_topology
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.campaign import Campaign, Progress, Request, grouped, stored_links, timing_of
-from cyclescope.infer.port_campaign import with_ports
+from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.named_ports import known_machine
+from cyclescope.infer.progress import Progress, nobody
+from cyclescope.infer.readout import Readout
 from cyclescope.infer.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.database import file_name
-from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
+from cyclescope.measure.plan import LATENCY, THROUGHPUT
+from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.measure.survey import reader, surroundings
+
+QUANTITIES = (THROUGHPUT, LATENCY, PORTS)  # that can be measured
 
 
 def default_store(machine: str) -> Path:
@@ -37,7 +43,7 @@ def default_store(machine: str) -> Path:
     try:
         base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
     except RuntimeError as error:
-        raise StoreError("no home directory to keep a store in", "name one with --store") from error
+        raise StoreError("no home directory to keep a store in", "name one with {store}") from error
     return Path(base) / "cyclescope" / file_name(machine)
 
 
@@ -50,10 +56,10 @@ def only_store() -> Path:
     """The default store, when there is exactly one; for showing results without a runner."""
     base, found = default_store("x").parent, stores()
     if not found:
-        raise StoreError(f"no store in {base}", "run `cyclescope measure` first, or name one with --store")
+        raise StoreError(f"no store in {base}", "run {measure} first, or name one with {store}")
     if len(found) > 1:
         names = ", ".join(path.name for path in found)
-        raise StoreError(f"several stores in {base}: {names}", "name one with --store")
+        raise StoreError(f"several stores in {base}: {names}", "name one with {store}")
     return found[0]
 
 
@@ -64,7 +70,7 @@ def open_backend(cpu: int | None = None, link: Link | None = None) -> tuple[Nati
     """
     link = link or Link()
     chosen = -1 if link.remote else _chosen(cpu, read_topology())
-    backend = NativeBackend(chosen, link=link)
+    backend = NativeBackend(chosen, link=link, movable=cpu is None)
     try:
         if link.remote:
             chosen = _chosen(cpu, surroundings(backend))
@@ -100,14 +106,23 @@ def _chosen(cpu: int | None, topology: Topology) -> int:
 
 def _count(backend: NativeBackend, cpu: int, llvm: str) -> None:
     """Open counters; without those of ports where the CPU counts less at a time: some alone would mislead."""
-    backend.configure(cpu, events_for(llvm))
-    if len(backend.capabilities().counters) < len(events_for(llvm)):
-        backend.configure(cpu, events_for(llvm, ports=False))
+    read = reader(backend)
+    wanted = events_on(events_for(llvm), cpu, read)
+    backend.configure(cpu, wanted)
+    if len(backend.capabilities().counters) < len(wanted):
+        backend.configure(cpu, events_on(events_for(llvm, ports=False), cpu, read))
+
+
+def calibrated(backend: Backend, identity: Identity) -> Calibration:
+    """Calibrate a backend, a runner against what is known of its machine."""
+    if isinstance(backend, NativeBackend) and not identity.emulated:
+        return prepare(backend, identity.machine)
+    return backend.calibrate()
 
 
 def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
     """What a session's measurements were taken under."""
-    calibration = backend.calibrate()
+    calibration = calibrated(backend, identity)
     capabilities = backend.capabilities()
     return {
         "machine": identity.machine,
@@ -134,18 +149,20 @@ def measure_forms(
     target: str | None = None,
     budget: float = 0.0,
     fresh: bool = False,
-    report: Callable[[Progress], None] = lambda progress: None,
+    report: Callable[[Progress], None] = nobody,
 ) -> Path:
     """Measure the forms that match the patterns; returns the store's path.
 
-    `target` is another machine than this, as `--target` takes it. `budget` is in seconds, 0 for no limit.
+    `target` is another machine than this, `ssh://[user@]host[:port]` or `exec:COMMAND`. `budget` is in
+    seconds, 0 for no limit.
     Work that the store already has is not repeated unless `fresh`. Raises UsageError, BackendUnavailable,
     StoreError or MeasurementError.
     """
+    _check(patterns, what := tuple(what), budget)
     backend, identity = open_backend(cpu, link_to(target))
     with closing(backend):
         table = load_table(backend.capabilities().isa)
-        request = Request(tuple(select(table, patterns)), frozenset(what), budget)
+        request = Request(tuple(select(table, patterns, read=assembled_forms)), frozenset(what), budget)
         path = store or default_store(identity.machine)
         with closing(Store(path, identity.machine, isa=table.isa)) as opened:
             if fresh:
@@ -155,29 +172,15 @@ def measure_forms(
             return opened.path
 
 
-def explained(
-    store: Store, forms: Sequence[InstructionForm], found: Iterable[FormTiming]
-) -> Iterator[FormTiming]:
-    """The timings, with the extensions that the CPU lacks in the status of those it does not execute."""
-    announced = next((s["features"] for s in reversed(store.sessions()) if s.get("features")), None)
-    for form, timing in zip(forms, found, strict=True):
-        yield _explained(form, timing, announced) if isinstance(announced, list) else timing
-
-
-def _explained(form: InstructionForm, timing: FormTiming, announced: Sequence[str]) -> FormTiming:
-    missing = lacking(form.features, announced) if timing.status == "SIGILL" else ()
-    if not missing:
-        return timing
-    return msgspec.structs.replace(timing, status=f"SIGILL: this CPU lacks {', '.join(missing)}")
+def _check(patterns: Sequence[str], what: Iterable[str], budget: float) -> None:
+    if isinstance(patterns, str):
+        raise UsageError("patterns are a sequence of strings, not one string", f"[{patterns[:40]!r}]")
+    if unknown := [one for one in what if one not in QUANTITIES]:
+        raise UsageError(f"{str(unknown[0])[:40]!r} is nothing to measure", f"one of {', '.join(QUANTITIES)}")
+    if not 0 <= budget < math.inf:
+        raise UsageError(f"a budget of {budget} seconds", "a number from 0 on, 0 for no limit")
 
 
 def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> list[FormTiming]:
     """Timings of the forms from a store, in the order of `forms`."""
-    legality = store.legality()
-    links = stored_links(store)
-    planner = Planner(table, lambda form: legality.get(form.id) == "ok")
-    found = (
-        timing_of(form, records, links, planner, legality.get(form.id, "not run"))
-        for form, records in grouped(store, forms)
-    )
-    return list(explained(store, forms, with_ports(store, table, planner, forms, found)))
+    return list(Readout(store, table, known_machine(store.machine), forms).timings())

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import math
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
 from cyclescope.backend.base import Backend
-from cyclescope.errors import MeasurementError, StoreError
+from cyclescope.errors import MeasurementError
 from cyclescope.infer.latency_system import UNCUT, X86, Equation, LatencySystem, LinkLatency, lower_bound
 from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
-from cyclescope.infer.port_campaign import CAREFUL, PortCampaign, with_ports
+from cyclescope.infer.links import stored_links
+from cyclescope.infer.named_ports import known_machine
+from cyclescope.infer.port_campaign import CAREFUL, PortCampaign
 from cyclescope.infer.port_candidates import NOPS, candidates
+from cyclescope.infer.progress import Progress, nobody
+from cyclescope.infer.readout import Readout, grouped, timing_of
 from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
-from cyclescope.infer.timing import TimingBuilder
+from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
@@ -37,17 +42,6 @@ CARRIES = 0.93  # a cut chain slower than this share of the chain shows no depen
 SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 PROBES = 2000  # forms per batch when finding out which the CPU executes
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """How far a campaign is."""
-
-    stage: str
-    done: int
-    total: int
-    failed: int
-    accepted: int
-    rejected: int
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -66,13 +60,14 @@ class Campaign:
         table: Table,
         backend: Backend,
         store: Store,
-        report: Callable[[Progress], None] = lambda progress: None,
+        report: Callable[[Progress], None] = nobody,
     ) -> None:
         self.table = table
         self.backend = backend
         self.store = store
         self._report = report
         self._failed = 0
+        self._workload = Workload(frozenset())
         self._legality = store.legality()
         self._planner: Planner | None = None
         self._everything = Planner(table, lambda form: True)
@@ -84,18 +79,24 @@ class Campaign:
         deadline = time.monotonic() + request.budget if request.budget else math.inf
         events = self.backend.capabilities().counters[1:]  # cycles are the first, and always there
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        self.store.begin_session(started, {**conditions, "events": events})
+        self._workload = Workload(request.quantities)
+        self.store.begin_session(started, {**conditions, "events": events, "asked": _asked(request)})
+        if finished := self._run(request, deadline):
+            self.store.end_session()
+        return finished
+
+    def _run(self, request: Request, deadline: float) -> bool:
         self.find_legal(request.forms)
         links = self.links()
         planner = self.planner()
         forms = [f for f in request.forms if self._legality[f.id] == "ok"]
         experiments = self._experiments(planner, forms, request.quantities)
-        finished = self._settle("measuring", experiments, forms, Sampler(self.backend), deadline)
+        finished = self._settle(MEASURING, experiments, forms, Sampler(self.backend), deadline)
         real = not self.store.emulated  # results that mean nothing ask for nothing
         if finished and LATENCY in request.quantities and real:
             questions = self._questions(planner, forms, links)
             sampler = Sampler(self.backend, CAREFUL, batch=500)
-            finished = self._settle("second look", questions, forms, sampler, deadline)
+            finished = self._settle(SECOND, questions, forms, sampler, deadline)
         if finished and PORTS in request.quantities:
             finished = self._ports(forms, deadline)
         return finished
@@ -108,13 +109,10 @@ class Campaign:
         planner = self.planner()
         both = list({form.id: form for form in (*forms, *blocking)}.values())
         experiments = self._experiments(planner, both, frozenset((THROUGHPUT,)))
-        if not self._settle("throughputs for ports", experiments, both, Sampler(self.backend), deadline):
+        if not self._settle(THROUGHPUTS, experiments, both, Sampler(self.backend), deadline):
             return False
-        ports = PortCampaign(self.table, self.backend, self.store, planner, self._tell_ports)
+        ports = PortCampaign(self.table, self.backend, self.store, planner, self._tell)
         return ports.run(forms, blocking, deadline)
-
-    def _tell_ports(self, stage: str, done: int, total: int, sampler: Sampler) -> None:
-        self._report(Progress(stage, done, total, self._failed, sampler.accepted, sampler.rejected))
 
     def planner(self) -> Planner:
         """The planner with the helper instructions of this CPU."""
@@ -145,6 +143,7 @@ class Campaign:
                 runnable.append(form)
                 kernels.append(kernel)
         for start in range(0, len(kernels), PROBES):
+            self._tell(TRYING, start, len(kernels))
             outcomes = self.backend.probe(kernels[start : start + PROBES])
             some = runnable[start : start + PROBES]
             found += [(f.id, o.describe()) for f, o in zip(some, outcomes, strict=True)]
@@ -154,9 +153,10 @@ class Campaign:
     def links(self) -> dict[str, LinkLatency]:
         """Latencies of the links, measured unless the store has them."""
         stored = stored_links(self.store)
-        if stored:
+        if stored and len(stored) == len(self.store.links()):
             return stored
         experiments = self.planner().link_experiments()
+        self._tell(LINKS, 0, len(experiments))
         settled = [pair for batch in Sampler(self.backend).measure(experiments) for pair in batch]
         links = solve_links(settled, self.table.isa, real=not self.store.emulated) | fastest(settled)
         self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()}, settled)
@@ -187,6 +187,7 @@ class Campaign:
             self._write(batch)
             reached = max([reached, *(place[e.form] for e, _ in batch)])
             self._tell(stage, reached, len(forms), sampler)
+        self.store.note_samples(sampler.counts)
         if reached and time.monotonic() < deadline:
             self._tell(stage, len(forms), len(forms), sampler)
         return time.monotonic() < deadline
@@ -195,8 +196,15 @@ class Campaign:
         self._failed += sum(not m.usable for _, m in batch)
         self.store.write(batch)
 
-    def _tell(self, stage: str, done: int, total: int, sampler: Sampler) -> None:
-        self._report(Progress(stage, done, total, self._failed, sampler.accepted, sampler.rejected))
+    def _tell(self, stage: str, done: int, total: int, sampler: Sampler | None = None) -> None:
+        samples = (sampler.accepted, sampler.rejected) if sampler else (0, 0)
+        disturbed = sampler.disturbed if sampler else 0
+        share = self._workload.share(stage, done, total)
+        self._report(Progress(stage, done, total, self._failed, *samples, share, disturbed))
+
+    def tell(self, done: int, total: int) -> None:
+        """Say how far the reading of the results is, which makes the model of the machine."""
+        self._tell(MODEL, done, total)
 
     # --- what the results ask for ----------------------------------------------------------------
 
@@ -214,8 +222,12 @@ class Campaign:
 
     def results(self, forms: Sequence[InstructionForm]) -> Iterator[FormTiming]:
         """Timings of the forms, in their order, one by one."""
-        found = (timing for _, timing in self.timings(forms, stored_links(self.store)))
-        return with_ports(self.store, self.table, self.planner(), forms, found)
+        return self.readout(forms).timings()
+
+    def readout(self, forms: Sequence[InstructionForm] | None = None) -> Readout:
+        """What the store tells of some forms, or of all."""
+        known = known_machine(self.store.machine)
+        return Readout(self.store, self.table, known, forms, self.planner())
 
     def timings(
         self,
@@ -229,6 +241,12 @@ class Campaign:
             outcome = self._legality.get(form.id, "not run")
             some = [record for record in records if wanted(record)]
             yield form, timing_of(form, some, links, planner, outcome)
+
+
+def _asked(request: Request) -> dict[str, object]:
+    """A request in what a session keeps of it."""
+    ids = "\n".join(sorted(form.id for form in request.forms))
+    return {"what": sorted(request.quantities), "forms": zlib.crc32(ids.encode())}
 
 
 def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
@@ -249,38 +267,6 @@ def is_first(record: Record) -> bool:
 
 def _again(experiment: Experiment) -> Experiment:
     return msgspec.structs.replace(experiment, variant=experiment.variant + AGAIN)
-
-
-def stored_links(store: Store) -> dict[str, LinkLatency]:
-    """Latencies of the links that a store has."""
-    try:
-        return {k: msgspec.json.decode(v, type=LinkLatency) for k, v in store.links().items()}
-    except msgspec.DecodeError as error:
-        raise StoreError(f"{store.path} is damaged: {error}", "measure again with --fresh") from error
-
-
-def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[InstructionForm, list[Record]]]:
-    """Each form with its records."""
-    by_id = {form.id: form for form in forms}
-    for start in range(0, len(forms), 500):
-        some = forms[start : start + 500]
-        found: dict[str, list[Record]] = {form.id: [] for form in some}
-        for record in store.records([f.id for f in some]):
-            found[record.form].append(record)
-        yield from ((by_id[form_id], records) for form_id, records in found.items())
-
-
-def timing_of(
-    form: InstructionForm,
-    records: Sequence[Record],
-    links: dict[str, LinkLatency],
-    planner: Planner,
-    outcome: str,
-) -> FormTiming:
-    """Timing of a form from its records; a form that the CPU does not execute has no plan."""
-    if outcome != "ok":
-        return TimingBuilder(form, (), links, lambda source, target: "").build(outcome)
-    return TimingBuilder(form, records, links, lambda s, t: planner.reason(form, s, t)).build(outcome)
 
 
 def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:

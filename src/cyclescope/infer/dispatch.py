@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from cyclescope.measure.ports import INSTANCES
+from cyclescope.measure.ports import INSTANCES, blocked
 from cyclescope.model.dispatch import dispatch_cycles
 
 SEVERAL, MOST = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
@@ -30,7 +30,7 @@ def estimates(readings: Iterable[tuple[str, str, float]], width: float) -> dict[
     """
     found: dict[str, dict[int, float]] = defaultdict(dict)
     for form, variant, cycles in readings:
-        count = int(variant[1:])
+        count = blocked(variant)
         found[form][count] = (cycles * width - count) / INSTANCES
     return found
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import median
 
-from cyclescope.infer.dispatch import Estimates, dispatches_whole, estimates, whole_slots
+from cyclescope.infer.dispatch import FITS, Estimates, dispatches_whole, estimates, whole_slots
 from cyclescope.infer.port_candidates import NOPS, files_of, is_candidate
 from cyclescope.isa.table import Table
 
 ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
 EVEN = 0.03  # by which the rate of a blocking instruction may miss a whole number
+SIMPLE = 1.5  # front-end slots: less than those of two
 FASTEST = 1 / 20  # cycles: no front end delivers more
 
 
@@ -30,8 +31,9 @@ class FrontEndFacts:
         readings: Iterable[tuple[str, str, float]],
     ) -> None:
         self.table = table
-        self.throughputs = throughputs
-        self._readings = list(readings)
+        known = cache(table.__contains__)  # a store can be of a version with another table
+        self.throughputs = {form: cycles for form, cycles in throughputs.items() if known(form)}
+        self._readings = [reading for reading in readings if known(reading[0])]
 
     @cached_property
     def filler(self) -> str:
@@ -66,6 +68,12 @@ class FrontEndFacts:
         """Front-end slots of each form: the median of several counts, as errors of the clock go both ways."""
         found = {form: median(row.values()) for form, row in self._estimates.items()}
         return found | whole_slots(self._estimates, self.width) if self.whole else found
+
+    @cached_property
+    def is_counted(self) -> bool:
+        """Whether slots can be told: with a disturbed width the simplest forms do not take one."""
+        simple = [slots for slots in self.slots.values() if slots < SIMPLE]
+        return not simple or abs(median(simple) - 1) < FITS
 
     @cached_property
     def whole(self) -> bool:

@@ -24,7 +24,7 @@ from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG, Kernel
 from cyclescope.measure.plan import Experiment, Key
-from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question
+from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, blocked
 from cyclescope.measure.record import FAILED, Record
 
 ORDER = "order"
@@ -88,7 +88,7 @@ def issues_in_order(records: Iterable[Record], throughputs: Mapping[str, float])
     if not alone:
         return False
     rate = throughputs.get(found[0].source, math.inf)
-    return any(r.cycles > HIDDEN * max(alone, int(r.variant[1:]) * rate) for r in found if r.variant != "x0")
+    return any(r.cycles > HIDDEN * max(alone, blocked(r.variant) * rate) for r in found if r.variant != "x0")
 
 
 # --- what it tells ---------------------------------------------------------------------------------

@@ -6,25 +6,24 @@ determined is left out, with what is proved of it (`ranges`) or a note.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cyclescope import __version__
 from cyclescope.errors import StoreError
-from cyclescope.infer.api import timings
-from cyclescope.infer.campaign import stored_links
-from cyclescope.infer.facts import read_facts
 from cyclescope.infer.front_end_facts import EVEN
+from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.links import stored_links
 from cyclescope.infer.named_ports import NamedPorts
-from cyclescope.infer.port_campaign import ports_builder
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.ports import PortBuilder, PortUsage
+from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.resource_view import with_resources
 from cyclescope.infer.results import EXACT, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
-from cyclescope.measure.ports import PORTS
+from cyclescope.measure.sampling import rejections
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
 from cyclescope.simulate.cost import PLAIN_MOVES
@@ -40,30 +39,41 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
     `known` is a machine that gives its ports their names where they match, and nothing else. Raises
     StoreError where the store has no throughput of any form, or was filled under emulation.
     """
+    refuse_emulated(store)
+    readout = Readout(store, table, known)
+    return model_of(readout, readout.each())
+
+
+def refuse_emulated(store: Store) -> None:
+    """Raise StoreError for a store that was filled under emulation."""
     if any(session.get("real_time") is False for session in store.sessions()):
         why = "cycles of an emulator are none of a machine"
         raise StoreError(f"{store.path} was measured under emulation", f"{why}: measure on one")
-    found = [timing for timing in timings(store, table, list(table)) if timing.status == "ok"]
-    if not any(timing.throughput and timing.throughput.value for timing in found):
-        raise StoreError(f"{store.path} has no throughput of any form", "run `cyclescope measure` first")
-    facts = read_facts(store, table) if store.has(PORTS) else None
-    builder = ports_builder(facts, known) if facts is not None else None
+
+
+def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
+    """The model that a readout of all forms makes, whose results are `found`. Raises StoreError."""
+    store, table = readout.store, readout.table
+    gaps = Gaps()
+    some: list[Found] = []
+    for timing, usage in found:
+        gaps.add(timing)
+        if timing.status == "ok":
+            some.append((timing, usage))
+    if not any(timing.throughput and timing.throughput.value for timing, _ in some):
+        raise StoreError(f"{store.path} has no throughput of any form", "run {measure} first")
+    builder = readout.known_ports
+    facts = builder.facts if builder is not None else None
     ports = builder if isinstance(builder, NamedPorts) else None
-    every = {timing.id: form_cost(timing, _usage(builder, table, timing)) for timing in found}
+    every = {timing.id: form_cost(timing, usage) for timing, usage in some}
     costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
     capacities: Mapping[str, float] = {}
     if ports is not None:
         costs, capacities = with_resources(costs, ports)
     core = _core(costs, table, facts, _width(store, table, facts))
     names = ports.names if ports else ()
-    provenance = _provenance(store, builder)
+    provenance = _provenance(store, builder, gaps.notes(store))
     return MachineModel(store.machine, table.isa, provenance, core, names, costs, capacities)
-
-
-def _usage(ports: PortBuilder | None, table: Table, timing: FormTiming) -> PortUsage:
-    if ports is None:
-        return _UNKNOWN
-    return ports.usage(table[timing.id], ports.facts.throughputs.get(timing.id), timing.ports_note)
 
 
 # --- forms -------------------------------------------------------------------------------------------
@@ -167,12 +177,13 @@ def _latency(costs: Mapping[str, FormCost], form: InstructionForm, source: str, 
     return costs[form.id].latencies.get(names[0], 0) if form.id in costs and names else 0
 
 
-def _provenance(store: Store, ports: PortBuilder | None) -> Provenance:
+def _provenance(store: Store, ports: PortBuilder | None, gaps: Sequence[str]) -> Provenance:
     sessions = store.sessions()
     last = sessions[-1] if sessions else {}
     brand = str(last.get("brand") or store.machine)
     return Provenance(
         MEASURED, f"{brand}, measured by cyclescope", __version__, date=str(last.get("started", "")),
+        missing=tuple(gaps),
         notes=(*_notes(ports), *map(_conditions, sessions[-SESSIONS:])),
     )  # fmt: skip
 
@@ -186,8 +197,9 @@ def _notes(ports: PortBuilder | None) -> Iterator[str]:
     elif ports.known is None or set(ports.names).isdisjoint(ports.known.ports):
         yield "ports have neutral names; those that serve the same classes of forms are interchangeable"
     else:
+        known = ports.known.borrowed.core if ports.known.borrowed else ports.known.name
         yield (
-            f"ports have the names, and nothing else, of the machine {ports.known.name} where they match; "
+            f"ports have the names, and nothing else, of the machine {known} where they match; "
             "those that serve the same classes of forms are interchangeable"
         )
 
@@ -199,15 +211,15 @@ def _conditions(session: Mapping[str, object]) -> str:
 
 
 def _measured_on(session: Mapping[str, object]) -> Iterator[str]:
-    clock, frequency, clean = (session.get(key) for key in ("clock", "frequency", "clean_share"))
+    clock, frequency, samples = (session.get(key) for key in ("clock", "frequency", "samples"))
     if "cpu" in session:
         yield f"CPU {session['cpu']}"
     if clock:
         yield str(clock)
     if isinstance(frequency, (int, float)):
         yield f"{frequency / 1e9:.2f} GHz"
-    if isinstance(clean, (int, float)):
-        yield f"{clean:.1%} of the samples clean"
+    if isinstance(samples, dict):
+        yield rejections(*(int(samples.get(name, 0)) for name in ("accepted", "rejected", "disturbed")))
     if "load" in session:
         yield f"load {session['load']}"
     if session.get("kernel"):

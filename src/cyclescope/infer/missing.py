@@ -9,9 +9,10 @@ from pathlib import Path
 from cyclescope.analyze.block import Block
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import conditions, default_store, open_backend
-from cyclescope.infer.campaign import Campaign, Progress, Request
+from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.native import native_model
-from cyclescope.isa.form import InstructionForm
+from cyclescope.infer.progress import Progress, nobody
+from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.ports import PORTS
@@ -20,7 +21,7 @@ from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 
 
-def measure_missing(block: Block, report: Callable[[Progress], None] = lambda progress: None) -> MachineModel:
+def measure_missing(block: Block, report: Callable[[Progress], None] = nobody) -> MachineModel:
     """The model of this host after measuring the forms of a block that it has no cost of.
 
     They go into the default store: throughput and latency, ports where the store has ports. What was tried
@@ -29,8 +30,12 @@ def measure_missing(block: Block, report: Callable[[Progress], None] = lambda pr
     """
     model = native_model()
     if block.isa != model.isa:
-        raise UsageError(f"--measure-missing of {block.isa} code", f"this host executes {model.isa}")
-    forms = {one.form.id: one.form for one in block if one.form}
+        raise UsageError(f"code of {block.isa} cannot be measured here", f"this host executes {model.isa}")
+    table = load_table(block.isa)  # analysis has other forms of instructions on system registers
+    found = [
+        one.form if one.form.configuration else table[model_form_id(one.form)] for one in block if one.form
+    ]
+    forms = {form.id: form for form in found}
     path = default_store(model.name)
     with closing(Store(path, readonly=True)) as store:
         wanted = tuple(_untried(store, list(forms.values())))

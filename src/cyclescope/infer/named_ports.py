@@ -9,15 +9,14 @@ from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import Structure
 from cyclescope.infer.port_names import port_names
 from cyclescope.infer.ports import PortBuilder
-from cyclescope.model.library import load_model, summaries
+from cyclescope.model.library import names, shipped
 from cyclescope.model.machine import MachineModel
 
 
 def known_machine(machine: str) -> MachineModel | None:
     """The shipped machine of a store's microarchitecture, whose LLVM name ends the store's `machine`."""
     name = machine.rpartition(" ")[2]
-    found = any(name in (known.name, *known.aliases) for known in summaries())
-    return load_model(name) if found else None
+    return shipped(name) if name in names() else None
 
 
 class NamedPorts(PortBuilder):

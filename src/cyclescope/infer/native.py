@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -12,27 +13,25 @@ from cyclescope import __version__
 from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable, CyclescopeError, StoreError
 from cyclescope.host.identity import Identity
+from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import default_store
-from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.campaign import Campaign
+from cyclescope.infer.machine_model import model_of, refuse_emulated
 from cyclescope.infer.named_ports import known_machine
+from cyclescope.infer.progress import Progress, tell
+from cyclescope.infer.readout import Found, Readout
+from cyclescope.infer.results import FormTiming
+from cyclescope.infer.workload import MODEL
+from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
-from cyclescope.model import library
-from cyclescope.model.library import Summary, summary
-from cyclescope.model.machine import MachineModel
-from cyclescope.model.schema import read_model, write_model
+from cyclescope.model.library import Summary
+from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
+from cyclescope.model.names import NATIVE
+from cyclescope.model.schema import SummaryOnly, read_model, read_summary, write_model
 
-NATIVE = "native"
-
-
-def load_model(name: str) -> MachineModel:
-    """A machine model: `native`, a shipped machine by name in any case, or the model in a file.
-
-    `native` is the model of this host's store, where `cyclescope measure` keeps it. Raises UsageError
-    for unknown names, StoreError where this host has no store, BackendUnavailable where nothing tells
-    what this host is.
-    """
-    return native_model() if name.lower() == NATIVE else library.load_model(name)
+OUTDATED = "older than the last measurement: `cyclescope machines build` makes it anew"
+NO_MODEL = "measured, but without a model yet: `cyclescope machines build` makes it"
 
 
 def this_machine() -> Identity:
@@ -45,30 +44,63 @@ def native_model() -> MachineModel:
     """The model of this host's store, built again where the store has changed since."""
     path = default_store(this_machine().machine)
     if not path.is_file():
-        raise StoreError(
-            f"nothing was measured on this machine ({path} is missing)", "run `cyclescope measure`"
-        )
+        raise StoreError(f"nothing was measured on this machine ({path} is missing)", "run {measure}")
     return stored_model(path)
 
 
-def native_summary() -> Summary | None:
-    """What `machines list` shows of this host, None where nothing was measured or nothing can run."""
+def why_unused() -> str:
+    """Why what was measured on this host makes no model with ports; "" where it does, or nothing was."""
     try:
-        model = native_model()
-    except (BackendUnavailable, StoreError):
+        path = default_store(this_machine().machine)
+        return "" if not path.is_file() or stored_model(path).ports else "they tell no ports yet"
+    except (BackendUnavailable, StoreError) as error:
+        return str(error)
+
+
+def native_summary() -> Summary | None:
+    """What `machines list` shows of this host, as far as it is kept: nothing is built.
+
+    None where nothing was measured or nothing can run.
+    """
+    try:
+        machine = this_machine()
+    except BackendUnavailable:
         return None
-    return summary(msgspec.structs.replace(model, name=NATIVE), (model.name,))
+    path = default_store(machine.machine)
+    if not path.is_file():
+        return None
+    try:
+        found = read_summary(_kept_file(path))
+    except CyclescopeError:
+        unknown = Provenance(MEASURED, NO_MODEL)
+        return Summary(NATIVE, host_isa(), (machine.machine,), (), (), Core(0), 0, unknown)
+    return _listed(found, _is_current(path))
+
+
+def _listed(found: SummaryOnly, current: bool) -> Summary:
+    """A kept model as it is listed, by the name that is used."""
+    origin = found.provenance
+    if not current or origin.version != __version__:
+        origin = msgspec.structs.replace(origin, source=f"{origin.source}, {OUTDATED}", version="")
+    names = (found.name,)
+    return Summary(NATIVE, found.isa, names, (), found.ports, found.core, len(found.forms), origin)
+
+
+# --- building and keeping ----------------------------------------------------------------------------
 
 
 def stored_model(path: Path) -> MachineModel:
-    """The model of a store, kept in a file beside it while the store stays the same."""
-    kept = path.with_suffix(".model.json")
-    state = _state(path)
-    if state and _state(kept) == state:
+    """The model of a store, kept in a file beside it while the store stays the same. Raises StoreError.
+
+    Whoever wants to know (`told_to`) is told how far it is where it has to be built.
+    """
+    kept = _kept_file(path)
+    if _is_current(path):
         with suppress(CyclescopeError):  # an older version's, or damaged: it is made again
             model = read_model(kept)
             if model.provenance.version == __version__:
                 return model
+    state = _state(path)
     model = build_file(path)
     _keep(model, kept, state)
     return model
@@ -77,7 +109,48 @@ def stored_model(path: Path) -> MachineModel:
 def build_file(path: Path) -> MachineModel:
     """The model of a store in a file. Raises StoreError."""
     with closing(Store(path, readonly=True)) as store:
-        return build_model(store, load_table(store.isa), known_machine(store.machine))
+        refuse_emulated(store)
+        readout = Readout(store, load_table(store.isa), known_machine(store.machine))
+        return model_of(readout, readout.each(_tell))
+
+
+def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> list[FormTiming]:
+    """Timings of the forms that a campaign measured, and the model of all that its store has.
+
+    The model is kept beside the store, unless it is there and nothing was measured since. A store that makes
+    none, as of a single latency, has none.
+    """
+    store = campaign.store
+    store.settle()
+    wanted = [form.id for form in forms]
+    if _is_current(store.path) or not set(wanted) <= {form.id for form in campaign.table}:
+        return [timing for timing, _ in campaign.readout(forms).each(campaign.tell)]
+    state = _state(store.path)
+    readout = campaign.readout()
+    found = list(readout.each(campaign.tell))
+    with suppress(StoreError):
+        refuse_emulated(store)
+        _keep(model_of(readout, found), _kept_file(store.path), state)
+    return _of(found, wanted)
+
+
+def _of(found: Sequence[Found], wanted: Sequence[str]) -> list[FormTiming]:
+    by_id = {timing.id: timing for timing, _ in found}
+    return [by_id[name] for name in wanted]
+
+
+def _tell(done: int, total: int) -> None:
+    tell(Progress(MODEL, done, total))
+
+
+def _kept_file(store: Path) -> Path:
+    return store.with_suffix(".model.json")
+
+
+def _is_current(store: Path) -> bool:
+    """Whether the model that is kept is of the store as it is."""
+    state = _state(store)
+    return bool(state) and _state(_kept_file(store)) == state
 
 
 def _state(path: Path) -> int:

@@ -12,29 +12,38 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
 
-import msgspec
-
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.facts import read_facts
 from cyclescope.infer.in_order import LONGEST as LONGEST_PAIRED
 from cyclescope.infer.in_order import InOrderFacts, InOrderPorts, order_questions
-from cyclescope.infer.named_ports import NamedPorts, known_machine
+from cyclescope.infer.named_ports import NamedPorts
 from cyclescope.infer.port_candidates import domains, is_locked, memory_of
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import Structure
 from cyclescope.infer.ports import MICROCODED, PortBuilder, PortUsage
 from cyclescope.infer.resource_view import PART, hidden_units
-from cyclescope.infer.results import HIGH, FormTiming
+from cyclescope.infer.results import HIGH
+from cyclescope.infer.workload import (
+    AGAIN,
+    ALONE,
+    AMONG,
+    BETWEEN,
+    CLASSES,
+    HIDDEN,
+    MEMORY,
+    ORDER,
+    PAIRED,
+    SLOTS,
+)
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.measure.plan import Experiment, Key, Planner
-from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question
+from cyclescope.measure.ports import INSTANCES, PortPlanner, Question
 from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 
-CLASSES, BETWEEN, AGAIN = "classes", "classes against each other", "ports, second look"
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 SHORT = Effort(rounds=2, want=4, target=3500.0)  # half the time of usual efforts, and as good here
 THRICE = Effort(rounds=3, want=4, target=3500.0)  # neighbours disturb two rounds alike more often than three
@@ -63,6 +72,7 @@ class PortCampaign:
         self._tell = tell
         self._done: set[Key] = set()
         self._structure: Structure | None = None
+        self._places: dict[str, int] = {}
         self._usages: dict[str, PortUsage] = {}  # of forms that were not measured again since
 
     def run(
@@ -74,31 +84,32 @@ class PortCampaign:
         """
         self._done = self.store.done()
         both = list({form.id: form for form in (*blocking, *forms)}.values())
+        self._places = {form.id: number for number, form in enumerate(forms, 1)}
         return all(self._settle(stage, make(), deadline) for stage, make in self._stages(forms, both))
 
     def _stages(
         self, forms: Sequence[InstructionForm], both: Sequence[InstructionForm]
     ) -> Iterator[tuple[str, Callable[[], Iterable[Question]]]]:
         """Names and questions of the stages; each begins when the one before is in the store."""
-        yield "forms alone", lambda: map(self.plans.alone, both)
-        yield "order of issue", lambda: order_questions(self.table, self.plans)
+        yield ALONE, lambda: map(self.plans.alone, both)
+        yield ORDER, lambda: order_questions(self.table, self.plans)
         facts = self.facts()
         if isinstance(facts, InOrderFacts):
-            yield "pairs", lambda: self._paired(facts, forms)
+            yield PAIRED, lambda: self._paired(facts, forms)
             return
         if not facts.filler:
             return
-        yield "front-end slots", lambda: self._slots(self.facts(), both)
+        yield SLOTS, lambda: self._slots(self.facts(), both)
         asked: set[tuple[str, str, int]] = set()
         while uncompared := [pair for pair in self.facts().uncompared if pair not in asked]:
             asked.update(uncompared)  # some have no registers for both, and no answer
             yield CLASSES, partial(self._compared, uncompared)
         yield BETWEEN, lambda: self._between_classes(self.facts())
         classes = self.facts()
-        yield "ports", lambda: self._against(classes, forms, 0)
-        yield "ports for memory", lambda: self._for_memory(classes, forms)
+        yield AMONG, lambda: self._against(classes, forms, 0)
+        yield MEMORY, lambda: self._for_memory(classes, forms)
         yield AGAIN, lambda: self._again(forms)
-        yield "hidden resources", lambda: self._hidden(self.facts(), forms)
+        yield HIDDEN, lambda: self._hidden(self.facts(), forms)
 
     def facts(self) -> PortFacts:
         """What the store tells by now."""
@@ -106,7 +117,7 @@ class PortCampaign:
 
     def _settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
         wanted: Iterable[Question] = (q for q in questions if q.key not in self._done)
-        total = 0
+        total = len(self._places)
         if stage != AGAIN:  # which finds out what to ask while the first answers come
             wanted = list(wanted)
             total = len(wanted)
@@ -115,8 +126,12 @@ class PortCampaign:
         for batch in sampler.measure(_made(wanted), lambda: time.monotonic() < deadline):
             self.store.write(batch)
             self._done.update(experiment.key for experiment, _ in batch)
-            settled += len(batch)
+            if stage == AGAIN:
+                settled = max([settled, *(self._places.get(e.form, 0) for e, _ in batch)])
+            else:
+                settled += len(batch)
             self._tell(stage, settled, max(settled, total), sampler)
+        self.store.note_samples(sampler.counts)
         finished = time.monotonic() < deadline
         if finished and total:  # some have no kernel
             self._tell(stage, total, total, sampler)
@@ -267,20 +282,19 @@ def _made(questions: Iterable[Question]) -> Iterator[Experiment]:
             yield found
 
 
-def with_ports(
-    store: Store,
-    table: Table,
-    planner: Planner,
-    forms: Sequence[InstructionForm],
-    timings: Iterable[FormTiming],
-) -> Iterator[FormTiming]:
-    """The timings with what a store tells of their ports, or why it tells nothing."""
-    if not store.has(PORTS):
-        yield from timings
-        return
-    facts = read_facts(store, table, forms)
-    builder = ports_builder(facts, known_machine(store.machine))
-    yield from (_with_usage(t, builder, planner, form) for form, t in zip(forms, timings, strict=True))
+def are_compared(facts: PortFacts, planner: Planner) -> bool:
+    """Whether the classes were compared to the end; without that ports are not known.
+
+    Some pairs leave no registers for both, and are never compared.
+    """
+    if facts.in_order:
+        return True
+    plans, table, widths = PortPlanner(planner), facts.table, facts.widths
+    pairs = [(a, b, widths[a], widths[b]) for a, b in combinations(sorted(widths), 2)]
+    wanted = [(a, b, w, v) for a, b, w, v in pairs if frozenset((a, b)) not in facts.pairs]
+    wanted += [(one, other, width, width) for one, other, width in facts.uncompared]
+    questions = (plans.pair(table[a], table[b], (w, v), 0) for a, b, w, v in wanted)
+    return not any(True for _ in _made(questions))
 
 
 def ports_builder(facts: PortFacts, known: MachineModel | None) -> PortBuilder:
@@ -290,21 +304,7 @@ def ports_builder(facts: PortFacts, known: MachineModel | None) -> PortBuilder:
     return NamedPorts(facts, known) if facts.filler else PortBuilder(facts)
 
 
-def _with_usage(
-    timing: FormTiming, builder: PortBuilder, planner: Planner, form: InstructionForm
-) -> FormTiming:
-    if timing.status != "ok":
-        return timing
-    facts = builder.facts
-    usage = builder.usage(form, facts.throughputs.get(form.id), _reason(facts, planner, form))
-    return msgspec.structs.replace(
-        timing, slots=usage.slots, ports=usage.ports, ports_confidence=usage.confidence,
-        ports_throughput=usage.throughput, ports_alternatives=usage.alternatives,
-        ports_note=usage.note or usage.reason, resources=dict(usage.resources),
-    )  # fmt: skip
-
-
-def _reason(facts: PortFacts, planner: Planner, form: InstructionForm) -> str:
+def why_no_usage(facts: PortFacts, planner: Planner, form: InstructionForm) -> str:
     """Why a form has no port usage, or ""."""
     if not facts.filler:
         return "neither NOP nor a move is fast enough to fill the front end"

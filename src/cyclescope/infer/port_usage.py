@@ -65,6 +65,7 @@ class UsageSolver:
         uneven = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
         explanations = [_Explanation(some, self.blockers, uneven) for some in _multisets(sets)]
         self.explanations = sorted(explanations, key=lambda explanation: explanation.simple)
+        self._costs: dict[tuple[float, int], list[float]] = {}
 
     def solve(
         self,
@@ -87,15 +88,20 @@ class UsageSolver:
             return self._many(confined, throughput, total)
         scored: list[tuple[float, float, _Explanation]] = []
         least = math.inf
-        for explanation in self.explanations:  # simple ones first: they tell which others can be better
-            if explanation.simple > least + EQUAL:
+        fastest = _TOO_FAST * throughput + 0.02
+        slow = _SLOWER * throughput
+        unexplained = elsewhere < slow < math.inf
+        names, values = tuple(confined), tuple(confined.values())
+        costs = self._costs_of(slots if total is None else MOST, per_slot)
+        for explanation, alone in zip(self.explanations, costs, strict=True):
+            if explanation.simple > least + EQUAL:  # simple ones first: they tell which others can be better
                 break
-            if explanation.throughput > _TOO_FAST * throughput + 0.02:
+            if explanation.throughput > fastest:
                 continue
-            cost = explanation.cost(slots if total is None else MOST, per_slot)
-            if max(explanation.throughput, elsewhere) < _SLOWER * throughput < math.inf:
-                cost += _UNEXPLAINED
-            misfit = explanation.misfit(confined, total, least + EQUAL - cost)
+            cost = alone + _UNEXPLAINED if unexplained and explanation.throughput < slow else alone
+            if cost > least + EQUAL:
+                continue
+            misfit = explanation.misfit(names, values, total, least + EQUAL - cost)
             if misfit < math.inf:
                 least = min(least, misfit + cost)
                 scored.append((misfit + cost, misfit, explanation))
@@ -109,6 +115,13 @@ class UsageSolver:
             tied = scored[1][0] - score < TIED
             confidence = LOW if tied else MEDIUM if confidence == HIGH else confidence
         return Usage(best.operations, misfit, confidence, tuple(e.operations for e in others[:3]))
+
+    def _costs_of(self, slots: float, per_slot: int) -> list[float]:
+        """What makes each explanation less likely than a simpler one, for so many slots."""
+        key = slots, per_slot
+        if key not in self._costs:
+            self._costs[key] = [explanation.cost(slots, per_slot) for explanation in self.explanations]
+        return self._costs[key]
 
     def _many(self, confined: Mapping[str, float], throughput: float, total: float | None) -> Usage:
         """More micro-operations than can be tried: what smaller sets of ports leave to larger ones.
@@ -167,6 +180,7 @@ class _Explanation:
             for name, wide in blockers.items()
         }
         shared = sum(one not in blockers.values() for one in ports)
+        self._expected: dict[tuple[str, ...], tuple[tuple[int, float, float], ...]] = {}
         self.simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
 
     def cost(self, slots: float, per_slot: int) -> float:
@@ -174,8 +188,22 @@ class _Explanation:
         beyond = max(0.0, len(self.ports) - max(1.0, slots))
         return self.simple + _BEYOND * beyond + _UNPAIRED * (len(self.ports) % per_slot)
 
-    def misfit(self, confined: Mapping[str, float], total: float | None, most: float) -> float:
+    def expected(self, names: tuple[str, ...]) -> tuple[tuple[int, float, float], ...]:
+        """What it costs each of some classes at least, what as a rule, and the weight of what is more."""
+        found = self._expected.get(names)
+        if found is None:
+            weights = [_CROWDED if name in self.crowded else 1.0 for name in names]
+            costs = [(self.confined[name], self.usual[name]) for name in names]
+            found = tuple((*cost, weight) for cost, weight in zip(costs, weights, strict=True))
+            self._expected[names] = found
+        return found
+
+    def misfit(
+        self, names: tuple[str, ...], values: Sequence[float], total: float | None, most: float
+    ) -> float:
         """Micro-operations too many or too few, mostly where most are; infinite above `most`.
+
+        `values` are those measured for the classes of these `names`.
 
         A core that binds micro-operations to ports before it knows which will be free makes a class
         slower than its confined micro-operations do: too many measured count less where others of its
@@ -184,12 +212,13 @@ class _Explanation:
         worst = every = abs(total - len(self.ports)) if total is not None else 0.0
         if worst > most:
             return math.inf
-        for name, value in confined.items():
-            least, usual = self.confined[name], self.usual[name]
+        for value, (least, usual, weight) in zip(values, self.expected(names), strict=True):
             if value > usual:
-                miss = (value - usual) * (_CROWDED if total is None and name in self.crowded else 1.0)
+                miss = (value - usual) * (weight if total is None else 1.0)
+            elif value < least:
+                miss = (least - value) + _UNUSUAL * (usual - least)
             else:
-                miss = max(least - value, 0.0) + _UNUSUAL * (usual - max(value, least))
+                miss = _UNUSUAL * (usual - value)
             every += miss
             if miss > worst:
                 if miss > most:

@@ -9,6 +9,7 @@ from statistics import median_low
 
 import msgspec
 
+from cyclescope.infer.front_end_facts import ONE_SLOT
 from cyclescope.infer.port_candidates import domains, is_locked, memory_of
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import port_sets
@@ -19,6 +20,7 @@ from cyclescope.model.machine import Operation
 from cyclescope.model.ports import notation, port_throughput
 
 NOISE = 0.08  # micro-operations: less of a resource is none
+UNCOUNTED = "its front-end slots are not known: the experiments that count them disagree"
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 WHOLE = 0.32  # slots: nearer to a whole number are taken for it
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
@@ -103,7 +105,7 @@ class PortBuilder:
     def usage(self, form: InstructionForm, throughput: float | None, reason: str = "") -> PortUsage:
         """What is known of a form. `reason` says why nothing was measured."""
         slots = self.facts.slots.get(form.id)
-        shown = None if slots is None else _whole(slots)
+        shown = _whole(slots) if slots is not None and self.facts.is_counted else None
         confined = self.facts.confined.get(form.id)
         if confined is None:
             return PortUsage(shown, None, reason=reason or "not measured")
@@ -170,6 +172,11 @@ class PortBuilder:
             usage = f"{usage}+?" if known else "?"
         levels = [part.confidence for part in parts] or [LOW]
         notes = [part.note for part in parts if part.note]
+        counted = self.facts.slots.get(form.id)
+        slots = self._told(slots, counted, known)
+        if slots is None and counted is not None:
+            levels.append(MEDIUM)
+            notes.append(UNCOUNTED)
         if missing:
             levels.append(MEDIUM)
             notes.append(missing)
@@ -196,6 +203,11 @@ class PortBuilder:
             tuple(notation(other, self.names) for part in parts for other in part.alternatives),
             weights, microcoded, "; ".join(dict.fromkeys(notes)),
         )  # fmt: skip
+
+    @staticmethod
+    def _told(slots: float | None, counted: float | None, known: Sequence[Operation]) -> float | None:
+        """Slots, but for less than one of what needs a port: that is an error of the clock."""
+        return None if known and counted is not None and counted < ONE_SLOT[0] else slots
 
     def _missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
         """What no experiment shows of a form, or ""."""

@@ -211,8 +211,9 @@ class Hidden:
             held = next((self._held[form] for form in forms if form in self._held), {})
             some: dict[str, float] = {}
             for unit, cycles in held.items():
-                least = max(MOSTLY * self._alone(head), SURE * self._alone(unit))
-                if unit in self.names and self._is_unit(unit) and cycles > least:
+                if unit not in self.names or not self._is_unit(unit):
+                    continue
+                if cycles > max(MOSTLY * self._alone(head), SURE * self._alone(unit)):
                     some[self.names[unit]] = round(min(cycles, self._alone(head)), 2)
             for form in forms:
                 found[form] = dict(some)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from cyclescope.measure.record import NOISY, STABLE, Record
@@ -9,6 +11,8 @@ from cyclescope.measure.record import NOISY, STABLE, Record
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 WITHHELD = "withheld"
+LOST_LINK = "the latency of the link"  # begins the reason of a pair whose link has none
+UNMEASURED = "not measured"
 AGAIN = " again"  # ends the variant of a sequence that was measured a second time
 
 
@@ -17,7 +21,8 @@ class Throughput(msgspec.Struct, frozen=True):
 
     `value` is the least over all sequences; `variants` the value of each. `kind` is `exact`, or
     `upper_bound` where instructions that cannot be left out, or a dependency that cannot be broken,
-    take part in the time.
+    take part in the time. `unfinished` says that some of its kernels have not been measured, so that there
+    is no value yet.
     """
 
     value: float | None
@@ -27,6 +32,7 @@ class Throughput(msgspec.Struct, frozen=True):
     note: str = ""
     reason: str = ""
     confidence: str = HIGH
+    unfinished: bool = False
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -38,7 +44,8 @@ class Latency(msgspec.Struct, frozen=True):
     the extremes. `bypass` is the latency when an integer or floating-point instruction consumes the
     result. `convention` names the conventions the value rests on and `bounds` what is proved
     without them. `measured` is the value before it was taken for a whole number. A pair without a value
-    has the `reason`.
+    has the `reason`; `unfinished` says that it is without one because some of its kernels have not been
+    measured.
     """
 
     source: str
@@ -55,6 +62,7 @@ class Latency(msgspec.Struct, frozen=True):
     reason: str = ""
     confidence: str = HIGH
     measured: float | None = None
+    unfinished: bool = False
 
 
 class FormTiming(msgspec.Struct, frozen=True):
@@ -81,6 +89,28 @@ class FormTiming(msgspec.Struct, frozen=True):
     ports_alternatives: tuple[str, ...] = ()
     ports_note: str = ""
     resources: dict[str, float] = {}
+
+
+def without_cycles(timing: FormTiming, reason: str) -> FormTiming:
+    """A timing with no number in it: of cycles that mean nothing. A pair keeps the reason it has."""
+    throughput = timing.throughput and Throughput(
+        None, None, None, reason=_kept(timing.throughput.reason) or reason
+    )
+    latencies = tuple(
+        Latency(lat.source, lat.target, None, None, None, None, reason=_kept(lat.reason) or reason)
+        for lat in timing.latencies
+    )
+    return FormTiming(timing.id, timing.names, timing.status, throughput, latencies)
+
+
+def _kept(reason: str) -> str:
+    """A reason that rests on no time."""
+    return "" if reason.startswith((WITHHELD, LOST_LINK)) else reason
+
+
+def first_error(records: Iterable[Record]) -> str:
+    """What went wrong with the first of some records that failed, or ""."""
+    return next((record.error for record in records if record.error), "")
 
 
 def rounded(value: float) -> float:

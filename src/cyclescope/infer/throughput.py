@@ -14,11 +14,13 @@ from cyclescope.infer.results import (
     EXACT,
     HIGH,
     MEDIUM,
+    UNMEASURED,
     UPPER_BOUND,
     WITHHELD,
     Latency,
     Throughput,
     confidence,
+    first_error,
     rounded,
 )
 from cyclescope.isa.form import InstructionForm
@@ -65,17 +67,18 @@ class ThroughputBuilder:
         self.links = links
         self.missing = missing
 
-    def throughput(self) -> Throughput:
-        """Least time over all sequences of different registers."""
+    def throughput(self, unfinished: str = "") -> Throughput:
+        """Least time over all sequences of different registers; `unfinished` says why there is none yet."""
         usable = [r for r in self.streams if r.verdict != FAILED]
         main = [r for r in usable if not r.variant.startswith(("same register", "indexed", "slow"))]
         variants: dict[str, float] = {}
         for r in usable:
             name = r.variant.split(AGAIN)[0]
             variants[name] = min(rounded(r.per_instance), variants.get(name, math.inf))
-        if not main:
-            reason = self.missing() or next((r.error for r in self.streams), "not measured")
-            return Throughput(None, None, None, variants, reason=reason)
+        if unfinished or not main:
+            known = "" if unfinished else self.missing() or first_error(self.streams)
+            reason = unfinished or known or UNMEASURED
+            return Throughput(None, None, None, variants, reason=reason, unfinished=not known)
         best = self._best(main)
         again = [r for r in main if r.variant.endswith(AGAIN)]
         if again and self._breaks_law(best):

@@ -12,13 +12,16 @@ from cyclescope.infer.results import (
     EXACT,
     HIGH,
     INTERVAL,
+    LOST_LINK,
     MEDIUM,
+    UNMEASURED,
     UPPER_BOUND,
     WITHHELD,
     FormTiming,
     Latency,
     Throughput,
     confidence,
+    first_error,
     rounded,
 )
 from cyclescope.infer.throughput import ThroughputBuilder, limit_of, streams_out
@@ -32,6 +35,7 @@ _WIDE = 0.5
 _FASTER = 0.9  # times the least latency that is shown
 _LOST = 1.0  # cycles that links may take less in a chain than alone
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
+PART_OF_A_CYCLE = "less than a cycle: more than one of them in a row in each"
 AVERAGE = "an average: several paths, or something in the way"
 REPEATED = "the load behind the store may have to be repeated"
 _ONE = 1.12  # cycles: the law, but for noise
@@ -51,7 +55,8 @@ def whole(value: float, chain: float) -> float:
 class TimingBuilder:
     """Infers the timing of one form from its records.
 
-    `missing` says why a pair (the throughput: "", "") has no kernel, or "".
+    `missing` says why a pair (the throughput: "", "") has no kernel, or "". `unmeasured` has pairs of which
+    some kernels are not measured, how many of how many: others would not do in place of them.
     """
 
     def __init__(
@@ -60,10 +65,13 @@ class TimingBuilder:
         records: Iterable[Record],
         links: Mapping[str, LinkLatency],
         missing: Callable[[str, str], str],
+        unmeasured: Mapping[tuple[str, str], tuple[int, int]] | None = None,
     ) -> None:
         self.form = form
         self.links = links
         self.missing = missing
+        self.unmeasured = unmeasured or {}
+        self._nets: dict[int, float] = {}
         self.streams: list[Record] = []
         self.chains: dict[tuple[str, str], list[Record]] = {}
         for record in records:
@@ -78,7 +86,7 @@ class TimingBuilder:
             return FormTiming(self.form.id, self.form.names, status, None, ())
         chains = [r for found in self.chains.values() for r in found if not r.links]
         builder = ThroughputBuilder(self.form, self.streams, chains, self.links, lambda: self.missing("", ""))
-        throughput = builder.throughput()
+        throughput = builder.throughput(_unfinished(self.unmeasured.get(("", ""))))
         every = pairs(self.form)
         latencies = _with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
         throughput = builder.limited_by_registers(throughput, latencies)
@@ -93,19 +101,26 @@ class TimingBuilder:
         """Latency of one pair."""
         source, target = pair.source.name, pair.target.name
         records = self.chains.get((source, target), [])
+        if unfinished := _unfinished(self.unmeasured.get((source, target))):
+            return Latency(source, target, None, None, None, None, reason=unfinished, unfinished=True)
         usable = [r for r in records if r.verdict != FAILED]
         if not usable:
-            reason = pair.excluded or self.missing(source, target)
-            reason = reason or next((r.error for r in records), "not measured")
-            return Latency(source, target, None, None, None, None, reason=reason)
+            return self._without(pair, records)
         speeds = {r.variant: r for r in usable if r.variant in ("fast", "slow")}
         base = [r for r in usable if r.variant not in speeds and not r.variant.endswith("link")]
         base += [r for r in usable if r.variant in ("link", "filled")]
         if not base:
-            return self._by_value(pair, speeds, throughput)
+            return self._by_value(pair, speeds, throughput) if speeds else self._without(pair, records)
         main = self._single(pair, self._preferred(base, throughput), throughput)
         main = self._with_bypass(main, usable)
         return self._with_slow(main, speeds.get("slow"), pair, throughput)
+
+    def _without(self, pair: Pair, records: Sequence[Record]) -> Latency:
+        """A pair of which no chain that tells its latency is there."""
+        source, target = pair.source.name, pair.target.name
+        known = pair.excluded or self.missing(source, target) or first_error(records)
+        reason = known or UNMEASURED
+        return Latency(source, target, None, None, None, None, reason=reason, unfinished=not known)
 
     def _preferred(self, base: Sequence[Record], throughput: Throughput) -> Record:
         """The configuration with the least latency among those that show a latency.
@@ -149,8 +164,11 @@ class TimingBuilder:
         return counted and not self.form.mnemonic.startswith("RC")
 
     def _net(self, record: Record) -> float:
-        known = [self.links[key].value for key in record.links if key in self.links]
-        return (record.cycles - sum(known)) / record.count
+        found = self._nets.get(id(record))
+        if found is None:
+            known = [self.links[key].value for key in record.links if key in self.links]
+            found = self._nets[id(record)] = (record.cycles - sum(known)) / record.count
+        return found
 
     def _subtracted(self, record: Record) -> tuple[float, float, float, str]:
         """Latency, its proved bounds, and the conventions it rests on."""
@@ -169,7 +187,7 @@ class TimingBuilder:
         try:
             value, least, most, convention = self._subtracted(record)
         except KeyError as lost:
-            reason = f"the latency of the link {lost} is not known"
+            reason = f"{LOST_LINK} {lost} is not known"
             return Latency(source, target, None, None, None, None, reason=reason)
         spread = rounded(record.spread / record.count)
         kind, note = self._latency_kind(pair, record, (value, most), throughput)
@@ -199,7 +217,8 @@ class TimingBuilder:
         """Kind and note; kind None with the reason where a law withholds the value."""
         value, most = found
         if value < _LEAST_LATENCY:
-            return self._below_law(pair, value, most)
+            alone = not record.links and self._is_in_every_instance(pair)
+            return self._in_part_of_a_cycle(record) if alone else self._below_law(pair, value, most)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, "AF is only readable together with the other flags"
@@ -231,6 +250,22 @@ class TimingBuilder:
             where = " (with a count other than 0)" if kept else ""
             return EXACT, f"no dependency: the chain is cut here{where}"
         return None, f"{WITHHELD}: {value:.2f} cycles breaks the law that a latency is at least 1"
+
+    def _is_in_every_instance(self, pair: Pair) -> bool:
+        """Whether source and target are one register that the form always has: NZCV. Then sequences have the
+        dependency, too, and a chain as long as they are is no proof that there is none.
+        """
+        operand = pair.source.operand
+        return operand == pair.target.operand >= 0 and bool(self.form.operands[operand].fixed)
+
+    def _in_part_of_a_cycle(self, record: Record) -> tuple[str, str]:
+        """Some cores execute two dependent instructions in a cycle: what is slower than with the dependency
+        cut is a latency.
+        """
+        cut = [r.per_instance for r in self.streams if r.variant.startswith("broken") and r.verdict != FAILED]
+        if cut and record.per_instance > _BOUND_BY_THROUGHPUT * min(cut):
+            return EXACT, PART_OF_A_CYCLE
+        return UPPER_BOUND, "the throughput hides a shorter latency"
 
     def _with_bypass(self, latency: Latency, usable: Sequence[Record]) -> Latency:
         if latency.min is None:
@@ -280,6 +315,16 @@ class TimingBuilder:
             raised |= record.exceptions
         names = [name for bit, name in _EXCEPTIONS if raised & bit]
         return [f"floating-point exceptions raised: {', '.join(names)}"] if names else []
+
+
+def _unfinished(missing: tuple[int, int] | None) -> str:
+    """Why there is no value yet where so many of so many kernels are not measured, or ""."""
+    if missing is None:
+        return ""
+    count, every = missing
+    return (
+        UNMEASURED if count == every else f"{UNMEASURED} to the end: {count} of {every} kernels are missing"
+    )
 
 
 def _with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) -> tuple[Latency, ...]:

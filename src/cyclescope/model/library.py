@@ -1,4 +1,4 @@
-"""Machine models that ship, by name, and models in files.
+"""Machine models that ship, by name.
 
 One archive per ISA holds what its machines share: the forms, and the rows of forms that cost the same
 on every machine. `tools/machines` generates them.
@@ -6,29 +6,46 @@ on every machine. `tools/machines` generates them.
 
 from __future__ import annotations
 
-import difflib
 import lzma
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
-from pathlib import Path
 
 import msgspec
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.table import ISAS
-from cyclescope.model.machine import Core, FormCost, MachineModel, Operation, Provenance
-from cyclescope.model.schema import read_model
+from cyclescope.model.check import checked, shown
+from cyclescope.model.machine import (
+    BORROWED_PORTS,
+    BUFFERS,
+    COSTS,
+    WIDTH,
+    Borrowed,
+    Core,
+    FormCost,
+    MachineModel,
+    Operation,
+    Provenance,
+)
+from cyclescope.model.names import NATIVE, OTHER_NAMES, is_same_core, near
+from cyclescope.model.widths import WIDTHS
 
+_made: dict[int, MachineModel] = {}  # the models that were read from the archives, by their ids
 _ELIMINATED, _BREAKING, _ZERO = 1, 2, 4
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A machine without its forms; `aliases` are CPUs that LLVM models alike."""
+    """A machine without its forms.
+
+    `aliases` are other names of the same core, `lends_to` other cores whose names stand for this model, since
+    there is none of them.
+    """
 
     name: str
     isa: str
     aliases: tuple[str, ...]
+    lends_to: tuple[str, ...]
     ports: tuple[str, ...]
     core: Core
     form_count: int
@@ -76,38 +93,68 @@ def summaries() -> Iterator[Summary]:
     for isa in ISAS:
         archive = _archive(isa)
         for name, m in archive.machines.items():
-            yield Summary(name, isa, m.aliases, m.ports, m.core, m.forms, archive.provenance)
+            same = tuple(other for other in m.aliases if is_same_core(other))
+            others = tuple(other for other in m.aliases if not is_same_core(other))
+            also = tuple(other for other, known in OTHER_NAMES.items() if known in (name, *same))
+            core = _with_width(name, m.core)
+            yield Summary(name, isa, (*same, *also), others, m.ports, core, m.forms, archive.provenance)
 
 
 def summary(model: MachineModel, aliases: tuple[str, ...] = ()) -> Summary:
     """A model without its forms."""
     return Summary(
-        model.name, model.isa, aliases, model.ports, model.core, len(model.forms), model.provenance
+        model.name, model.isa, aliases, (), model.ports, model.core, len(model.forms), model.provenance
     )
 
 
-def load_model(name: str) -> MachineModel:
-    """A shipped machine by name or alias in any case, or the model in a file.
+def names() -> frozenset[str]:
+    """Every name that a shipped machine is known by."""
+    return frozenset(OTHER_NAMES).union(*((m.name, *m.aliases, *m.lends_to) for m in summaries()))
 
-    What contains a slash or ends in `.json` or `.xz` is a file. Raises UsageError for unknown names.
+
+def shipped(name: str) -> MachineModel:
+    """A shipped machine by LLVM's, OSACA's or uops.info's name of it, in any case.
+
+    A core that LLVM takes another one's model for has its own name, and what it has from the other one in
+    `borrowed`. Raises UsageError for unknown names.
     """
-    if "/" in name or name.endswith((".json", ".xz")):
-        return read_model(Path(name))
-    for isa in ISAS:
-        for known, machine in _archive(isa).machines.items():
-            if name.lower() in (known, *machine.aliases):
-                return _shipped(isa, known)
-    raise UsageError(f"no machine model {name!r}", _nearest(name))
-
-
-def _nearest(name: str) -> str:
-    known = {n for isa in ISAS for m, found in _archive(isa).machines.items() for n in (m, *found.aliases)}
     word = name.lower()
-    close = [n for n in sorted(known) if word and n.startswith(word)][:3]
-    close = close or difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+    word = OTHER_NAMES.get(word, word)
+    place = _place(word)
+    if place is None:
+        raise _unknown(name)
+    isa, known = place
+    return _shipped(isa, known) if word == known or is_same_core(word) else _borrower(word, isa, known)
+
+
+def llvm_model(name: str) -> MachineModel:
+    """A shipped machine as LLVM has it, its issue width included: to compare with LLVM's programs."""
+    model = shipped(name)
+    lender = model.borrowed.core if model.borrowed else model.name
+    return msgspec.structs.replace(model, core=_archive(model.isa).machines[lender].core)
+
+
+def sound(model: MachineModel, where: str = "") -> MachineModel:
+    """The model itself: of those that ship it is known, others are checked. Raises ModelError."""
+    return model if _made.get(id(model)) is model else checked(model, where)
+
+
+def _unknown(name: str) -> UsageError:
+    close = near(name, (*names(), NATIVE))
     if close:
-        return f"did you mean {', '.join(close)}?"
-    return "`cyclescope machines list` lists them; files have a slash or end in .json or .xz"
+        return UsageError(f"no machine model {shown(name)!r}", f"did you mean {', '.join(close)}?")
+    remedy = "`cyclescope machines list` lists them; files have a slash or end in .json or .xz"
+    return UsageError(f"no machine model {shown(name)!r}", remedy)
+
+
+@cache
+def _place(name: str) -> tuple[str, str] | None:
+    """ISA and name of the model by any of LLVM's names."""
+    for isa in ISAS:  # an archive is read when it is needed
+        for known, machine in _archive(isa).machines.items():
+            if name == known or name in machine.aliases:
+                return isa, known
+    return None
 
 
 @cache
@@ -118,7 +165,32 @@ def _shipped(isa: str, name: str) -> MachineModel:
     if machine.aliases:
         note = f"LLVM uses this model for {', '.join(machine.aliases)} too"
         provenance = msgspec.structs.replace(provenance, notes=(*provenance.notes, note))
-    return MachineModel(name, isa, provenance, machine.core, machine.ports, _forms(archive, name))
+    core = _with_width(name, machine.core)
+    return _kept(MachineModel(name, isa, provenance, core, machine.ports, _forms(archive, name)))
+
+
+@cache
+def _borrower(name: str, isa: str, lender: str) -> MachineModel:
+    model = _shipped(isa, lender)
+    core = _with_width(name, _archive(isa).machines[lender].core)
+    what = (COSTS, BORROWED_PORTS, BUFFERS, *(() if name in WIDTHS else (WIDTH,)))
+    origin = _archive(isa).provenance
+    source = f"{origin.source} {origin.version}"
+    borrowed = Borrowed(lender, source, what)
+    return _kept(msgspec.structs.replace(model, name=name, provenance=origin, core=core, borrowed=borrowed))
+
+
+def _kept(model: MachineModel) -> MachineModel:
+    _made[id(model)] = model
+    return model
+
+
+def _with_width(name: str, core: Core) -> Core:
+    """The core with the width that somebody else than LLVM knows of it."""
+    width = WIDTHS.get(name)
+    if width is None:
+        return core
+    return msgspec.structs.replace(core, width=width.slots, width_kind=width.kind, width_source=width.source)
 
 
 def _forms(archive: _Archive, name: str) -> Mapping[str, FormCost]:

@@ -14,10 +14,16 @@ import msgspec
 
 SCHEMA_VERSION = 1
 MEASURED, EXTRACTED, PUBLISHED, DRAWN = "measured", "extracted", "published", "drawn"  # kinds of provenance
+ASSUMED = "assumed"  # a width that nobody claims: a scheduling model's issue width
+WIDTH_KINDS = (MEASURED, PUBLISHED, DRAWN, ASSUMED)
+COSTS, BORROWED_PORTS, BUFFERS, WIDTH = "costs", "ports", "buffers", "width"  # what can be another core's
 
 
 class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a model comes from: measured here, extracted from another tool, published or drawn at random."""
+    """Where a model comes from: measured here, extracted from another tool, published or drawn at random.
+
+    `missing` says what of it has not been measured to the end.
+    """
 
     kind: str
     source: str = ""
@@ -25,6 +31,20 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
     licence: str = ""
     date: str = ""
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class Borrowed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a machine has from another core, since nobody has it of the machine itself.
+
+    `core` is the other one's name, `source` where its data are from, `what` is some of `costs`, `ports`,
+    `buffers` and `width`. `forms` are the forms whose costs these are, empty where all are.
+    """
+
+    core: str
+    source: str
+    what: tuple[str, ...]
+    forms: tuple[str, ...] = ()
 
 
 class Operation(msgspec.Struct, frozen=True, array_like=True):
@@ -50,7 +70,8 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is not about single forms; 0 where it is not known.
 
     `width` is in front-end slots per cycle, the buffers in entries, the rest in cycles. `whole` says that
-    the slots of an instruction are dispatched in one cycle, if a cycle has so many.
+    the slots of an instruction are dispatched in one cycle, if a cycle has so many. `width_kind` says how
+    the width is known where that is not as the whole model is (`MachineModel.width`).
     """
 
     width: float
@@ -63,6 +84,16 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     in_order: bool = False
     schedulers: tuple[Scheduler, ...] = ()
     whole: bool = False
+    width_kind: str = ""
+    width_source: str = ""
+
+
+class Width(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Slots per cycle of a front end, and how that is known: measured, published, drawn or assumed."""
+
+    slots: float
+    kind: str
+    source: str = ""
 
 
 class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -95,7 +126,7 @@ class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
     """A machine: `ports` are names, `resources` capacities (cycles offered per cycle) by name.
 
     `forms` has the cost of each form by the id of the instruction table of the `isa`, or by LLVM's
-    opcode name where there is no table.
+    opcode name where there is no table. `borrowed` says what is another core's.
     """
 
     name: str
@@ -105,4 +136,12 @@ class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
     ports: tuple[str, ...]
     forms: Mapping[str, FormCost]
     resources: Mapping[str, float] = {}
+    borrowed: Borrowed | None = None
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def width(self) -> Width:
+        """The width of the front end; that of a scheduling model is assumed."""
+        core, origin = self.core, self.provenance
+        kind = core.width_kind or (ASSUMED if origin.kind == EXTRACTED else origin.kind)
+        return Width(core.width, kind, core.width_source or origin.source)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 
+from cyclescope.model.binding import Loads, port_bound
 from cyclescope.model.machine import Core, FormCost, Operation
 
 
@@ -26,20 +26,13 @@ def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
 def port_throughput(operations: Iterable[Operation]) -> float:
     """Least cycles per instruction that the ports allow: the load of the fullest set of ports.
 
-    Exact for ideal port binding: by linear programming duality it is the maximum, over unions of the
-    port sets that occur, of the cycles confined to the union divided by its size.
+    Exact for ideal port binding (`binding.port_bound`).
     """
-    loads: dict[frozenset[int], float] = {}
+    loads: Loads = {}
     for op in operations:
-        key = frozenset(op.ports)
+        key = sum(1 << port for port in set(op.ports))
         loads[key] = loads.get(key, 0.0) + op.count * op.cycles
-    best = 0.0
-    for count in range(1, len(loads) + 1):
-        for some in combinations(loads, count):
-            union = frozenset().union(*some)
-            confined = sum(load for ports, load in loads.items() if ports <= union)
-            best = max(best, confined / len(union))
-    return best
+    return port_bound(loads)[0]
 
 
 def issue_throughput(cost: FormCost, core: Core) -> tuple[float, str] | None:

@@ -22,8 +22,8 @@ from cyclescope.analyze.prediction import (
     InstructionCost,
     Prediction,
 )
-from cyclescope.model.machine import EXTRACTED, MEASURED, Provenance
-from cyclescope.report.words import counted
+from cyclescope.model.machine import ASSUMED, EXTRACTED, MEASURED, Provenance
+from cyclescope.report.words import borrowing, counted, listed, plain, printable
 
 SCHEMA_VERSION = 1
 WORDS = {
@@ -36,6 +36,7 @@ SPREADS = {
     EXTRACTED: "if the model is off by as much as 8 of 10 of LLVM's costs are",
     MEASURED: "if the model is off by as much as 8 of 10 mixes on measured models are",
 }
+BORROWED = "if costs that LLVM has of {core} hold here as well as 8 of 10 do on their own core"
 MOST_CHAINS = 8
 _WIDEST = 60  # characters of an instruction
 _BOLD, _RED, _OFF = "\033[1m", "\033[31m", "\033[0m"
@@ -43,6 +44,7 @@ _BOLD, _RED, _OFF = "\033[1m", "\033[31m", "\033[0m"
 
 def analysis_text(prediction: Prediction) -> str:
     """The whole report; colours are ANSI codes, which `click.echo` drops where there is no terminal."""
+    prediction = plain(prediction)
     parts = [
         _head(prediction),
         _bounds(prediction),
@@ -67,6 +69,17 @@ def analysis_json(prediction: Prediction) -> str:
     return msgspec.json.encode(data).decode()
 
 
+def regions_text(found: Sequence[Prediction]) -> str:
+    """The reports of several regions, one behind the other."""
+    return "\n\n\n".join(map(analysis_text, found))
+
+
+def regions_json(found: Sequence[Prediction]) -> str:
+    """The predictions of several regions."""
+    rows = [msgspec.json.decode(analysis_json(one)) for one in found]
+    return msgspec.json.encode({"schema_version": SCHEMA_VERSION, "regions": rows}).decode()
+
+
 # --- head --------------------------------------------------------------------------------------------
 
 
@@ -86,11 +99,11 @@ def _head(found: Prediction) -> str:
 
 def summary_lines(found: Prediction) -> list[str]:
     """Machine, block, expected cycles with their bound, cycles per unit of work, bracket, interval."""
-    name, *how = WORDS[found.bottleneck].split(",")  # "ports, split evenly"
+    name, *how = bound_words(found, found.bottleneck).split(",")  # "ports, split evenly"
     bound = ",".join([" ".join((name, *found.full)), *how])
     upper = "not simulated" if found.upper is None else f"{found.upper:.2f} with ports chosen at dispatch"
     lines = [
-        f"{found.machine} ({found.isa}), from {origin(found.provenance)}",
+        machine_line(found),
         _where(found),
         f"{found.cycles:.2f} cycles per iteration, bound by: {bound}",
     ]
@@ -99,10 +112,43 @@ def summary_lines(found: Prediction) -> list[str]:
     elif found.elements and found.elements > 1:
         each = f"{found.cycles / found.elements:.2f} cycles per element"
         lines.append(f"{each}: pointers move by {found.pointer_increment} bytes, {found.elements} elements")
-    lines.append(f"at least {found.lower:.2f}; {upper}")
-    if reason := SPREADS.get(found.provenance.kind):
+    elif found.pointer_increment and found.elements is None:
+        lines.append(
+            f"pointers move by {found.pointer_increment} bytes; how wide the elements are is not known"
+        )
+    lines.append(f"at least {found.lower:.2f}{_condition(found)}; {upper}")
+    if reason := _spread(found):
         lines.append(f"{found.interval[0]:.2f} to {found.interval[1]:.2f} {reason}")
     return lines
+
+
+def machine_line(found: Prediction) -> str:
+    """The machine and where its numbers are from; what is another core's before all else."""
+    whole = [borrowed for borrowed in found.borrowed if not borrowed.forms]
+    with_ = f" with {listed([*map(borrowing, whole)])}" if whole else ""
+    line = f"{found.machine} ({found.isa}){with_}, from {origin(found.provenance)}"
+    parts = (f"{borrowing(one)}, from {one.source}" for one in found.borrowed if one.forms)
+    return "; ".join((line, *parts))
+
+
+def bound_words(found: Prediction, bound: str) -> str:
+    """A bound's name; of the front end with its width where that is only assumed."""
+    if bound == FRONT_END and found.width.kind == ASSUMED:
+        return f"{WORDS[bound]} (assumed width {found.width.slots:g})"
+    return WORDS[bound]
+
+
+def _condition(found: Prediction) -> str:
+    """What has to hold for the lower bound."""
+    cores = dict.fromkeys(borrowed.core for borrowed in found.borrowed)
+    return f" if what is borrowed of {listed([*cores])} holds" if cores else ""
+
+
+def _spread(found: Prediction) -> str:
+    """What has to hold for the interval, "" where nothing is known of how far the model is off."""
+    if whole := [borrowed.core for borrowed in found.borrowed if not borrowed.forms]:
+        return BORROWED.format(core=listed(whole))
+    return SPREADS.get(found.provenance.kind, "")
 
 
 def _where(found: Prediction) -> str:
@@ -117,7 +163,7 @@ def _bounds(found: Prediction) -> str:
     rows = [("if this alone were the bound", "cycles", "")]
     for name, cycles in found.alone.items():
         distance = "" if name == found.bottleneck else f"{cycles - found.cycles:+.2f}"
-        rows.append((WORDS[name], f"{cycles:.2f}", distance))
+        rows.append((bound_words(found, name), f"{cycles:.2f}", distance))
     rows += [(f"({words})", f"{cycles:.2f}", "") for words, cycles in no_bounds(found)]
     left, middle, right = (max(len(row[k]) for row in rows) for k in range(3))
     return "\n".join(f"{a:{left}}  {b:>{middle}}  {c:>{right}}".rstrip() for a, b, c in rows)
@@ -139,13 +185,30 @@ def _table(found: Prediction) -> str:
     """Ports, critical path and loop-carried dependency by line, and the sums."""
     totals = found.ports_fixed if found.fixed else found.ports
     ports = [name for name, cycles in totals.items() if cycles]
-    head = ["line", *ports, "CP", "LCD", "instruction"]
-    rows = [[*_cells(found, row, ports), _shown(row)] for row in found.instructions]
-    sums = sum_rows(found, ports)
+    where = where_columns(found)
+    head = [*where, *ports, "CP", "LCD", "instruction"]
+    rows = [[*where_cells(row, where), *_cells(found, row, ports), _shown(row)] for row in found.instructions]
+    sums = [[*[""] * (len(where) - 1), *row] for row in sum_rows(found, ports)]
     widths = [max(len(row[k]) for row in (head, *rows, *sums)) for k in range(len(head) - 1)]
     lines = [_line(head, widths)]
     lines += [_marked(row, _line(cells, widths)) for row, cells in zip(found.instructions, rows, strict=True)]
     return "\n".join([*lines, *(_line(cells, widths) for cells in sums)])
+
+
+def where_columns(found: Prediction) -> list[str]:
+    """Heads of the columns that say where an instruction is: its line, or its address and source line."""
+    if any(row.line for row in found.instructions):
+        return ["line"]
+    placed = any(row.place for row in found.instructions)
+    return ["source", "address"] if placed else ["address"]
+
+
+def where_cells(row: InstructionCost, columns: Sequence[str]) -> list[str]:
+    """The cells of these columns."""
+    place = f"{row.place.file.rpartition('/')[2]}:{row.place.line}" if row.place else ""
+    address = "" if row.address is None else f"{row.address:x}"
+    cells = {"line": str(row.line or ""), "source": place, "address": address}
+    return [cells[name] for name in columns]
 
 
 def sum_rows(found: Prediction, ports: Sequence[str]) -> list[list[str]]:
@@ -160,8 +223,7 @@ def sum_rows(found: Prediction, ports: Sequence[str]) -> list[list[str]]:
 
 def _cells(found: Prediction, row: InstructionCost, ports: Sequence[str]) -> list[str]:
     used = row.ports_fixed if found.fixed else row.ports
-    cells = [str(row.line) if row.line else ""]
-    cells += [f"{used[port]:.2f}" if used.get(port) else "" for port in ports]
+    cells = [f"{used[port]:.2f}" if used.get(port) else "" for port in ports]
     return [*cells, _cycles(row.critical_path), _cycles(row.loop_carried)]
 
 
@@ -218,26 +280,33 @@ _COMPARED = (PORTS, FRONT_END, LOOP_CARRIED)
 
 
 def comparison_text(found: Iterable[tuple[str, Prediction | str]]) -> str:
-    """A line per machine; a text in place of a prediction says why there is none."""
+    """A line per machine; a text in place of a prediction says why there is none.
+
+    What machines have from other cores comes first.
+    """
+    found = list(found)
     compared = (*(WORDS[name] for name in _COMPARED), WORDS[CRITICAL_PATH])
     head = ("machine", "cycles", "upper", *compared, "bound by")
     rows: list[tuple[str, ...]] = [head]
     for name, one in found:
-        rows.append((name, "", *("",) * (len(compared) + 1), one) if isinstance(one, str) else _row(one))
+        problem = (printable(name), "", *("",) * (len(compared) + 1))
+        rows.append((*problem, printable(one)) if isinstance(one, str) else _row(plain(one)))
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    return "\n".join(
+    lines = [machine_line(one) for _, one in found if isinstance(one, Prediction) and one.borrowed]
+    lines += [
         "  ".join(
             f"{c:{w}}" if k in (0, len(head) - 1) else f"{c:>{w}}"
             for k, (c, w) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
-    )
+    ]
+    return "\n".join(lines)
 
 
 def _row(one: Prediction) -> tuple[str, ...]:
     upper = "" if one.upper is None else f"{one.upper:.2f}"
     cells = (f"{cycles:.2f}" for cycles in (*(one.bounds[name] for name in _COMPARED), one.cp))
-    return (one.machine, f"{one.cycles:.2f}", upper, *cells, WORDS[one.bottleneck])
+    return (one.machine, f"{one.cycles:.2f}", upper, *cells, bound_words(one, one.bottleneck))
 
 
 def comparison_json(found: Iterable[tuple[str, Prediction | str]]) -> str:

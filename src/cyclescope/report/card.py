@@ -8,10 +8,12 @@ from shlex import quote
 
 import msgspec
 
+from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.record import Record
-from cyclescope.measure.store import Evidence, Store
+from cyclescope.measure.rows import Evidence
+from cyclescope.measure.store import Store
 
 SCHEMA_VERSION = 1
 EMULATED = "emulated: no meaning (what runs and what depends on what is real, the cycles are an emulator's)"
@@ -22,7 +24,8 @@ def timings_json(store: Store, timings: Sequence[FormTiming]) -> str:
     """The documented JSON of `show` and `measure`."""
     head = {"schema_version": SCHEMA_VERSION, "machine": store.machine, "isa": store.isa}
     note = {"emulated": True, "note": EMULATED} if store.emulated else {"emulated": False}
-    return msgspec.json.encode(head | note | {"forms": timings}).decode()
+    told = {"notes": notes} if (notes := Gaps(timings).notes(store)) else {}
+    return msgspec.json.encode(head | note | told | {"forms": timings}).decode()
 
 
 def card(form: InstructionForm, timing: FormTiming) -> str:

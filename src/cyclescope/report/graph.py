@@ -11,6 +11,7 @@ from html import escape
 from itertools import pairwise
 
 from cyclescope.analyze.prediction import Dependency, InstructionCost, Prediction
+from cyclescope.report.words import plain
 
 _ROW, _TOP, _CHARACTER, _BULGE = 24, 20, 7.3, 11.0  # pixels; the last per row that an arc spans
 _WIDEST = 200.0  # pixels of an arc
@@ -23,6 +24,7 @@ _RED, _BLACK, _GREY = "#c00000", "#000000", "#888888"
 
 def dot(found: Prediction) -> str:
     """The graph in Graphviz's language."""
+    found = plain(found)
     lines = ["digraph dependencies {", "  node [shape=box, fontname=monospace];"]
     for number, row in enumerate(found.instructions):
         lines.append(f"  i{number} [label={_quoted(_label(row))}{_dot_style(row)}];")
@@ -69,6 +71,7 @@ def _follows(path: Sequence[int], edge: Dependency) -> bool:
 
 def svg(found: Prediction) -> str:
     """The instructions as rows, what they wait for as arcs: of this iteration right, of earlier ones left."""
+    found = plain(found)
     labels = [_label(row) for row in found.instructions]
     edges = sorted(  # the marked ones last, above the others
         _longest(found.dependencies), key=lambda e: (_is_carried(found, e), _is_critical(found, e))
@@ -80,7 +83,8 @@ def svg(found: Prediction) -> str:
     width = max(right + _reach(edges, earlier=False), 8 + _CHARACTER * max(map(len, _LEGEND)))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
-        f'height="{height}" font-family="monospace" font-size="12" style="background:#fff">',
+        f'height="{height}" font-family="monospace" font-size="12" role="img" aria-label="dependencies">',
+        '<rect class="paper" width="100%" height="100%" fill="#fff"/>',
         *(_svg_row(left + 8, n, row, labels[n]) for n, row in enumerate(found.instructions)),
         *(_arc(found, edge, left if edge.distance else right) for edge in edges),
         *(_legend(height, n, line) for n, line in enumerate(reversed(_LEGEND))),
@@ -113,12 +117,14 @@ def _middle(number: int) -> float:
 
 def _svg_row(x: float, number: int, row: InstructionCost, label: str) -> str:
     weight = ' font-weight="bold"' if row.critical_path is not None else ""
-    colour = f' fill="{_RED}"' if row.loop_carried is not None else ""
+    colour = f' class="carried" fill="{_RED}"' if row.loop_carried is not None else ""
     return f'<text x="{x:.0f}" y="{_middle(number) + 4:.0f}"{weight}{colour}>{escape(label)}</text>'
 
 
 def _legend(height: float, above: int, line: str) -> str:
-    return f'<text x="8" y="{height - 8 - 16 * above}" font-size="10" fill="{_GREY}">{line}</text>'
+    return (
+        f'<text class="key" x="8" y="{height - 8 - 16 * above}" font-size="10" fill="{_GREY}">{line}</text>'
+    )
 
 
 def _arc(found: Prediction, edge: Dependency, x: float) -> str:
@@ -132,10 +138,12 @@ def _arc(found: Prediction, edge: Dependency, x: float) -> str:
     anchor = ' text-anchor="end"' if edge.distance else ""
     back = f" (-{edge.distance})" if edge.distance > 1 else ""
     head = f"{x:.0f},{end:.0f} {x + side * 6:.0f},{end - 3:.0f} {x + side * 6:.0f},{end + 3:.0f}"
+    kind = "arc carried" if carried else "arc critical" if critical else "arc"
     return (
+        f'<g class="{kind}">'
         f'<path d="M{x:.0f} {start:.0f}C{bend:.0f} {start:.0f} {bend:.0f} {end:.0f} {x:.0f} {end:.0f}" '
         f'fill="none" stroke="{colour}" stroke-width="{2.5 if critical or carried else 1}"{dashes}>'
         f'<title>{escape(edge.by)}</title></path><polygon points="{head}" fill="{colour}"/>'
         f'<text x="{x + side * (_width(edge) + 3):.0f}" y="{(start + end) / 2 + 4:.0f}" font-size="10" '
-        f'fill="{colour}"{anchor}>{edge.cycles:g}{back}</text>'
+        f'fill="{colour}"{anchor}>{edge.cycles:g}{back}</text></g>'
     )

@@ -6,6 +6,7 @@ import textwrap
 
 import msgspec
 
+from cyclescope.host.identity import Identity
 from cyclescope.measure.survey import Survey
 from cyclescope.report.card import EMULATED
 
@@ -46,7 +47,7 @@ def host_text(survey: Survey) -> str:
     cpu, best, capabilities = survey.identity, survey.calibration, survey.capabilities
     pinned = f"CPU {capabilities.cpu}" if capabilities.cpu >= 0 else "not pinned"
     counters = ", ".join(capabilities.counters) or survey.counters or "none could be opened"
-    numbers = f"family {cpu.family} model {cpu.model} stepping {cpu.stepping}"
+    numbers = _numbers(cpu, capabilities.isa)
     step = best.step * best.seconds_per_tick
     virtual = ", under a hypervisor" if cpu.hypervisor else ""
     rows = [
@@ -64,6 +65,15 @@ def host_text(survey: Survey) -> str:
     rows += [("note", EMULATED)] if cpu.emulated else []
     rows += [("note", note) for note in survey.notes]
     return "\n".join(_row(name, text) for name, text in rows)
+
+
+def _numbers(cpu: Identity, isa: str) -> str:
+    """What tells CPUs apart, in the words of its manuals."""
+    if isa == "aarch64":
+        return f"part {cpu.family:#05x} variant {cpu.model} revision {cpu.stepping}"
+    if isa == "riscv64":
+        return f"marchid {cpu.family:#x} mimpid {cpu.model:#x}"
+    return f"family {cpu.family} model {cpu.model} stepping {cpu.stepping}"
 
 
 def _row(name: str, text: str) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from cyclescope.model.library import Summary
-from cyclescope.model.machine import Core, FormCost, MachineModel, Provenance
+from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
-from cyclescope.report.words import counted
+from cyclescope.report.words import borrowing, counted
 
 SCHEMA_VERSION = 1
+_LENT = "cores without a model of their own, by the machine whose costs and ports stand in for theirs:"
+_MOST_RESOURCES = 10  # of a machine that are shown: two in three forms take no others
+_MOST_TAKEN = 4  # of a form: the tightest
+_MOST_ALTERNATIVES = 3
 
 
 def list_text(machines: Iterable[Summary]) -> str:
@@ -32,6 +37,8 @@ def list_text(machines: Iterable[Summary]) -> str:
         )
         for row in rows
     ]
+    lent = [f"  {m.name}: {', '.join(m.lends_to)}" for m in found if m.lends_to]
+    lines += [_LENT, *lent] if lent else []
     return "\n".join([*(line.rstrip() for line in lines), counted(len(found), "machine")])
 
 
@@ -49,22 +56,32 @@ def _origin(provenance: Provenance) -> str:
     return " ".join(filter(None, (provenance.source or provenance.kind, provenance.version)))
 
 
-def machine_text(model: MachineModel) -> str:
-    """Core, ports and schedulers."""
+def machine_text(model: MachineModel, everything: bool = False) -> str:
+    """Core, ports, schedulers, and the resources that most forms take; all of them on request."""
     rows = [
         ("from", ", ".join(filter(None, (_origin(model.provenance), model.provenance.licence)))),
-        ("core", ", ".join(_core(model.core))),
+        ("core", ", ".join(_core(model))),
+        *((("width", f"{model.width.kind}: {model.width.source}"),) if model.core.width_kind else ()),
         ("ports", f"{len(model.ports)}: {' '.join(model.ports)}" if model.ports else "not known"),
         *(("scheduler", _scheduler(model, *s)) for s in _schedulers(model.core)),
-        *(("resource", f"{name}: {capacity:g} per cycle") for name, capacity in model.resources.items()),
+        *_resources(model, len(model.resources) if everything else _MOST_RESOURCES),
         ("forms", str(len(model.forms))),
+        *(("missing", note) for note in model.provenance.missing),
         *(("note", note) for note in model.provenance.notes),
     ]
-    return "\n".join([f"{model.name}   {model.isa}", *(f"  {what:11} {text}" for what, text in rows), ""])
+    borrowed = f"   {borrowing(model.borrowed)}" if model.borrowed else ""
+    head = f"{model.name}   {model.isa}{borrowed}"
+    return "\n".join([head, *(f"  {what:11} {text}" for what, text in rows), ""])
 
 
-def _core(core: Core) -> Iterable[str]:
-    yield f"{core.width:g} slots per cycle"
+def head_lines(model: MachineModel) -> list[str]:
+    """What has to be said before any number of the model: whose it is, where that is another core."""
+    return [f"{model.name}: {borrowing(model.borrowed)}", ""] if model.borrowed else []
+
+
+def _core(model: MachineModel) -> Iterable[str]:
+    core = model.core
+    yield f"{core.width:g} slots per cycle{' (assumed)' if model.width.kind == ASSUMED else ''}"
     if core.whole:
         yield "those of an instruction in one cycle"
     yield f"{_order(core)} of order" if not core.in_order else "in order"
@@ -88,19 +105,33 @@ def _scheduler(model: MachineModel, name: str, ports: tuple[int, ...], entries: 
     return f"{name}{size}: {' '.join(model.ports[p] for p in ports)}"
 
 
-def cost_card(model: MachineModel, form: str, cost: FormCost) -> str:
-    """What one form costs."""
+def _resources(model: MachineModel, most: int) -> Iterable[tuple[str, str]]:
+    """What forms share besides ports, the most used first."""
+    if not model.resources:
+        return
+    used = Counter(name for cost in model.forms.values() for name in cost.resources)
+    order = sorted(model.resources, key=lambda name: -used[name])
+    width = max(len(name) for name in order[:most])
+    yield "resources", f"{len(order)}: cycles they have per cycle, and how many forms take some"
+    for name in order[:most]:
+        yield "", f"{name:{width}}  {model.resources[name]:5g}  {used[name]:6d}"
+    if rest := order[most:]:
+        yield "", f"and {len(rest)} that at most {counted(used[rest[0]], 'form')} take: --all lists them"
+
+
+def cost_card(model: MachineModel, form: str, cost: FormCost, everything: bool = False) -> str:
+    """What one form costs; of many resources and alternatives the first, or all on request."""
     lines = [form]
     if cost.slots is not None:
         lines.append(f"  slots       {cost.slots:g}{'  microcoded' if cost.microcoded else ''}")
     if cost.operations is not None:
         sure = f"  {cost.confidence} confidence" if cost.confidence else ""
         lines.append(f"  ports       {notation(cost.operations, model.ports)}{sure}")
-    lines += [f"  {'':11} or {other}" for other in cost.alternatives]
+    most = len(cost.alternatives) if everything else _MOST_ALTERNATIVES
+    lines += [f"  {'':11} or {other}" for other in _some(cost.alternatives, most, "more, --all lists them")]
     lines += _throughput(model, cost)
     if cost.resources:
-        used = (f"{name} {cycles:g}" for name, cycles in cost.resources.items())
-        lines.append(f"  resources   {', '.join(used)}")
+        lines.append(f"  resources   {_taken(model, cost, everything)}")
     lines += _latencies(cost)
     if cost.eliminated:
         lines.append("  eliminated  the renamer executes it")
@@ -109,6 +140,21 @@ def cost_card(model: MachineModel, form: str, cost: FormCost) -> str:
         lines.append(f"  idiom       with one register for all sources, {what}")
     lines += [f"  note        {cost.note}"] if cost.note else []
     return "\n".join([*lines, ""])
+
+
+def _taken(model: MachineModel, cost: FormCost, everything: bool) -> str:
+    """Cycles of resources, first those that let the fewest instructions pass."""
+    tightest = sorted(
+        cost.resources, key=lambda name: -cost.resources[name] / (model.resources.get(name) or 1)
+    )
+    most = len(tightest) if everything else _MOST_TAKEN
+    used = [f"{name} {cost.resources[name]:g}" for name in tightest]
+    return ", ".join(_some(used, most, "that bind less, --all lists them"))
+
+
+def _some(texts: Sequence[str], most: int, rest: str) -> list[str]:
+    """The first, and how many more there are."""
+    return [*texts[:most], *([f"{len(texts) - most} {rest}"] if len(texts) > most else [])]
 
 
 def _throughput(model: MachineModel, cost: FormCost) -> list[str]:

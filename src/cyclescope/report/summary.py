@@ -9,6 +9,7 @@ from shlex import quote
 
 import msgspec
 
+from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
@@ -27,12 +28,14 @@ class Tally:
         self.outcomes: Counter[str] = Counter()
         self.pairs: Counter[str] = Counter()
         self.ports: Counter[str] = Counter()
+        self.gaps = Gaps()
         self.valued = 0
         self.example = ""
         for timing in timings:
             self._add(timing)
 
     def _add(self, timing: FormTiming) -> None:
+        self.gaps.add(timing)
         self.outcomes[timing.status] += 1
         if timing.status != "ok":
             return
@@ -58,7 +61,7 @@ def summary_text(
     if tally.ports:
         levels = ", ".join(f"{tally.ports[level]} {level}" for level in (HIGH, MEDIUM, LOW))
         lines.append(f"port usage of {counted(tally.ports.total(), 'form')}: confidence {levels}")
-    lines += [f"note: {note}" for note in notes]
+    lines += [f"note: {note}" for note in (*notes, *tally.gaps.notes(store))]
     lines += [EMULATED] if store.emulated else []
     lines.append(f"store: {store.path}")
     if not finished:
@@ -134,9 +137,17 @@ def store_text(store: Store) -> str:
     lines += [
         f"session {s['started']}: CPU {s.get('cpu')}, {s.get('clock')}, load {s.get('load')}"
         + (", emulated" if s.get("emulated") else "")
+        + (", stopped" if "asked" in s and not s.get("finished") else "")
         for s in store.sessions()
     ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_damage(store)])
+
+
+def _damage(store: Store) -> list[str]:
+    """What cannot be read of a store."""
+    damaged = store.damaged()
+    measurements = [f"{counted(damaged, 'damaged measurement')}, left out everywhere"] if damaged else []
+    return measurements + [f"damaged {row.what} {row.key}: {row.reason}" for row in store.unreadable]
 
 
 def store_json(store: Store) -> str:
@@ -146,6 +157,8 @@ def store_json(store: Store) -> str:
         "machine": store.machine,
         "isa": store.isa,
         "measurements": store.count(),
+        "damaged": store.damaged(),
+        "stopped": store.stopped(),
         "forms": store.legality(),
         "sessions": store.sessions(),
     }

@@ -2,7 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from cyclescope.model.machine import Borrowed
+
+_LONGEST = 200  # characters of a name
+_Report = TypeVar("_Report", bound=msgspec.Struct)
+
 
 def counted(number: int, what: str) -> str:
     """`1 form`, `2 forms`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def borrowing(borrowed: Borrowed) -> str:
+    """`costs and ports of znver4, another core`; of single forms these instead of the costs."""
+    return f"{listed(borrowed.forms or borrowed.what)} of {borrowed.core}, another core"
+
+
+def printable(text: str) -> str:
+    """A text for a terminal: what would control it is written as an escape, a name of any length ends."""
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
+    if shown.isprintable():
+        return shown
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in shown)
+
+
+def plain(report: _Report) -> _Report:
+    """A report whose texts are all printable."""
+    return msgspec.convert(_plain(msgspec.to_builtins(report)), type(report))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

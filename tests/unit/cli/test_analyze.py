@@ -9,20 +9,20 @@ import jsonschema
 import msgspec
 import pytest
 
-from cyclescope.analyze.assembler import tools
+from cyclescope.analyze.assemblers import tools
 from cyclescope.analyze.block import Block
 from cyclescope.analyze.source import read_block
 from cyclescope.errors import UsageError
 from cyclescope.infer import missing, native
-from cyclescope.infer import predict as predicting
 from cyclescope.infer.api import default_store
 from cyclescope.infer.campaign import Request
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.ports import PORTS
-from cyclescope.model.library import load_model
 from cyclescope.model.machine import MEASURED, Provenance
 from cyclescope.model.schema import write_model
+from cyclescope.session import machines, predict
+from cyclescope.session.machines import load_model
 from tests.support.blocks import toy
 from tests.support.machine import IDENTITY, Machine
 from tests.support.schemas import ANALYSIS
@@ -53,7 +53,7 @@ def host(monkeypatch, tmp_path):
     identity = msgspec.structs.replace(IDENTITY, llvm="znver4")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(native, "this_machine", lambda: identity)
-    monkeypatch.setattr(predicting, "this_host", lambda: identity)
+    monkeypatch.setattr(machines, "this_host", lambda: identity)
     return default_store(identity.machine)
 
 
@@ -89,6 +89,32 @@ def test_json(cyclescope, kernel):
     assert [one["line"] for one in data["instructions"]] == [4, 5, 6, 7]
 
 
+REGIONS = "# LLVM-MCA-BEGIN one\nimul %rax, %rax\n# LLVM-MCA-END\n# LLVM-MCA-BEGIN\nnop\ninc %rbx\n"
+
+
+def test_all_marked_regions(cyclescope, tmp_path):
+    path = tmp_path / "k.s"
+    path.write_text(REGIONS)
+    options = ("analyze", path, "--arch", "skylake")
+    out = cyclescope(*options).out
+    first, second = out.split("\n\n\n")
+    assert "one, between the LLVM-MCA markers in lines 1 and 3, 1 instruction" in first
+    assert "from line 4 to the end of the code" in second
+    data = json.loads(cyclescope(*options, "--json").out)
+    assert [one["cycles"] for one in data["regions"]] == [3, 1]
+    assert cyclescope(*options, "--markdown").out.count("\n\n---\n\n") == 1
+    assert cyclescope(*options, "--region", "one").out == first + "\n"
+    done = cyclescope(*options, "--compare", "znver3")
+    assert (done.code, done.err) == (2, f"error: {path} has 2 marked regions: choose one of one, 2\n")
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e-320", "0", "-1", "1e400", "x", ""])
+def test_numbers_that_one_cannot_compute_with(cyclescope, kernel, number):
+    done = cyclescope("analyze", kernel, "--arch", "skylake", f"--unroll-factor={number}")
+    said = f"'--unroll-factor': '{number}' is no number from 1e-06 to 1e+09"
+    assert (done.code, done.out, done.err) == (2, "", f"error: Invalid value for {said}\n")
+
+
 # --- the machine ----------------------------------------------------------------------------------
 
 
@@ -101,7 +127,9 @@ def test_this_host_as_measured_once_it_has_ports(cyclescope, kernel, host, monke
     host.touch()
     origin = Provenance(MEASURED, "A CPU, measured by cyclescope", "0", date="2026-11-21")
     model = msgspec.structs.replace(toy(), name="made 1-2-3 znver4", provenance=origin)
-    monkeypatch.setattr(native, "stored_model", lambda path: msgspec.structs.replace(model, ports=()))
+    forms = {name: msgspec.structs.replace(cost, operations=None) for name, cost in model.forms.items()}
+    portless = msgspec.structs.replace(model, ports=(), forms=forms)
+    monkeypatch.setattr(native, "stored_model", lambda path: portless)
     assert cyclescope("analyze", kernel).out.startswith("znver4 (x86-64), from LLVM")
     monkeypatch.setattr(native, "stored_model", lambda path: model)
     first = cyclescope("analyze", kernel).out.splitlines()[0]
@@ -111,20 +139,20 @@ def test_this_host_as_measured_once_it_has_ports(cyclescope, kernel, host, monke
 
 def test_what_was_not_measured_is_taken_from_the_model_of_the_core():
     measured = msgspec.structs.replace(toy(), name="made 1-2-3 znver4", provenance=Provenance(MEASURED))
-    other = predicting.stand_in_for(measured)
+    other = machines.stand_in_for(measured)
     assert other is not None
     assert other.name == "znver4"
-    assert predicting.stand_in_for(toy()) is None
-    assert predicting.stand_in_for(msgspec.structs.replace(measured, name="made 1-2-3 unknown")) is None
-    assert predicting.stand_in_for(msgspec.structs.replace(measured, name="neoverse-v2")) is None
+    assert machines.stand_in_for(toy()) is None
+    assert machines.stand_in_for(msgspec.structs.replace(measured, name="made 1-2-3 unknown")) is None
+    assert machines.stand_in_for(msgspec.structs.replace(measured, name="neoverse-v2")) is None
 
 
 def test_a_host_that_nothing_is_known_of(cyclescope, kernel, host, monkeypatch):
-    monkeypatch.setattr(predicting, "this_host", lambda: msgspec.structs.replace(IDENTITY, llvm=""))
+    monkeypatch.setattr(machines, "this_host", lambda: msgspec.structs.replace(IDENTITY, llvm=""))
     told = "no model of this host for x86-64 code: sapphirerapids, or name one with --arch\n"
     done = cyclescope("analyze", kernel)
     assert (done.code, done.err) == (0, told)
-    monkeypatch.setattr(predicting, "this_host", lambda: None)
+    monkeypatch.setattr(machines, "this_host", lambda: None)
     done = cyclescope("analyze", kernel, "--json")
     assert (done.code, done.err) == (0, told)
     assert json.loads(done.out)["machine"] == "sapphirerapids"
@@ -216,7 +244,7 @@ def test_other_machines_cannot_be_measured(cyclescope, kernel, simulated, name):
 
 
 def test_code_of_another_isa_cannot_be_measured(simulated):
-    with pytest.raises(UsageError, match="--measure-missing of aarch64 code"):
+    with pytest.raises(UsageError, match="code of aarch64 cannot be measured here"):
         missing.measure_missing(Block((), "aarch64"))
 
 
@@ -274,8 +302,17 @@ def test_machines_side_by_side(cyclescope, kernel):
     assert [line.split()[0] for line in done.out.splitlines()] == ["machine", "skylake", "znver2", "haswell"]
     done = cyclescope("analyze", kernel, "--compare", "zen2", "--dot", "x")
     assert (done.code, done.error.partition(":")[0]) == (
-        USAGE, "several machines are compared as text or JSON"
+        USAGE, "several machines are compared as text, JSON or --html"
     )  # fmt: skip
+
+
+def test_a_page_of_machines_side_by_side(cyclescope, kernel, tmp_path):
+    target = tmp_path / "page.html"
+    done = cyclescope("analyze", kernel, "--arch", "skylake", "--compare", "zen2", "--html", target, "--json")
+    assert (done.code, len(json.loads(done.out)["machines"])) == (0, 2)
+    text = target.read_text()
+    assert "cycles per iteration on 2 machines</h1>" in text
+    assert all(f">{name}</a>" in text for name in ("skylake", "znver2"))
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -331,12 +368,6 @@ def test_the_library_takes_text_bytes_files_and_blocks(kernel):
     assert cyclescope.predict(read_block(LOOP), load_model("skylake")).lcd == 3
     assert cyclescope.predict(bytes.fromhex("480fafc0"), "znver3").lcd == 3
     one = toy()
-    assert predicting.predictor_of(one) is predicting.predictor_of(one)
-    assert predicting.predictor_of("znver3") is predicting.predictor_of("znver3")
-    assert predicting.predictor_of(msgspec.structs.replace(one)) is not predicting.predictor_of(one)
-
-
-@pytest.mark.parametrize("name", sorted(predicting.ALIASES))
-def test_every_alias_is_a_machine_that_ships(name):
-    assert predicting.ALIASES[name].lower() == predicting.ALIASES[name]
-    assert predicting.machine_named(name.upper()).ports
+    assert predict.predictor_of(one) is predict.predictor_of(one)
+    assert predict.predictor_of("znver3") is predict.predictor_of("znver3")
+    assert predict.predictor_of(msgspec.structs.replace(one)) is not predict.predictor_of(one)

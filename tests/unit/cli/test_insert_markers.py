@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.analyze.assembler import tools
+from cyclescope.analyze.assemblers import tools
 from cyclescope.analyze.source import read_block
 
 LISTING = Path(__file__).parents[1] / "analyze" / "snippets" / "gcc_O2_att.s"

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 
 from cyclescope.infer import native
 from cyclescope.infer.api import default_store
-from cyclescope.model.library import load_model
-from cyclescope.model.schema import decode, problems, read_model, write_model
+from cyclescope.measure.store import Store
+from cyclescope.model.check import problems
+from cyclescope.model.schema import decode, read_model, write_model
+from cyclescope.session.machines import load_model
 from tests.support.machine import FORMS, IDENTITY
 
 USAGE, FAILURE = 2, 1
@@ -27,7 +33,9 @@ def test_list_has_a_line_per_machine(cyclescope):
     done = cyclescope("machines", "list")
     lines = done.out.splitlines()
     assert lines[0].split() == ["name", "isa", "ports", "width", "order", "forms", "from"]
-    assert lines[-1] == f"{len(lines) - 2} machines"
+    lent = next(n for n, line in enumerate(lines) if line.startswith("cores without a model"))
+    assert lines[-1] == f"{lent - 1} machines"
+    assert "  znver4: znver5" in lines[lent:]
     (skylake,) = [line for line in lines if line.startswith("skylake ")]
     assert skylake.split()[1:5] == ["x86-64", "10", "6", "out"]
     assert "LLVM scheduling models 22" in skylake
@@ -38,13 +46,13 @@ def test_list_as_json(cyclescope):
     (zen,) = [m for m in data["machines"] if m["name"] == "znver4"]
     assert data["schema_version"] == 1
     assert zen["core"]["width"] == 6
-    assert zen["aliases"] == ["znver5"]
+    assert (zen["aliases"], zen["lends_to"]) == (["zen4"], ["znver5"])
     assert zen["provenance"]["licence"] == "Apache-2.0 WITH LLVM-exception"
 
 
 def test_show_a_machine(cyclescope):
     out = cyclescope("machines", "show", "Skylake").out
-    assert "6 slots per cycle, out of order, reorder buffer 224" in out
+    assert "6 slots per cycle (assumed), out of order, reorder buffer 224" in out
     assert "10: 0 1 2 3 4 5 6 7 Divider FPDivider" in out
     assert "PortAny (60 entries): 0 1 2 3 4 5 6 7" in out
     assert "Apache-2.0 WITH LLVM-exception" in out
@@ -100,8 +108,8 @@ def test_check_lists_what_is_wrong(cyclescope, tmp_path):
     done = cyclescope("machines", "check", path)
     assert done.code == FAILURE
     assert done.out.splitlines()[:-1] == [
-        "core: width 0 is not positive",
-        "ADD: ports [99] do not exist",
+        "core.width: 0 is not from 0.125 to 64",
+        "forms: ADD: operations[0]: ports: [99] do not exist, there are 9",
     ]
     assert done.out.endswith("2 problems\n")
 
@@ -110,7 +118,7 @@ def test_check_lists_what_is_wrong(cyclescope, tmp_path):
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("zen4", USAGE, "did you mean znver4?"),
+        ("zen6", USAGE, "did you mean zen"),
         ("./nowhere.json", USAGE, "no such file"),
         ("/", FAILURE, "is a directory"),
     ],
@@ -196,7 +204,11 @@ def test_native_needs_a_store(cyclescope):
 def test_native_is_what_was_measured_here(cyclescope, host, store):
     host.parent.mkdir(parents=True)
     host.write_bytes(store.read_bytes())
-    assert cyclescope("machines", "list").out.splitlines()[1].startswith("native ")
+    first = cyclescope("machines", "list").out.splitlines()[1]
+    assert first.startswith("native ")
+    assert "without a model yet" in first
+    assert cyclescope("machines", "show", "native").code == 0
+    assert "without a model yet" not in cyclescope("machines", "list").out
     (first, *_) = json.loads(cyclescope("machines", "list", "--json").out)["machines"]
     assert (first["name"], first["aliases"], first["form_count"]) == ("native", [IDENTITY.machine], 3)
     assert "measured" in cyclescope("machines", "show", "native", FORMS[0]).out
@@ -219,4 +231,114 @@ def test_ranges_and_resources_are_shown(cyclescope, tmp_path):
     assert "  resources   p1 1, unit 0.5\n" in out
     assert "op2 -> op1          3  (proved: 2 to 4)" in out
     assert "op1 -> flags.OF     1 to 3" in out
-    assert "resource    unit: 2 per cycle" in cyclescope("machines", "show", path).out
+    shown = cyclescope("machines", "show", path).out
+    assert "resources   2: cycles they have per cycle, and how many forms take some" in shown
+    assert re.search(r"^ +unit +2 +1$", shown, re.MULTILINE)
+
+
+def test_of_many_resources_the_most_used_are_shown_and_the_rest_on_request(cyclescope, tmp_path):
+    path = tmp_path / "m.json"
+    write_model(load_model("skylake"), path)
+    data = json.loads(path.read_bytes())
+    names = [f"what limits {n}" for n in range(70)]
+    data["resources"] = dict.fromkeys(names, 1.0) | {"tight": 0.1}
+    data["forms"]["IMUL (R64, R64)"] |= {
+        "resources": dict.fromkeys(names, 1.0) | {"tight": 1.0}, "operations": [[[1], 1, 1]],
+        "alternatives": [f"{n}*p1" for n in range(2, 9)],
+    }  # fmt: skip
+    data["forms"]["NOP_90"]["resources"] = {names[69]: 1.0}
+    path.write_text(json.dumps(data))
+    out = cyclescope("machines", "show", path).out
+    assert "71: cycles they have per cycle" in out
+    assert re.search(r"some\n +what limits 69 +1 +2\n", out), "the most used one is the first"
+    assert "and 61 that at most 1 form take: --all lists them" in out
+    assert len(out.splitlines()) < 30
+    assert all(name in cyclescope("machines", "show", path, "--all").out for name in names)
+    card = cyclescope("machines", "show", path, "IMUL (R64, R64)").out
+    assert re.search(
+        r"resources   tight 1, (what limits \d+ 1, ){3}67 that bind less, --all lists them", card
+    )
+    assert "or 4*p1\n" in card
+    assert "or 5*p1\n" not in card
+    assert "or 4 more, --all lists them\n" in card
+    everything = cyclescope("machines", "show", path, "IMUL (R64, R64)", "--all").out
+    assert "or 8*p1\n" in everything
+    assert everything.count("what limits") == 70
+
+
+# --- the model of this host -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def measured_here(cyclescope, machine, host, monkeypatch):
+    """Some forms measured into the default store; building a model fails from then on."""
+    assert cyclescope("measure", *FORMS, "NOP").code == 0
+
+    def build(path):
+        raise AssertionError("a model was built")
+
+    monkeypatch.setattr(native, "build_file", build)
+    return host
+
+
+def test_the_model_is_there_when_the_measurement_is_done(cyclescope, measured_here):
+    assert cyclescope("machines", "list").out.splitlines()[1].split()[5] == "4"
+    assert "measured" in cyclescope("machines", "show", "native", FORMS[0]).out
+    assert decode(cyclescope("machines", "build").out.encode()).forms.keys() >= set(FORMS)
+
+
+def test_measuring_what_is_there_keeps_the_model(cyclescope, measured_here):
+    kept = measured_here.with_suffix(".model.json")
+    before = kept.stat().st_mtime_ns, kept.stat().st_ino
+    assert cyclescope("measure", *FORMS).code == 0
+    assert (kept.stat().st_mtime_ns, kept.stat().st_ino) == before
+    assert cyclescope("measure", "VPXOR (XMM, XMM, XMM)").code == 0
+    assert kept.stat().st_mtime_ns != before[0]
+
+
+def test_the_kept_model_is_what_the_store_makes(cyclescope, measured_here, monkeypatch):
+    kept = measured_here.with_suffix(".model.json").read_bytes()
+    monkeypatch.undo()
+    from cyclescope.model.schema import encode
+
+    assert encode(native.build_file(measured_here)) == kept
+
+
+def test_listing_builds_nothing_for_a_store_that_has_changed(cyclescope, measured_here):
+    os.utime(measured_here)
+    line = cyclescope("machines", "list").out.splitlines()[1]
+    assert line.startswith("native ")
+    assert "older than the last measurement" in line
+
+
+def test_building_is_told(cyclescope, host, store, monkeypatch):
+    monkeypatch.setattr("cyclescope.report.progress.SHORT", 0.0)
+    done = cyclescope("machines", "build", "--store", store, "-o", host.parent.parent / "m.json")
+    assert done.err.startswith("model of this machine: ")
+
+
+def test_a_model_of_a_stopped_run_says_so(cyclescope, measured_here, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_DATA_HOME", str(measured_here.parents[1]))
+    monkeypatch.setattr(native, "this_machine", lambda: IDENTITY)
+    with closing(sqlite3.connect(measured_here)) as db, db:
+        db.execute("UPDATE session SET conditions = json_remove(conditions, '$.finished')")
+        db.execute("DELETE FROM measurement WHERE quantity = 'latency' AND form GLOB 'IMUL*'")
+    assert "  missing     " in cyclescope("machines", "show", "native").out
+
+
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_analysis_says_why_it_does_not_use_what_was_measured(
+    cyclescope, measured_here, monkeypatch, tmp_path, spoiled
+):
+    monkeypatch.setattr("cyclescope.session.machines.this_host", lambda: IDENTITY)
+    monkeypatch.setattr("cyclescope.cli.analyze.host_isa", lambda: "x86-64")
+    if spoiled:
+        measured_here.write_bytes(b"no store")
+        monkeypatch.setattr(native, "build_file", lambda path: Store(path, readonly=True))
+    loop = tmp_path / "loop.s"
+    loop.write_text("1: imul %rax, %rbx\n dec %rdi\n jnz 1b\n")
+    done = cyclescope("analyze", loop)
+    assert done.code == 0
+    assert "the measurements of this host are not used" in done.err
+    assert ("damaged" if spoiled else "they tell no ports yet") in done.err

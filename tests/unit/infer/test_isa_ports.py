@@ -16,7 +16,7 @@ from cyclescope.infer.port_candidates import candidates, domains, files_of, memo
 from cyclescope.infer.results import HIGH
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import Record
-from cyclescope.model.library import load_model
+from cyclescope.session.machines import load_model
 
 SAMPLED = ("xiangshan-nanhu", "sifive-p550")
 ALL = ("neoverse-v1", "neoverse-v2", "neoverse-n2", "a64fx", "sifive-p670", *SAMPLED)

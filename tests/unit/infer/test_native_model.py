@@ -12,6 +12,7 @@ from cyclescope.infer import native
 from cyclescope.infer.api import default_store
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.model.schema import write_model
+from cyclescope.session.machines import load_model
 from tests.support.machine import Machine
 
 VERSION = native.__version__
@@ -44,8 +45,8 @@ def touch(path, seconds, text="store"):
 
 
 def test_without_a_store_the_error_says_what_to_run(host):
-    with pytest.raises(StoreError, match="run `cyclescope measure`") as error:
-        native.load_model("native")
+    with pytest.raises(StoreError, match=r"run `cyclescope.measure_forms") as error:
+        load_model("native")
     assert str(host[0]) in str(error.value)
     assert native.native_summary() is None
 
@@ -53,7 +54,7 @@ def test_without_a_store_the_error_says_what_to_run(host):
 def test_native_is_the_model_of_the_default_store(host):
     path, built = host
     touch(path, 100)
-    assert native.load_model("Native").name == "model 1"
+    assert load_model("Native").name == "model 1"
     assert built == [path]
 
 
@@ -113,8 +114,21 @@ def test_where_nothing_can_be_kept_the_model_is_made_every_time(host, monkeypatc
 
 def test_the_summary_has_the_name_that_is_used(host):
     touch(host[0], 100)
+    native.native_model()
     found = native.native_summary()
     assert (found.name, found.aliases, found.form_count) == ("native", ("model 1",), 0)
+    assert native.OUTDATED not in found.provenance.source
+
+
+def test_a_summary_builds_nothing(host):
+    path, built = host
+    touch(path, 100)
+    assert native.native_summary().provenance.source == native.NO_MODEL
+    assert not built
+    native.native_model()
+    touch(path, 200)
+    assert native.native_summary().provenance.source.endswith(native.OUTDATED)
+    assert len(built) == 1
 
 
 def test_a_host_that_cannot_run_kernels_has_no_native_machine(host, monkeypatch):
@@ -126,10 +140,10 @@ def test_a_host_that_cannot_run_kernels_has_no_native_machine(host, monkeypatch)
     monkeypatch.setattr(native, "NativeBackend", nothing)
     assert native.native_summary() is None
     with pytest.raises(BackendUnavailable):
-        native.load_model("native")
+        load_model("native")
 
 
 def test_other_names_are_those_of_shipped_machines():
-    assert native.load_model("SKYLAKE").name == "skylake"
+    assert load_model("SKYLAKE").name == "skylake"
     with pytest.raises(UsageError, match="did you mean"):
-        native.load_model("skylak")
+        load_model("skylak")

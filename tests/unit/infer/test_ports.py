@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import closing
 
 import pytest
@@ -9,18 +10,19 @@ import pytest
 from benchmarks.round_trip import compare, measure, sample
 from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.facts import read_facts
+from cyclescope.infer.front_end_facts import FrontEndFacts
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.port_campaign import PortCampaign
 from cyclescope.infer.port_candidates import candidates
 from cyclescope.infer.port_facts import PortFacts
 from cyclescope.infer.port_mapping import Structure
-from cyclescope.infer.ports import PortBuilder
+from cyclescope.infer.ports import UNCOUNTED, PortBuilder
 from cyclescope.infer.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.table import load_table
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.model import library
-from cyclescope.model.library import load_model
 from cyclescope.model.resources import resource_throughput
+from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 
 SAMPLED = ("znver3", "skylake", "haswell", "drawn:3", "drawn:5")
@@ -117,6 +119,30 @@ def test_a_usage_says_what_was_found(skylake, table):
     }
 
 
+def test_slots_are_not_told_where_the_width_was_disturbed(skylake, table):
+    assert skylake.is_counted
+    readings = skylake._readings
+    slower = skylake.throughputs | {skylake.filler: 1.045 * skylake.throughputs[skylake.filler]}
+    disturbed = FrontEndFacts(table, slower, readings)
+    assert disturbed.width != skylake.width
+    assert not disturbed.is_counted
+
+
+@pytest.mark.parametrize(
+    ("slots", "is_counted", "shown"),
+    [(1.0, True, 1.0), (0.8, True, 1.0), (0.7, True, None), (0.0, True, None), (1.0, False, None)],
+)
+def test_slots_that_what_needs_a_port_cannot_have_are_not_told(skylake, table, slots, is_counted, shown):
+    name = "SHL (R64, I8)"
+    facts = copy.copy(skylake)
+    facts.__dict__ |= {"slots": skylake.slots | {name: slots}, "is_counted": is_counted}
+    found = usage(facts, table, name)
+    assert found.operations
+    assert found.slots == shown
+    assert (UNCOUNTED in found.note) == (shown is None)
+    assert (found.confidence == HIGH) == (shown == 1.0)
+
+
 def test_what_limits_beside_ports_is_said(skylake, table):
     found = usage(skylake, table, "VDIVPS (XMM, XMM, XMM)")
     assert found.confidence != HIGH
@@ -165,7 +191,7 @@ def test_results_do_not_depend_on_the_models_that_ship(table, tmp_path, monkeypa
             return [builder.usage(form, builder.facts.throughputs.get(form.id)) for form in forms]
 
     before = inferred("with.sqlite")
-    for name in ("load_model", "summaries", "_archive", "_shipped"):
+    for name in ("shipped", "summaries", "_archive", "_shipped"):
         monkeypatch.setattr(library, name, lambda *_: pytest.fail("a model was read"))
     assert inferred("without.sqlite") == before
     assert any(found.confidence == HIGH for found in before)

@@ -273,3 +273,22 @@ def test_floating_point_exceptions_are_noted():
 def test_values_are_rounded_to_what_the_noise_leaves():
     assert rounded(3.004) == 3.0
     assert str(rounded(-0.0)) == "0.0"
+
+
+# --- a register that every instance has -----------------------------------------------------------
+
+
+def nzcv(*records):
+    builder = TimingBuilder(load_table("aarch64")["ADCSXr"], records, LINKS, lambda s, t: "")
+    found = builder.build("ok").latencies
+    return next(lat for lat in found if lat.source == lat.target == "NZCV")
+
+
+def test_two_dependent_instructions_in_a_cycle_are_a_latency():
+    own = chain(0.53, "NZCV", "NZCV")
+    slower_than_cut = nzcv(own, stream(2.12), stream(1.2, "broken x4"))
+    assert (slower_than_cut.max, slower_than_cut.kind) == (0.53, EXACT)
+    assert slower_than_cut.note.startswith("less than a cycle")
+    for streams in ([stream(2.12)], [stream(2.12), stream(2.12, "broken x4")]):
+        found = nzcv(own, *streams)  # the sequences have the dependency, too: no proof that there is none
+        assert (found.max, found.kind) == (0.53, UPPER_BOUND)

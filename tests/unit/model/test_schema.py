@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cyclescope.errors import UsageError
-from cyclescope.model.library import load_model
+from cyclescope.model.check import ModelError, problems
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation, Provenance, Scheduler
-from cyclescope.model.schema import ModelError, decode, encode, problems, read_model, write_model
+from cyclescope.model.schema import decode, encode, read_model, write_model
+from cyclescope.session.machines import load_model
 
 GOOD = MachineModel(
     "toy",
@@ -28,6 +29,7 @@ GOOD = MachineModel(
     {"mul": 1},
 )
 IMUL = GOOD.forms["IMUL (R64, R64)"]
+AT = "forms: IMUL (R64, R64): "
 positive = st.floats(0.01, 1e6)
 texts = st.text(max_size=8)
 
@@ -134,37 +136,70 @@ def cost(**fields):
 @pytest.mark.parametrize(
     ("machine", "said"),
     [
-        (changed(name=" "), "the machine has no name"),
-        (changed(isa="z80", forms={}), "unknown ISA 'z80'; there are x86-64, aarch64, riscv64"),
-        (changed(provenance=Provenance("guessed")), "provenance: unknown kind 'guessed'"),
+        (changed(name=" "), "name: a name is empty"),
+        (changed(isa="z80", forms={}), "isa: unknown 'z80'; there are x86-64, aarch64, riscv64"),
+        (changed(provenance=Provenance("guessed")), "provenance.kind: unknown 'guessed'"),
         (
             changed(provenance=Provenance("extracted", "LLVM", "22")),
-            "provenance: an extracted model needs a licence",
+            "provenance.licence: missing, an extracted model needs one",
         ),
-        (changed(ports=("0", "0")), "port '0' exists 2 times"),
-        (changed(ports=("0", "")), "a port has no name"),
-        (changed(core=Core(0)), "core: width 0 is not positive"),
-        (changed(core=Core(4, load_latency=-1)), "core: load_latency -1 is negative"),
-        (changed(core=Core(4, schedulers=(Scheduler("s", (2,)),))), "scheduler s: ports [2] do not exist"),
-        (changed(core=Core(4, schedulers=(Scheduler("s", (1,), -1),))), "scheduler s: -1 entries"),
-        (cost(ranges={"op2->op1": (3, 2)}), "IMUL (R64, R64): latency op2->op1: from 3 to 2 cycles"),
-        (cost(ranges={"op2->op1": (-1, 2)}), "IMUL (R64, R64): latency op2->op1: from -1 to 2 cycles"),
-        (cost(ranges={"op2->op9": (1, 2)}), "IMUL (R64, R64): latency op2->op9: the form has no such pair"),
-        (changed(resources={"mul": 0}), "resource mul: capacity 0 is not positive"),
-        (changed(resources={}), "IMUL (R64, R64): resource mul does not exist"),
-        (changed(forms={"IMULL": IMUL}), "IMULL: not in the instruction table of x86-64"),
-        (cost(slots=-1), "IMUL (R64, R64): -1 slots"),
-        (cost(throughput=0), "IMUL (R64, R64): throughput 0 is not positive"),
-        (cost(idiom="ones"), "IMUL (R64, R64): unknown idiom 'ones'"),
-        (cost(operations=(Operation(()),)), "IMUL (R64, R64): no ports"),
-        (cost(operations=(Operation((0, 0)),)), "IMUL (R64, R64): ports [0, 0] repeat"),
-        (cost(operations=(Operation((-1, 0)),)), "IMUL (R64, R64): ports [-1] do not exist"),
-        (cost(operations=(Operation((0,), 0),)), "IMUL (R64, R64): 0 micro-operations"),
-        (cost(operations=(Operation((0,), 1, -2),)), "IMUL (R64, R64): a port busy for -2 cycles"),
-        (cost(resources={"mul": -1}), "IMUL (R64, R64): resource mul: -1 cycles"),
-        (cost(latencies={"op1": 1}), "IMUL (R64, R64): latency 'op1' is not of the form source->target"),
-        (cost(latencies={"op3->op1": 1}), "IMUL (R64, R64): latency op3->op1: the form has no such pair"),
-        (cost(latencies={"op2->op1": -1}), "IMUL (R64, R64): latency op2->op1: -1 cycles"),
+        (changed(ports=("0", "0")), "ports: '0' exists 2 times"),
+        (changed(ports=("0", "")), "ports: a name is empty"),
+        (changed(core=Core(0)), "core.width: 0 is not from 0.125 to 64"),
+        (changed(core=Core(4, load_latency=-1)), "core.load_latency: -1 is not from 0 to 1000000"),
+        (
+            changed(core=Core(4, schedulers=(Scheduler("s", (2,)),))),
+            "core.schedulers: s: ports: [2] do not exist, there are 2",
+        ),
+        (
+            changed(core=Core(4, schedulers=(Scheduler("s", (1,), -1),))),
+            "core.schedulers: s: entries: -1 is not from 0 to 1048576",
+        ),
+        (cost(ranges={"op2->op1": (3, 2)}), AT + "ranges: op2->op1: from 3 to 2"),
+        (
+            cost(ranges={"op2->op1": (-1, 2)}),
+            AT + "ranges: op2->op1: -1 is not from 0 to 1000000",
+        ),
+        (
+            cost(ranges={"op2->op9": (1, 2)}),
+            AT + "latencies: op2->op9: the form has no such pair",
+        ),
+        (changed(resources={"mul": 0}), "resources: mul: 0 is not from 0.001 to 1000"),
+        (changed(resources={}), AT + "resources: mul does not exist"),
+        (changed(forms={"IMULL": IMUL}), "forms: IMULL: not in the instruction table of x86-64"),
+        (cost(slots=-1), AT + "slots: -1 is not from 0 to 1000000"),
+        (cost(throughput=0), AT + "throughput: 0 is not from 1e-06 to 1000000"),
+        (cost(idiom="ones"), AT + "idiom: unknown 'ones'"),
+        (cost(operations=(Operation(()),)), AT + "operations[0]: ports: none"),
+        (
+            cost(operations=(Operation((0, 0)),)),
+            AT + "operations[0]: ports: [0, 0] repeat",
+        ),
+        (
+            cost(operations=(Operation((-1, 0)),)),
+            AT + "operations[0]: ports: [-1] do not exist, there are 2",
+        ),
+        (
+            cost(operations=(Operation((0,), 0),)),
+            AT + "operations[0]: count: 0 is not from 1e-06 to 1000000",
+        ),
+        (
+            cost(operations=(Operation((0,), 1, -2),)),
+            AT + "operations[0]: cycles: -2 is not from 1e-06 to 1000000",
+        ),
+        (cost(resources={"mul": -1}), AT + "resources: mul: -1 is not from 0 to 1000000"),
+        (
+            cost(latencies={"op1": 1}),
+            AT + "latencies: 'op1' is not of the form source->target",
+        ),
+        (
+            cost(latencies={"op3->op1": 1}),
+            AT + "latencies: op3->op1: the form has no such pair",
+        ),
+        (
+            cost(latencies={"op2->op1": -1}),
+            AT + "latencies: op2->op1: -1 is not from 0 to 1000000",
+        ),
     ],
 )
 def test_every_mistake_is_named(machine, said):
@@ -173,15 +208,15 @@ def test_every_mistake_is_named(machine, said):
 
 def test_forms_of_an_unknown_isa_are_not_looked_up():
     machine = changed(isa="z80", forms={"ADDXrr": FormCost(1, (), {"op2->op1": 1})})
-    assert list(problems(machine)) == ["unknown ISA 'z80'; there are x86-64, aarch64, riscv64"]
+    assert list(problems(machine)) == ["isa: unknown 'z80'; there are x86-64, aarch64, riscv64"]
 
 
 def test_forms_of_other_isas_are_looked_up():
     cost = FormCost(1, (), {"op2->op1": 1, "op4->op1": 1, "FPCR->op1": 1, "op1->op1": 1})
     machine = changed(isa="aarch64", forms={"FMADDDrrr": cost, "FMADD": cost}, resources={})
     assert list(problems(machine)) == [
-        "FMADDDrrr: latency op1->op1: the form has no such pair",
-        "FMADD: not in the instruction table of aarch64",
+        "forms: FMADDDrrr: latencies: op1->op1: the form has no such pair",
+        "forms: FMADD: not in the instruction table of aarch64",
     ]
 
 

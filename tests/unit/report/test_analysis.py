@@ -21,7 +21,7 @@ from cyclescope.analyze.prediction import (
     Prediction,
     Unknown,
 )
-from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED, Provenance
+from cyclescope.model.machine import ASSUMED, DRAWN, EXTRACTED, MEASURED, Provenance, Width
 from cyclescope.report.analysis import (
     analysis_json,
     analysis_text,
@@ -30,7 +30,8 @@ from cyclescope.report.analysis import (
     origin,
 )
 from cyclescope.report.graph import dot, svg
-from cyclescope.report.page import markdown, page
+from cyclescope.report.html import comparison_page, page
+from cyclescope.report.page import markdown
 from tests.support.schemas import ANALYSIS, analysis_schema
 
 LLVM = Provenance(EXTRACTED, "LLVM scheduling models", "22.1.8", "Apache-2.0 WITH LLVM-exception")
@@ -47,7 +48,8 @@ ROWS = (
     row(6, 'say "x"', {"p1": 1.0}, 2.0),
 )
 FOUND = Prediction(
-    machine="made", isa="x86-64", provenance=LLVM, cycles=7.0, lower=3.0, upper=7.5,
+    machine="made", isa="x86-64", provenance=LLVM,
+    width=Width(4, ASSUMED, "LLVM"), cycles=7.0, lower=3.0, upper=7.5,
     interval=(2.25, 10.5),
     bottleneck="loop_carried", full=(), bounds={
         "ports": 1.75, "ports_fixed": 2.0, "front_end": 0.75, "loop_carried": 7.0, "critical_path": 8.5,
@@ -71,6 +73,30 @@ def changed(**values):
     return msgspec.structs.replace(FOUND, **values)
 
 
+def test_names_control_no_terminal_and_no_markup():
+    """Of machines, ports, files and labels: what the reader did not write."""
+    bad = "\x1b[2J\x07\x9b\u202e|`x`<b>"
+    rows = (row(3, bad, {f"p{bad}": 1.0}, 4.0, 4.0, remarks=(bad,)),)
+    found = changed(
+        machine=bad, source=bad, name=bad, found=bad, notes=(bad,), instructions=rows, full=(bad,),
+        ports={f"p{bad}": 1.0}, ports_fixed={f"p{bad}": 1.0}, dependencies=(), loop_carried=(),
+        critical_path=CriticalPath(4.0, (3,), (0,)),
+    )  # fmt: skip
+    for text in (plain(analysis_text(found)), markdown(found), page(found), svg(found), dot(found)):
+        assert text.replace("\n", "").isprintable()
+    assert comparison_text([(bad, bad), ("b", found)]).replace("\n", "").isprintable()
+    assert "<b>" not in page(found).replace("&lt;b&gt;", "")
+    outside = re.sub(r"(`+).*?\1", "", markdown(found).replace("\\`", ""))  # of code
+    assert not re.search(r"(?<!\\)[<|`]", re.sub(r"(?m)^\| | \|$| \| ", "", outside))
+    ElementTree.fromstring(svg(found))
+
+
+def test_names_are_not_longer_than_one_reads():
+    text = analysis_text(changed(machine="m" * 1_000_000, source="s" * 1_000_000))
+    assert len(text) < 5000
+    assert "... (1000000 characters)" in text
+
+
 # --- text -----------------------------------------------------------------------------------------
 
 
@@ -91,6 +117,8 @@ def test_the_answer_comes_before_the_reasons():
     elements = plain(analysis_text(changed(unroll_factor=0, elements=4)))
     assert "\n1.75 cycles per element: pointers move by 32 bytes, 4 elements\n" in elements
     assert "element" not in plain(analysis_text(changed(unroll_factor=0, elements=1)))
+    unknown = plain(analysis_text(changed(unroll_factor=0, elements=None)))
+    assert "\npointers move by 32 bytes; how wide the elements are is not known\n" in unknown
     ports = changed(bottleneck="ports", full=("p0", "p1"), cycles=1.75)
     assert "bound by: ports p0 p1" in plain(analysis_text(ports))
     split = changed(bottleneck="ports_fixed", full=("p1",), fixed=True)
@@ -183,7 +211,7 @@ def test_json_has_everything_and_what_follows_from_it():
     assert (data["schema_version"], data["machine"], data["cycles"]) == (1, "made", 7)
     assert data["bounds"]["ports_fixed"] == 2
     assert data["loop_carried"][1] == {"cycles": 1.5, "iterations": 2, "lines": [6], "instructions": [3]}
-    assert data["unknown"] == [{"line": 5, "text": "what", "reason": "no idea"}]
+    assert data["unknown"] == [{"line": 5, "text": "what", "reason": "no idea", "address": None}]
     assert data["derived"] == {
         "throughput": 1.75, "alone": {"loop_carried": 7, "ports": 1.75, "front_end": 0.75},
         "next": {"bound": "ports", "below": 5.25}, "per_unit": 1.75, "unmatched": 0.25,
@@ -213,6 +241,9 @@ class Tags(HTMLParser):
         if tag == "tr":
             self.rows.append([])
 
+    def handle_startendtag(self, tag, attrs):
+        """An element of the drawing that is closed at once."""
+
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
@@ -224,16 +255,51 @@ class Tags(HTMLParser):
 def test_a_page_has_all_of_it():
     text = page(FOUND)
     rows = Tags(text).rows
-    assert ["line", "p0", "p1", "CP", "LCD", "instruction"] in rows
-    assert ["3", "1.00", "4.00", "4.00", "mulsd %xmm1, %xmm0"] in rows
-    assert ["sum", "1.25", "1.75", "9.00", "7.00"] in rows
+    assert ["line", "instruction", "CP", "LCD", "p0", "p1"] in rows
+    assert ["3", "mulsd %xmm1, %xmm0", "4.00", "4.00", "1.00"] in rows
+    assert ["sum", "9.00", "7.00", "1.25", "1.75"] in rows
+    assert ["unit", "2.25", "1.75", "0.31", "0.44"] in rows
     assert ["loop-carried dependency", "7.00"] in rows
     assert ["1.50", "6 over 2 iterations"] in rows
     assert 'say "x"' in [cell for row in rows for cell in row]
-    assert '<tr class="critical carried"><td>3</td>' in text
-    assert "rgba(255,140,0,1.00)" in text  # the fullest
-    assert "<p>something was assumed</p>" in text
+    assert '<tr class="critical carried"><td class="number">3</td>' in text
+    assert "--full:1.00" in text  # the fullest
+    assert "--full:0.25" in text
+    assert "<li>something was assumed</li>" in text
     assert "<svg " in text
+
+
+def test_a_page_begins_with_the_answer_and_says_what_its_colours_are():
+    text = page(FOUND)
+    heading = text[text.index("<h1>") : text.index("</h1>")]
+    assert re.sub("<[^>]*>", "", heading) == "7.00 cycles per iteration, bound by: loop-carried dependency"
+    legend = " ".join(re.findall(r"<li>(.*?)</li>", text[text.index("Line by line") :]))
+    for part in ("cycles on a port, deeper for more", "on the critical path", "slowest loop-carried"):
+        assert part in legend
+    assert "prefers-color-scheme: dark" in text
+    assert 'name="viewport"' in text
+    assert all("tabindex" in part for part in re.findall('<div class="scroll[^>]*>', text)), "by keyboard too"
+
+
+HOSTILE = '</svg><script>alert("1")</script>&amp;<b>\'{{ 7 * 7 }}'
+
+
+def test_what_comes_from_files_is_text_on_a_page():
+    rows = tuple(msgspec.structs.replace(row, text=HOSTILE, remarks=(HOSTILE,)) for row in ROWS)
+    edges = tuple(msgspec.structs.replace(edge, by=HOSTILE) for edge in FOUND.dependencies)
+    ports = {HOSTILE: 1.0}
+    found = changed(
+        machine=HOSTILE, source=HOSTILE, name=HOSTILE, found=HOSTILE, notes=(HOSTILE,), dependencies=edges,
+        ports=ports, instructions=tuple(msgspec.structs.replace(row, ports=ports) for row in rows),
+        provenance=Provenance(EXTRACTED, HOSTILE, HOSTILE), full=(HOSTILE,), bottleneck="ports",
+        loop_carried=(LoopCarried(7.0, 1, (0, 0), (0, 1)),),
+    )  # fmt: skip
+    for text in (page(found), comparison_page([(HOSTILE, found), ("other", HOSTILE)])):
+        assert "<script" not in text
+        assert "<b>" not in text
+        assert "alert(&#34;1&#34;)" in text
+        assert "{{ 7 * 7 }}" in text
+        Tags(text)
 
 
 def test_markdown_has_all_of_it():
@@ -266,6 +332,10 @@ def test_machines_side_by_side():
         "dependency",
     ]
     assert lines[2].split() == ["other", "1", "of", "4", "instructions", "is", "unknown"]
+    rows = Tags(comparison_page([("made", FOUND), ("other", "1 of 4 is unknown")])).rows
+    assert ["cycles per iteration", "made", "other"] in rows
+    assert ["expected", "7.00"] in rows
+    assert ["ports", "1.75"] in rows
     data = json.loads(comparison_json([("made", FOUND), ("other", "no")]))
     assert [m["machine"] for m in data["machines"]] == ["made", "other"]
     assert data["machines"][1] == {"machine": "other", "problem": "no"}
@@ -314,3 +384,18 @@ def test_edges_of_one_pair_are_drawn_once():
 def test_graphviz_reads_the_graph():
     done = subprocess.run(["dot", "-Tsvg"], input=dot(FOUND), capture_output=True, text=True, check=True)
     assert "mulsd" in done.stdout
+
+
+def test_a_page_of_several_machines_has_each_of_them():
+    slow = changed(machine="slow", cycles=9.5, bounds=FOUND.bounds | {"taken_branches": 9.5})
+    text = comparison_page([("made", FOUND), ("slow", slow), ("other", "1 of 4 is unknown")])
+    rows = Tags(text).rows
+    assert "<h1>7.00 to 9.50 cycles per iteration on 2 machines</h1>" in text
+    assert ["expected", "7.00", "9.50"] in rows
+    assert ["taken branches", "9.50"] in rows, "only one has it"
+    sections = re.findall(r'<section id="(.*?)">', text)
+    assert sections == re.findall(r'href="#(.*?)"', text) == ["machine-1", "machine-2", "machine-3"]
+    assert text.count("<svg ") == 2
+    assert text.count("1 of 4 is unknown") == 2
+    same = comparison_page([("made", FOUND), ("again", FOUND)])
+    assert "<h1>7.00 cycles per iteration on 2 machines</h1>" in same

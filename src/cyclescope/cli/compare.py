@@ -1,0 +1,67 @@
+"""`cyclescope compare`."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from cyclescope.cli.options import FiniteRange, json_option
+from cyclescope.errors import UsageError
+from cyclescope.formats.exchange import Imported
+from cyclescope.model.agreement import CYCLES, RELATIVE, Tolerance, compare
+from cyclescope.model.machine import MachineModel
+from cyclescope.model.select import select_forms
+from cyclescope.report.agreement import agreement_csv, agreement_json, agreement_text
+from cyclescope.report.exchange import left_out_text
+from cyclescope.report.progress import when_needed
+from cyclescope.session.sources import source
+
+
+@click.command("compare")
+@click.argument("names", nargs=-1, required=True, metavar="A B [C]...")
+@click.option(
+    "--form", "patterns", multiple=True, metavar="PATTERN", help="Only forms that match (repeatable)."
+)
+@click.option("--tolerance", type=FiniteRange(0, 1), default=RELATIVE, show_default=True,
+              help="Share by which equal throughputs may differ.")  # fmt: skip
+@click.option("--cycles", type=FiniteRange(0, 100), default=CYCLES, show_default=True,
+              help="Cycles by which equal latencies may differ.")  # fmt: skip
+@click.option("--differences", type=click.IntRange(0), default=20, show_default=True,
+              help="How many differences to list.")  # fmt: skip
+@click.option("--csv", "as_csv", is_flag=True, help="Print every comparison as CSV.")
+@json_option
+def command(
+    names: tuple[str, ...], patterns: tuple[str, ...], tolerance: float, cycles: float, differences: int,
+    as_csv: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Say how far machines from two or more sources agree, form by form, each with the first.
+
+    A source is a machine's name (native, znver4, ...), a store, a model's file, or another tool's file that
+    `import` reads (instructions.xml#ZEN3 is the machine ZEN3 of it). Forms are matched by the names that the
+    instruction table has of them in LLVM and uops.info.
+    """
+    if len(names) < 2:
+        raise UsageError("one source alone", "name another to compare it with")
+    if as_csv and as_json:
+        raise UsageError("--csv and --json at once", "choose one")
+    click.get_current_context().with_resource(when_needed())
+    read = [source(name) for name in names]
+    models = [_chosen(found, name, patterns) for found, name in zip(read, names, strict=True)]
+    first, *others = models
+    found = [(other, compare(first, other, Tolerance(tolerance, cycles))) for other in others]
+    if as_csv:
+        click.echo(agreement_csv(first, found), nl=False)
+    elif as_json:
+        click.echo(agreement_json(first, found, differences))
+    else:
+        click.echo(agreement_text(first, found, differences))
+    for name, imported in zip(names, read, strict=True):
+        if imported.refused:
+            click.echo(f"{name}: {left_out_text(imported.refused, 'refused')}", err=True, nl=False)
+
+
+def _chosen(found: Imported, name: str, patterns: tuple[str, ...]) -> MachineModel:
+    model = found.model
+    if patterns:
+        model = msgspec.structs.replace(model, forms=select_forms(model, patterns))
+    return msgspec.structs.replace(model, name=name.rpartition("/")[2])

@@ -1,0 +1,52 @@
+"""`cyclescope export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cyclescope.formats.registry import FORMATS, WRITABLE, by_name, of_suffix
+from cyclescope.model.schema import encode, write_model
+from cyclescope.report.exchange import left_out_text
+from cyclescope.report.progress import when_needed
+from cyclescope.session.sources import source
+
+MODEL = "json"
+
+
+@click.command("export")
+@click.argument("what", metavar="SOURCE")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write.")
+@click.option("--format", "name", type=click.Choice([MODEL, *WRITABLE]), help="Format of the file.")
+@click.option("--left-out", is_flag=True, help="List everything that the format cannot express.")
+def command(what: str, output: Path | None, name: str | None, left_out: bool) -> None:
+    """Write a machine in another tool's format.
+
+    SOURCE is a machine's name (native, znver4, ...), a store, a model's file, or another tool's file. The
+    format follows from the file's name (.xml uops.info, .yml OSACA, .csv a table, .json a machine model), or
+    is said with --format. Without -o the file is printed.
+    """
+    if name is None and output is None:
+        raise click.UsageError("--format is needed where no file is named with -o")
+    click.get_current_context().with_resource(when_needed())
+    model = source(what).model
+    if (name or "") == MODEL or (name is None and output is not None and output.suffix in (".json", ".xz")):
+        if output is None:
+            click.echo(encode(model))
+        else:
+            write_model(model, output)
+            click.echo(f"{output}: {model.name} as a machine model, {len(model.forms)} forms", err=True)
+        return
+    chosen = by_name(name) if name else of_suffix(output or Path())
+    written = chosen.write(model)
+    if output is None:
+        click.echo(written.text, nl=False)
+    else:
+        output.write_text(written.text, encoding="utf-8")
+    where = str(output) if output else "standard output"
+    click.echo(f"{where}: {model.name} as {chosen.about}", err=True)
+    click.echo(left_out_text(written.left_out, "left out", whole=left_out), err=True, nl=False)
+
+
+command.epilog = "Formats: " + "; ".join(f"{f.name}: {f.about}" for f in FORMATS if f.writer) + "."

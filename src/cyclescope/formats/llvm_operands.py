@@ -1,0 +1,102 @@
+"""Operands as LLVM numbers them: results first, then what is read, tied operands a second time.
+
+On AArch64 and RISC-V the instruction tables have LLVM's numbers already. On x86-64 an operand of memory
+is five of LLVM's (base, scale, index, displacement, segment), registers that the encoding fixes are none,
+and conditional instructions have their condition as a last one.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import msgspec
+
+from cyclescope.isa.dataflow import Node
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.table import load_table
+
+MEMORY_PARTS = 5
+WHOLE = 32  # bits: a narrower result is merged into its register, which LLVM says of no instruction
+_CONDITIONAL = re.compile(r"(CMOV|SETCC|JCC)(_|\d|r|m)")
+
+
+class LlvmOperand(msgspec.Struct, frozen=True):
+    """One of LLVM's operands: the position of ours, and which part of an address it is."""
+
+    position: int
+    part: int = -1
+
+
+def operands(form: InstructionForm) -> tuple[LlvmOperand, ...]:
+    """LLVM's operands of an x86-64 form, without the condition."""
+    shown = [(i, op) for i, op in enumerate(form.operands) if not op.implicit and not _is_fixed(op)]
+    results = [LlvmOperand(i) for i, op in shown if op.is_register and op.write and op.cls != "ST"]
+    replaced = (form.mnemonic, len(form.operands)) in _replacing()
+    read: list[LlvmOperand] = []
+    for i, op in shown:
+        if op.kind in ("memory", "address"):
+            read += [LlvmOperand(i, part) for part in _parts(op)]
+        elif not op.is_register or _is_read(op, replaced):
+            read.append(LlvmOperand(i))
+    return (*results, *read)
+
+
+def _is_read(op: Operand, replaced: bool) -> bool:
+    """Whether LLVM has a register among what is read; registers of the x87 stack are nowhere else."""
+    if not op.write or op.cls == "ST":
+        return True
+    return op.read and not (replaced and op.width < WHOLE)
+
+
+def _parts(op: Operand) -> tuple[int, ...]:
+    """An absolute address has a displacement and a segment alone."""
+    return (3, 4) if op.cls.startswith("Moffs") else tuple(range(MEMORY_PARTS))
+
+
+@cache
+def _replacing() -> frozenset[tuple[str, int]]:
+    """Mnemonics and numbers of operands whose first one is a result, but for bits that narrow ones leave."""
+    table = load_table("x86-64")
+    firsts = (((form.mnemonic, len(form.operands)), form.operands[0]) for form in table if form.operands)
+    whole = {key for key, op in firsts if op.is_register and op.write and not op.read and op.width >= WHOLE}
+    return frozenset(whole | {(form.mnemonic, 1) for form in table if form.llvm == "SETCCr"})
+
+
+def _is_fixed(op: Operand) -> bool:
+    return (op.is_register and bool(op.fixed)) or (op.kind == "immediate" and op.cls == "1")
+
+
+def has_condition(form: InstructionForm) -> bool:
+    """Whether LLVM has one opcode for all conditions, and the condition as a last operand."""
+    return bool(_CONDITIONAL.match(form.llvm))
+
+
+def has_rounding(form: InstructionForm) -> bool:
+    """Whether LLVM has the rounding mode of the encoding as a last operand."""
+    return "rounding" in form.attributes
+
+
+def is_named(form: InstructionForm) -> bool:
+    """Whether LLVM's name stands for the form: prefixes are instructions of their own there."""
+    return bool(form.llvm) and form.attributes.isdisjoint(("lock", "rep", "repne"))
+
+
+def untied(form: InstructionForm) -> tuple[LlvmOperand, ...]:
+    """LLVM's operands without the second mention of tied ones, the order in which WINIC counts them."""
+    if form.bits is not None:
+        return tuple(LlvmOperand(i) for i, op in enumerate(form.operands) if not op.implicit)
+    return tuple(dict.fromkeys(operands(form)))
+
+
+def untied_name(form: InstructionForm, node: Node) -> str | None:
+    """A number among `untied`, or the name of a fixed register; None for memory and what is in an address."""
+    if node.part == "flag":
+        return "EFLAGS"
+    op = form.operands[node.operand]
+    if not op.is_register:
+        return None
+    if op.implicit or op.fixed:
+        return op.fixed or op.name
+    return str(untied(form).index(LlvmOperand(node.operand)))

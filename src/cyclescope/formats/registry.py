@@ -1,0 +1,94 @@
+"""The formats there are, by name, and which one a file has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cyclescope.errors import UsageError
+from cyclescope.formats.exchange import Exported, Imported, Request
+from cyclescope.model.machine import MachineModel
+
+HEAD = 1 << 16  # bytes that tell a file's format
+
+
+class Format(msgspec.Struct, frozen=True):
+    """One format; `reader` and `writer` are `module:function`, empty where there is none.
+
+    `suffix` chooses the format of a file to write, `sign` is what a file to read has near its beginning.
+    """
+
+    name: str
+    about: str
+    sign: str
+    reader: str = ""
+    writer: str = ""
+    suffix: str = ""
+
+    def read(self, path: Path, request: Request) -> Imported:
+        """The model in a file. Raises FormatError and OSError."""
+        found: Imported = _function(self.reader)(path, request)
+        return found
+
+    def write(self, model: MachineModel) -> Exported:
+        """A model's text in this format. Raises FormatError."""
+        found: Exported = _function(self.writer)(model)
+        return found
+
+
+def _function(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
+    found: Callable[..., Any] = getattr(import_module(f"cyclescope.formats.{module}"), name)
+    return found
+
+
+FORMATS = (
+    Format("uops-info", "uops.info's instructions.xml", r"<(root|instruction)\b",
+           "uops_info_reader:read", "uops_info:write", ".xml"),
+    Format("osaca", "a machine model of OSACA (YAML)",
+           r"(?m)^(osaca_version|instruction_forms|port_model_scheme):",
+           "osaca_reader:read", "osaca:write", ".yml"),
+    Format("winic", "WINIC's results (YAML)", r"llvmName:", "winic:read", "winic:write"),
+    Format("exegesis-latency", "llvm-exegesis' records of latencies (YAML)", r"(?m)^mode:\s+latency",
+           "llvm_exegesis:read", "llvm_exegesis:write_latencies"),
+    Format("exegesis-throughput", "llvm-exegesis' records of reciprocal throughputs (YAML)",
+           r"(?m)^mode:\s+inverse_throughput", "llvm_exegesis:read", "llvm_exegesis:write_throughputs"),
+    Format("csv", "a table with a row per form", r"\A\W*form,", "table:read", "table:write", ".csv"),
+    Format("uops-info-csv", "uops.info's table as CSV", r"\A\W*instruction,", "uops_table:read"),
+    Format("instlatx64", "a dump of InstLatx64 or AIDA64", r"L:.*T:\s*[\d.]+ns=", "instlat:read"),
+    Format("ibench", "what ibench prints", r"(?m)^\s*[\w.-]+-(TP|LT)\s*:", "microbenchmarks:read_ibench"),
+    Format("asmbench", "what asmbench prints", r"(?m)^(Latency|Throughput):.*cycle",
+           "microbenchmarks:read_asmbench"),
+)  # fmt: skip
+READABLE = tuple(f.name for f in FORMATS if f.reader)
+WRITABLE = tuple(f.name for f in FORMATS if f.writer)
+
+
+def by_name(name: str) -> Format:
+    """A format by its name."""
+    return next(f for f in FORMATS if f.name == name)
+
+
+def of_contents(path: Path) -> Format:
+    """The format of an existing file, by what it contains. Raises UsageError and OSError."""
+    with path.open("rb") as file:
+        head = file.read(HEAD).decode("utf-8", "replace").lstrip("\ufeff")
+    found = next((f for f in FORMATS if f.reader and re.search(f.sign, head)), None)
+    if found is None:
+        raise UsageError(f"{path} is of no known format", f"say {{format}} with one of {', '.join(READABLE)}")
+    return found
+
+
+def of_suffix(path: Path) -> Format:
+    """The format that a file is to be written in, by its name. Raises UsageError."""
+    found = next((f for f in FORMATS if f.suffix and f.suffix == path.suffix.lower()), None)
+    if found is None:
+        known = ", ".join(f"{f.suffix} ({f.name})" for f in FORMATS if f.suffix)
+        remedy = f"it can end in {known}, or say {{format}}"
+        raise UsageError(f"the name {path.name!r} tells no format", remedy)
+    return found

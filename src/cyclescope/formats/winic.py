@@ -1,0 +1,171 @@
+"""WINIC's YAML: LLVM's opcode, latencies by LLVM's operand numbers, throughput with its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from cyclescope.formats.exchange import (
+    Draft,
+    Exported,
+    FormatError,
+    Imported,
+    Item,
+    Request,
+    cycles,
+    exact,
+    rate,
+)
+from cyclescope.formats.llvm_exegesis import longest
+from cyclescope.formats.llvm_operands import is_named, untied_name
+from cyclescope.formats.yaml_text import document
+from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import load_table
+from cyclescope.model.machine import FormCost, MachineModel
+
+_KINDS = {"register": "register", "immediate": "immediate", "memory": "memory", "address": "memory"}
+Ends = tuple[str, str]
+
+
+def write(model: MachineModel) -> Exported:
+    """A model as WINIC writes it, memory operands included as operands but not in latencies."""
+    left: list[Item] = []
+    parts = ["---\n"]
+    written: set[str] = set()
+    for form in load_table(model.isa):
+        cost = model.forms.get(form.id)
+        if cost is None:
+            continue
+        if not is_named(form):
+            left.append(Item(form.id, "LLVM has no name for it"))
+            continue
+        if form.llvm in written:
+            left.append(Item(form.id, "LLVM has one name for several forms", form.llvm))
+            continue
+        written.add(form.llvm)
+        memory = sum(".data" in pair or ".index" in pair for pair in (*cost.latencies, *cost.ranges))
+        if memory:
+            left.append(Item(form.id, "WINIC has no latencies from or to memory", f"{memory} pairs"))
+        parts.append(_entry(form, cost))
+    return Exported("".join(parts), tuple(left))
+
+
+def _entry(form: InstructionForm, cost: FormCost) -> str:
+    lines = [f"- llvmName:        {form.llvm}", f"  name:            {form.mnemonic.lower()}", "  operands:"]
+    for op in form.operands:
+        if not op.implicit:
+            lines += [
+                f"    - class:           {_KINDS.get(op.kind, op.kind)}",
+                f"      name:            {op.fixed or op.cls}",
+                f"      read:            {_bool(op.read)}", f"      write:           {_bool(op.write)}",
+            ]  # fmt: skip
+    whole = longest(form, cost)
+    lines.append(f"  latency:         {'null' if whole is None else exact(whole)}")
+    lines.append("  operandLatencies:")
+    for (source, target), (least, most) in _latencies(form, cost).items():
+        lines += [
+            f"    - sourceOperand:   '{source}'", f"      targetOperand:   '{target}'",
+            f"      latencyMin:      {exact(least)}", f"      latencyMax:      {exact(most)}",
+        ]  # fmt: skip
+    value = "null" if cost.throughput is None else exact(cost.throughput)
+    lines += [f"  {name + ':':16} {value}" for name in ("throughput", "throughputMin", "throughputMax")]
+    return "\n".join(lines) + "\n"
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _latencies(form: InstructionForm, cost: FormCost) -> dict[Ends, tuple[float, float]]:
+    """What is known by LLVM's operands; flags are one register there: from their least to their most."""
+    found: dict[Ends, tuple[float, float]] = {}
+    for ends, pair in _ends(form):
+        known = cost.latencies.get(pair)
+        reach = cost.ranges.get(pair) if known is None else (known, known)
+        if reach is not None:
+            least, most = found.get(ends, reach)
+            found[ends] = min(least, reach[0]), max(most, reach[1])
+    return found
+
+
+def _ends(form: InstructionForm) -> Iterator[tuple[Ends, str]]:
+    for pair in pairs(form):
+        source, target = untied_name(form, pair.source), untied_name(form, pair.target)
+        if source is not None and target is not None:
+            yield (source, target), f"{pair.source.name}->{pair.target.name}"
+
+
+# --- reading -----------------------------------------------------------------------------------------
+
+
+class _Latency(msgspec.Struct, rename="camel"):
+    source_operand: str
+    target_operand: str
+    latency_min: float | None = None
+    latency_max: float | None = None
+
+
+class _Entry(msgspec.Struct, rename="camel"):
+    llvm_name: str
+    operand_latencies: list[_Latency] | None = None
+    throughput: float | None = None
+
+
+def read(path: Path, request: Request) -> Imported:
+    """The entries of a file; ranges whose least is more than their most are refused, and so on."""
+    table = load_table(request.isa)
+    draft = Draft(table, request)
+    by_name: dict[str, list[InstructionForm]] = {}
+    for form in filter(is_named, table):
+        by_name.setdefault(form.llvm, []).append(form)
+    found = document(path)
+    if not isinstance(found, list):
+        raise FormatError(f"{path} is no list of instructions", "WINIC writes one")
+    for number, raw in enumerate(found, 1):
+        try:
+            entry = msgspec.convert(raw, _Entry)
+        except msgspec.ValidationError as error:
+            draft.refuse(f"entry {number}", str(error))
+            continue
+        forms = by_name.get(entry.llvm_name, [])
+        if forms:
+            _add(draft, forms, entry)
+        elif entry.throughput is not None or entry.operand_latencies:
+            draft.refuse(f"entry {number}: {entry.llvm_name}", "no form has this name")
+    return draft.imported()
+
+
+def _add(draft: Draft, forms: Sequence[InstructionForm], entry: _Entry) -> None:
+    if entry.throughput is not None:
+        try:
+            value = rate(entry.throughput)
+        except ValueError as error:
+            draft.refuse(f"{entry.llvm_name} throughput", str(error))
+        else:
+            for form in forms:
+                draft.add(form, throughput=value)
+    for latency in entry.operand_latencies or ():
+        if latency.latency_min is not None and latency.latency_max is not None:
+            _add_latency(draft, forms, latency, latency.latency_min, latency.latency_max)
+
+
+def _add_latency(
+    draft: Draft, forms: Sequence[InstructionForm], latency: _Latency, least: float, most: float
+) -> None:
+    """One latency, for every form of this name that has such a pair."""
+    ends = latency.source_operand, latency.target_operand
+    try:
+        least, most = cycles(least), cycles(most)
+        if least > most:
+            raise ValueError(f"from {least:g} to {most:g} cycles")
+        found = [(form, pair) for form in forms for own, pair in _ends(form) if own == ends]
+        if not found:
+            raise ValueError("no such pair of operands")
+    except ValueError as error:
+        draft.refuse(f"{forms[0].llvm} {ends[0]} -> {ends[1]}", str(error))
+        return
+    for form, pair in found:
+        draft.latency(form, pair, least, most)

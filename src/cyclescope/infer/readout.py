@@ -1,0 +1,150 @@
+"""What a store tells of forms: timings with port usage, each part of the store read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.host.features import lacking
+from cyclescope.infer.facts import read_facts
+from cyclescope.infer.latency_system import LinkLatency
+from cyclescope.infer.links import stored_links
+from cyclescope.infer.port_campaign import are_compared, ports_builder, why_no_usage
+from cyclescope.infer.ports import PortBuilder, PortUsage
+from cyclescope.infer.results import FormTiming, without_cycles
+from cyclescope.infer.timing import TimingBuilder
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table
+from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
+from cyclescope.measure.ports import PORTS
+from cyclescope.measure.record import Record
+from cyclescope.measure.store import Store
+from cyclescope.model.machine import MachineModel
+
+NOT_RUN = "not run"  # status of forms that a store knows nothing of
+NO_CYCLES = "emulated: an emulator's cycles mean nothing"
+STOPPED = "not measured: the run was stopped before the ports of this machine were known"
+_UNKNOWN = PortUsage(None, None)
+Found = tuple[FormTiming, PortUsage]
+
+
+class Readout:
+    """Results of some forms of a store, or of all of its table.
+
+    `known` is a machine that gives ports their names where they match, and nothing else.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        table: Table,
+        known: MachineModel | None = None,
+        forms: Sequence[InstructionForm] | None = None,
+        planner: Planner | None = None,
+    ) -> None:
+        self.store = store
+        self.table = table
+        self.known = known
+        self.forms = list(table) if forms is None else list(forms)
+        self.legality = store.legality()
+        self.planner = planner or Planner(table, lambda form: self.legality.get(form.id) == "ok")
+        self._everything = forms is None
+
+    @cached_property
+    def ports(self) -> PortBuilder | None:
+        """What tells the ports of forms; None where no port was measured."""
+        if not self.store.has(PORTS):
+            return None
+        facts = read_facts(self.store, self.table, None if self._everything else self.forms)
+        return ports_builder(facts, self.known)
+
+    @cached_property
+    def _compared(self) -> bool:
+        """Whether all that port usage rests on was measured."""
+        return self.ports is None or are_compared(self.ports.facts, self.planner)
+
+    @property
+    def known_ports(self) -> PortBuilder | None:
+        """What tells the ports of forms, None also where the run was stopped before it could tell."""
+        return self.ports if self._compared else None
+
+    def each(self, report: Callable[[int, int], None] = lambda done, total: None) -> Iterator[Found]:
+        """Timing and port usage of the forms, in their order; `report` is told how many are done."""
+        links = stored_links(self.store)
+        stopped = self.store.stopped()
+        announced = next((s["features"] for s in reversed(self.store.sessions()) if s.get("features")), None)
+        lacks = announced if isinstance(announced, list) else None
+        for number, (form, records) in enumerate(grouped(self.store, self.forms)):
+            if number % 256 == 0:
+                report(number, len(self.forms))
+            outcome = self.legality.get(form.id, NOT_RUN)
+            damaged = form.id in self.store.damaged_forms
+            timing = timing_of(form, records, links, self.planner, outcome, stopped or damaged)
+            if self.store.emulated:
+                timing = without_cycles(timing, NO_CYCLES)
+            yield self._with_usage(_explained(form, timing, lacks), form)
+        report(len(self.forms), len(self.forms))
+
+    def timings(self) -> Iterator[FormTiming]:
+        """The timings, in the order of the forms."""
+        return (timing for timing, _ in self.each())
+
+    def _with_usage(self, timing: FormTiming, form: InstructionForm) -> Found:
+        builder = self.ports
+        if timing.status != "ok" or builder is None:
+            return timing, _UNKNOWN
+        if not self._compared:
+            return msgspec.structs.replace(timing, ports_note=STOPPED), _UNKNOWN
+        facts = builder.facts
+        usage = builder.usage(form, facts.throughputs.get(form.id), why_no_usage(facts, self.planner, form))
+        return msgspec.structs.replace(
+            timing, slots=usage.slots, ports=usage.ports, ports_confidence=usage.confidence,
+            ports_throughput=usage.throughput, ports_alternatives=usage.alternatives,
+            ports_note=usage.note or usage.reason, resources=dict(usage.resources),
+        ), usage  # fmt: skip
+
+
+def _explained(form: InstructionForm, timing: FormTiming, announced: Sequence[str] | None) -> FormTiming:
+    """With the extensions that the CPU lacks in the status of a form that it does not execute."""
+    if timing.status != "SIGILL" or announced is None:
+        return timing
+    missing = lacking(form.features, announced)
+    if not missing:
+        return timing
+    return msgspec.structs.replace(timing, status=f"SIGILL: this CPU lacks {', '.join(missing)}")
+
+
+def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[InstructionForm, list[Record]]]:
+    """Each form with its records of throughput and latency."""
+    by_id = {form.id: form for form in forms}
+    for start in range(0, len(forms), 500):
+        some = forms[start : start + 500]
+        found: dict[str, list[Record]] = {form.id: [] for form in some}
+        for record in store.records_of((THROUGHPUT, LATENCY), [f.id for f in some], "form, id"):
+            found[record.form].append(record)
+        yield from ((by_id[form_id], records) for form_id, records in found.items())
+
+
+def timing_of(
+    form: InstructionForm,
+    records: Sequence[Record],
+    links: Mapping[str, LinkLatency],
+    planner: Planner,
+    outcome: str,
+    stopped: bool = False,
+) -> FormTiming:
+    """Timing of a form from its records; a form that the CPU does not execute has no plan.
+
+    After a run that was stopped, what was not measured to its end has no value.
+    """
+    if outcome != "ok":
+        return TimingBuilder(form, (), links, lambda source, target: "").build(outcome)
+    unmeasured = planner.unmeasured(form, _measured(records)) if stopped else {}
+    builder = TimingBuilder(form, records, links, lambda s, t: planner.reason(form, s, t), unmeasured)
+    return builder.build(outcome)
+
+
+def _measured(records: Iterable[Record]) -> set[tuple[str, str, str]]:
+    return {(record.source, record.target, record.variant) for record in records}

@@ -1,0 +1,46 @@
+"""How much of a run is done: its stages by the time that they usually take."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from cyclescope.measure.plan import LATENCY
+from cyclescope.measure.ports import PORTS
+
+TRYING, LINKS, MEASURING, SECOND = "forms that run", "links", "measuring", "second look"
+THROUGHPUTS, ALONE, ORDER, PAIRED = "throughputs for ports", "forms alone", "order of issue", "pairs"
+SLOTS, CLASSES, BETWEEN = "front-end slots", "classes", "classes against each other"
+AMONG, MEMORY, AGAIN = "ports", "ports for memory", "ports, second look"
+HIDDEN, MODEL = "hidden resources", "model of this machine"
+
+# Seconds of a full run on a Zen 5 beside other programs, by the samples that its stages took times their
+# length. Only the ratios count; on a quiet machine second looks are shorter: it ends sooner than told.
+_FIRST = {TRYING: 1.0, LINKS: 1.0, MEASURING: 60.0}
+_OF_LATENCIES = {SECOND: 45.0}
+_OF_PORTS = {
+    THROUGHPUTS: 0.1, ALONE: 3.0, ORDER: 0.1, SLOTS: 24.0, CLASSES: 1.0, BETWEEN: 1.5, AMONG: 24.0,
+    MEMORY: 3.0, AGAIN: 43.0, HIDDEN: 2.0,
+}  # fmt: skip
+_LAST = {MODEL: 5.0}
+
+
+class Workload:
+    """The stages of a run that measures some quantities."""
+
+    def __init__(self, quantities: AbstractSet[str]) -> None:
+        latencies = _OF_LATENCIES if LATENCY in quantities else {}
+        ports = _OF_PORTS if PORTS in quantities else {}
+        self._seconds = {**_FIRST, **latencies, **ports, **_LAST}
+        self._share = 0.0
+
+    def share(self, stage: str, done: int, total: int) -> float:
+        """How much of all is done when so much of a stage is: never less than before.
+
+        A stage of another name, as that of cores that issue in order, tells nothing.
+        """
+        names = list(self._seconds)
+        if stage in self._seconds:
+            before = sum(self._seconds[name] for name in names[: names.index(stage)])
+            now = before + self._seconds[stage] * min(done / max(total, 1), 1.0)
+            self._share = max(self._share, now / sum(self._seconds.values()))
+        return self._share

@@ -1,0 +1,311 @@
+"""What is wrong with a machine model: one line for each defect, with its place in the file.
+
+`problems` is what `cyclescope machines check` prints, and `checked` what every model passes that is not
+shipped: whatever is computed from it afterwards is finite and ends soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from cyclescope.errors import CyclescopeError
+from cyclescope.isa.dataflow import sources, targets
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import ISAS, load_table
+from cyclescope.model import limits
+from cyclescope.model.limits import Range
+from cyclescope.model.machine import (
+    DRAWN,
+    EXTRACTED,
+    MEASURED,
+    PUBLISHED,
+    WIDTH_KINDS,
+    Core,
+    FormCost,
+    MachineModel,
+    Operation,
+    Provenance,
+)
+
+TOLD = 3  # defects in an error of one line
+_SHOWN = 60  # characters of a text that may be anything
+
+
+class ModelError(CyclescopeError):
+    """A file that is no machine model, or a model that no machine can be."""
+
+
+def checked(model: MachineModel, where: str = "") -> MachineModel:
+    """The model itself. Raises ModelError with the first defects and the number of the others.
+
+    `where` is the file or the name that the model was asked by.
+    """
+    found = problems(model)
+    first = list(islice(found, TOLD))
+    if not first:
+        return model
+    rest = sum(1 for _ in found)
+    lines = "; ".join(first) + (f"; and {rest} more" if rest else "")
+    where = where or shown(model.name) or "the model"
+    remedy = "`cyclescope machines check` lists all" if rest else "correct it"
+    raise ModelError(f"{where}: no machine can be so: {lines}", remedy)
+
+
+def problems(model: MachineModel) -> Iterator[str]:
+    """One line for everything that is wrong with a model; of sizes that are out of range, only these."""
+    sizes = list(_size_problems(model))
+    if sizes:
+        yield from sizes
+        return
+    yield from _head_problems(model)
+    yield from _provenance_problems(model.provenance)
+    yield from _core_problems(model.core, len(model.ports))
+    for name, capacity in model.resources.items():
+        yield from _name_problems("resources", name)
+        yield from _outside(f"resources: {shown(name)}", capacity, limits.CAPACITY)
+    yield from _forms_problems(model)
+
+
+def shown(text: str) -> str:
+    """A text of a file as it can be printed: what is no printable character escaped, long ones cut."""
+    plain = text if text.isprintable() else text.encode("unicode_escape").decode()
+    return plain if len(plain) <= _SHOWN else f"{plain[: _SHOWN - 3]}..."
+
+
+# --- numbers and texts -------------------------------------------------------------------------------
+
+
+def _outside(place: str, value: float, allowed: Range) -> Iterator[str]:
+    if not allowed.has(value):
+        yield f"{place}: {_number(value)} is not from {allowed.least:.15g} to {allowed.most:.15g}"
+
+
+def _float(value: float) -> float:
+    """Whole numbers in JSON can be too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _number(value: float) -> str:
+    return f"{_float(value):g}"
+
+
+def _name_problems(place: str, name: str) -> Iterator[str]:
+    yield from _text_problems(place, name, limits.NAME)
+    if not name.strip():
+        yield f"{place}: a name is empty"
+
+
+def _text_problems(place: str, text: str, most: int = limits.TEXT) -> Iterator[str]:
+    if len(text) > most:
+        yield f"{place}: {shown(text)!r} has {len(text)} characters, more than {most}"
+    elif not text.isprintable():
+        yield f"{place}: '{shown(text)}' has characters that cannot be printed"
+
+
+# --- the machine -------------------------------------------------------------------------------------
+
+
+def _size_problems(model: MachineModel) -> Iterator[str]:
+    sizes = (
+        ("ports", model.ports, limits.PORTS),
+        ("core.schedulers", model.core.schedulers, limits.SCHEDULERS),
+        ("resources", model.resources, limits.RESOURCES),
+        ("forms", model.forms, limits.FORMS),
+        ("provenance.notes", model.provenance.notes, limits.NOTES),
+    )
+    for place, items, most in sizes:
+        if len(items) > most:
+            yield f"{place}: {len(items)}, more than {most}"
+
+
+def _head_problems(model: MachineModel) -> Iterator[str]:
+    yield from _name_problems("name", model.name)
+    if model.isa not in ISAS:
+        yield f"isa: unknown {shown(model.isa)!r}; there are {', '.join(ISAS)}"
+    for port in dict.fromkeys(model.ports):
+        yield from _name_problems("ports", port)
+        if model.ports.count(port) > 1:
+            yield f"ports: {shown(port)!r} exists {model.ports.count(port)} times"
+    if model.borrowed is not None:
+        yield from _name_problems("borrowed.core", model.borrowed.core)
+        texts = (model.borrowed.source, *model.borrowed.what, *model.borrowed.forms)
+        yield from (line for text in texts for line in _text_problems("borrowed", text))
+
+
+def _provenance_problems(origin: Provenance) -> Iterator[str]:
+    if origin.kind not in (MEASURED, EXTRACTED, PUBLISHED, DRAWN):
+        yield f"provenance.kind: unknown {shown(origin.kind)!r}"
+    for field in ("source", "version", "licence", "date"):
+        yield from _text_problems(f"provenance.{field}", getattr(origin, field))
+    for note in origin.notes:
+        yield from _text_problems("provenance.notes", note)
+    if origin.kind == EXTRACTED:
+        for field in ("source", "version", "licence"):
+            if not getattr(origin, field):
+                yield f"provenance.{field}: missing, an extracted model needs one"
+
+
+def _core_problems(core: Core, port_count: int) -> Iterator[str]:
+    numbers = {
+        "width": limits.WIDTH, "reorder_buffer": limits.REORDER_BUFFER, "load_buffer": limits.ENTRIES,
+        "store_buffer": limits.ENTRIES, "load_latency": limits.CYCLES, "forward_latency": limits.CYCLES,
+        "mispredict_penalty": limits.CYCLES,
+    }  # fmt: skip
+    for field, allowed in numbers.items():
+        yield from _outside(f"core.{field}", getattr(core, field), allowed)
+    if core.width_kind not in ("", *WIDTH_KINDS):
+        yield f"core.width_kind: unknown {shown(core.width_kind)!r}; there are {', '.join(WIDTH_KINDS)}"
+    if core.width_kind == PUBLISHED and not core.width_source:
+        yield "core.width_source: missing, a published width needs one"
+    yield from _text_problems("core.width_source", core.width_source)
+    for scheduler in core.schedulers:
+        place = f"core.schedulers: {shown(scheduler.name)}"
+        yield from _name_problems("core.schedulers", scheduler.name)
+        yield from _outside(f"{place}: entries", scheduler.entries, limits.ENTRIES)
+        yield from _port_problems(f"{place}: ports", scheduler.ports, port_count)
+
+
+def _port_problems(place: str, ports: Sequence[int], count: int) -> Iterator[str]:
+    if not ports:
+        yield f"{place}: none"
+    if len(ports) > limits.PORTS:
+        yield f"{place}: {len(ports)}, more than {limits.PORTS}"
+    elif len(set(ports)) != len(ports):
+        yield f"{place}: {_listed(ports)} repeat"
+    missing = [port for port in ports[: limits.PORTS] if not 0 <= port < count]
+    if missing:
+        yield f"{place}: {_listed(missing)} do not exist, there are {count}"
+
+
+def _listed(ports: Iterable[int]) -> str:
+    return shown(f"[{', '.join(map(_number, ports))}]")
+
+
+# --- forms -------------------------------------------------------------------------------------------
+
+
+def _forms_problems(model: MachineModel) -> Iterator[str]:
+    known = _pairs_by_form(model)
+    every = [op.ports for cost in model.forms.values() for op in cost.operations or ()]
+    if len(every) > limits.ALL_OPERATIONS:
+        yield f"forms: {len(every)} operations together, more than {limits.ALL_OPERATIONS}"
+        return
+    sets = set(every)
+    if len(sets) > limits.PORT_SETS:
+        yield f"forms: {len(sets)} different sets of ports in operations, more than {limits.PORT_SETS}"
+    for form, cost in model.forms.items():
+        place = f"forms: {shown(form)}"
+        if known is not None and form not in known:
+            yield f"{place}: not in the instruction table of {model.isa}"
+            continue
+        yield from _number_problems(place, cost)
+        yield from _operations_problems(place, cost.operations or (), len(model.ports))
+        yield from _resource_problems(place, cost.resources, model.resources)
+        yield from _latency_problems(place, cost, known[form] if known else None)
+        yield from _word_problems(place, cost)
+
+
+def _number_problems(place: str, cost: FormCost) -> Iterator[str]:
+    if cost.slots is not None:
+        yield from _outside(f"{place}: slots", cost.slots, limits.SLOTS)
+    if cost.throughput is not None:
+        yield from _outside(f"{place}: throughput", cost.throughput, limits.BUSY)
+
+
+def _operations_problems(place: str, operations: Sequence[Operation], port_count: int) -> Iterator[str]:
+    if len(operations) > limits.OPERATIONS:
+        yield f"{place}: operations: {len(operations)}, more than {limits.OPERATIONS}"
+        return
+    for number, operation in enumerate(operations):
+        if _is_sound(operation, port_count):
+            continue
+        here = f"{place}: operations[{number}]"
+        yield from _port_problems(f"{here}: ports", operation.ports, port_count)
+        numbers = {"count": operation.count, "cycles": operation.cycles}
+        wrong = [line for name, n in numbers.items() for line in _outside(f"{here}: {name}", n, limits.BUSY)]
+        yield from wrong
+        if not wrong:
+            busy = operation.count * operation.cycles
+            yield from _outside(f"{here}: count times cycles", busy, limits.BUSY)
+
+
+def _is_sound(operation: Operation, port_count: int) -> bool:
+    """Whether nothing is wrong with an operation: there are many, and mostly nothing is."""
+    ports, busy = operation.ports, limits.BUSY
+    return (
+        0 < len(ports) == len(set(ports))
+        and min(ports) >= 0
+        and max(ports) < port_count
+        and busy.has(operation.count)
+        and busy.has(operation.cycles)
+        and busy.has(operation.count * operation.cycles)
+    )
+
+
+def _resource_problems(place: str, used: Mapping[str, float], known: Mapping[str, float]) -> Iterator[str]:
+    for name, cycles in used.items():
+        if name not in known:
+            yield f"{place}: resources: {shown(name)} does not exist"
+        yield from _outside(f"{place}: resources: {shown(name)}", cycles, limits.CYCLES)
+
+
+def _latency_problems(place: str, cost: FormCost, known: set[str] | None) -> Iterator[str]:
+    for pair in dict.fromkeys((*cost.latencies, *cost.ranges)):
+        source, arrow, target = pair.partition("->")
+        if not (source and arrow and target):
+            yield f"{place}: latencies: {shown(pair)!r} is not of the form source->target"
+        elif known is not None and pair not in known:
+            yield f"{place}: latencies: {shown(pair)}: the form has no such pair"
+    for pair, cycles in cost.latencies.items():
+        if not limits.CYCLES.has(cycles):
+            yield from _outside(f"{place}: latencies: {shown(pair)}", cycles, limits.CYCLES)
+    for pair, (least, most) in cost.ranges.items():
+        here = f"{place}: ranges: {shown(pair)}"
+        wrong = [line for end in (least, most) for line in _outside(here, end, limits.CYCLES)]
+        yield from wrong
+        if not wrong and least > most:
+            yield f"{here}: from {least:g} to {most:g}"
+
+
+def _word_problems(place: str, cost: FormCost) -> Iterator[str]:
+    if cost.idiom not in ("", "zero", "breaking"):
+        yield f"{place}: idiom: unknown {shown(cost.idiom)!r}"
+    yield from _text_problems(f"{place}: confidence", cost.confidence, limits.NAME)
+    yield from _text_problems(f"{place}: note", cost.note)
+    for other in cost.alternatives:
+        yield from _text_problems(f"{place}: alternatives", other)
+
+
+def _pairs_by_form(model: MachineModel) -> dict[str, set[str]] | None:
+    """Pairs of the forms that the table knows; None where there is no table."""
+    if model.isa not in ISAS:
+        return None
+    table = load_table(model.isa)
+    by_signature: dict[object, set[str]] = {}
+
+    def pairs(name: str) -> set[str]:
+        form = table.get(name)
+        if form is None:
+            return set()
+        known = by_signature.setdefault(_key(form), set())
+        if not known:
+            known |= {f"{s.name}->{t.name}" for s in sources(form) for t in targets(form)}
+        return known
+
+    found = {}
+    for name in model.forms:
+        plain, at, _ = name.partition("@")
+        form = table.get(plain) or table.get(name)
+        if form is not None:  # under a VTYPE, a form may have the pairs of the plain one
+            found[name] = pairs(name) | pairs(plain) if at else pairs(name)
+    return found
+
+
+def _key(form: InstructionForm) -> object:
+    """Forms with equal keys have equal pairs."""
+    slots = () if form.encoding is None else (form.encoding.slots, form.encoding.modrm >= 0)
+    return form.signature, form.flags_read, form.flags_written, slots

@@ -1,0 +1,41 @@
+"""What a machine can be: limits far beyond any core, within which all that is computed stays fast and finite.
+
+Next to each stands the most that the models extracted from LLVM 22 have.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+FILE_BYTES = 24 << 20  # of JSON; 5.4 MB, measured ones 8 MB. In memory it is up to twenty times that
+UNPACKING_BYTES = 128 << 20  # memory for a compressed file; `xz -9` asks for 65 MiB
+PORTS = 64  # 32; the simulated core has its sets of ports in 64 bits
+SCHEDULERS = 64  # 17; as many queues has the simulated core
+RESOURCES = 1024  # measured models have up to about 100
+FORMS = 1 << 16  # 16 879; no instruction table has so many, RISC-V's under every VTYPE included
+OPERATIONS = 64  # 9 kinds of micro-operations in one form; the simulated core holds 256 operations
+PORT_SETS = 256  # 21 different ones in all forms; bindings are looked for over all of a block's
+ALL_OPERATIONS = 1 << 18  # 34 219 kinds in all forms together
+NAME = 400  # characters of a name; a set of all 32 ports by name has 200
+TEXT = 20_000  # characters of a note
+NOTES = 1000
+
+
+class Range(msgspec.Struct, frozen=True):
+    """The least and the most of a number, both included."""
+
+    least: float
+    most: float
+
+    def has(self, value: float) -> bool:
+        """Whether a number is in the range; infinities and what is no number are in none."""
+        return self.least <= value <= self.most
+
+
+WIDTH = Range(0.125, 64)  # slots per cycle; 14
+CYCLES = Range(0, 1e6)  # 4103; what takes a quarter of a millisecond is no instruction but a trap
+BUSY = Range(1e-6, 1e6)  # cycles, micro-operations, and both multiplied; 0 is none
+SLOTS = Range(0, 1e6)  # 156; of microcode
+REORDER_BUFFER = Range(0, 1 << 13)  # 792 entries; the simulated core has room for the operations of each
+ENTRIES = Range(0, 1 << 20)  # of other buffers; as many has one without a limit
+CAPACITY = Range(1e-3, 1e3)  # cycles per cycle that a shared resource offers

@@ -1,0 +1,130 @@
+"""How far machines agree, as text, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from cyclescope.isa.table import load_table
+from cyclescope.model.agreement import Agreement, Comparison, Quantity, Verdict
+from cyclescope.model.machine import MachineModel
+from cyclescope.report.tables import table
+from cyclescope.report.words import counted
+
+SCHEMA_VERSION = 1
+GROUPS = 12  # extensions, the largest first; the rest are one line
+Found = Sequence[tuple[MachineModel, Agreement]]
+_HEAD = ("", "compared", "equal", "inside", "different", "equal of compared")
+
+
+def agreement_text(first: MachineModel, found: Found, differences: int) -> str:
+    """Tables of agreement by quantity and by extension, and the largest differences."""
+    parts = []
+    for other, agreement in found:
+        parts.append(f"{first.name} and {other.name}")
+        parts += _matched(first, other, agreement)
+        parts.append(table([_HEAD, *_rows(agreement.counts())], words=1))
+        parts.append("Throughput and latency by extension:")
+        parts.append(table([_HEAD, *_by_extension(first, agreement)], words=1))
+        parts += _listed(first, other, agreement, differences)
+    return "\n".join(parts)
+
+
+def _matched(first: MachineModel, other: MachineModel, agreement: Agreement) -> Iterator[str]:
+    shared = len(first.forms) - len(agreement.first_only)
+    yield (
+        f"  {counted(shared, 'form')} in both, {len(agreement.first_only)} only in {first.name}, "
+        f"{len(agreement.second_only)} only in {other.name}"
+    )
+
+
+def _rows(counts: Mapping[Quantity, Counter[Verdict]]) -> Iterator[tuple[str, ...]]:
+    for quantity, verdicts in counts.items():
+        yield _row(quantity.value, verdicts)
+
+
+def _row(name: str, verdicts: Counter[Verdict]) -> tuple[str, ...]:
+    parts = [verdicts[v] for v in (Verdict.EQUAL, Verdict.INSIDE, Verdict.DIFFERENT)]
+    compared = sum(parts)
+    share = f"{(parts[0] + parts[1]) / compared:.1%}" if compared else "-"
+    return name, str(compared), *map(str, parts), share
+
+
+def _by_extension(first: MachineModel, agreement: Agreement) -> Iterator[tuple[str, ...]]:
+    found: dict[str, Counter[Verdict]] = defaultdict(Counter)
+    extension = _extensions(first)
+    for one in agreement.comparisons:
+        if one.quantity in (Quantity.THROUGHPUT, Quantity.LATENCY):
+            found[extension.get(one.form, "other")][one.verdict] += 1
+    ranked = sorted(found, key=lambda name: -sum(found[name].values()))
+    yield from (_row(name, found[name]) for name in ranked[:GROUPS])
+    if ranked[GROUPS:]:
+        rest: Counter[Verdict] = sum((found[name] for name in ranked[GROUPS:]), Counter())
+        yield _row(f"{len(ranked) - GROUPS} others", rest)
+
+
+def _extensions(model: MachineModel) -> Mapping[str, str]:
+    return {form.id: "+".join(form.features) for form in load_table(model.isa)}
+
+
+def _listed(first: MachineModel, other: MachineModel, agreement: Agreement, most: int) -> Iterator[str]:
+    found = agreement.differences()
+    if not found or not most:
+        return
+    yield f"The largest of {counted(len(found), 'difference')} ({first.name}, {other.name}):"
+    head = ("form", "", first.name, other.name)
+    yield table([head, *map(_difference, found[:most])], words=2)
+    yield f"  `cyclescope show --evidence '{found[0].form}'` prints the kernels behind a measured value\n"
+
+
+def _difference(one: Comparison) -> tuple[str, ...]:
+    what = one.pair or one.quantity.value
+    return one.form, what, _reach(one.first), _reach(one.second)
+
+
+def _reach(reach: tuple[float, float] | None) -> str:
+    if reach is None:
+        return ""
+    return f"{reach[0]:.2f}" if reach[0] == reach[1] else f"{reach[0]:.2f} to {reach[1]:.2f}"
+
+
+def agreement_json(first: MachineModel, found: Found, differences: int) -> str:
+    """Counts by quantity and the largest differences, by machine."""
+    data = {
+        "schema_version": SCHEMA_VERSION,
+        "first": first.name,
+        "others": [
+            {
+                "name": other.name,
+                "first_only": len(agreement.first_only),
+                "second_only": len(agreement.second_only),
+                "counts": {
+                    quantity: {verdict.name.lower(): verdicts[verdict] for verdict in Verdict}
+                    for quantity, verdicts in agreement.counts().items()
+                },
+                "differences": agreement.differences()[:differences],
+            }
+            for other, agreement in found
+        ],
+    }
+    return msgspec.json.encode(data).decode()
+
+
+def agreement_csv(first: MachineModel, found: Found) -> str:
+    """Every comparison as a row."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["first", "second", "form", "quantity", "pair", "first_least", "first_most",
+                     "second_least", "second_most", "verdict"])  # fmt: skip
+    for other, agreement in found:
+        for one in agreement.comparisons:
+            reaches = [*(one.first or ("", "")), *(one.second or ("", ""))]
+            verdict = one.verdict.name.lower()
+            writer.writerow(
+                [first.name, other.name, one.form, one.quantity.value, one.pair, *reaches, verdict]
+            )
+    return stream.getvalue()

@@ -1,0 +1,40 @@
+"""A machine from whatever names one: a model's name, a store, a model's file, another tool's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from cyclescope.errors import UsageError
+from cyclescope.formats.exchange import Imported, Request
+from cyclescope.formats.registry import by_name, of_contents
+from cyclescope.infer.native import stored_model
+from cyclescope.model import library
+from cyclescope.session.machines import is_file, load_model
+
+DATABASE = b"SQLite format 3\x00"
+
+
+def source(text: str, format_name: str = "", column: str = "", isa: str = "x86-64") -> Imported:
+    """The machine that a text names. Raises UsageError, FormatError, StoreError.
+
+    What exists as a file, or looks like one, is read as a store, a model or another tool's file; a `column`
+    can stand behind a `#` (`instructions.xml#ZEN3`). Everything else is a machine's name.
+    """
+    name, _, behind = text.partition("#")
+    path = Path(name)
+    if not format_name and name.lower().endswith((".json", ".xz")):
+        return Imported(load_model(path))
+    if not path.is_file():
+        if is_file(name) or path.suffix:
+            raise UsageError(f"{name}: no such file", "{machines} lists machines by name")
+        return Imported(load_model(text))
+    with path.open("rb") as file:
+        is_store = file.read(len(DATABASE)) == DATABASE
+    if is_store:
+        return Imported(stored_model(path))
+    chosen = by_name(format_name) if format_name else of_contents(path)
+    machine = column or behind or path.stem
+    found = chosen.read(path, Request(machine, path.name, column or behind, isa))
+    return msgspec.structs.replace(found, model=library.sound(found.model, str(path)))

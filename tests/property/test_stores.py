@@ -1,0 +1,149 @@
+"""Stores of runs that were stopped, and stores with damage: every command reads them."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sqlite3
+import time
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import BytesIO, TextIOWrapper
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cyclescope.cli.main import main
+from tests.support.damage import (
+    COLUMNS,
+    UTF8,
+    VALUES,
+    change,
+    fill,
+    install,
+    readers,
+    rows,
+    spoil,
+    unbound,
+)
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(scope="module")
+def complete(table, tmp_path_factory):
+    """A finished run of all quantities."""
+    return fill(tmp_path_factory.mktemp("complete") / "store.sqlite", table)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """The simulated host: its folder, and where its store is to be."""
+    folder = tmp_path_factory.mktemp("host")
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with pytest.MonkeyPatch.context() as patch:
+        yield folder, install(patch, folder)
+    for number, handler in zip(SIGNALS, before, strict=True):
+        signal.signal(number, handler)
+
+
+def run(arguments):
+    """(exit code, standard output, standard error) of a command line."""
+    out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    return end.value.code or 0, *(text.buffer.getvalue().decode() for text in (out, err))
+
+
+def check(arguments):
+    """No command fails but with one clear line; what was printed, None where it failed."""
+    code, out, err = run(arguments)
+    assert "internal error" not in err, (arguments, err)
+    errors = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert len(errors) == (code not in (0, 3)) or code in (1, 3), (arguments, code, err)
+    assert len(errors) <= 1
+    assert len(err) < 5000
+    return out if code == 0 else None
+
+
+def put(complete, path):
+    for old in path.parent.glob(f"{path.stem}*"):
+        old.unlink()
+    shutil.copy(complete, path)
+    return path
+
+
+@settings(max_examples=8)
+@given(share=st.floats(0, 1), links=st.booleans(), legality=st.booleans())
+def test_stopped_anywhere(complete, here, share, links, legality):
+    folder, place = here
+    path = put(complete, place)
+    change(path, ("UPDATE session SET conditions = json_remove(conditions, '$.finished')",))
+    last = round(share * rows(path))
+    change(path, ("DELETE FROM measurement WHERE id > ?", last))
+    if not last and not links:
+        change(path, ("DELETE FROM link",))
+    if not last and not legality:
+        change(path, ("DELETE FROM legality",))
+    said = [check(arguments) for arguments in readers(path, folder)]
+    lost = share < 0.5  # all of the port step comes later, which is most of the rows
+    assert all("a run was stopped" in (out or "") for out in said[:2]) or not lost
+
+
+DAMAGE = st.one_of(
+    st.tuples(
+        st.sampled_from([(table, column) for table, names in COLUMNS.items() for column in names]),
+        st.sampled_from((*VALUES, UTF8)),
+        st.sampled_from((0.0, 0.02, 0.5, 1.0)),
+    ).map(lambda d: lambda path: spoil(path, *d[0], d[1], d[2])),
+    st.tuples(st.integers(2, 9), st.integers(0, 8)).map(
+        lambda d: lambda path: change(path, (f"DELETE FROM measurement WHERE id % {d[0]} = {d[1]}",))
+    ),
+    st.sampled_from(
+        ["DELETE FROM measurement WHERE quantity = 'latency' AND variant NOT GLOB '*link'",
+         "DELETE FROM measurement WHERE variant = 'slow'", "DELETE FROM measurement WHERE variant = 'fast'",
+         "DELETE FROM measurement WHERE quantity = 'throughput'",
+         "DELETE FROM measurement WHERE form GLOB 'NOP*'", "DELETE FROM session", "DELETE FROM legality",
+         "DELETE FROM state", "DELETE FROM meta", "DELETE FROM link", "DROP TABLE state", "DROP TABLE link",
+         "DROP TABLE legality", "DROP TABLE session", "DROP TABLE measurement", "DROP TABLE meta",
+         *(f"DELETE FROM measurement WHERE quantity = '{q}'" for q in ("alone", "slots", "pairs", "ports")),
+         "UPDATE meta SET value = '2' WHERE key = 'version'",
+         "UPDATE meta SET value = 'z80' WHERE key = 'isa'",
+         "UPDATE measurement SET form = 'AAA ' || form WHERE id % 3 = 0",
+         "UPDATE measurement SET source = 'AAA ' || source WHERE id % 3 = 0",
+         "UPDATE measurement SET verdict = 'failed', error = 'SIGFPE' WHERE id % 3 = 0",
+         "UPDATE measurement SET cycles = 0, verdict = 'noisy' WHERE id % 3 = 0",
+         "ALTER TABLE measurement DROP COLUMN counters", "ALTER TABLE measurement RENAME COLUMN links TO l"]
+    ).map(lambda statement: lambda path: change(path, (statement,))),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def loose(complete):
+    """The same without constraints."""
+    return unbound(put(complete, complete.with_name("loose.sqlite")))
+
+
+def read_all(loose, here, damage):
+    folder, place = here
+    path = put(loose, place)
+    for hurt in damage:
+        with suppress(sqlite3.OperationalError, sqlite3.IntegrityError):  # the first left no such table
+            hurt(path)
+    for arguments in readers(path, folder):
+        start = time.process_time()
+        check(arguments)
+        assert time.process_time() - start < 5
+
+
+@settings(max_examples=12)
+@given(damage=st.lists(DAMAGE, min_size=1, max_size=2))
+def test_damaged_anywhere(loose, here, damage):
+    read_all(loose, here, damage)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(damage=st.lists(DAMAGE, min_size=1, max_size=3))
+def test_damaged_everywhere(loose, here, damage):
+    read_all(loose, here, damage)

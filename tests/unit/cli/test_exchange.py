@@ -1,0 +1,123 @@
+"""`cyclescope export`, `import` and `compare`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from cyclescope.formats.registry import READABLE, WRITABLE
+from cyclescope.model.schema import read_model, write_model
+from tests.support.models import exchanged
+
+USAGE, FAILURE = 2, 1
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "machine.json"
+    write_model(exchanged(1), path)
+    return path
+
+
+@pytest.mark.parametrize("name", WRITABLE)
+def test_export_and_import_again(name, cyclescope, model, tmp_path):
+    there, back = tmp_path / "there", tmp_path / "back.json"
+    done = cyclescope("export", str(model), "--format", name, "-o", str(there))
+    assert done.code == 0
+    assert there.stat().st_size > 100
+    done = cyclescope("import", str(there), "--machine", "back", "-o", str(back))
+    assert done.code == 0, done.err
+    assert read_model(back).name == "back"
+    assert cyclescope("machines", "check", str(back)).code == 0
+
+
+def test_the_suffix_tells_the_format(cyclescope, model, tmp_path):
+    for suffix, sign in ((".xml", "<?xml"), (".yml", "osaca_version"), (".csv", "form,"), (".json", "{")):
+        path = tmp_path / f"file{suffix}"
+        assert cyclescope("export", str(model), "-o", str(path)).code == 0
+        assert path.read_text().startswith(sign)
+    done = cyclescope("export", str(model), "-o", str(tmp_path / "file.doc"))
+    assert (done.code, len(done.err.splitlines())) == (USAGE, 1)
+    assert ".xml (uops-info)" in done.err
+
+
+def test_what_is_left_out_is_counted_and_listed(cyclescope, model, tmp_path):
+    counted = cyclescope("export", str(model), "-o", str(tmp_path / "file.yml")).err
+    assert "OSACA has no words for its operands" in counted
+    listed = cyclescope("export", str(model), "--left-out", "-o", str(tmp_path / "file.yml")).err
+    assert "left out: VADDPD (ZMM, K, ZMM, ZMM): OSACA has no words" in listed
+
+
+def test_refused_cells_are_counted_and_listed(cyclescope, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(
+        'form,throughput,latency\n"IMUL (R64, R64)",1.0,op1->op1=3\n"IMUL (R64, R64)",-1,\nNIX,1,\n'
+    )
+    done = cyclescope("import", str(path), "--machine", "m", "-o", str(tmp_path / "m.json"))
+    assert "2 items refused" in done.out
+    done = cyclescope("import", str(path), "--machine", "m", "-o", str(tmp_path / "m.json"), "--refused")
+    assert "refused: line 4: NIX: no such form" in done.out
+
+
+def test_an_imported_machine_predicts(cyclescope, model, tmp_path):
+    code = tmp_path / "loop.s"
+    code.write_text("1: imul %rax, %rax\n jnz 1b\n")
+    table, back = tmp_path / "table.csv", tmp_path / "back.json"
+    cyclescope("export", str(model), "-o", str(table))
+    cyclescope("import", str(table), "--machine", "back", "-o", str(back))
+    done = cyclescope("analyze", str(code), "--arch", str(back), "--json")
+    assert done.code == 0, done.err
+
+
+def test_compare(cyclescope, model, tmp_path):
+    other = tmp_path / "other.xml"
+    cyclescope("export", str(model), "-o", str(other))
+    done = cyclescope("compare", str(model), str(other), "znver4")
+    assert done.code == 0, done.err
+    assert "machine.json and other.xml" in done.out
+    assert "machine.json and znver4" in done.out
+    data = json.loads(cyclescope("compare", str(model), str(other), "--json").out)
+    (found,) = data["others"]
+    assert found["differences"] == []
+    assert found["counts"]["latency"]["equal"] > 50
+    rows = list(csv.DictReader(io.StringIO(cyclescope("compare", str(model), "znver4", "--csv").out)))
+    assert {row["verdict"] for row in rows} >= {"equal", "different"}
+
+
+def test_compare_some_forms(cyclescope, model):
+    done = cyclescope("compare", str(model), "znver4", "--form", "imul", "--csv")
+    assert {row["form"] for row in csv.DictReader(io.StringIO(done.out))} == {"IMUL (R64, R64)"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare", "znver4"], "one source alone"),
+        (["compare", "znver4", "nix"], "nix"),
+        (["compare", "znver4", "nix.xml"], "nix.xml: no such file"),
+        (["compare", "znver4", "znver3", "--csv", "--json"], "choose one"),
+        (["compare", "znver4", "znver3", "--tolerance", "nan"], "--tolerance"),
+        (["export", "znver4"], "--format"),
+        (["export", "nix", "--format", "csv"], "nix"),
+        (["import", "nix.csv", "--machine", "m"], "nix.csv: no such file"),
+        (["import", "/dev/null", "--machine", "m"], "/dev/null: not a regular file"),
+        (["import", __file__, "--machine", ""], "no name for a machine"),
+        (["import", __file__, "--machine", "a\nb"], "no name for a machine"),
+        (["import", __file__, "--machine", "native"], "the name of another machine"),
+        (["import", __file__, "--machine", "ZNVER4"], "the name of another machine"),
+    ],
+)
+def test_one_line_for_each_mistake(cyclescope, arguments, said):
+    done = cyclescope(*arguments)
+    assert done.code == USAGE
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_every_format_is_in_the_help(cyclescope):
+    for command, names in (("export", WRITABLE), ("import", READABLE)):
+        shown = cyclescope(command, "--help").out
+        assert all(name in shown for name in names)

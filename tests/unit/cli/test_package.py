@@ -1,0 +1,28 @@
+"""What `import cyclescope` offers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.resources import files
+
+import cyclescope as library
+from tests.support.processes import environment
+
+
+def test_names_are_listed_before_they_are_used():
+    text = "import cyclescope, sys; print(*dir(cyclescope)); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", text], env=environment(), capture_output=True, text=True, check=True
+    )
+    names, modules = map(str.split, done.stdout.splitlines())
+    assert set(library.__all__) <= set(names)
+    assert "cyclescope.infer.api" not in modules, "listing imports nothing"
+
+
+def test_all_names_can_be_used():
+    assert all(getattr(library, name) for name in library.__all__)
+
+
+def test_type_checkers_are_told_that_there_are_types():
+    assert files("cyclescope").joinpath("py.typed").is_file()

@@ -1,0 +1,106 @@
+"""Damaged, hostile and senseless files: one clear line each, soon, and nothing made of them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from cyclescope.errors import CyclescopeError
+from cyclescope.formats import text
+from cyclescope.formats.exchange import FormatError, Request, cycles, rate, shortened
+from cyclescope.formats.registry import READABLE, by_name, of_contents
+from tests.support.models import exchanged
+
+ENTITIES = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
+BOMB = f'<?xml version="1.0"?><!DOCTYPE root [<!ENTITY a0 "ha">{ENTITIES}]><root>&a9;</root>'
+OUTSIDE = '<!DOCTYPE root [<!ENTITY x SYSTEM "file:///etc/passwd">]><root>&x;</root>'
+ALIASES = "a: &a [x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [{f'*{chr(97 + n)},' * 9}]\n" for n in range(9)
+)
+OBJECT = "!!python/object/apply:os.system ['touch /tmp/never']\n"
+
+
+@pytest.mark.parametrize("name", READABLE)
+@pytest.mark.parametrize(
+    "contents", ["", "nonsense\n", "{", "<root", "\x00" * 99, "a: [" * 20000, "---\n" * 50,
+                 BOMB, ALIASES, OBJECT,
+                 "instruction,latency\n1,2\n", "form,throughput\n1,2,3,4,5\n"]
+)  # fmt: skip
+def test_no_file_of_the_format(name, contents, tmp_path):
+    path = tmp_path / "file"
+    path.write_text(contents)
+    start = time.monotonic()
+    with pytest.raises(CyclescopeError) as caught:
+        by_name(name).read(path, Request("m", "file"))
+    assert time.monotonic() - start < 5
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500 + len(str(path))
+
+
+@pytest.mark.parametrize("contents", [BOMB, OUTSIDE])
+def test_document_types_are_not_read(contents, tmp_path):
+    path = tmp_path / "file.xml"
+    path.write_text(contents)
+    with pytest.raises(FormatError, match="document type"):
+        by_name("uops-info").read(path, Request("m", "file", column="SKL"))
+
+
+def test_aliases_of_yaml_are_not_read(tmp_path):
+    path = tmp_path / "file.yml"
+    path.write_text(ALIASES)
+    with pytest.raises(FormatError, match="aliases"):
+        by_name("osaca").read(path, Request("m", "file"))
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "MOST_BYTES", 100)
+    path = tmp_path / "file.csv"
+    path.write_text("form,throughput,latency\n" + "x,1,\n" * 100)
+    with pytest.raises(FormatError, match="larger than"):
+        by_name("csv").read(path, Request("m", "file"))
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "file.csv"
+    path.write_bytes(b"form,throughput,latency\n\xff\xfe,1,\n")
+    with pytest.raises(FormatError, match="no UTF-8"):
+        by_name("csv").read(path, Request("m", "file"))
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "-1", "-0.001", "1e9", "9.2e18", "", "three", "1 2", None])
+def test_numbers_that_are_no_cycles(given):
+    with pytest.raises(ValueError, match=r"cycles|number"):
+        cycles(given)
+
+
+def test_bounds_of_cycles():
+    assert cycles("1000000") == 1e6
+    assert rate(1 / 64) == 1 / 64
+    for given in (1000001, 0.0156):
+        with pytest.raises(ValueError, match="more than"):
+            rate(given)
+
+
+def test_cells_in_messages_are_short_and_printable():
+    assert shortened("\x1b[31mred") == "?[31mred"
+    assert len(shortened("x" * 10**6)) < 80
+
+
+@pytest.mark.parametrize("name", ["uops-info", "osaca", "winic", "csv", "exegesis-throughput"])
+def test_every_truncation_is_refused_or_read_in_part(name, tmp_path):
+    whole = by_name(name).write(exchanged(1)).text
+    path = tmp_path / "file"
+    for share in (0.1, 0.37, 0.8, 0.99):
+        path.write_text(whole[: int(len(whole) * share)])
+        try:
+            by_name(name).read(path, Request("m", "file"))
+        except CyclescopeError as error:
+            assert "\n" not in str(error)
+
+
+def test_a_file_of_no_known_format(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("root:x:0:0:root:/root:/bin/bash\n")
+    with pytest.raises(CyclescopeError, match="no known format"):
+        of_contents(path)

@@ -1,0 +1,148 @@
+"""What a format says is there again when it is read."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from cyclescope.formats.exchange import FormatError, Request
+from cyclescope.formats.osaca import latency
+from cyclescope.formats.registry import FORMATS, by_name, of_contents
+from cyclescope.isa.table import load_table
+from cyclescope.model.check import problems
+from cyclescope.model.machine import FormCost, MachineModel, Operation
+from tests.support.models import exchanged, plain
+
+SEEDS = (1, 2, 3)
+KEPT = ("slots", "operations", "latencies", "throughput", "confidence", "idiom", "note", "ranges")
+
+
+def again(model: MachineModel, name: str, tmp_path) -> MachineModel:
+    path = tmp_path / "file"
+    path.write_text(by_name(name).write(model).text, encoding="utf-8")
+    return by_name(name).read(path, Request("again", "a file", isa=model.isa)).model
+
+
+def kept(model: MachineModel, *fields: str) -> dict[str, tuple[object, ...]]:
+    return {name: tuple(getattr(cost, f) for f in fields) for name, cost in plain(model).forms.items()}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_uops_info_keeps_all_but_resources(seed, tmp_path):
+    model = exchanged(seed)
+    found = again(model, "uops-info", tmp_path)
+    assert kept(found, *KEPT) == kept(model, *KEPT)
+    assert found.core.width == model.core.width
+    assert set(found.ports) == set(model.ports)
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_table_keeps_all_but_ports(isa, seed, tmp_path):
+    model = exchanged(seed, isa)
+    fields = ("slots", "latencies", "throughput", "confidence", "note", "ranges")
+    assert kept(again(model, "csv", tmp_path), *fields) == kept(model, *fields)
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_winic_keeps_throughputs_and_latencies_of_registers(isa, tmp_path):
+    model = exchanged(1, isa)
+    found = again(model, "winic", tmp_path)
+    left = {item.place for item in by_name("winic").write(model).left_out if "name" in item.reason}
+    for name, cost in model.forms.items():
+        if name in left:
+            continue
+        assert found.forms[name].throughput == cost.throughput
+        for pair, value in cost.latencies.items():
+            if "data" in pair or "index" in pair or "address" in pair or "flags" in pair:
+                continue
+            assert found.forms[name].latencies[pair] == value
+
+
+def test_winic_joins_flags_to_one_register_with_the_least_and_the_most(tmp_path):
+    model = exchanged(1)
+    name = "ADD_01 (R64, R64)"
+    cost = msgspec.structs.replace(
+        model.forms[name], ranges={}, latencies={"op2->flags.CF": 1.0, "op2->flags.ZF": 2.0}
+    )
+    found = again(msgspec.structs.replace(model, forms={name: cost}), "winic", tmp_path)
+    assert found.forms[name].ranges["op2->flags.OF"] == (1.0, 2.0)
+
+
+def test_exegesis_keeps_throughputs(tmp_path):
+    model = exchanged(1)
+    found = again(model, "exegesis-throughput", tmp_path)
+    shared = found.forms.keys() & model.forms.keys()
+    assert len(shared) > len(model.forms) - 4  # without string instructions and lock prefixes
+    assert all(found.forms[name].throughput == model.forms[name].throughput for name in shared)
+
+
+def test_exegesis_latency_is_the_most_between_registers(tmp_path):
+    model = exchanged(1)
+    name = "SHL (R64, I8)"
+    cost = msgspec.structs.replace(model.forms[name], latencies={
+        "op1->op1": 3.0, "op1->flags.CF": 8.0, "op2.address->op1": 9.0, "op2.data->op1": 7.0,
+    })  # fmt: skip
+    found = again(msgspec.structs.replace(model, forms={name: cost}), "exegesis-latency", tmp_path)
+    assert found.forms[name].latencies == {"op1->op1": 3.0}
+
+
+def test_osaca_has_the_most_of_a_range():
+    table = load_table("x86-64")
+    cost = FormCost(latencies={"op2->op1": 4.0}, ranges={"op1->op1": (3.0, 6.0)})
+    assert latency(table["IMUL (R64, R64)"], cost) == 6.0
+
+
+def test_osaca_keeps_ports_and_throughputs_of_what_it_can_tell_apart(tmp_path):
+    model = exchanged(2)
+    written = by_name("osaca").write(model)
+    found = again(model, "osaca", tmp_path)
+    left = {item.place for item in written.left_out}
+    names = [name for name in plain(model).forms if name not in left]
+    assert len(names) > 5
+    for name in names:
+        ours, theirs = model.forms[name], found.forms[name]
+        assert theirs.throughput == ours.throughput
+        assert busy(theirs, found.ports) == busy(ours, model.ports)
+
+
+def test_osaca_has_extending_moves_as_att_spells_them():
+    model = exchanged(1)
+    cost = msgspec.structs.replace(model.forms["SHL (R64, I8)"], operations=(Operation((0, 1)),))
+    moves = ("MOVZX (R32, R8l)", "MOVSX (R64, R16)", "MOVSXD (R64, R32)")
+    forms = dict.fromkeys((*moves, "MOV (R64, M64)", "MOV (M64, R64)"), cost)
+    text = by_name("osaca").write(msgspec.structs.replace(model, forms=forms)).text
+    assert [name in text for name in ("name: movzbl", "name: movswq", "name: movslq")] == [True] * 3
+
+
+def busy(cost, ports) -> list[tuple[float, tuple[str, ...]]]:
+    return sorted((op.count * op.cycles, tuple(sorted(ports[p] for p in op.ports))) for op in cost.operations)
+
+
+@pytest.mark.parametrize("name", [f.name for f in FORMATS if f.reader and f.writer])
+def test_a_file_is_known_by_its_contents_and_what_is_read_is_a_sound_model(name, tmp_path):
+    path = tmp_path / "anything"
+    path.write_text(by_name(name).write(exchanged(2)).text, encoding="utf-8")
+    assert of_contents(path).name == name
+    found = by_name(name).read(path, Request("again", "a file")).model
+    assert list(problems(found)) == []
+
+
+@pytest.mark.parametrize("name", ["uops-info", "osaca", "exegesis-latency"])
+def test_formats_of_one_instruction_set_refuse_the_others(name):
+    with pytest.raises(FormatError, match="riscv64"):
+        by_name(name).write(exchanged(1, "riscv64"))
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_operands_of_no_form_stop_a_writer(isa):
+    """Every seventh form of the table, another seventh each time."""
+    model = exchanged(1, isa)
+    start = random.randrange(7)
+    cost = msgspec.structs.replace(next(iter(model.forms.values())), latencies={}, ranges={})
+    some = dict.fromkeys([*model.forms, *[form.id for form in list(load_table(isa))[start::7]]], cost)
+    whole = msgspec.structs.replace(model, forms=some)
+    for name in ("uops-info", "osaca", "exegesis-throughput") if isa == "x86-64" else ("winic", "csv"):
+        assert by_name(name).write(whole).text, f"every seventh form from {start} on"

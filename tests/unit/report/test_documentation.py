@@ -1,0 +1,71 @@
+"""The documentation against the code: fields, packages, and what is said in several places."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import cyclescope
+from cyclescope.cli.measure import command as measure
+from cyclescope.infer.results import FormTiming, Latency, Throughput
+from cyclescope.kernel.stream import BASES
+from cyclescope.measure import sampling
+
+ROOT = Path(__file__).parents[3]
+PACKAGE = Path(cyclescope.__file__).parent
+PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+
+
+def read(name):
+    return (ROOT / name).read_text()
+
+
+@pytest.mark.parametrize("kind", [FormTiming, Throughput, Latency], ids=lambda kind: kind.__name__)
+def test_every_field_of_the_json_is_explained(kind):
+    text = read("docs/reference/json.md").partition("## `analyze --json`")[0]
+    told = set(re.findall(r"`(\w+)`", text))
+    assert {field.name for field in msgspec.structs.fields(kind)} <= told
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_package_is_in_the_architecture(name):
+    assert f"| `{name}` |" in read("docs/architecture.md")
+
+
+def test_the_layers_are_those_that_are_checked():
+    order = re.search(
+        r"imports only packages below it:\s+(.*?)\. import", read("CONTRIBUTING.md"), re.DOTALL
+    )[1]
+    told = [set(part.split(" | ")) for part in re.sub(r"[`\s]+", " ", order).strip().split(" < ")]
+    layers = re.search(r"layers = \[(.*?)\]", read("pyproject.toml"), re.DOTALL)[1]
+    checked = [set(part.split(" | ")) for part in re.findall(r'"([^"]+)"', layers)]
+    assert [{name.strip() for name in part} for part in told] == [
+        part for part in reversed(checked) if part != {"errors"}
+    ]
+
+
+def test_how_long_a_run_takes_is_said_once():
+    said = "one to three minutes where nothing else runs, up to six beside other programs"
+    texts = (read("README.md"), read("docs/tutorial.md"), read("docs/method/noise.md"), measure.help)
+    assert all(said in " ".join(text.split()) for text in texts)
+    elsewhere = [text for text in texts if re.search("two to three minutes|61 to 83", text)]
+    assert len(elsewhere) == 1, "numbers are on one page"
+
+
+def test_rounds_are_as_documented():
+    text = read("docs/method/noise.md")
+    assert f"agree within {sampling.AGREE:.0%}".replace("%", " %") in text
+    assert f"(or {sampling.GRAIN} cycles)" in text
+    assert sampling.MOST_ROUNDS == 10
+    assert "ten rounds without that" in text
+    assert f"`{BASES} x" in read("docs/reference/results.md")
+
+
+def test_no_page_says_that_only_one_instruction_set_is_measured():
+    for name in ("README.md", "docs/index.md", "docs/tutorial.md"):
+        text = " ".join(read(name).split())
+        assert "RISC-V" in text, name
+        assert "every x86-64 instruction form" not in text

@@ -1,0 +1,38 @@
+"""What was measured under an emulator has no cycles, in text and JSON."""
+
+from __future__ import annotations
+
+import json
+
+from cyclescope.infer.results import EXACT, FormTiming, Latency, Throughput, without_cycles
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.state import MachineState
+from cyclescope.measure.record import STABLE
+from cyclescope.measure.sampling import Measurement
+from cyclescope.report.bench import bench_json, bench_text
+
+KERNEL = Kernel(b"\x13\0\0\0", 1, MachineState(()))
+MEASURED = Measurement(1.25, 0.01, STABLE, 12, 0, (1.25, 1.24))
+
+
+def test_bench_says_so_in_place_of_numbers():
+    given = ("nop", KERNEL, MEASURED, 1, "a machine emulated", 4e9)
+    text = bench_text(*given, True)
+    assert "emulated" in text and "1.25" not in text and "cycles +-" not in text
+    data = json.loads(bench_json(*given, True))
+    assert (data["cycles"], data["spread"], data["rounds"], data["frequency"]) == (None, None, [], None)
+    assert data["emulated"] is True and data["note"].startswith("emulated")
+    assert json.loads(bench_json(*given))["cycles"] == 1.25
+    assert "1.2500 core cycles" in bench_text(*given)
+
+
+def test_timings_keep_reasons_that_rest_on_no_time():
+    known = Latency("op2", "op1", 3.0, 3.0, EXACT, 0.0)
+    excluded = Latency("VL", "op1", None, None, None, None, reason="VL selects a mode: no data")
+    withheld = Latency("op3", "op1", None, None, None, None, reason="withheld: -9.71 cycles")
+    timing = FormTiming("F", {}, "ok", Throughput(0.5, 0.1, EXACT), (known, excluded, withheld), notes=("n",))
+    found = without_cycles(timing, "why")
+    assert (found.throughput.value, found.throughput.reason) == (None, "why")
+    assert [(lat.max, lat.reason) for lat in found.latencies] == [
+        (None, "why"), (None, "VL selects a mode: no data"), (None, "why"),
+    ]  # fmt: skip
