@@ -187,7 +187,7 @@ def test_a_disturbed_cpu_is_left_for_another(runner, movable):
                 for worker in children.read_text().split():
                     text = Path(f"/proc/{worker}/status").read_text()
                     cpus = re.search(r"Cpus_allowed_list:\s*(\S+)", text)[1]
-                    seen |= {cpus} if cpus.isdigit() else set()  # one just forked is not pinned yet
+                    seen.update({cpus} if cpus.isdigit() else ())  # one just forked is not pinned yet
             return len(seen) > 1
 
         until(look, 0.5)
