@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from cyclescope import __version__
-from tests.support.processes import patiently
+from tests.support.processes import NOISY, patiently
 
 pytestmark = pytest.mark.slow
 
@@ -191,7 +191,8 @@ def test_installed_without_a_compiler_it_works(installed):
 
 
 def _measured(code, said):
-    assert (code, "core cycles" in said) == (0, True), said
+    assert "core cycles" in said, said
+    assert code == 0 or NOISY in said, said
 
 
 def test_there_is_a_python():

@@ -20,6 +20,8 @@
 #define WIDTH_ABOVE 0.03      /* the end of the canary's loop takes a few slots of its 320 from the width, */
 #define WIDTH_BELOW 0.02      /* and noise some; widths up to 16 are further apart than both */
 #define WIDTH_MOST 16
+#define CLEAR 0.01 /* of the time of trips that the core makes as fast as it can */
+#define CLEAR_LEAST 4 /* pairs of canaries that agree: two or three by chance */
 #define CLUSTER_PART 4 /* of the canaries agree at least, where they say what is undisturbed */
 #define BASE_BETTER 0.99      /* a base that is no whole width is replaced by one so much less */
 #define END_SLOTS 2.0         /* at most, of the end of a loop: a decrement and a branch */
@@ -30,6 +32,8 @@
 #define TOLERANCE 0.003 /* of the low cluster */
 #define STRETCHES 10
 #define STRETCH_CHAINS 16 /* some 20 us: long against reading both clocks */
+#define MOMENT_STEPS 300 /* of a clock within the shorter chain: it tells frequencies of 1 % apart */
+#define MOMENT_SAME 0.006 /* of the chain's time: steps of a frequency are 100 MHz, some 2 to 3 % */
 #define REFRESH_SECONDS 2.0
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
@@ -132,6 +136,15 @@ double low_cluster(const double *v, unsigned n, unsigned *members, double *width
     return sum / *members;
 }
 
+/* 0 where there are none. */
+static double median_of(const double *v, unsigned n)
+{
+    static double sorted[MAX_SAMPLES];
+    memcpy(sorted, v, n * sizeof *v);
+    sort_ascending(sorted, n);
+    return n ? sorted[n / 2] : 0;
+}
+
 static double find_step(void)
 {
     double step = 1e9;
@@ -219,10 +232,17 @@ static unsigned whole_width(double trip)
     return near && whole <= WIDTH_MOST ? (unsigned)whole : 0;
 }
 
-/* The base never gets slower: nothing makes a core faster than it is. */
+static int is_whole(double nop)
+{
+    return nop > 0 && fabs(1 / nop - floor(1 / nop + 0.5)) < 1e-9;
+}
+
+/* The base never gets slower: nothing makes a core faster than it is. What is no whole width may be a chain
+ * that was disturbed, and does not replace one. */
 static void note_base(double nop)
 {
-    if (nop > 0 && (cal()->nop == 0 || nop < BASE_BETTER * cal()->nop))
+    int better = nop > 0 && (cal()->nop == 0 || nop < BASE_BETTER * cal()->nop);
+    if (better && (is_whole(nop) || !is_whole(cal()->nop)))
         cal()->nop = nop;
 }
 
@@ -235,16 +255,51 @@ static void note_loop_end(double end)
         shared->loop_end = slots * slot;
 }
 
+/* What enters and leaves a canary, by the pairs of canaries whose trips took what the core takes at least: those
+ * that were not disturbed agree. Others are among them by chance, and do not. 0 where too few agree. */
+static double clear_entry(const double *canary, const double *longer, unsigned n)
+{
+    static double found[MAX_SAMPLES];
+    unsigned clear = 0;
+    double ticks = cal()->ticks_per_cycle, best = 0;
+    double wanted = shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
+    for (unsigned i = 0; i < n; i++) {
+        double trips = (longer[i] - canary[i]) / ticks / (CANARY_LONGER - 1);
+        if (fabs(trips - wanted) <= CLEAR * wanted)
+            found[clear++] = canary[i] / ticks - trips;
+    }
+    for (unsigned i = 0; i < clear; i++) {
+        double sum = 0;
+        unsigned near = 0;
+        for (unsigned j = 0; j < clear; j++)
+            if (fabs(found[j] - found[i]) <= CLEAR * wanted) {
+                sum += found[j];
+                near++;
+            }
+        if (near >= CLEAR_LEAST && sum > 0 && (best == 0 || sum / near < best))
+            best = sum / near;
+    }
+    return best;
+}
+
+/* What enters and leaves a canary is known from samples that were not disturbed; until there are some, from
+ * a loop of nothing. */
 static void note_canary(const double *canary, const double *longer, unsigned n)
 {
-    double entry, trip = canary_trip(canary, longer, n, &entry);
-    unsigned width = trip > 0 ? whole_width(trip) : 0;
+    double entry, spread, trip = canary_trip(canary, longer, n, &entry);
+    unsigned members, width = trip > 0 ? whole_width(trip) : 0;
     note_base(width ? 1.0 / width : trip / CANARY_NOPS);
-    if (shared->entry == 0 || entry < shared->entry)
-        shared->entry = entry;
-    if (width && cal()->nop * width > BASE_BETTER)
+    int undisturbed = width && cal()->nop * width > BASE_BETTER;
+    if (undisturbed)
         note_loop_end(trip - CANARY_NOPS * cal()->nop);
-    cal()->canary = shared->entry + shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
+    if (shared->moment > 0)
+        entry = clear_entry(canary, longer, n);
+    if (entry > 0 && (undisturbed || shared->moment > 0))
+        shared->entry = entry;
+    double alone = shared->entry ? shared->entry : least_plain(empty_code) / cal()->ticks_per_cycle;
+    cal()->canary = alone + shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
+    if (cal()->nop == 0) /* not even a disturbed one is known */
+        cal()->canary = low_cluster(canary, n, &members, &spread) / cal()->ticks_per_cycle;
 }
 
 static double canary_limit(void)
@@ -284,6 +339,41 @@ static double seconds_per_tick(void)
     return least;
 }
 
+/* Core cycles of the shorter chain with entering and leaving it: by how much longer the other takes, of
+ * runs beside each other, since the frequency may be another one a millisecond later. */
+static double moment_cycles(const struct chains *c, unsigned n)
+{
+    static double ratio[MAX_SAMPLES];
+    for (unsigned i = 0; i < n; i++)
+        ratio[i] = c->high[i] / c->low[i];
+    double found = median_of(ratio, n);
+    return found > 1 ? reference_cycles() / (found - 1) : 0;
+}
+
+/* Mean of the times that are the same as one of them. */
+static double company(const double *v, unsigned n, double one)
+{
+    double sum = 0;
+    unsigned same = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (fabs(v[i] - one) <= MOMENT_SAME * one) {
+            sum += v[i];
+            same++;
+        }
+    return sum / same;
+}
+
+/* Canaries as long as at the frequency of the clock, of which the chain beside each says its own. */
+static void at_one_frequency(struct chains *c, unsigned n)
+{
+    double nominal = cal()->ticks_per_cycle * shared->moment;
+    for (unsigned i = 0; i < n; i++) {
+        double part = nominal / company(c->low, n, c->low[i]);
+        c->canary[i] *= part;
+        c->longer[i] *= part;
+    }
+}
+
 /* A clock of core cycles counts one for each addition of the chain; what is measured is that and noise. */
 static void set_ticks(double ticks)
 {
@@ -307,7 +397,10 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     double a = low_cluster(c.low, n, &members, &width);
     double b = low_cluster(c.high, n, &members, &width);
     set_ticks((b - a) / reference_cycles());
+    shared->moment = !counters_usable() && a > MOMENT_STEPS * cal()->step ? moment_cycles(&c, n) : 0;
     cal()->spread = width / b;
+    if (shared->moment > 0)
+        at_one_frequency(&c, n);
     note_canary(c.canary, c.longer, n);
     for (unsigned i = 0; i < n; i++)
         clean += c.canary[i] <= canary_limit();
@@ -316,21 +409,42 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     *out = *cal();
 }
 
-/* Without counters: run the chain some times more, and follow the frequency by twice as many last runs:
- * it stays the same for some 500 us. */
+/* Ticks per core cycle now, by the shorter chain and its last runs at the same frequency; 0 where the clock
+ * is too coarse to say, or counts cycles. */
+double clock_moment(void)
+{
+    static double last[RECENT];
+    static unsigned count;
+    if (shared->moment == 0)
+        return 0;
+    double now = last[count++ % RECENT] = time_plain(reference_short);
+    set_ticks(company(last, RECENT, now) / shared->moment);
+    return cal()->ticks_per_cycle;
+}
+
+/* Whether two moments had one frequency. */
+int clock_same(double one, double other)
+{
+    return fabs(one - other) <= MOMENT_SAME * one;
+}
+
+/* Without counters: follow the frequency at this moment, or of a coarse clock by running the chain some times
+ * more, by twice as many last runs: it stays the same for some 500 us. */
 void clock_follow(unsigned pairs)
 {
     static double low[RECENT], high[RECENT];
     static unsigned count;
     unsigned in_low, in_high, window = 2 * pairs < RECENT ? 2 * pairs : RECENT;
     double width;
+    if (clock_moment() || pairs == 0)
+        return;
     memmove(low, low + pairs, (RECENT - pairs) * sizeof *low);
     memmove(high, high + pairs, (RECENT - pairs) * sizeof *high);
     for (unsigned i = RECENT - pairs; i < RECENT; i++, count++) {
         low[i] = time_plain(reference_short);
         high[i] = time_plain(reference_long);
     }
-    if (window == 0 || count < window)
+    if (count < window)
         return;
     double a = low_cluster(low + RECENT - window, window, &in_low, &width);
     double b = low_cluster(high + RECENT - window, window, &in_high, &width);
@@ -338,9 +452,12 @@ void clock_follow(unsigned pairs)
         set_ticks((b - a) / reference_cycles());
 }
 
+/* Run a canary: as long as on an undisturbed core. One that is shorter shows that the clock's chain was
+ * disturbed, for nothing makes a core faster than it is. */
 int core_undisturbed(void)
 {
-    return time_plain(canary_code) <= canary_limit();
+    double best = cal()->canary * cal()->ticks_per_cycle, found = time_plain(canary_code);
+    return found <= canary_limit() && found >= best * (1 - CANARY_TOLERANCE) - cal()->step;
 }
 
 /* What a worker needs before it can measure: its code, and a clock that is not long forgotten. */

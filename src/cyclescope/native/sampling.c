@@ -37,6 +37,7 @@ struct samples {
 /* Samples between clean canaries, and all others. */
 static struct samples clean, disturbed;
 static unsigned tries;
+static double followed; /* ticks per core cycle that samples of changing frequencies were made of, or 0 */
 
 static void summarise(struct samples *s)
 {
@@ -82,23 +83,32 @@ static void take_samples(struct job *job, const struct measure *request)
     unsigned maximum = request->maximum < MAX_SAMPLES ? request->maximum : MAX_SAMPLES, failed = 0;
     int canary = job->kernel->flags & KERNEL_CANARY, before = !canary || core_undisturbed();
     clean.count = clean.in_a = clean.in_b = disturbed.count = 0;
+    double before_it = clock_moment(), first = before_it ? before_it : 1;
     for (tries = 0; tries < maximum;) {
         dither(tries);
         double ta = region_time(job, &job->shorter);
         dither(tries + 5);
-        double tb = region_time(job, &job->longer);
-        int after = !canary || core_undisturbed();
+        double tb = region_time(job, &job->longer), after_it = clock_moment();
+        int after = !canary || core_undisturbed(), same = clock_same(before_it, after_it);
         struct samples *to = before && after ? &clean : &disturbed;
         tries++;
-        to->a[to->count] = ta;
-        to->b[to->count++] = tb;
+        if (same) { /* of another frequency than that of the first it is made one of it */
+            double to_first = after_it ? 2 * first / (before_it + after_it) : 1;
+            to->a[to->count] = ta * to_first;
+            to->b[to->count++] = tb * to_first;
+        }
         before = after;
+        before_it = after_it;
         failed = after ? 0 : failed + 1;
-        if (failed == DISTURBED_RUN && !(before = await_quiet()) && maximum > tries + DISTURBED_RUN)
-            maximum = tries + DISTURBED_RUN;
-        if (to == &clean && enough(&clean, request))
+        if (failed == DISTURBED_RUN) {
+            before = await_quiet();
+            before_it = clock_moment();
+            maximum = before || maximum < tries + DISTURBED_RUN ? maximum : tries + DISTURBED_RUN;
+        }
+        if (to == &clean && same && enough(&clean, request))
             break;
     }
+    followed = before_it ? first : 0;
     if (clean.count)
         summarise(&clean);
     if (disturbed.count)
@@ -134,7 +144,7 @@ static void sample(struct job *job, const struct measure *request, struct result
         s = &disturbed;
         fewer = s->in_a < s->in_b ? s->in_a : s->in_b;
     }
-    double scale = region_copies(job) * cal()->ticks_per_cycle;
+    double scale = region_copies(job) * (followed ? followed : cal()->ticks_per_cycle);
     double ends = (double)(job->longer.trips - job->shorter.trips) * shared->loop_end;
     out->accepted = fewer;
     out->rejected = tries - fewer;

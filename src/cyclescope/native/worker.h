@@ -19,7 +19,8 @@ struct shared {
     uint32_t scale;       /* of the loops that the clock is calibrated with */
     uint32_t canary_trips;
     double known_nop; /* of the last request that had one */
-    double entry;    /* core cycles of entering and leaving the canary, the least ever seen */
+    double moment;   /* core cycles of the shorter reference chain and its entry; 0: the clock is too coarse */
+    double entry;    /* core cycles of entering and leaving the canary, when last undisturbed; 0: never */
     double loop_end; /* core cycles of the end of a loop that fills the front end, per trip */
 };
 extern struct shared *shared;
@@ -66,6 +67,8 @@ void calibrate(const struct calibrate *request, struct calibration *out);
 void clock_prepare(void);
 #define RECENT 24 /* runs of the chain that a frequency is followed by, at most */
 void clock_follow(unsigned pairs); /* follow a frequency that changes, by the chain run so often */
+double clock_moment(void); /* ticks per core cycle now, 0 if the clock cannot tell */
+int clock_same(double one, double other);
 int core_undisturbed(void); /* run a canary */
 double low_cluster(const double *v, unsigned n, unsigned *members, double *width);
 

@@ -24,7 +24,7 @@ sigjmp_buf fault_return;
 volatile sig_atomic_t fault_armed;
 struct fault fault;
 
-static double width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
+static double uneven, chained, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
 static int counts, moves;
 
 const uint8_t arch_reference[] = {'a'};
@@ -49,6 +49,13 @@ static int disturbed(void)
 {
     double phase = period ? fmod(seconds_now(), period) / period : seconds_now();
     return !(moves && shared->disturbed) && phase >= from && phase < until;
+}
+
+/* By how much what fills the front end is slower now: by the whole, or unevenly, and the chain a little too. */
+static double share(double chain)
+{
+    double part = uneven ? fabs(sin(floor(seconds_now() * 1e6 * uneven) * 7.3)) : 1;
+    return disturbed() ? 1 + (slower - 1) * part * chain : 1;
 }
 
 static double ticks;
@@ -127,11 +134,10 @@ static double trip_of(const uint8_t *start, const uint8_t *end)
         alus += *p == 'c';
         chain += *p == 'a';
     }
-    double share = disturbed() ? slower : 1;
     double front = slots / width > alus / ALUS ? slots / width : alus / ALUS;
     if (slots < SHORT_LOOP)
         front = ceil(front) + (double)(((uintptr_t)start / 4 + (uintptr_t)(end - start) * 7) % 6);
-    return front * share > chain ? front * share : chain;
+    return fmax(front * share(1), chain * share(chained));
 }
 
 static void run(const uint8_t *code)
@@ -201,12 +207,12 @@ static double option(const char *name, double otherwise)
 
 static void set_up(void)
 {
-    width = option("WIDTH", 8), slower = option("SLOWER", 1), wander = option("WANDER", 0);
+    width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), wander = option("WANDER", 0);
     from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
     counts = option("COUNTERS", 1) != 0, moves = option("MOVES", 0) != 0;
     if (!counts)
         rate = 0.7, step = 26;
-    rate = option("RATE", rate);
+    rate = option("RATE", rate), step = option("STEP", step);
     void *code = mmap((void *)CODE_BASE, CODE_SIZE, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (code == MAP_FAILED)

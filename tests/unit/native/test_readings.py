@@ -136,6 +136,16 @@ def test_a_frequency_that_changes_is_followed(core):
     assert off[int(0.9 * len(off))] < 0.006
 
 
+def test_a_frequency_that_jumps_is_followed_where_the_clock_is_fine(core):
+    """By up to eight percent every millisecond, which is a quarter of the samples of a reading."""
+    bodies = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS, "n")
+    found = core(*bodies, COUNTERS=0, STEP=2, WANDER=0.04, rounds=40, want=6)
+    off = sorted(abs(r.cycles / truth(bodies[r.kernel][0]) - 1) for r in found.readings)
+    assert off[int(0.95 * len(off))] < 0.004
+    assert off[-1] < 0.01
+    assert sum(r.status == OK for r in found.readings) > 0.98 * len(off)
+
+
 def test_what_nearly_counts_cycles_is_rounded_to_them(core):
     assert core(RATE=1.008).ticks == 1.0
     assert core(RATE=1.015).ticks == pytest.approx(1.015, abs=0.003)
@@ -155,6 +165,21 @@ def test_a_width_is_a_whole_number_but_for_the_end_of_a_loop(core):
 
 
 # --- the neighbour ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("uneven", [0.4, 0.9, 1.7])
+def test_beside_an_uneven_neighbour_what_is_accepted_is_right(core, uneven):
+    """Busy for five sixths of the time, now more and now less: the clock's own chain is slower by up to 4 %."""
+    bodies = wide(NOPS, ALUS, "cn")
+    found = core(
+        *bodies, COUNTERS=0, STEP=2, WANDER=0.02, SLOWER=2, UNEVEN=uneven, CHAINED=0.04, PERIOD=0.003,
+        FROM=1 / 6, UNTIL=1, rounds=40,
+    )  # fmt: skip
+    assert found.canary == pytest.approx(core(*bodies, COUNTERS=0, STEP=2).canary, rel=0.01)
+    good = [r for r in found.readings if r.status == OK]
+    off = sorted(abs(r.cycles / truth(bodies[r.kernel][0]) - 1) for r in good)
+    assert len(good) > 0.5 * len(found.readings)
+    assert off[int(0.95 * len(off))] < 0.015
 
 
 @pytest.mark.parametrize("counters", [0, 1])
