@@ -169,7 +169,7 @@ def test_a_width_is_a_whole_number_but_for_the_end_of_a_loop(core):
 
 @pytest.mark.parametrize("uneven", [0.4, 0.9, 1.7])
 def test_beside_an_uneven_neighbour_what_is_accepted_is_right(core, uneven):
-    """Busy for five sixths of the time, now more and now less: the clock's own chain is slower by up to 4 %."""
+    """Busy for five sixths of the time, now more, now less: the clock's own chain is slower by up to 4 %."""
     bodies = wide(NOPS, ALUS, "cn")
     found = core(
         *bodies, COUNTERS=0, STEP=2, WANDER=0.02, SLOWER=2, UNEVEN=uneven, CHAINED=0.04, PERIOD=0.003,
