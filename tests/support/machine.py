@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from cyclescope.backend.base import Capabilities
-from cyclescope.host.features import _BITS
 from cyclescope.host.identity import Identity
+from cyclescope.host.x86_64 import BITS
 from tests.support.simulated import SimulatedBackend
 from tests.support.truth import Truth
 
@@ -18,7 +18,7 @@ IDENTITY = Identity("MadeByHand", "Simulated core", 6, 1, 0, "", "")
 def leaves(without: tuple[str, ...] = LACKS) -> tuple[tuple[int, int, int, int, int, int], ...]:
     """CPUID of a machine that announces everything but these features."""
     found: dict[tuple[int, int], list[int]] = {}
-    for name, (leaf, sub, register, bit) in _BITS.items():
+    for name, (leaf, sub, register, bit) in BITS.items():
         values = found.setdefault((leaf, sub), [0, 0, 0, 0])
         values[register] |= (name not in without) << bit
     return tuple((*where, *values) for where, values in found.items())

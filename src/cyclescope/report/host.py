@@ -52,7 +52,10 @@ def host_text(survey: Survey) -> str:
     virtual = ", under a hypervisor" if cpu.hypervisor else ""
     rows = [
         ("CPU", f"{cpu.brand} ({cpu.vendor} {numbers}{virtual})".strip()),
-        ("microarchitecture", cpu.llvm or "unknown to this version"),
+        (
+            "microarchitecture",
+            cpu.llvm or (f"unknown: {cpu.doubt}" if cpu.doubt else "unknown to this version"),
+        ),
         ("features", " ".join(survey.features)),
         ("clock", f"{capabilities.clock}, step {best.step:.0f} ticks = {step * 1e9:.1f} ns"),
         ("core cycle", f"{best.ticks_per_cycle:.4f} ticks, {best.frequency / 1e9:.3f} GHz"),

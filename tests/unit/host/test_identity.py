@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from cyclescope.host import aarch64, riscv64
+from cyclescope.host import aarch64, riscv64, x86_64
 from cyclescope.host.clock import clock_name
 from cyclescope.host.features import features, known, lacking, remarks
 from cyclescope.host.identity import (
@@ -18,7 +18,6 @@ from cyclescope.host.identity import (
     hwprobe,
     identify,
     isa_of,
-    llvm_name,
 )
 from cyclescope.isa.table import load_table
 from cyclescope.model.library import summaries
@@ -63,8 +62,40 @@ def test_known_cpus(vendor, signature, family, model, stepping, name):
     [("GenuineIntel", 6, 0xFF), ("GenuineIntel", 15, 4), ("CentaurHauls", 7, 1)],
 )
 def test_unknown_cpus_have_no_name(vendor, family, model):
-    assert llvm_name(vendor, family, model) == ""
+    assert x86_64.llvm_name(vendor, family, model) == ""
     assert identify(cpuid(vendor, 0)).machine.endswith("unknown")
+
+
+@pytest.mark.parametrize(
+    ("signature", "announced", "name", "lacks"),
+    [
+        (0x000A0671, ("AVX512F", "AVX512_VNNI"), "rocketlake", ()),
+        (0x000A0671, ("AVX512F", "AMX_TILE", "AVX_VNNI"), "rocketlake", ("AMX_TILE", "AVX_VNNI")),
+        (0x000806F8, ("AVX512F", "AMX_TILE", "AVX_VNNI"), "sapphirerapids", ()),
+        (0x000806F8, ("AMX_TILE", "AMX_FP16"), "sapphirerapids", ("AMX_FP16",)),
+        (0x000806F8, (), "sapphirerapids", ()),  # a hypervisor may hide anything
+    ],
+)
+def test_a_number_is_not_believed_where_the_core_can_more(signature, announced, name, lacks):
+    """What a virtual machine says it is decides whose facts it may be given."""
+    made = cpuid("GenuineIntel", signature)
+    found = identify(made | {where: values for where, values in only(announced).items() if where[0] > 1})
+    assert found.llvm == ("" if lacks else name)
+    assert found.machine.endswith("unknown" if lacks else name)
+    assert found.doubt == (
+        f"its numbers are those of {name}, which has no {', '.join(lacks)}" if lacks else ""
+    )
+
+
+def only(announced):
+    """Leaves that announce these features alone."""
+    return as_leaves(leaves(without=tuple(set(x86_64.BITS) - set(announced))))
+
+
+def test_what_a_microarchitecture_has_is_said_of_known_ones():
+    names = {name for those in x86_64._WITH.values() for name in those}
+    assert names <= {*x86_64._INTEL, "znver4", "znver5"}
+    assert set(x86_64._WITH) <= set(x86_64.BITS)
 
 
 def test_the_brand_without_its_padding():
