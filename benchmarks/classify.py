@@ -16,7 +16,7 @@ import msgspec
 
 from benchmarks.judging import Case, same_latency, same_throughput
 from benchmarks.reference import Reference
-from cyclescope.infer.results import AGAIN, UPPER_BOUND, FormTiming
+from cyclescope.infer.timing.results import AGAIN, UPPER_BOUND, FormTiming
 from cyclescope.isa.form import InstructionForm
 
 OURS, THEIRS, OTHER, UNEXPLAINED = "ours wrong", "theirs wrong", "other definition", "unexplained"

@@ -20,7 +20,7 @@ import msgspec
 from benchmarks.common import Check, at_least, at_most, parser, present, table
 from benchmarks.processes import Laboratory
 from benchmarks.results import forms, machine, read
-from cyclescope.infer.results import INTERVAL, UPPER_BOUND, FormTiming, Latency
+from cyclescope.infer.timing.results import INTERVAL, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.x86_64.special import unmeasurable

@@ -28,7 +28,7 @@ import msgspec
 from benchmarks.common import Check, at_least, parser, present, share, table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.results import EXACT, FormTiming, Latency
+from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
 from cyclescope.isa.dataflow import Pair, pairs
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.pattern import select

@@ -15,7 +15,7 @@ import msgspec
 
 from benchmarks.matching import llvm_pair
 from benchmarks.reference import Reference, Row, RowLatency
-from cyclescope.infer.results import UPPER_BOUND, FormTiming, Latency
+from cyclescope.infer.timing.results import UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.form import InstructionForm
 
 SHARE, LEAST = 0.05, 0.03  # throughput

@@ -20,7 +20,7 @@ from benchmarks.results import forms
 from cyclescope.backend.base import OK
 from cyclescope.backend.llvm_mca import LlvmMcaBackend, Stated
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.results import EXACT, FormTiming
+from cyclescope.infer.timing.results import EXACT, FormTiming
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from benchmarks.common import Check, at_least, identity, parser, present, table
 from benchmarks.processes import TIMINGS, busy, cores, measured
-from cyclescope.infer.facts import read_facts
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.ports import PortBuilder, PortUsage
-from cyclescope.infer.results import LOW
+from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.timing.results import LOW
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cyclescope.infer.api import timings
-from cyclescope.infer.results import FormTiming
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.measure.rows import Evidence

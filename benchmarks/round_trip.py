@@ -23,13 +23,13 @@ import msgspec
 from benchmarks.common import Check, at_least, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.facts import read_facts
-from cyclescope.infer.in_order import TOGETHER, InOrderFacts
-from cyclescope.infer.port_campaign import ports_builder
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.port_mapping import port_sets
-from cyclescope.infer.ports import MICROCODED, PortBuilder
-from cyclescope.infer.results import HIGH
+from cyclescope.infer.ports.builder import MICROCODED, PortBuilder
+from cyclescope.infer.ports.experiments import ports_builder
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.in_order import TOGETHER, InOrderFacts
+from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.ports.structure import port_sets
+from cyclescope.infer.timing.results import HIGH
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table

@@ -11,7 +11,7 @@ _LAZY = {
     "InstructionForm": "cyclescope.isa.form",
     "load_table": "cyclescope.isa.table",
     "select": "cyclescope.isa.pattern",
-    "FormTiming": "cyclescope.infer.results",
+    "FormTiming": "cyclescope.infer.timing.results",
     "Store": "cyclescope.measure.store",
     "measure_forms": "cyclescope.infer.api",
     "timings": "cyclescope.infer.api",

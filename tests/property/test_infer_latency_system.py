@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyclescope.infer.latency_system import Equation, LatencySystem, conventions, lower_bound
+from cyclescope.infer.timing.latency_system import Equation, LatencySystem, conventions, lower_bound
 
 FREE = ("r>r", "xor", "v>v.128", "v>v.256", "k>k", "bypass.fp.128", "r>flag.CF", "flag>r.CF", "v>mem.64")
 PAIRED = ("r>m", "m>r", "r>h", "h>r", "transfer.r>v", "v>r", "v>k", "sync.mask", "load.v.64", "mem>v.64")

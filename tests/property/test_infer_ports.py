@@ -7,9 +7,9 @@ from itertools import combinations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cyclescope.infer.port_mapping import DISJOINT, SUBSET, UNION, Relation, port_sets, solve_structure
-from cyclescope.infer.port_usage import CLEAR, MOST, UsageSolver
-from cyclescope.infer.results import HIGH
+from cyclescope.infer.ports.structure import DISJOINT, SUBSET, UNION, Relation, port_sets, solve_structure
+from cyclescope.infer.ports.usage import CLEAR, MOST, UsageSolver
+from cyclescope.infer.timing.results import HIGH
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.results import EXACT, FormTiming, Latency
+from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table

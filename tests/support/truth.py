@@ -1,7 +1,7 @@
 """A CPU whose every latency and port is drawn at random, but known.
 
 Every pair of roles of every opcode has a latency of its own, except for what no user-space
-measurement can tell apart: the package's conventions (see infer/latency_system.py) hold here, and an
+measurement can tell apart: the package's conventions (see infer/timing/latency_system.py) hold here, and an
 instruction that a link may use from either operand takes equally long from both.
 """
 

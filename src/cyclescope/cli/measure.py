@@ -25,7 +25,7 @@ from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import QUANTITIES, conditions, default_store, isa_of, open_backend, stores
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.native import results_and_model
-from cyclescope.infer.results import FormTiming
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT

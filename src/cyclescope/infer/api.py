@@ -22,10 +22,10 @@ from cyclescope.host.identity import Identity, as_leaves
 from cyclescope.host.topology import Topology, default_cpu, read_topology
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.named_ports import known_machine
+from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout
-from cyclescope.infer.results import FormTiming
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table

@@ -17,15 +17,22 @@ import msgspec
 
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError
-from cyclescope.infer.latency_system import UNCUT, X86, Equation, LatencySystem, LinkLatency, lower_bound
-from cyclescope.infer.laws import is_doubtful, outliers, slower_than_others
-from cyclescope.infer.links import stored_links
-from cyclescope.infer.named_ports import known_machine
-from cyclescope.infer.port_campaign import CAREFUL, PortCampaign
-from cyclescope.infer.port_candidates import NOPS, candidates
+from cyclescope.infer.ports.candidates import NOPS, candidates
+from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
+from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout, grouped, timing_of
-from cyclescope.infer.results import AGAIN, WITHHELD, FormTiming
+from cyclescope.infer.timing.latency_system import (
+    UNCUT,
+    X86,
+    Equation,
+    LatencySystem,
+    LinkLatency,
+    lower_bound,
+)
+from cyclescope.infer.timing.laws import is_doubtful, outliers, slower_than_others
+from cyclescope.infer.timing.links import stored_links
+from cyclescope.infer.timing.results import AGAIN, WITHHELD, FormTiming
 from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cyclescope.infer.readout import NOT_RUN, STOPPED
-from cyclescope.infer.results import FormTiming
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.store import Store
 

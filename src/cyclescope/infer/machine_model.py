@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cyclescope import __version__
 from cyclescope.errors import StoreError
-from cyclescope.infer.front_end_facts import EVEN
 from cyclescope.infer.gaps import Gaps
-from cyclescope.infer.links import stored_links
-from cyclescope.infer.named_ports import NamedPorts
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.ports import PortBuilder, PortUsage
+from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.front_end import EVEN
+from cyclescope.infer.ports.named import NamedPorts
+from cyclescope.infer.ports.resources import with_resources
 from cyclescope.infer.readout import Found, Readout
-from cyclescope.infer.resource_view import with_resources
-from cyclescope.infer.results import EXACT, FormTiming, Latency
+from cyclescope.infer.timing.links import stored_links
+from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table

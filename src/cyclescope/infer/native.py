@@ -17,10 +17,10 @@ from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import default_store
 from cyclescope.infer.campaign import Campaign
 from cyclescope.infer.machine_model import model_of, refuse_emulated
-from cyclescope.infer.named_ports import known_machine
+from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.progress import Progress, tell
 from cyclescope.infer.readout import Found, Readout
-from cyclescope.infer.results import FormTiming
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.workload import MODEL
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table

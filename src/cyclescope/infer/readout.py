@@ -8,13 +8,13 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.host.features import lacking
-from cyclescope.infer.facts import read_facts
-from cyclescope.infer.latency_system import LinkLatency
-from cyclescope.infer.links import stored_links
-from cyclescope.infer.port_campaign import are_compared, ports_builder, why_no_usage
-from cyclescope.infer.ports import PortBuilder, PortUsage
-from cyclescope.infer.results import FormTiming, without_cycles
-from cyclescope.infer.timing import TimingBuilder
+from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.experiments import are_compared, ports_builder, why_no_usage
+from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.timing.builder import TimingBuilder
+from cyclescope.infer.timing.latency_system import LinkLatency
+from cyclescope.infer.timing.links import stored_links
+from cyclescope.infer.timing.results import FormTiming, without_cycles
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner

@@ -1,7 +1,7 @@
 """Ways from one place to another: links, helper instructions that carry a dependency.
 
 A latency chain runs through the form under test and back through links. Every link has a key; its latency
-is measured first (see infer/latency_system.py) and subtracted.
+is measured first (see infer/timing/latency_system.py) and subtracted.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from shlex import quote
 import msgspec
 
 from cyclescope.infer.gaps import Gaps
-from cyclescope.infer.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.record import Record
 from cyclescope.measure.rows import Evidence

@@ -10,7 +10,7 @@ from shlex import quote
 import msgspec
 
 from cyclescope.infer.gaps import Gaps
-from cyclescope.infer.results import HIGH, LOW, MEDIUM, FormTiming
+from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Missing, Planner

@@ -9,7 +9,7 @@ from cyclescope.backend.simulated import LOUD, SIGILL, Noise, SimulatedBackend
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import timings
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.results import EXACT
+from cyclescope.infer.timing.results import EXACT
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, Kernel, kernel_of
 from cyclescope.kernel.state import MachineState

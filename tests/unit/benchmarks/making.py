@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.reference import Reference, Row, RowLatency
-from cyclescope.infer.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 
 
 def latency(source, target, value, kind=EXACT, **more):

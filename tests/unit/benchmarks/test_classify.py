@@ -7,7 +7,7 @@ from making import direct, latency, row, table_of, throughput, timing
 
 from benchmarks.classify import OTHER, OURS, THEIRS, UNEXPLAINED, classify, context
 from benchmarks.judging import latencies, throughputs
-from cyclescope.infer.results import UPPER_BOUND
+from cyclescope.infer.timing.results import UPPER_BOUND
 
 ADD, IMUL, SHR = "ADD_01 (R64, R64)", "IMUL (R64, R64)", "SHR (R32, CL)"
 PAIR, FLAGS = "2:GR64->0:GR64", "1:GR32->EFLAGS"

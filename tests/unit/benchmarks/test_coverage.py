@@ -6,7 +6,7 @@ import pytest
 from making import latency, missing, throughput, timing
 
 from benchmarks import coverage
-from cyclescope.infer.results import INTERVAL, UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import INTERVAL, UPPER_BOUND, Latency
 
 ADD, JUMP, SYSTEM = "ADD_01 (R64, R64)", "JZ (Rel8)", "SYSCALL"
 

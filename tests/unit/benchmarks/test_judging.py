@@ -7,7 +7,7 @@ from making import direct, latency, row, table_of, timing
 
 from benchmarks.judging import latencies, same_latency, same_throughput, throughputs
 from benchmarks.reference import summary
-from cyclescope.infer.results import UPPER_BOUND
+from cyclescope.infer.timing.results import UPPER_BOUND
 
 ADD = "ADD_01 (R64, R64)"
 PAIR = "2:GR64->0:GR64"

@@ -9,7 +9,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from cyclescope.infer.results import FormTiming, Latency, Throughput
+from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from tests.support.machine import FORMS
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/reference/results.schema.json").read_text())

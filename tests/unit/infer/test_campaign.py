@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.infer.results import EXACT, UPPER_BOUND
+from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
 from cyclescope.isa.dataflow import pairs
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from tests.support.comparison import campaign, compared, exact, instance, near

@@ -9,7 +9,7 @@ import pytest
 from cyclescope.infer.api import timings
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.results import UNMEASURED
+from cyclescope.infer.timing.results import UNMEASURED
 from cyclescope.infer.workload import Workload
 from cyclescope.measure.store import Store
 from tests.support.damage import FORMS, change, fill

@@ -11,9 +11,9 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import StoreError
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.machine_model import build_model, form_cost
-from cyclescope.infer.named_ports import known_machine
-from cyclescope.infer.ports import PortUsage
-from cyclescope.infer.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.infer.ports.builder import PortUsage
+from cyclescope.infer.ports.named import known_machine
+from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
 from cyclescope.model.machine import Core, Operation

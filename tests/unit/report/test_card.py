@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-from cyclescope.infer.results import FormTiming, Latency, Throughput
+from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.measure.record import Record
 from cyclescope.measure.rows import Evidence
 from cyclescope.report.card import card, evidence_text, timings_json

@@ -10,7 +10,7 @@ import pytest
 
 import cyclescope
 from cyclescope.cli.measure import command as measure
-from cyclescope.infer.results import FormTiming, Latency, Throughput
+from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.kernel.stream import BASES
 from cyclescope.measure import sampling
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from cyclescope.infer.results import EXACT, FormTiming, Latency, Throughput, without_cycles
+from cyclescope.infer.timing.results import EXACT, FormTiming, Latency, Throughput, without_cycles
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.record import STABLE

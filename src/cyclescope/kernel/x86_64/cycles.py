@@ -1,7 +1,7 @@
 """Closed chains of links alone: the experiments that determine the links' latencies.
 
 Every link is part of at least one round trip; round trips, single self chains and chains of three
-links form a linear system over all unknown latencies (see infer/latency_system.py). For every link
+links form a linear system over all unknown latencies (see infer/timing/latency_system.py). For every link
 there is a control with the dependency cut, which has to be faster.
 """
 

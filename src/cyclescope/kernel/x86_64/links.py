@@ -1,7 +1,7 @@
 """Links: helper instructions that carry a dependency from one register file to another.
 
 A latency chain runs through the form under test and back through a link. Every link has a key; its
-latency is measured first (see infer/latency_system.py) and subtracted. Links never use eliminated
+latency is measured first (see infer/timing/latency_system.py) and subtracted. Links never use eliminated
 moves, zero idioms or XCHG, whose cost depends on history. A link that ends in floating-point data
 restores the form's value, so that no operand decays.
 """

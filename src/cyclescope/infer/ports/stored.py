@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cyclescope.infer.in_order import ORDER, InOrderFacts, issues_in_order
-from cyclescope.infer.port_candidates import candidates
-from cyclescope.infer.port_counters import CountedFacts, ports_of
-from cyclescope.infer.port_facts import PortFacts
+from cyclescope.infer.ports.candidates import candidates
+from cyclescope.infer.ports.counted import CountedFacts, ports_of
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.in_order import ORDER, InOrderFacts, issues_in_order
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import ALONE, PAIRS, PORTS, SLOTS

@@ -8,12 +8,12 @@ import pytest
 
 from benchmarks.round_trip import QUIET, compare, in_order, measure, sample
 from cyclescope.backend.simulated import LOUD
-from cyclescope.infer.facts import read_facts
-from cyclescope.infer.in_order import IN_ORDER, InOrderFacts, issues_in_order
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.port_campaign import ports_builder
-from cyclescope.infer.port_candidates import candidates, domains, files_of, memory_of
-from cyclescope.infer.results import HIGH
+from cyclescope.infer.ports.candidates import candidates, domains, files_of, memory_of
+from cyclescope.infer.ports.experiments import ports_builder
+from cyclescope.infer.ports.in_order import IN_ORDER, InOrderFacts, issues_in_order
+from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.timing.results import HIGH
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import Record
 from cyclescope.session.machines import load_model

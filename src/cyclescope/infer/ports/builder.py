@@ -9,12 +9,12 @@ from statistics import median_low
 
 import msgspec
 
-from cyclescope.infer.front_end_facts import ONE_SLOT
-from cyclescope.infer.port_candidates import domains, is_locked, memory_of
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.port_mapping import port_sets
-from cyclescope.infer.port_usage import Usage, UsageSolver
-from cyclescope.infer.results import HIGH, LOW, MEDIUM
+from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.front_end import ONE_SLOT
+from cyclescope.infer.ports.structure import port_sets
+from cyclescope.infer.ports.usage import Usage, UsageSolver
+from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import notation, port_throughput

@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement
 
 import msgspec
 
-from cyclescope.infer.results import HIGH, LOW, MEDIUM
+from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.latency_system import UNCUT, LinkLatency
-from cyclescope.infer.results import (
+from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
+from cyclescope.infer.timing.results import (
     EXACT,
     HIGH,
     INTERVAL,
@@ -24,7 +24,7 @@ from cyclescope.infer.results import (
     first_error,
     rounded,
 )
-from cyclescope.infer.throughput import ThroughputBuilder, limit_of, streams_out
+from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
 from cyclescope.isa.dataflow import Pair, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.record import FAILED, Record

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.infer.latency_system import LinkLatency
-from cyclescope.infer.results import EXACT, HIGH, LOW, MEDIUM, UPPER_BOUND, rounded
-from cyclescope.infer.timing import TimingBuilder
+from cyclescope.infer.timing.builder import TimingBuilder
+from cyclescope.infer.timing.latency_system import LinkLatency
+from cyclescope.infer.timing.results import EXACT, HIGH, LOW, MEDIUM, UPPER_BOUND, rounded
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 

@@ -13,10 +13,10 @@ from itertools import combinations
 
 import msgspec
 
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.port_names import port_groups
-from cyclescope.infer.ports import NOISE, PortBuilder, PortUsage
-from cyclescope.infer.results import LOW
+from cyclescope.infer.ports.builder import NOISE, PortBuilder, PortUsage
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.naming import port_groups
+from cyclescope.infer.timing.results import LOW
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import FormCost, Operation
 from cyclescope.model.ports import notation, port_throughput

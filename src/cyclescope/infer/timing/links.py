@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from cyclescope.infer.latency_system import LinkLatency
+from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.measure.store import Store
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from cyclescope.infer.dispatch import dispatches_whole, estimates, whole_slots
+from cyclescope.infer.ports.slots import dispatches_whole, estimates, whole_slots
 from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import FAILED, STABLE
 from cyclescope.measure.sampling import Measurement

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.port_mapping import port_sets
-from cyclescope.infer.port_usage import UsageSolver
-from cyclescope.infer.results import HIGH, LOW
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.structure import port_sets
+from cyclescope.infer.ports.usage import UsageSolver
+from cyclescope.infer.timing.results import HIGH, LOW
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation

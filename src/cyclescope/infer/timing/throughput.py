@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import msgspec
 
-from cyclescope.infer.latency_system import LinkLatency
-from cyclescope.infer.results import (
+from cyclescope.infer.timing.latency_system import LinkLatency
+from cyclescope.infer.timing.results import (
     AGAIN,
     EXACT,
     HIGH,

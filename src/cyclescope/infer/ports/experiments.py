@@ -13,16 +13,16 @@ from functools import partial
 from itertools import combinations
 
 from cyclescope.backend.base import Backend, Effort
-from cyclescope.infer.facts import read_facts
-from cyclescope.infer.in_order import LONGEST as LONGEST_PAIRED
-from cyclescope.infer.in_order import InOrderFacts, InOrderPorts, order_questions
-from cyclescope.infer.named_ports import NamedPorts
-from cyclescope.infer.port_candidates import domains, is_locked, memory_of
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.port_mapping import Structure
-from cyclescope.infer.ports import MICROCODED, PortBuilder, PortUsage
-from cyclescope.infer.resource_view import PART, hidden_units
-from cyclescope.infer.results import HIGH
+from cyclescope.infer.ports.builder import MICROCODED, PortBuilder, PortUsage
+from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.in_order import LONGEST as LONGEST_PAIRED
+from cyclescope.infer.ports.in_order import InOrderFacts, InOrderPorts, order_questions
+from cyclescope.infer.ports.named import NamedPorts
+from cyclescope.infer.ports.resources import PART, hidden_units
+from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.ports.structure import Structure
+from cyclescope.infer.timing.results import HIGH
 from cyclescope.infer.workload import (
     AGAIN,
     ALONE,

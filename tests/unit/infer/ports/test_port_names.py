@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.infer.port_names import port_groups, port_names
+from cyclescope.infer.ports.naming import port_groups, port_names
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation, Provenance
 
 # Measured: two groups, {0, 1, 2} with a class inside another, and {3, 4}.

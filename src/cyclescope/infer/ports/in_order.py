@@ -14,10 +14,10 @@ from functools import cached_property, partial
 
 import msgspec
 
-from cyclescope.infer.port_candidates import NOPS, files_of, is_candidate, updates
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.port_mapping import Structure
-from cyclescope.infer.ports import PortBuilder, PortUsage
+from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.candidates import NOPS, files_of, is_candidate, updates
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.structure import Structure
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable

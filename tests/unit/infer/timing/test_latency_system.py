@@ -6,7 +6,7 @@ import pytest
 
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.campaign import solve_links
-from cyclescope.infer.latency_system import Equation, LatencySystem, conventions, lower_bound
+from cyclescope.infer.timing.latency_system import Equation, LatencySystem, conventions, lower_bound
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LINK, Experiment

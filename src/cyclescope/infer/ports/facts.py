@@ -9,8 +9,7 @@ from functools import cached_property
 from itertools import combinations
 from statistics import fmean, median
 
-from cyclescope.infer.front_end_facts import EVEN, ONE_SLOT, FrontEndFacts
-from cyclescope.infer.port_candidates import (
+from cyclescope.infer.ports.candidates import (
     files_of,
     is_candidate,
     memory_of,
@@ -18,7 +17,8 @@ from cyclescope.infer.port_candidates import (
     register_bits,
     updates,
 )
-from cyclescope.infer.port_mapping import (
+from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
+from cyclescope.infer.ports.structure import (
     AT_LEAST,
     DISJOINT,
     OUTSIDE,

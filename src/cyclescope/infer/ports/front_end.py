@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from statistics import median
 
-from cyclescope.infer.dispatch import FITS, Estimates, dispatches_whole, estimates, whole_slots
-from cyclescope.infer.port_candidates import NOPS, files_of, is_candidate
+from cyclescope.infer.ports.candidates import NOPS, files_of, is_candidate
+from cyclescope.infer.ports.slots import FITS, Estimates, dispatches_whole, estimates, whole_slots
 from cyclescope.isa.table import Table
 
 ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from cyclescope.infer.port_mapping import Structure
-from cyclescope.infer.resource_view import with_resources
+from cyclescope.infer.ports.resources import with_resources
+from cyclescope.infer.ports.structure import Structure
 from cyclescope.model.machine import FormCost, Operation
 
 SETS = {

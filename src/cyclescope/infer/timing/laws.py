@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from cyclescope.infer.results import EXACT, INTERVAL, UPPER_BOUND, WITHHELD, Latency
+from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, WITHHELD, Latency
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 

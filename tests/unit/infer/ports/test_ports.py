@@ -9,15 +9,15 @@ import pytest
 
 from benchmarks.round_trip import compare, measure, sample
 from cyclescope.backend.simulated import LOUD, QUIET
-from cyclescope.infer.facts import read_facts
-from cyclescope.infer.front_end_facts import FrontEndFacts
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.port_campaign import PortCampaign
-from cyclescope.infer.port_candidates import candidates
-from cyclescope.infer.port_facts import PortFacts
-from cyclescope.infer.port_mapping import Structure
-from cyclescope.infer.ports import UNCOUNTED, PortBuilder
-from cyclescope.infer.results import HIGH, LOW, MEDIUM
+from cyclescope.infer.ports.builder import UNCOUNTED, PortBuilder
+from cyclescope.infer.ports.candidates import candidates
+from cyclescope.infer.ports.experiments import PortCampaign
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.front_end import FrontEndFacts
+from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.ports.structure import Structure
+from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.table import load_table
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.model import library

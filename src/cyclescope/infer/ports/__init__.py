@@ -1,0 +1,1 @@
+"""Front-end slots, port usage and resources from experiments with blocking instructions."""

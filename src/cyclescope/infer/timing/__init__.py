@@ -1,0 +1,1 @@
+"""Latencies and throughput from the times of kernels."""
