@@ -26,13 +26,13 @@ import msgspec
 from benchmarks.common import Check, at_least, parser, present, share, table
 from benchmarks.processes import command, environment, median_seconds
 from benchmarks.stated import newest
-from cyclescope.analyze.block import Block, BlockInstruction
-from cyclescope.analyze.bounds import port_loads
-from cyclescope.analyze.prediction import FRONT_END, PORTS, Prediction
-from cyclescope.analyze.predictor import Predictor
-from cyclescope.analyze.shape import is_locked
-from cyclescope.analyze.simulated import Simulation
-from cyclescope.analyze.source import Choice, read_block
+from cyclescope.analyze.choose.source import Choice, read_block
+from cyclescope.analyze.cost.shape import is_locked
+from cyclescope.analyze.decode.block import Block, BlockInstruction
+from cyclescope.analyze.predict.bounds import port_loads
+from cyclescope.analyze.predict.prediction import FRONT_END, PORTS, Prediction
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.errors import CyclescopeError, UsageError
 from cyclescope.model.machine import EXTRACTED
 from cyclescope.session.machines import load_model, stand_in_for

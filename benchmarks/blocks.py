@@ -17,12 +17,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.common import Check, at_least, parser, present, share
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.decode import decoder
-from cyclescope.analyze.loops import innermost_loops
-from cyclescope.analyze.objects import object_program
-from cyclescope.analyze.program import Code
-from cyclescope.analyze.source import Choice, read_block, read_blocks
+from cyclescope.analyze.choose.loops import innermost_loops
+from cyclescope.analyze.choose.source import Choice, read_block, read_blocks
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.decode.decoder import decoder
+from cyclescope.analyze.read.objects import object_program
+from cyclescope.analyze.read.program import Code
 from cyclescope.errors import CyclescopeError, SourceError, UsageError
 
 BLOCKS = "bhive_zen3_measured.csv"

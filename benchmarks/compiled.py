@@ -22,13 +22,13 @@ import msgspec
 
 from benchmarks.common import ROOT, Check, at_least, parser, present, table
 from benchmarks.stated import differences
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.decode import BRANCH, JUMP, NEXT, decoder
-from cyclescope.analyze.loops import innermost_loops
-from cyclescope.analyze.objects import object_program
-from cyclescope.analyze.prediction import Prediction
-from cyclescope.analyze.predictor import Predictor, UnknownInstructions
-from cyclescope.analyze.program import Code
+from cyclescope.analyze.choose.loops import innermost_loops
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.decode.decoder import BRANCH, JUMP, NEXT, decoder
+from cyclescope.analyze.predict.prediction import Prediction
+from cyclescope.analyze.predict.predictor import Predictor, UnknownInstructions
+from cyclescope.analyze.read.objects import object_program
+from cyclescope.analyze.read.program import Code
 from cyclescope.errors import CyclescopeError, SourceError
 from cyclescope.model.library import llvm_model
 

@@ -16,8 +16,8 @@ from itertools import product
 
 import msgspec
 
-from cyclescope.analyze.shape import Shape, Shapes, Variant
-from cyclescope.analyze.vector_types import form_under
+from cyclescope.analyze.cost.shape import Shape, Shapes, Variant
+from cyclescope.analyze.decode.vector_types import form_under
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
 from cyclescope.isa.riscv64.shapes import takes_configuration

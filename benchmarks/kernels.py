@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.common import ROOT, Check, at_least, parser, present, table
-from cyclescope.analyze.prediction import CRITICAL_PATH_FIXED, PORTS, PORTS_FIXED, Prediction
-from cyclescope.analyze.source import Choice
+from cyclescope.analyze.choose.source import Choice
+from cyclescope.analyze.predict.prediction import CRITICAL_PATH_FIXED, PORTS, PORTS_FIXED, Prediction
 from cyclescope.errors import UsageError
 from cyclescope.session.predict import predict
 

@@ -1,4 +1,4 @@
-"""By how much LLVM's costs are off, form by form: the factors of `analyze/uncertainty.py`.
+"""By how much LLVM's costs are off, form by form: the factors of `analyze/predict/uncertainty.py`.
 
     python -m benchmarks.spread --model FILE [--arch znver4]
 
@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from benchmarks.common import Check, parser, present, table
-from cyclescope.analyze.uncertainty import SPREADS
+from cyclescope.analyze.predict.uncertainty import SPREADS
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.bounds import port_loads
-from cyclescope.analyze.prediction import FRONT_END, PORTS, Prediction
-from cyclescope.analyze.predictor import Predictor
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.predict.bounds import port_loads
+from cyclescope.analyze.predict.prediction import FRONT_END, PORTS, Prediction
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.analyzers import find_programs
 from cyclescope.backend.llvm_mca import NAMES
 from cyclescope.errors import BackendUnavailable

@@ -18,8 +18,8 @@ _LAZY = {
     "load_model": "cyclescope.session.machines",
     "MachineModel": "cyclescope.model.machine",
     "predict": "cyclescope.session.predict",
-    "Prediction": "cyclescope.analyze.prediction",
-    "Predictor": "cyclescope.analyze.predictor",
+    "Prediction": "cyclescope.analyze.predict.prediction",
+    "Predictor": "cyclescope.analyze.predict.predictor",
     "NativeBackend": "cyclescope.backend.native",
     "CyclescopeError": "cyclescope.errors",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.analyze.assemblers import tools
+from cyclescope.analyze.read.assemblers import tools
 from tests.golden.cases import CASES, FOLDER, printed
 
 

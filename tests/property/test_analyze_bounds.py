@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyclescope.analyze.bounds import evenly
-from cyclescope.analyze.loop_carried import components, slowest_cycle
-from cyclescope.analyze.predictor import Predictor
-from cyclescope.analyze.simulated import Simulation
+from cyclescope.analyze.depend.loop_carried import components, slowest_cycle
+from cyclescope.analyze.predict.bounds import evenly
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.model import binding

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from cyclescope.analyze.assemblers import tools
-from cyclescope.analyze.predictor import Predictor
-from cyclescope.analyze.source import Choice, read_blocks
+from cyclescope.analyze.choose.source import Choice, read_blocks
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import CyclescopeError
 from cyclescope.report.analysis import analysis_text
 from cyclescope.session.machines import load_model

@@ -10,7 +10,7 @@ import time
 import pytest
 from hypothesis import given, settings
 
-from cyclescope.analyze.predictor import Predictor
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import CyclescopeError
 from cyclescope.model.check import ModelError, problems

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from cyclescope.analyze.assembler import tools
+from cyclescope.analyze.read.assembler import tools
 
 _BEFORE = {"riscv64": [".option norvc", "1:"], "aarch64": ["1:"]}
 _BEHIND = ["there:", "loop:", "f:", "memcpy:", "table:", "x:", ".L3:", "1:"]  # what lines may refer to

@@ -6,9 +6,9 @@ from functools import cache
 
 import msgspec
 
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.decode import decoder
-from cyclescope.analyze.predictor import Predictor
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.decode.decoder import decoder
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.isa.assemble import assemble
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.table import load_table

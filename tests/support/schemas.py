@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from cyclescope.analyze.prediction import Prediction
+from cyclescope.analyze.predict.prediction import Prediction
 from cyclescope.report.analysis import SCHEMA_VERSION
 
 FILE = Path(__file__).parents[2] / "docs/reference/analysis.schema.json"

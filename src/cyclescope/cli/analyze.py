@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.prediction import Prediction
-from cyclescope.analyze.predictor import Predictor
-from cyclescope.analyze.source import Choice, only, read_block, read_blocks
-from cyclescope.analyze.syntax import SYNTAXES
+from cyclescope.analyze.choose.source import Choice, only, read_block, read_blocks
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.predict.prediction import Prediction
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import Amount, json_option
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.host.uname import host_isa

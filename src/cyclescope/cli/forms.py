@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cyclescope.analyze.example import assembled_forms
+from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.pattern import select

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from cyclescope.analyze.insertion import STYLES, markable_loops, marked
-from cyclescope.analyze.loops import Candidate, hottest
-from cyclescope.analyze.source import read_program
-from cyclescope.analyze.syntax import SYNTAXES
+from cyclescope.analyze.choose.insertion import STYLES, markable_loops, marked
+from cyclescope.analyze.choose.loops import Candidate, hottest
+from cyclescope.analyze.choose.source import read_program
+from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.errors import UsageError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cyclescope.analyze.example import assembled_forms
+from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.infer.api import only_store
 from cyclescope.infer.native import native_summary, stored_model

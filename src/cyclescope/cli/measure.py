@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cyclescope.analyze.example import assembled_forms
+from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.backend.base import Backend
 from cyclescope.backend.link import Link
 from cyclescope.cli.options import (

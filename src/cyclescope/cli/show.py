@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cyclescope.analyze.example import assembled_forms
+from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, timings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cyclescope.analyze.example import assembled_forms
+from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.backend.base import Depth
 from cyclescope.backend.link import Link
 from cyclescope.cli.options import cpu_option, json_option, patterns_argument, target_option

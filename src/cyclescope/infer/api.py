@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from cyclescope.analyze.example import assembled_forms
+from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.backend.base import Backend, Calibration
 from cyclescope.backend.canary import prepare
 from cyclescope.backend.link import Link

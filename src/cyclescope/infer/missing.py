@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from cyclescope.analyze.block import Block
+from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import conditions, default_store, open_backend
 from cyclescope.infer.campaign import Campaign, Request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cyclescope.analyze.assembler import text_program
+from cyclescope.analyze.read.assembler import text_program
 from cyclescope.errors import SourceError, UsageError
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_SCALABLE

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cyclescope.analyze.prediction import (
+from cyclescope.analyze.predict.prediction import (
     BRANCHES,
     CRITICAL_PATH,
     FRONT_END,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
 
-from cyclescope.analyze.prediction import Dependency, InstructionCost, Prediction
+from cyclescope.analyze.predict.prediction import Dependency, InstructionCost, Prediction
 from cyclescope.report.words import plain
 
 _ROW, _TOP, _CHARACTER, _BULGE = 24, 20, 7.3, 11.0  # pixels; the last per row that an arc spans

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cyclescope.analyze.prediction import InstructionCost, Prediction
+from cyclescope.analyze.predict.prediction import InstructionCost, Prediction
 from cyclescope.report.analysis import WORDS, bound_words, no_bounds, summary_lines
 from cyclescope.report.graph import svg
 from cyclescope.report.page import CostTable, chains

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from cyclescope.analyze.prediction import LOOP_CARRIED, InstructionCost, Prediction
+from cyclescope.analyze.predict.prediction import LOOP_CARRIED, InstructionCost, Prediction
 from cyclescope.report.analysis import (
     WORDS,
     bound_words,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.prediction import Prediction
-from cyclescope.analyze.predictor import Predictor
-from cyclescope.analyze.source import Choice, read_block
+from cyclescope.analyze.choose.source import Choice, read_block
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.predict.prediction import Prediction
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model import library
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.machines import is_file, load_model, stand_in_for, vendor_of

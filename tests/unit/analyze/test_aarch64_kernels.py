@@ -11,8 +11,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.analyze.predictor import Predictor
-from cyclescope.analyze.source import Choice, read_block
+from cyclescope.analyze.choose.source import Choice, read_block
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.machine import PUBLISHED, Core, FormCost, MachineModel, Operation, Provenance
 from cyclescope.session.machines import load_model
 

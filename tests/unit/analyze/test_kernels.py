@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cyclescope.analyze.source import Choice, read_block
+from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.session.predict import predict
 
 pytestmark = pytest.mark.skipif(shutil.which("as") is None, reason="needs as of binutils")

@@ -15,8 +15,8 @@ from benchmarks.consistency import (
     stack_known,
     violations,
 )
-from cyclescope.analyze import vector_types
-from cyclescope.analyze.shape import Shapes
+from cyclescope.analyze.cost.shape import Shapes
+from cyclescope.analyze.decode import vector_types
 from cyclescope.isa.table import load_table
 from cyclescope.session.machines import load_model
 

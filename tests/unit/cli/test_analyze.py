@@ -9,9 +9,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from cyclescope.analyze.assemblers import tools
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.source import read_block
+from cyclescope.analyze.choose.source import read_block
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import UsageError
 from cyclescope.infer import missing, native
 from cyclescope.infer.api import default_store

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.analyze.assemblers import tools
-from cyclescope.analyze.source import read_block
+from cyclescope.analyze.choose.source import read_block
+from cyclescope.analyze.read.assemblers import tools
 
 LISTING = Path(__file__).parents[1] / "analyze" / "snippets" / "gcc_O2_att.s"
 USAGE, FAILURE = 2, 1

@@ -58,7 +58,7 @@ def test_no_error_of_the_library_advises_an_option(path):
 
 
 def test_what_is_advised_in_python_exists():
-    from cyclescope.analyze.source import Choice
+    from cyclescope.analyze.choose.source import Choice
     from cyclescope.measure.store import Store
     from cyclescope.model.library import summaries
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.analyze.source import Choice
+from cyclescope.analyze.choose.source import Choice
 from cyclescope.session.machines import load_model
 from cyclescope.session.predict import predict
 from tools.machines.corrections import corrected

@@ -13,7 +13,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from cyclescope.analyze.prediction import (
+from cyclescope.analyze.predict.prediction import (
     CriticalPath,
     Dependency,
     InstructionCost,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import cyclescope
-from cyclescope.analyze.facts import family_of
+from cyclescope.analyze.cost.cores import family_of
 from cyclescope.cli.main import main
 from cyclescope.errors import UsageError
 from cyclescope.model import library, names

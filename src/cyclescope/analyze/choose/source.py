@@ -1,0 +1,364 @@
+"""The way in: text, file or machine code to the block that is analysed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from cyclescope.analyze.choose.loops import hottest, innermost_loops
+from cyclescope.analyze.choose.markers import Region, marked_regions
+from cyclescope.analyze.choose.unroll import find_unroll
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.decode.decoder import Decoder, decoder
+from cyclescope.analyze.read.assembler import disassembled_program, lines_of, text_program
+from cyclescope.analyze.read.contents import HEXADECIMAL, MAGIC, read
+from cyclescope.analyze.read.disassembly import has_code, is_disassembly, listed_isa, listed_program
+from cyclescope.analyze.read.objects import object_program
+from cyclescope.analyze.read.program import Code, Function, Piece, Program
+from cyclescope.analyze.read.syntax import SYNTAXES, guess_isa
+from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction, UsageError, shortened
+
+_FORMATS = {
+    b"MZ": "a Windows program",
+    b"\xcf\xfa\xed\xfe": "a Mach-O file",
+    b"\xca\xfe\xba\xbe": "a universal Mach-O file",
+    b"!<arch>": "an archive of object files",
+    b"BC\xc0\xde": "LLVM bitcode",
+    b"\x1f\x8b": "a gzip file",
+}
+_MOST_LINES = 500_000  # of a text: 500 MB of memory
+_LARGEST = 1 << 21  # bytes of code that are searched for loops
+_PREPROCESSED = re.compile(r"^[ \t]*#[ \t]*(define|include|if|ifdef|ifndef)\b", re.MULTILINE)  # in C
+_DIRECTIVE = re.compile(  # nothing that people write in comments
+    r"^[ \t]*#(?:[ \t]*ifn?def[ \t]+\w+[ \t]*$|[ \t]*include[ \t]*[<\"][^\n]*"
+    r"|(?:define|if|elif|undef)[ \t][^\n]*)",
+    re.MULTILINE,
+)
+_BRACES = re.compile(
+    r"^[^\n#/)]*(?:\)[^\n#/)]*)*\)[ \t]*\{[^\n]*$|^[ \t]*\}[ \t]*;?[ \t\r]*$", re.MULTILINE
+)  # of C and its relatives
+_MOST_MARKED = 50_000  # instructions of all regions that are analysed together
+_SHOWN = 20  # names in a message, notes
+_LINES = re.compile(r"\s*(\d{1,9})\s*(?:[-:]\s*(\d{1,9})\s*)?")
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """Which part of the code is meant; at most one of `lines`, `addresses` and `region` counts, in
+    this order.
+
+    `lines` are source lines (`3-9,12`), `addresses` a range (`0x40-0x80`, the end excluded), `region` the
+    name of a marked region or its number, counted from 1; where nothing is marked, the label or the number
+    of an innermost loop. `function` looks only into one function. `whole` takes all the code instead of
+    the innermost loop.
+    """
+
+    lines: str = ""
+    addresses: str = ""
+    region: str = ""
+    function: str = ""
+    whole: bool = False
+
+
+def read_block(
+    code: str | bytes | Path,
+    isa: str = "",
+    choice: Choice | None = None,
+    syntax: str = "",
+    vendor: str = "",
+    source: str = "",
+) -> Block:
+    """The block to analyse, from assembly text (str), machine code or an ELF file (bytes) or a file.
+
+    `Path("-")` is standard input. `isa` and the x86 `syntax` (`intel`, `att`) are found out where they are
+    not given; machine code without ISA is x86-64. `vendor` `amd` reads 16-bit branches as AMD does.
+    `source` names the code in messages. An instruction that decodes to no form is in the block, with its
+    problem.
+
+    The block is what `choice` says, else what markers enclose, else the innermost loop that most
+    time is probably spent in, else all the code.
+
+    Raises SourceError for input that is empty, binary, damaged, for another ISA, or with markers that do
+    not match; UnsupportedInstruction for text that no assembler here takes; UsageError for a choice that
+    is not there; BackendUnavailable without assembler or decoder. All are one line.
+    """
+    return only(read_blocks(code, isa, choice, syntax, vendor, source))
+
+
+def only(blocks: Sequence[Block]) -> Block:
+    """The one block that was read. Raises UsageError where there are several regions."""
+    if len(blocks) > 1:
+        what = f"{blocks[0].source} has {len(blocks)} marked regions"
+        raise UsageError(what, f"choose one of {_listed([block.name for block in blocks])}")
+    return blocks[0]
+
+
+def read_blocks(
+    code: str | bytes | Path,
+    isa: str = "",
+    choice: Choice | None = None,
+    syntax: str = "",
+    vendor: str = "",
+    source: str = "",
+) -> list[Block]:
+    """As `read_block`, with all marked regions where none is chosen."""
+    program = read_program(code, isa, syntax, source)
+    blocks = _blocks(program, choice or Choice(), vendor)
+    return [
+        msgspec.structs.replace(b, unroll=find_unroll(b.instructions) if b.loop else None) for b in blocks
+    ]
+
+
+def read_program(code: str | bytes | Path, isa: str = "", syntax: str = "", source: str = "") -> Program:
+    """All the code of a text, a file or bytes; arguments and errors as for `read_block`."""
+    if syntax and syntax not in SYNTAXES:
+        raise UsageError(f"unknown syntax {syntax!r}", f"choose one of {', '.join(SYNTAXES)}")
+    if isinstance(code, Path):
+        source = source or ("standard input" if str(code) == "-" else str(code))
+        data = read(code, source)
+    else:
+        data = code.encode(errors="surrogateescape") if isinstance(code, str) else code
+    source = source or ("text" if isinstance(code, str) else "machine code")
+    if isinstance(data, Path) or data.startswith(MAGIC):
+        return _of_isa(object_program(data, source), isa)
+    if not data.strip():
+        raise SourceError(f"{source} is empty", "give assembly text, an object file or machine code")
+    if isinstance(code, bytes):
+        return _machine_code(code, isa or "x86-64", source)
+    folder = str(code.parent) if isinstance(code, Path) and str(code) != "-" else ""
+    return _text(data, source, isa, syntax, folder)
+
+
+def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Program:
+    for magic, what in _FORMATS.items():
+        if data.startswith(magic):
+            raise SourceError(f"{source} is {what}", "give assembly text or an ELF file")
+    if b"\0" in data:
+        raise SourceError(f"{source} is binary, but no ELF file", "give assembly text or an ELF file")
+    text = data.decode("utf-8-sig", errors="replace")
+    if HEXADECIMAL.fullmatch(text.strip()):
+        return _machine_code(_hexadecimal(text), isa or "x86-64", source)
+    if text.count("\n") > _MOST_LINES:
+        raise SourceError(f"{source} has more than {_MOST_LINES} lines", "give a part of it")
+    lines = lines_of(text)
+    if is_disassembly(lines):
+        return _listing(lines, source, isa, syntax)
+    guessed = guess_isa(lines)
+    decoder(isa or guessed)  # before an assembler is looked for
+    try:
+        program = text_program(text, source, isa or guessed, syntax, folder)
+    except UnsupportedInstruction as error:
+        raise _explained(error, text, source, isa, guessed) from error
+    return msgspec.structs.replace(program, notes=(*program.notes, *_not_preprocessed(text)))
+
+
+def _not_preprocessed(text: str) -> list[str]:
+    """What is said of a text for the C preprocessor: assemblers take its lines for comments."""
+    match = _DIRECTIVE.search(text)
+    if match is None:
+        return []
+    line = len(lines_of(text[: match.end()]))
+    what = f"line {line}: {shortened(match[0].strip())!r} is for the C preprocessor and was not read"
+    return [f"{what}: preprocess the text with cc -E"]
+
+
+def _listing(lines: tuple[str, ...], source: str, isa: str, syntax: str) -> Program:
+    """What a disassembler printed."""
+    found = listed_isa(lines)
+    decoder(found)
+    if has_code(lines, found):
+        return _of_isa(listed_program(lines, source, found), isa)
+    return _of_isa(disassembled_program(lines, source, found, syntax), isa)
+
+
+def _explained(
+    error: UnsupportedInstruction, text: str, source: str, isa: str, guessed: str
+) -> CyclescopeError:
+    """What is wrong with a text that no assembler takes."""
+    if len(_BRACES.findall(text)) > 1:
+        message = f"{source} is source code of another language, not assembly text"
+        return SourceError(message, "compile it first: cc -O2 -S")
+    if _PREPROCESSED.search(text):
+        return UnsupportedInstruction(error.message, "preprocess it first, with cc -E")
+    if isa in ("", guessed):
+        return error
+    message = f"{source} looks like {guessed} code, not {isa}: {error.message}"
+    return SourceError(message, "{arch} names a machine of that instruction set")
+
+
+def _hexadecimal(text: str) -> bytes:
+    return bytes.fromhex("".join(re.findall(r"(?:0x|\\x)?([0-9a-fA-F]{2})", text)))
+
+
+def _machine_code(code: bytes, isa: str, source: str) -> Program:
+    return Program(isa, source, (Piece("", 0, code),))
+
+
+def _of_isa(program: Program, isa: str) -> Program:
+    if isa and program.isa != isa:
+        raise SourceError(f"{program.source} is code for {program.isa}, not {isa}", "choose a machine for it")
+    return program
+
+
+# --- which part -----------------------------------------------------------------------------------
+
+
+def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
+    reader = decoder(program.isa, vendor, program.syntax)
+    if choice.addresses:
+        return [_addressed(_code(program, reader, *_range(choice.addresses)), choice.addresses)]
+    function = _function(program, choice.function) if choice.function else None
+    if function is not None:
+        code = _code(program, reader, function.address, function.end)
+    elif choice.lines and program.size > _LARGEST:
+        code = _code(program, reader, *_span(program, choice.lines))
+    else:
+        code = _code(program, reader)
+    if choice.lines:
+        return [_lined(code, choice.lines)]
+    regions, notes = marked_regions(code)
+    if choice.region:
+        regions = [_region(program, regions or _loop_regions(code), choice.region)]
+    if sum(len(region.steps) for region in regions) > _MOST_MARKED:
+        what = f"the {len(regions)} marked regions of {program.source}: more than {_MOST_MARKED} instructions"
+        raise SourceError(what, "choose one with {region}")
+    blocks = [code.block(region.steps, region.where, region.name) for region in regions]
+    blocks = blocks or [_whole(code, function) if choice.whole else _loop(code, function)]
+    return [msgspec.structs.replace(block, notes=_some((*notes, *block.notes))) for block in blocks]
+
+
+def _some(notes: tuple[str, ...]) -> tuple[str, ...]:
+    """The first notes, and how many more there are."""
+    more = len(notes) - _SHOWN
+    return notes if more <= 0 else (*notes[:_SHOWN], f"and {more} more notes")
+
+
+def _code(program: Program, reader: Decoder, start: int = 0, end: int = 1 << 64) -> Code:
+    """The steps between two addresses, unless there are too many to go through."""
+    if any(piece.end >= 1 << 64 for piece in program.pieces):
+        raise SourceError(f"{program.source} has code at the end of all addresses", "build or copy it again")
+    size = sum(len(part.code) for part in program.parts(start, end))
+    if size > _LARGEST:
+        remedy = "choose a part with {function} or {addresses}"
+        raise SourceError(f"{program.source} has {size >> 20} MiB of code", remedy)
+    return Code(program, reader, start, end)
+
+
+def _span(program: Program, lines: str) -> tuple[int, int]:
+    """The addresses from the first to the last of some source lines."""
+    wanted = _numbers(lines, len(program.lines))
+    ends = [*(one.address for one in program.statements[1:]), program.pieces[-1].end]
+    found = [
+        (one.address, end) for one, end in zip(program.statements, ends, strict=True) if one.line in wanted
+    ]
+    return min((at for at, _ in found), default=0), max((end for _, end in found), default=0)
+
+
+def _loop_regions(code: Code) -> list[Region]:
+    """Innermost loops by their label, where nothing is marked."""
+    return [
+        Region(one.name.partition(" in ")[0], one.steps, f"innermost loop {one.where}")
+        for one in innermost_loops(code)
+    ]
+
+
+def _whole(code: Code, function: Function | None, why: str = "") -> Block:
+    what = f"all of function {function.name}" if function else "all the code"
+    if not code.steps:
+        raise SourceError(
+            f"{code.program.source} has no instructions", "give assembly text, an ELF file or machine code"
+        )
+    return code.block(code.steps, what + why, function.name if function else "")
+
+
+def _loop(code: Code, function: Function | None) -> Block:
+    """The innermost loop that weighs most, or everything where there is no loop."""
+    candidates = innermost_loops(code)
+    if not candidates:
+        return _whole(code, function, ", there is no loop")
+    chosen = hottest(candidates)
+    others = "" if len(candidates) == 1 else f", of {len(candidates)} innermost loops"
+    return code.block(chosen.steps, f"innermost loop {chosen.where}{others}", chosen.name)
+
+
+def _lined(code: Code, lines: str) -> Block:
+    if not code.program.lines:
+        raise UsageError(
+            f"{code.program.source} has no source lines", "choose with {function} or {addresses}"
+        )
+    wanted = _numbers(lines, len(code.program.lines))
+    steps = [step for step in code.steps if code.line(step) in wanted]
+    if not steps:
+        raise UsageError(f"{code.program.source} has no instructions in lines {shortened(lines)}")
+    return code.block(steps, f"lines {shortened(lines)}")
+
+
+def _numbers(text: str, last: int) -> set[int]:
+    """Line numbers of a list like `3-9,12` or `3:9,12`."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _LINES.fullmatch(part)
+        first, end = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= end:
+            raise UsageError(f"{shortened(part.strip())!r} is no range of lines", "write for example 3-9,12")
+        if first > last:
+            raise UsageError(f"there is no line {first}", f"the last line is {last}")
+        found.update(range(first, min(end, last) + 1))
+    return found
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, _, end = text.partition("-")
+    try:
+        start, stop = int(first, 0), int(end, 0)
+    except ValueError:
+        start, stop = 0, 0
+    if not 0 <= start < stop:
+        raise UsageError(f"{shortened(text)!r} is no range of addresses", "write for example 0x1040-0x1080")
+    return start, stop
+
+
+def _addressed(code: Code, addresses: str) -> Block:
+    if not code.steps:
+        raise UsageError(f"{code.program.source} has no code at {shortened(addresses)}")
+    return code.block(code.steps, f"addresses {shortened(addresses)}")
+
+
+def _function(program: Program, name: str) -> Function:
+    """A function by its name, or by a part of it that only one has."""
+    exact = [f for f in program.functions if f.name == name]
+    found = exact or [f for f in program.functions if name in f.name]
+    if len(found) == 1 or exact:
+        return found[0]
+    from difflib import get_close_matches
+
+    names = [shortened(f.name) for f in found or program.functions]
+    close = [] if found else get_close_matches(name, names, n=3)
+    if not close:
+        close = names[:5] if len(names) <= 5 else [*names[:5], f"and {len(names) - 5} more"]
+    what = (
+        f"several functions of {program.source} are called like"
+        if found
+        else f"{program.source} has no function"
+    )
+    raise UsageError(
+        f"{what} {shortened(name)}", f"there is {', '.join(close)}" if close else "it names none"
+    )
+
+
+def _region(program: Program, regions: list[Region], name: str) -> Region:
+    for number, region in enumerate(regions, 1):
+        if name in (region.name, str(number)):
+            return region
+    what = f"{program.source} has no region {shortened(name)}"
+    if not regions:
+        raise UsageError(what, "nothing is marked, and no loop")
+    raise UsageError(what, f"there is {_listed([region.name for region in regions])}")
+
+
+def _listed(names: list[str]) -> str:
+    """Names, or numbers where there are none; not too many."""
+    shown = [shortened(name) or str(number) for number, name in enumerate(names, 1)]
+    return ", ".join(shown[:_SHOWN]) + ", ..." * (len(shown) > _SHOWN)

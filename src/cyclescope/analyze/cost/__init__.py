@@ -1,0 +1,1 @@
+"""What instructions cost on a machine, where they stand."""

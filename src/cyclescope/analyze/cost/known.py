@@ -1,0 +1,98 @@
+"""Which cost a model has for a form: by its own name, under a VTYPE, without a prefix, or borrowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.table import load_table
+from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
+from cyclescope.model.ports import issue_throughput, port_throughput
+from cyclescope.simulate.cost import PLAIN_MOVES
+
+_SIMPLE = 2  # slots
+
+
+def known_cost(form: InstructionForm, machine: MachineModel) -> FormCost | None:
+    """What a machine knows of a form, by its id or LLVM's name of it."""
+    names = (*_measured_names(form), *_configured_names(form), form.llvm)
+    found = next((machine.forms[name] for name in names if name in machine.forms), None)
+    if found is not None and machine.isa == "riscv64" and form.configuration is None:
+        return _largest(form, found, machine)
+    return _unlocked(form, machine.forms) if found is None and is_locked(form) else found
+
+
+def _largest(form: InstructionForm, cost: FormCost, machine: MachineModel) -> FormCost:
+    """The largest cost of a form under any VTYPE: that without one is not always LLVM's worst."""
+    from cyclescope.analyze.decode.vector_types import all_cost_names  # RISC-V's alone
+
+    names = sorted(all_cost_names(form) & machine.forms.keys())
+    return max((cost, *(machine.forms[name] for name in names)), key=_extent)
+
+
+def _extent(cost: FormCost) -> tuple[float, float]:
+    return port_throughput(cost.operations or ()), max(cost.latencies.values(), default=0.0)
+
+
+def _measured_names(form: InstructionForm) -> tuple[str, ...]:
+    """Names of a measured cost, the agnostic form's last: policies change what a result waits for alone."""
+    seen = form.configuration
+    if seen is None or not (seen.tail_undisturbed or seen.mask_undisturbed):
+        return (form.id,)
+    agnostic = msgspec.structs.replace(seen, tail_undisturbed=False, mask_undisturbed=False)
+    return form.id, f"{form.id.partition('@')[0]}@{agnostic}"
+
+
+def _configured_names(form: InstructionForm) -> tuple[str, ...]:
+    if form.configuration is None:
+        return ()
+    from cyclescope.analyze.decode.vector_types import cost_names  # RISC-V's alone
+
+    return cost_names(form)
+
+
+def borrowed_cost(form: InstructionForm, cost: FormCost, core: Core, machine: MachineModel) -> FormCost:
+    """A cost without the ports, which are another model's.
+
+    Simple forms load and store on the ports of this machine's plain moves; what the ports of others allow is
+    the throughput of a unit.
+    """
+    allowed = issue_throughput(cost, core)
+    simple = not cost.microcoded and (cost.slots or 0) <= _SIMPLE
+    return FormCost(
+        cost.slots, _moves(form, machine) if simple else None, cost.latencies,
+        None if simple or allowed is None else allowed[0],
+        microcoded=cost.microcoded, eliminated=cost.eliminated, idiom=cost.idiom,
+    )  # fmt: skip
+
+
+def _moves(form: InstructionForm, machine: MachineModel) -> tuple[Operation, ...] | None:
+    """The operations of plain moves from and to memory, for a form that does so; None where not known."""
+    memory = [op for op in form.operands if op.is_memory]
+    names = [name for name, does in zip(PLAIN_MOVES[machine.isa], _directions(memory), strict=True) if does]
+    found = [machine.forms[name].operations for name in names if name in machine.forms]
+    if not names or len(found) < len(names) or None in found:
+        return None
+    return tuple(op for operations in found for op in operations or ())
+
+
+def _directions(memory: Sequence[Operand]) -> tuple[bool, bool]:
+    return any(op.read for op in memory), any(op.write for op in memory)
+
+
+def is_locked(form: InstructionForm) -> bool:
+    """Whether the instruction has a LOCK prefix."""
+    return "lock" in form.attributes
+
+
+def _unlocked(form: InstructionForm, forms: Mapping[str, FormCost]) -> FormCost | None:
+    """The cost of the same LLVM opcode on the same operands without the prefix."""
+    signature = [(op.kind, op.cls, op.implicit) for op in form.operands]
+    for other in load_table("x86-64"):
+        same = other.llvm == form.llvm and other.id in forms
+        if same and [(op.kind, op.cls, op.implicit) for op in other.operands] == signature:
+            return forms[other.id]
+    return None

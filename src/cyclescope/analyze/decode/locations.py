@@ -1,0 +1,54 @@
+"""Where the values are that an instruction reads and writes: one location per register, whatever the part."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from cyclescope.analyze.decode.block import BlockInstruction, Register
+from cyclescope.isa.dataflow import Node
+from cyclescope.isa.register import domain
+
+Location = tuple[str, int | str]  # register file or class and number; ("flag", name)
+
+STACK_POINTER: Location = ("r", 4)
+
+
+@cache
+def location_of(register: Register | None, top: int = 0) -> Location | None:
+    """The location of a register; `top` is where the x87 stack begins."""
+    if register is None:
+        return None
+    cls, number = register
+    file = domain(cls)
+    if file == "h":
+        return "r", number - 4
+    if file == "x":
+        return "x", (number + top) & 7
+    return (cls, number) if file == "?" else (file, number)
+
+
+def place_of(instruction: BlockInstruction, node: Node, top: int = 0) -> Location | None:
+    """The location of an end of a dependency, None for memory and for what is not there."""
+    if node.part == "flag":
+        return "flag", node.flag
+    if node.part == "register":
+        return location_of(instruction.registers[node.operand], top)
+    if node.part == "data":
+        return None
+    register = instruction.registers[node.operand]  # AArch64 and RISC-V: addresses are made of operands
+    if register is not None:
+        return location_of(register)
+    address = instruction.memory[node.operand]
+    if address is None:
+        return None
+    return location_of(address.base if node.part == "address" else address.index)
+
+
+def reads_one_register(instruction: BlockInstruction) -> bool:
+    """Whether one register is all that the instruction's registers read."""
+    form = instruction.form
+    if form is None:
+        return False
+    operands = zip(form.operands, instruction.registers, strict=True)
+    read = [register for op, register in operands if op.is_register and op.read]
+    return len(read) > 1 and len({location_of(register) for register in read}) == 1

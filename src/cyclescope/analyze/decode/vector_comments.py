@@ -1,0 +1,65 @@
+"""RISC-V's vector instructions under what comments for llvm-mca say, in place of VTYPE or beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.fixed_width import as_form
+from cyclescope.analyze.decode.instruments import Vectors
+from cyclescope.analyze.decode.vector_types import form_under
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.riscv64.configuration import SEWS, Configuration
+from cyclescope.isa.riscv64.shapes import takes_configuration
+from cyclescope.isa.table import load_table
+
+
+def configured_by(
+    instructions: Sequence[BlockInstruction], said: Sequence[Vectors]
+) -> tuple[tuple[BlockInstruction, ...], list[str]]:
+    """Instructions as comments configure them, with notes where they do not say enough.
+
+    Where a comment gives the length multiplier alone and the code no width of elements, the first width that
+    the instruction can have counts: 8 bits, for floating point 16.
+    """
+    found, guessed, useless = [], [], []
+    for one, vectors in zip(instructions, said, strict=True):
+        plain = _plain(one)
+        if plain is None or vectors == Vectors():
+            found.append(one)
+            continue
+        seen = one.form.configuration if one.form is not None else None
+        known = seen if isinstance(seen, Configuration) else None
+        lmul = vectors.lmul or (known.lmul if known else None)
+        if lmul is None:
+            useless.append(one.line)
+            found.append(one)
+            continue
+        sew = vectors.sew or (known.sew if known else 0)
+        form = _first(plain, one.code, [Configuration(n, lmul) for n in ([sew] if sew else SEWS)])
+        guessed += [one.line] * (not sew)
+        found.append(as_form(one, form) if form is not plain else one)
+    notes = [f"{_lines(guessed)}: nothing says how wide elements are: the narrowest"] * bool(guessed)
+    notes += [f"{_lines(useless)}: LLVM-MCA-RISCV-SEW has no effect without a length multiplier"] * bool(
+        useless
+    )
+    return tuple(found), notes
+
+
+def _plain(one: BlockInstruction) -> InstructionForm | None:
+    """The form without a configuration, None where it takes none."""
+    if one.form is None:
+        return None
+    form = load_table("riscv64")[one.form.id.partition("@")[0]]
+    return form if takes_configuration(form) else None
+
+
+def _first(form: InstructionForm, code: bytes, choices: Sequence[Configuration]) -> InstructionForm:
+    """The form under the first configuration that is legal, as it is where none is."""
+    under = (form_under(form, code, choice) for choice in choices)
+    return next((found for found in under if found is not form), form)
+
+
+def _lines(lines: Sequence[int]) -> str:
+    shown = ", ".join(map(str, lines[:8])) + ", ..." * (len(lines) > 8)
+    return f"line{'s' if len(lines) > 1 else ''} {shown}"

@@ -1,0 +1,328 @@
+"""x86-64 machine code to forms of the table: iced-x86 decodes, the form says what is what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType, ModuleType
+from typing import Any, NamedTuple
+
+from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
+from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, Reference, Step
+from cyclescope.errors import BackendUnavailable
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import BLOCKS, Operand
+from cyclescope.isa.register import register_name, register_number
+from cyclescope.isa.table import load_table
+
+_FLOWS = {
+    "NEXT": NEXT, "UNCONDITIONAL_BRANCH": JUMP, "INDIRECT_BRANCH": JUMP, "CONDITIONAL_BRANCH": BRANCH,
+    "RETURN": END, "CALL": CALL, "INDIRECT_CALL": CALL, "INTERRUPT": NEXT,
+    "XBEGIN_XABORT_XEND": NEXT, "EXCEPTION": END,
+}  # fmt: skip
+_LONGEST = 15
+_SEGMENTS = ("FS", "GS")
+_Key = tuple[object, ...]
+
+
+def _library() -> ModuleType:
+    try:
+        import iced_x86
+    except ImportError:
+        remedy = "pip install iced-x86 (it has wheels for x86-64 Linux, macOS and Windows)"
+        raise BackendUnavailable("reading x86-64 code needs iced-x86", remedy) from None
+    return iced_x86
+
+
+def _names(enum: object) -> dict[int, str]:
+    items = ((getattr(enum, name), name) for name in dir(enum) if name[0].isupper())
+    return {value: name for value, name in items if isinstance(value, int)}
+
+
+def _register(name: str) -> Register | None:
+    """Class and number of one of iced's registers: its R8L is Intel's R8B."""
+    if name[0] == "R" and name[-1] == "L" and name[1:-1].isdigit():
+        name = name[:-1] + "B"
+    try:
+        return register_number(name)
+    except KeyError:
+        return None
+
+
+class _Shape(NamedTuple):
+    """How the operands of a form are filled: what it fixes, and where iced-x86 has the rest."""
+
+    form: InstructionForm
+    registers: tuple[Register | None, ...]
+    memory: tuple[Address | None, ...]
+    explicit: tuple[tuple[int, int, str], ...]  # position, iced's number, kind
+    mask: int  # position or -1
+    blocks: tuple[tuple[int, int], ...]  # positions that stand for several registers, and how many
+
+
+class _Placed(NamedTuple):
+    """References for the displacement and for the immediate of an instruction."""
+
+    displacement: Reference | None = None
+    immediate: Reference | None = None
+
+
+_NOTHING = _Placed()
+
+
+@cache
+def _forms_by_code() -> dict[str, list[InstructionForm]]:
+    found: dict[str, list[InstructionForm]] = {}
+    for form in load_table("x86-64"):
+        found.setdefault(form.code, []).append(form)
+    return found
+
+
+def _marks_of(form: InstructionForm) -> tuple[tuple[int, str], ...]:
+    """What tells forms of one opcode apart by operand: AH to BH, an immediate 0, the address of LEA."""
+    masked = "masked" in form.attributes
+    explicit = [op for i, op in enumerate(form.operands) if not op.implicit and not (masked and i == 1)]
+    special = (op.cls if op.cls in ("R8h", "0") or op.kind == "address" else "" for op in explicit)
+    return tuple((i, mark) for i, mark in enumerate(special) if mark)
+
+
+def _key_of(form: InstructionForm) -> _Key:
+    has = form.attributes.__contains__
+    memory = any(not op.implicit and op.kind in ("memory", "address") for op in form.operands)
+    return (
+        memory, has("masked"), has("zeroing"), has("broadcast"), has("rounding"), has("sae"),
+        has("lock"), has("rep"), has("repne"), _marks_of(form),
+    )  # fmt: skip
+
+
+def _fixed_memory(form: InstructionForm, op: Operand) -> Address:
+    """An implicit access: the stack grows before a store."""
+    below = op.fixed == "RSP" and op.write and "stack" in form.attributes
+    return Address(base=register_number(op.fixed), displacement=-(op.width // 8) if below else 0)
+
+
+class X86Decoder:
+    """Reads x86-64 code.
+
+    Intel's CPUs ignore an operand-size prefix before a near branch, AMD's do not: `vendor` "amd" is
+    the second reading. Raises BackendUnavailable without iced-x86.
+    """
+
+    isa = "x86-64"
+
+    def __init__(self, vendor: str = "", syntax: str = "") -> None:
+        self._att = syntax == "att"
+        self._iced = iced = _library()
+        options = iced.DecoderOptions
+        self._options = options.MPX | options.PCOMMIT | (options.AMD if vendor == "amd" else options.NONE)
+        self._flows = {value: _FLOWS[name] for value, name in _names(iced.FlowControl).items()}
+        self._registers = {value: _register(name) for value, name in _names(iced.Register).items()}
+        self._segments = {getattr(iced.Register, name): name for name in _SEGMENTS}
+        kinds = _names(iced.OpKind)
+        self._strings = {value for value, name in kinds.items() if name.startswith("MEMORY_")}
+        self._immediates = {value for value, name in kinds.items() if name.startswith("IMMEDIATE")}
+        self._near = {value for value, name in kinds.items() if name.startswith("NEAR_")}
+        self._codes = _names(iced.Code)
+        self._forms: dict[int, dict[_Key, InstructionForm]] = {}
+        self._shapes: dict[str, _Shape] = {}
+        self._formatter: Any = None
+
+    def steps(self, code: bytes, address: int) -> Iterator[Step]:
+        """Every instruction of `code` as control flow; a byte that begins none is a step of its own."""
+        decoder = self._iced.Decoder(64, code, options=self._options, ip=address)
+        flows = self._flows
+        direct = {BRANCH, JUMP, CALL}
+        while decoder.can_decode:
+            at = decoder.ip
+            ins = decoder.decode()
+            if ins.is_invalid:
+                decoder.position, decoder.ip = at - address + 1, at + 1
+                yield Step(at, 1, INVALID, None)
+                continue
+            flow = flows[ins.flow_control]
+            near = flow in direct and ins.op0_kind in self._near
+            target = ins.near_branch_target if near else None
+            yield Step(at, ins.len, flow, target)
+
+    def in_context(
+        self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
+    ) -> tuple[BlockInstruction, ...]:
+        """The instructions: none depends on what others set."""
+        return tuple(instructions)
+
+    def instruction(
+        self,
+        code: bytes,
+        address: int,
+        references: Mapping[int, Reference] = MappingProxyType({}),
+        text: str = "",
+        line: int = 0,
+    ) -> BlockInstruction:
+        """The first instruction of `code`."""
+        decoder = self._iced.Decoder(64, code[:_LONGEST], options=self._options, ip=address)
+        ins = decoder.decode()
+        own = code[: ins.len]
+        if ins.is_invalid:
+            problem = f"{code[:_LONGEST].hex(' ')} is no instruction"
+            return BlockInstruction(None, text or "(bad)", line, address, code[:1], problem=problem)
+        text = text or self._text(ins)
+        form = self._find(ins)
+        if form is None:
+            why = "is privileged" if ins.is_privileged else "is not in the instruction table"
+            return BlockInstruction(None, text, line, address, own, problem=f"{text!r} {why}")
+        placed = _placed(decoder, ins, address, references) if references else _NOTHING
+        shape = self._shapes.get(form.id) or self._shape(form, ins)
+        registers, memory, immediates = self._values(shape, ins, placed)
+        target = placed.immediate.symbol if placed.immediate else ""
+        further = {position: _following(registers[position], count) for position, count in shape.blocks}
+        return BlockInstruction(
+            form, text, line, address, own, registers, memory, immediates, target, "", further
+        )
+
+    def _find(self, ins: Any) -> InstructionForm | None:
+        """The form of an instruction; prefixes that mean nothing to it are passed over."""
+        forms = self._forms.get(ins.code)
+        if forms is None:
+            same = _forms_by_code().get(self._codes[ins.code], ())
+            forms = self._forms[ins.code] = {_key_of(form): form for form in same}
+        if len(forms) == 1:
+            return next(iter(forms.values()))
+        kinds = [ins.op_kind(i) for i in range(ins.op_count)]
+        rounding = ins.rounding_control != 0
+        key = (
+            self._iced.OpKind.MEMORY in kinds, ins.op_mask != 0, ins.zeroing_masking, ins.is_broadcast,
+            rounding, ins.suppress_all_exceptions and not rounding,
+        )  # fmt: skip
+        prefixes = ins.has_lock_prefix, ins.has_rep_prefix, ins.has_repne_prefix
+        marks = self._marks(ins, kinds)
+        rest = tuple(mark for mark in marks if mark[1] != "0")
+        for tried in (prefixes, (prefixes[0], False, False), (False, False, False)):
+            form = forms.get((*key, *tried, marks)) or forms.get((*key, *tried, rest))
+            if form is not None:
+                return form
+        return None
+
+    def _marks(self, ins: Any, kinds: list[int]) -> tuple[tuple[int, str], ...]:
+        """What `_marks_of` says of the form, read from an instruction."""
+        kind = self._iced.OpKind
+        found = []
+        for i, k in enumerate(kinds):
+            if k == kind.REGISTER:
+                register = self._registers[ins.op_register(i)]
+                found.append((i, register[0] if register else ""))
+            elif k == kind.MEMORY:
+                found.append((i, _lea_class(ins) if ins.mnemonic == self._iced.Mnemonic.LEA else ""))
+            elif k in self._immediates and ins.immediate(i) == 0:
+                found.append((i, "0"))
+        return tuple((i, mark) for i, mark in found if mark in ("R8h", "0") or mark[:3] == "LEA")
+
+    def _shape(self, form: InstructionForm, ins: Any) -> _Shape:
+        """Where the operands of a form are in iced-x86's instructions."""
+        operands = form.operands
+        masked = "masked" in form.attributes
+        explicit = [i for i, op in enumerate(operands) if not op.implicit and not (masked and i == 1)]
+        fixed = {op.fixed for op in operands if op.implicit}
+        strings = any(ins.op_kind(i) in self._strings for i in range(ins.op_count))
+        shown = [i for i in range(ins.op_count) if not (strings and self._is_implied(ins, i, fixed))]
+        shape = _Shape(
+            form,
+            tuple(register_number(op.fixed) if op.implicit and op.is_register else None for op in operands),
+            tuple(_fixed_memory(form, op) if op.implicit and op.is_memory else None for op in operands),
+            tuple((p, i, operands[p].kind) for p, i in zip(explicit, shown, strict=False)),
+            1 if masked else -1,
+            tuple((i, BLOCKS[op.fixed]) for i, op in enumerate(operands) if op.fixed in BLOCKS),
+        )
+        self._shapes[form.id] = shape
+        return shape
+
+    def _is_implied(self, ins: Any, index: int, fixed: set[str]) -> bool:
+        """Operands of string instructions that the table counts as implicit."""
+        if ins.op_kind(index) in self._strings:
+            return True
+        register = self._registers[ins.op_register(index)]
+        return register is not None and register_name(*register) in fixed
+
+    def _values(
+        self, shape: _Shape, ins: Any, placed: _Placed
+    ) -> tuple[tuple[Register | None, ...], tuple[Address | None, ...], tuple[int | None, ...]]:
+        """Registers, addresses and immediates of an instruction by position."""
+        registers, memory = list(shape.registers), list(shape.memory)
+        immediates: list[int | None] = [None] * len(registers)
+        if shape.mask >= 0:
+            registers[shape.mask] = self._registers[ins.op_mask]
+        for position, i, kind in shape.explicit:
+            if kind == "register":
+                registers[position] = self._registers[ins.op_register(i)]
+            elif kind == "immediate":
+                addend = placed.immediate.addend if placed.immediate else 0
+                immediates[position] = addend or _signed(
+                    ins.immediate(i), shape.form.operands[position].width
+                )
+            elif kind == "branch":
+                immediates[position] = ins.near_branch_target
+            else:
+                memory[position] = self._address(ins, placed.displacement)
+        return tuple(registers), tuple(memory), tuple(immediates)
+
+    def _address(self, ins: Any, reference: Reference | None) -> Address:
+        relative = ins.is_ip_rel_memory_operand
+        displacement = _signed(ins.memory_displacement, 64)
+        if relative:
+            displacement -= ins.next_ip
+        return Address(
+            base=None if relative else self._registers[ins.memory_base],
+            index=self._registers[ins.memory_index],
+            scale=ins.memory_index_scale,
+            displacement=reference.addend if reference else displacement,
+            segment=self._segments.get(ins.segment_prefix, ""),
+            rip_relative=relative,
+            symbol=reference.symbol if reference else "",
+        )
+
+    def _text(self, ins: Any) -> str:
+        """Disassembly, with addresses in hexadecimal."""
+        if self._formatter is None:
+            syntaxes = self._iced.FormatterSyntax
+            formatter = self._iced.Formatter(syntaxes.GAS if self._att else syntaxes.INTEL)
+            formatter.space_after_operand_separator = True
+            formatter.hex_prefix, formatter.hex_suffix = "0x", ""
+            formatter.uppercase_hex = False
+            formatter.rip_relative_addresses = True
+            formatter.show_branch_size, formatter.branch_leading_zeros = False, False
+            self._formatter = formatter
+        return str(self._formatter.format(ins))
+
+
+def _following(first: Register | None, count: int) -> tuple[Register, ...]:
+    """The registers behind the first of a block."""
+    return tuple((first[0], first[1] + n) for n in range(1, count)) if first else ()
+
+
+def _lea_class(ins: Any) -> str:
+    """The class of LEA's address: base, index, scale and the size of the displacement."""
+    if ins.is_ip_rel_memory_operand:
+        return "LEA_R_D32"
+    base, index = "B" if ins.memory_base else "", "I" if ins.memory_index else ""
+    scaled = "S" if index and ins.memory_index_scale > 1 else ""
+    size = {0: "", 1: "D8"}.get(ins.memory_displ_size, "D32")
+    return "_".join(filter(None, ("LEA", base, index + scaled, size)))
+
+
+def _signed(value: int, width: int) -> int:
+    value &= (1 << width) - 1
+    return value - (1 << width if value >> width - 1 else 0)
+
+
+def _placed(decoder: Any, ins: Any, address: int, references: Mapping[int, Reference]) -> _Placed:
+    """The references that lie in an instruction, by the field they are for."""
+    places = decoder.get_constant_offsets(ins)
+    found = []
+    for present, offset in (
+        (places.has_displacement, places.displacement_offset),
+        (places.has_immediate, places.immediate_offset),
+    ):
+        reference = references.get(address + offset) if present else None
+        if reference is not None and reference.relative:
+            reference = reference._replace(addend=reference.addend + ins.len - offset)
+        found.append(reference)
+    return _Placed(*found)

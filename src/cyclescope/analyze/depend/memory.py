@@ -1,0 +1,349 @@
+"""Dependencies through memory: which load reads what which store wrote, how many iterations before.
+
+Addresses are compared as linear expressions (`values`): equal unknowns and overlapping bytes are the same
+place, different unknowns are taken to be different places. The block is gone through three times, so that
+pointers that other registers were moved to are known; stores that are further back are found by the bytes
+that both addresses move by in an iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from cyclescope.analyze.decode.block import Address, BlockInstruction
+from cyclescope.analyze.decode.locations import Location, location_of
+from cyclescope.analyze.decode.values import (
+    Step,
+    Terms,
+    Value,
+    Values,
+    implied_amount,
+    moves_stack,
+    result,
+    stack_change,
+)
+from cyclescope.isa.dataflow import AMOUNT
+
+ROUNDS = 3
+_GRANULE = 8  # bytes
+_LARGEST = 64  # bytes of an access that are looked at
+_NEVER = 1 << 30
+_MEMORY: Location = ("memory", 0)  # all of it
+_MOST_TERMS = 4  # of a value that is followed: no address has more
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """A load at `load` (instruction, operand) of what `store` wrote, `distance` iterations before."""
+
+    load: tuple[int, int]
+    store: tuple[int, int]
+    distance: int
+
+
+class Access(msgspec.Struct, frozen=True):
+    """One memory operand in one round."""
+
+    place: tuple[int, int]
+    address: Value
+    size: int
+    write: bool
+
+
+class Line(msgspec.Struct, frozen=True):
+    """An instruction with the locations that it reads and writes; targets have their operand or -1."""
+
+    instruction: BlockInstruction
+    reads: tuple[Location, ...]
+    writes: tuple[tuple[int, Location], ...]
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What a block does to memory: loads of what it stored, and the chunks that its stores change between."""
+
+    passages: tuple[Passage, ...] = ()
+    chunks: float = 0.0
+
+
+def through_memory(lines: Sequence[Line], in_flight: int, chunk: int = 0) -> Memory:
+    """Dependencies through memory, at most `in_flight` stores back; with a `chunk` size also the chunks."""
+    operands = [op for line in lines for op in _memory_operands(line)]
+    stores = sum(op.write for op in operands)
+    if not stores or not (any(op.read for op in operands) or (chunk and stores > 1)):
+        return Memory()
+    found = _Search(in_flight)
+    steps = _steps(lines)
+    for number in range(ROUNDS):
+        found.round(number, steps)
+    return Memory(tuple(found.passages()), found.chunks(chunk) if chunk else 0.0)
+
+
+class _Followed(NamedTuple):
+    """An instruction that accesses memory or whose results are followed, since addresses are made of them."""
+
+    place: int
+    line: Line
+    accesses: tuple[tuple[int, int, bool, bool], ...]  # position, bytes, whether it is read, written
+    results: bool
+
+
+def _steps(lines: Sequence[Line]) -> list[_Followed]:
+    """The instructions that the search needs."""
+    needed = _needed(lines)
+    found = []
+    for place, line in enumerate(lines):
+        form = line.instruction.form
+        assert form is not None
+        accesses = tuple(
+            (position, _bytes(op.width), op.read, op.write)
+            for position, op in enumerate(form.operands)
+            if op.is_memory and line.instruction.memory[position] is not None
+        )
+        stored = _MEMORY in needed and any(write for *_, write in accesses)
+        results = stored or any(location in needed for _, location in line.writes)
+        if accesses or results:
+            found.append(_Followed(place, line, accesses, results))
+    return found
+
+
+def _needed(lines: Sequence[Line]) -> set[Location]:
+    """Locations that addresses are made of, memory among them where something loaded is part of one."""
+    made: dict[Location, set[Location]] = {_MEMORY: set()}
+    found: set[Location] = set()
+    for line in lines:
+        operands = _memory_operands(line)
+        for _, location in line.writes:
+            made.setdefault(location, set()).update(line.reads, [_MEMORY] * any(op.read for op in operands))
+        if any(op.write for op in operands):
+            made[_MEMORY].update(line.reads)
+        for address in line.instruction.memory if operands else ():
+            registers = (address.base, address.index) if address is not None else ()
+            found.update(filter(None, map(location_of, registers)))
+    work = list(found)
+    while work:
+        new = made.get(work.pop(), set()) - found
+        found |= new
+        work += new
+    return found
+
+
+def _memory_operands(line: Line) -> list[_Operand]:
+    form = line.instruction.form
+    assert form is not None
+    pairs = zip(form.operands, line.instruction.memory, strict=True)
+    return [_Operand(op.read, op.write) for op, address in pairs if op.is_memory and address is not None]
+
+
+class _Operand(msgspec.Struct, frozen=True):
+    read: bool
+    write: bool
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """A store in a round; `order` counts all of them."""
+
+    number: int
+    access: Access
+    order: int
+
+
+class _Search:
+    """The rounds, with the youngest store to every place."""
+
+    def __init__(self, in_flight: int) -> None:
+        self._in_flight = in_flight
+        self._count = 0  # of stores
+        self._values = Values()
+        self._youngest: dict[tuple[Terms, int], _Stored] = {}
+        self._rounds: list[list[Access]] = []
+        self._found: dict[tuple[int, int], Passage] = {}
+
+    def round(self, number: int, steps: Sequence[_Followed]) -> None:
+        """Go through the block once more."""
+        self._rounds.append([])
+        for step in steps:
+            self._step(number, step)
+
+    def _step(self, number: int, followed: _Followed) -> None:
+        place, line, accesses, results = followed
+        instruction, values = line.instruction, self._values
+        addresses = tuple(None if a is None else values.address(instruction, a) for a in instruction.memory)
+        for position, size, read, _ in accesses:
+            address = addresses[position]
+            if read and address is not None:
+                self._load(number, Access((place, position), address, size, False))
+        if results:
+            assert instruction.form is not None
+            step = Step(instruction.form, self._operands(instruction, addresses), addresses)
+            inputs = self._inputs(line, step)
+            self._write(line, step, inputs)
+        for position, size, _, write in accesses:
+            address = addresses[position]
+            if write and address is not None:
+                self._store(number, Access((place, position), address, size, True))
+                if results:
+                    values.store(address, self._stored(step, position, inputs))
+
+    def _operands(
+        self, instruction: BlockInstruction, addresses: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        form, values = instruction.form, self._values
+        assert form is not None
+        found: list[Value | None] = []
+        for position, op in enumerate(form.operands):
+            location, address = location_of(instruction.registers[position]), addresses[position]
+            immediate = instruction.immediates[position]
+            if op.is_memory and address is not None:
+                found.append(values.loaded(address) if op.width >= 32 else None)
+            elif location is not None:
+                found.append(values.register(location))
+            elif op.is_register and op.file:  # the zero register of AArch64 and RISC-V
+                found.append(Value(0))
+            else:
+                found.append(None if immediate is None else Value(immediate))
+        return tuple(found)
+
+    def _inputs(self, line: Line, step: Step) -> tuple[object, ...]:
+        """Everything that a result depends on."""
+        read = tuple(self._values.register(location) for location in line.reads)
+        return (step.form.id, line.instruction.immediates, read, step.operands)
+
+    def _write(self, line: Line, step: Step, inputs: tuple[object, ...]) -> None:
+        values = self._values
+        new = []
+        for number, (position, location) in enumerate(line.writes):
+            value = self._moved(line, step, position, location)
+            if value is None and position >= 0:
+                value = result(step, position)
+            if value is None or len(value.terms) > _MOST_TERMS:
+                value = values.unknown((number, *inputs))
+            new.append((location, value))
+        for location, value in new:
+            values.set(location, value)
+
+    def _moved(self, line: Line, step: Step, position: int, location: Location) -> Value | None:
+        """A pointer that the instruction moves on: the stack's, or the base of an address."""
+        old = self._values.register(location)
+        if moves_stack(step.form, location) and step.form.operands[position].implicit:
+            return old.plus(Value(stack_change(step.form)))
+        for address in line.instruction.memory:
+            if address is not None and address.writeback and location_of(address.base) == location:
+                return _written_back(step, old, address)
+        return None
+
+    def _stored(self, step: Step, position: int, inputs: tuple[object, ...]) -> Value:
+        op = step.form.operands[position]
+        if not op.read and op.width >= 32:
+            sources = [
+                value
+                for other, value in zip(step.form.operands, step.operands, strict=True)
+                if not other.implicit and not other.is_memory and not other.role and value is not None
+            ]
+            if len(sources) == 1:
+                return sources[0]
+        return self._values.unknown(("stored", position, *inputs))
+
+    # --- accesses --------------------------------------------------------------------------------
+
+    def _load(self, number: int, access: Access) -> None:
+        self._rounds[-1].append(access)
+        if number < ROUNDS - 1:
+            return
+        known = (self._youngest.get((access.address.terms, granule)) for granule in _granules(access))
+        stores = [stored for stored in known if stored and _overlap(stored.access, access)]
+        youngest = max(stores, key=lambda stored: stored.order, default=None)
+        if youngest is not None and self._count - youngest.order <= self._in_flight:
+            place = youngest.access.place
+            self._found[access.place] = Passage(access.place, place, number - youngest.number)
+
+    def _store(self, number: int, access: Access) -> None:
+        self._rounds[-1].append(access)
+        stored = _Stored(number, access, self._count)
+        self._count += 1
+        for granule in _granules(access):
+            self._youngest[access.address.terms, granule] = stored
+
+    def passages(self) -> list[Passage]:
+        """What was found, with the stores that are further back."""
+        moving = self._moving()
+        stores: dict[tuple[Terms, int], list[Access]] = {}
+        for access, stride in moving:
+            if access.write:
+                stores.setdefault((access.address.terms, stride), []).append(access)
+        for access, stride in moving:
+            if not access.write and access.place not in self._found:
+                near = stores.get((access.address.terms, stride), [])[:_LARGEST]
+                self._further(access, stride, near)
+        return list(self._found.values())
+
+    def chunks(self, size: int) -> float:
+        """How often stores go on to another chunk, per iteration; unknown parts are taken to be aligned."""
+        stores = [access for access in self._rounds[-1] if access.write]
+        before = next(access for access in self._rounds[-2] if access.write)
+        changes = sum(_in_chunk(a, size) != _in_chunk(b, size) for a, b in pairwise(stores))
+        return changes + _on_to_the_next(stores[-1], stores[0], before, size)
+
+    def _moving(self) -> list[tuple[Access, int]]:
+        """Accesses of the last round that move by a constant, with it."""
+        before = {(a.place, a.write): a.address for a in self._rounds[-2]}
+        last = [(a, before[a.place, a.write]) for a in self._rounds[-1]]
+        return [
+            (a, a.address.constant - old.constant)
+            for a, old in last
+            if a.address.terms == old.terms and a.address.constant != old.constant
+        ]
+
+    def _further(self, load: Access, stride: int, stores: Sequence[Access]) -> None:
+        """The nearest store that the load reaches after more iterations than there were rounds."""
+        best, source = _NEVER, None
+        for store in stores:
+            about = (store.address.constant - load.address.constant) // stride
+            for distance in (about, about + 1):
+                moved = Access(load.place, load.address.plus(Value(distance * stride)), load.size, False)
+                if ROUNDS <= distance < best and _overlap(moved, store):
+                    best, source = distance, store
+        if source is not None and best * self._count // ROUNDS <= self._in_flight:
+            self._found[load.place] = Passage(load.place, source.place, best)
+
+
+def _written_back(step: Step, old: Value, address: Address) -> Value | None:
+    """The base of an address afterwards: the address, or what an immediate makes of it."""
+    if address.writeback == "pre":
+        return old.plus(Value(address.displacement))
+    operands = list(zip(step.form.operands, step.operands, strict=True))
+    for op, value in operands:
+        if op.cls.startswith(AMOUNT) and value is not None:
+            return old.plus(Value(implied_amount(op)) if value == Value(0) else value)
+    added = [value for op, value in operands if op.kind == "immediate" and value is not None]
+    return old.plus(added[0]) if len(added) == 1 else None
+
+
+def _in_chunk(access: Access, size: int) -> tuple[Terms, int]:
+    return access.address.terms, access.address.constant // size
+
+
+def _on_to_the_next(last: Access, first: Access, before: Access, size: int) -> float:
+    """The share of iterations whose first store is in another chunk than the last one before."""
+    if first.address.terms != last.address.terms or before.address.terms != first.address.terms:
+        return 1.0
+    step = first.address.constant - before.address.constant
+    if not step:
+        return float(_in_chunk(first, size) != _in_chunk(last, size))
+    return min(abs(first.address.constant + step - last.address.constant) / size, 1.0)
+
+
+def _bytes(bits: int) -> int:
+    return max(bits // 8, 1)
+
+
+def _granules(access: Access) -> range:
+    first = access.address.constant
+    return range(first // _GRANULE, (first + min(access.size, _LARGEST) - 1) // _GRANULE + 1)
+
+
+def _overlap(one: Access, other: Access) -> bool:
+    a, b = one.address.constant, other.address.constant
+    return a < b + other.size and b < a + one.size

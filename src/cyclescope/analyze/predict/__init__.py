@@ -1,0 +1,1 @@
+"""The prediction of a block: bounds, simulation, uncertainty, and remarks on them."""

@@ -1,0 +1,99 @@
+"""What was assumed of a block, what was left out, and what the model does not know, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from cyclescope.analyze.cost.known import is_locked
+from cyclescope.analyze.cost.shape import Shapes
+from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.system_registers import STICKY
+from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.predict.prediction import Unknown
+
+_MOST = 8  # places that are listed
+
+
+def notes(graph: Graph, shapes: Shapes, unknown: Mapping[int, Unknown]) -> Iterator[str]:
+    """Remarks on a prediction, the gravest first."""
+    if unknown:
+        yield f"left out as unknown, with all that they do: {_places(unknown.values())}"
+    yield from _about_latencies(graph, shapes)
+    stack = [one for one in graph.instructions if one.form and shapes.is_slower_x87(one.form)]
+    if stack:
+        most = f"up to {shapes.family.x87_most:g} are published"
+        yield f"LLVM has SSE's latencies for x87 additions and multiplications here, {most}: {_places(stack)}"
+    yield from _about_memory(graph, shapes)
+    borrowed = sorted({s.form.id for s in graph.shapes if shapes.is_borrowed(s.form)})
+    if borrowed and shapes.stand_in:
+        core = shapes.stand_in.borrowed
+        of = f" of {core.core}" if core else ""
+        yield f"not measured, as {shapes.stand_in.provenance.source}{of} have them: {', '.join(borrowed)}"
+    ports = sum(shape.unknown_ports for shape in graph.shapes)
+    if ports:
+        yield f"the port usage of {ports} instruction{'s' * (ports > 1)} is not known"
+    if any(is_locked(shape.form) for shape in graph.shapes):
+        yield "locked instructions count as their plain forms, one after the other through memory"
+    yield from _about_state(graph)
+    if shapes.machine.isa == "riscv64":
+        yield from _about_vectors(graph.instructions, shapes)
+
+
+def _about_latencies(graph: Graph, shapes: Shapes) -> Iterator[str]:
+    guessed = _guessed(graph)
+    if guessed:
+        what = "dependency has" if guessed == 1 else "dependencies have"
+        yield f"{guessed} {what} no latency in the model: the form's largest, else 1"
+
+
+def _guessed(graph: Graph) -> int:
+    """Dependencies between instructions of the block whose latency the model does not have."""
+    found = set()
+    for node, row in enumerate(graph.inputs):
+        number = graph.owner[node]
+        guessed, column = graph.shapes[number].guessed, node - graph.first[number]
+        found |= {(number, one.source) for one in row if (one.source, column) in guessed}
+    return len(found)
+
+
+def _about_memory(graph: Graph, shapes: Shapes) -> Iterator[str]:
+    if graph.memory and not shapes.machine.core.forward_latency:
+        more = shapes.forward - shapes.load
+        rest = f"{shapes.load:g} of a load and {more:g} more" if more else "as long as a load"
+        yield f"the model has no forwarding latency: {shapes.forward:g} cycles from store to load, {rest}"
+
+
+def _about_state(graph: Graph) -> Iterator[str]:
+    """Flags that floating-point and saturating arithmetic adds to are read as if they were at hand."""
+    read = [
+        (one, op.fixed)
+        for one in graph.instructions
+        for op in (one.form.operands if one.form else ())
+        if op.read and op.fixed in STICKY
+    ]
+    if read:
+        names = "/".join(dict.fromkeys(name for _, name in read))
+        yield f"what arithmetic adds to {names} is not followed: {_places(one for one, _ in read)}"
+
+
+def _about_vectors(instructions: Sequence[BlockInstruction], shapes: Shapes) -> Iterator[str]:
+    from cyclescope.analyze.decode.vector_types import has_own_cost, needs_type  # RISC-V's alone
+
+    vectors = [one for one in instructions if one.form is not None and needs_type(one.form)]
+    untyped = [one for one in vectors if one.form is not None and one.form.configuration is None]
+    if untyped:
+        yield (
+            f"SEW and LMUL are not known, no vsetvli or vsetivli with a legal type is in front: "
+            f"costs are the model's largest, operands one register: {_places(untyped)}"
+        )
+    forms = shapes.machine.forms
+    largest = [one for one in vectors if one.form is not None and not has_own_cost(one.form, forms)]
+    if largest:
+        yield f"the model has no cost by LMUL, the largest counts: {_places(largest)}"
+
+
+def _places(found: Iterable[BlockInstruction | Unknown]) -> str:
+    """`line 3, line 5 and 2 more`; the text where there is no line."""
+    names = list(dict.fromkeys(f"line {one.line}" if one.line else one.text for one in found))
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more

@@ -1,0 +1,43 @@
+"""What instructions have to do with their surroundings: remarks in words, cycles on paths."""
+
+from __future__ import annotations
+
+from cyclescope.analyze.cost.shape import FIRST, SECOND
+from cyclescope.analyze.depend.critical_path import Path
+from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.depend.loop_carried import Chain
+
+
+class Remarks:
+    """The remarks on the instructions of a block."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._loads = {p.load[0]: p for p in graph.memory}
+
+    def of(self, place: int) -> tuple[str, ...]:
+        """Remarks on one instruction."""
+        shape = self._graph.shapes[place]
+        variant = shape.variant
+        found = {
+            "eliminated": shape.cost.eliminated,
+            "zero idiom": variant.idiom == "zero",
+            "dependency-breaking": variant.idiom == "breaking",
+            "fused with the branch": variant.fused == FIRST,
+            "fused": variant.fused == SECOND,
+            "microcoded": shape.cost.microcoded,
+            "renamed memory": place in self._loads and variant.renamed,
+            "forwarded": place in self._loads and not variant.renamed,
+            "ports unknown": shape.unknown_ports,
+            f"latency {variant.latency or 0:g} by a comment": variant.latency is not None,
+        }
+        return tuple(remark for remark, holds in found.items() if holds)
+
+
+def steps(graph: Graph, path: Path | Chain | None) -> dict[int, float]:
+    """Cycles by instruction that the nodes of a path add."""
+    found: dict[int, float] = {}
+    if path is not None:
+        for node, cycles in zip(path.nodes, path.steps, strict=True):
+            found[graph.owner[node]] = found.get(graph.owner[node], 0.0) + cycles
+    return found

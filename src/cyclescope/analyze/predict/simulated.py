@@ -1,0 +1,97 @@
+"""A block on the simulated core: what finite buffers and real port binding make of the bounds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cyclescope.analyze.cost.shape import Shape, Shapes, Variant
+from cyclescope.analyze.decode.locations import Location
+from cyclescope.analyze.depend.graph import Graph
+from cyclescope.errors import UsageError
+from cyclescope.isa.dataflow import Node
+from cyclescope.simulate.cost import template
+from cyclescope.simulate.engine import MOST_TARGETS, Body, Engine, Steady
+
+_NOWHERE = 0  # a location that nothing writes
+_LIMIT = 4_000  # instructions after which an average has to do
+_MOST_CYCLES = 1e8  # of a simulation; the slowest vectors of in-order cores, 4000 times, take 2e7
+
+
+class Simulation:
+    """The core of a machine, and what the shapes of instructions are on it.
+
+    `policy` says how operations are bound to ports (`simulate.engine`). Raises UsageError where the engine
+    cannot be such a machine, BackendUnavailable where it was not built.
+    """
+
+    def __init__(self, shapes: Shapes, policy: str) -> None:
+        from cyclescope.simulate.program import layout_of  # slow to import
+
+        machine = shapes.machine
+        self._shapes = shapes
+        core = msgspec.structs.replace(machine.core, load_latency=shapes.load, forward_latency=shapes.forward)
+        self._core = core
+        self._engine = Engine(layout_of(core, len(machine.ports), policy))
+        self._templates: dict[tuple[str, Variant], int] = {}
+
+    def run(self, graph: Graph) -> Steady:
+        """The steady state of the block. Raises UsageError for one that would take too long."""
+        repetitions = max(_LIMIT / len(graph.shapes), 1)
+        if repetitions * sum(map(self._longest, graph.shapes)) > _MOST_CYCLES:
+            raise UsageError("instructions of so many cycles are not simulated", "look at the bounds")
+        return self._engine.run(self.body(graph), _LIMIT)
+
+    def _longest(self, shape: Shape) -> float:
+        """Cycles that an instruction takes if it overlaps with nothing, not even with itself."""
+        busy = sum(cycles for _, cycles in shape.work)
+        return shape.slots / self._core.width + busy + max(*shape.largest, *shape.base)
+
+    def body(self, graph: Graph) -> Body:
+        """The block as the engine takes it.
+
+        Every stored value has a location of its own, which the loads that get it read. A value of an
+        iteration further back than the last, or of the last although this one has written a new one, is
+        taken to be at hand.
+        """
+        numbers: dict[object, int] = {}
+        stored = {p.load: p.store for p in graph.memory if _is_last(p.load, p.store, p.distance)}
+        words: list[int] = []
+        for number, shape in enumerate(graph.shapes):
+            words.append(self._template(shape))
+            places = graph.places[number]
+            for k in shape.engine_sources:
+                node = shape.sources[k]
+                words.append(_location(numbers, places.sources[k], stored.get((number, node.operand)), node))
+            for node, place in zip(shape.targets[:MOST_TARGETS], places.targets, strict=False):
+                words.append(_location(numbers, place, (number, node.operand), node))
+        return Body(words)
+
+    def _template(self, shape: Shape) -> int:
+        key = shape.form.id, shape.variant
+        known = self._templates.get(key)
+        if known is None:
+            cost = shape.explicit_cost(self._shapes.forward - self._shapes.load)
+            found = template(shape.form, cost, self._core, self._shapes.units, shape.variant.idiom)
+            if shape.variant.fused:
+                found = msgspec.structs.replace(found, entries=max(int(shape.slots), 1))
+            known = self._templates[key] = self._engine.add(found)
+        return known
+
+
+def _is_last(load: tuple[int, int], store: tuple[int, int], distance: int) -> bool:
+    """Whether the load reads what the engine finds at the store's location."""
+    return distance == (store[0] >= load[0])
+
+
+def _location(
+    numbers: dict[object, int],
+    place: Location | None,
+    stored: tuple[int, int] | None,
+    node: Node,
+) -> int:
+    key: object = place
+    if node.part == "data":
+        key = stored
+    if key is None:
+        return _NOWHERE
+    return 1 + numbers.setdefault(key, len(numbers))

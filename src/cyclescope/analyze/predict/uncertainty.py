@@ -1,0 +1,75 @@
+"""How far a prediction may be off: the interval that the uncertainty of a model's data leaves.
+
+Of extracted models, LLVM's costs of a Zen 4 were compared with what was measured there: by how much 8 of 10
+forms are off (`benchmarks/spread.py`). Of measured models, what 8 of 10 random mixes of instructions are off
+by (`benchmarks/mixes.py`). What holds of one core is taken to hold of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from cyclescope.analyze.predict.prediction import (
+    BRANCHES,
+    FRONT_END,
+    IN_ORDER,
+    LOCKED,
+    LOOP_CARRIED,
+    NO_BOUNDS,
+    RENAMED,
+    STORES,
+)
+from cyclescope.model.machine import EXTRACTED, MEASURED
+
+_Factors = tuple[float, float]  # least and most of what a value may be, by what the model says
+_EXACT: _Factors = (1.0, 1.0)
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Factors between which 8 of 10 values of a model are: throughputs, front-end slots, latencies."""
+
+    throughput: _Factors = _EXACT
+    slots: _Factors = _EXACT
+    latency: _Factors = _EXACT
+
+    def of(self, bound: str) -> _Factors:
+        """The factors of a bound."""
+        if bound in (BRANCHES, STORES, RENAMED):
+            return _EXACT
+        if bound in (LOOP_CARRIED, LOCKED):
+            return self.latency
+        if bound == IN_ORDER:
+            return min(self.throughput[0], self.latency[0]), max(self.throughput[1], self.latency[1])
+        return self.slots if bound == FRONT_END else self.throughput
+
+
+SPREADS = {
+    EXTRACTED: Spread((0.5, 1.5), (1.0, 1.75), (0.75, 1.5)),
+    MEASURED: Spread((0.9, 1.1), _EXACT, (0.98, 1.02)),
+}
+
+
+def interval(
+    kind: str,
+    bounds: Mapping[str, float],
+    sure: Mapping[str, tuple[float, float]],
+    lower: float,
+    upper: float,
+) -> tuple[float, float]:
+    """Least and most cycles of a block on a model of some kind of provenance.
+
+    `sure` has the least and the most of bounds that are no single number: the loop-carried dependency with
+    the latencies that are proved, the front end with a width that is only assumed. `lower` and `upper` are
+    what the block takes if the model is right.
+    """
+    spread = SPREADS.get(kind, Spread())
+    least, most = [], [upper]
+    for name, cycles in bounds.items():
+        if name not in NO_BOUNDS:
+            low, high = sure.get(name, (cycles, cycles))
+            factors = spread.of(name)
+            least.append(low * factors[0])
+            most.append(high * factors[1])
+    return min(max(least), lower), max(most)

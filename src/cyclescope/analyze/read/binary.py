@@ -1,0 +1,205 @@
+"""Object files and executables (ELF) as far as code needs: sections, symbols, relocations.
+
+pyelftools reads them. It is the one place where it meets files that may be damaged: whatever it raises is
+one clear line.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from cyclescope.analyze.read.contents import MAGIC
+from cyclescope.errors import CyclescopeError, SourceError
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+MACHINES = {62: "x86-64", 183: "aarch64", 243: "riscv64"}
+_OTHERS = {
+    3: "32-bit x86",
+    8: "MIPS",
+    20: "PowerPC",
+    21: "PowerPC64",
+    22: "s390x",
+    40: "32-bit Arm",
+    258: "LoongArch",
+}
+_RELOCATABLE = 1
+_EXECUTABLE = 4  # section flag
+CODE, SYMBOLS, DYNAMIC_SYMBOLS, ADDED, NOTHING = 1, 2, 11, 4, 8  # section types; the last takes no room
+FUNCTION, SECTION = 2, 3  # symbol types
+_RUN = 1  # PF_X
+_LARGEST = 512 << 20  # bytes of a section
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQq")
+
+
+class Section(NamedTuple):
+    """A section, or a segment of a file without sections (named after its number)."""
+
+    name: str
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it holds code that is in the file."""
+        return self.kind == CODE and bool(self.flags & _EXECUTABLE) and self.size > 0
+
+
+class Symbol(NamedTuple):
+    """A symbol; `section` is the number of its section, 0 where it is undefined."""
+
+    name: str
+    kind: int
+    section: int
+    value: int
+    size: int
+
+
+class Relocation(NamedTuple):
+    """An address in a section that a symbol is put into."""
+
+    offset: int
+    kind: int
+    symbol: int
+    addend: int
+
+
+class Binary:
+    """An ELF file. Raises SourceError where it is none, cut off, or for another kind of machine."""
+
+    def __init__(self, content: bytes | Path, source: str) -> None:
+        self.source = source
+        self._content = content
+        with self.opened() as file:
+            self.isa = self._machine(file)
+            self.relocatable = _number(file, "e_type") == _RELOCATABLE
+            self.sections = list(_sections(file) if file["e_shoff"] else _segments(file))
+        self.symbols = self._symbols()
+
+    @contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """The file as a stream of bytes."""
+        if isinstance(self._content, bytes):
+            yield BytesIO(self._content)
+        else:
+            with self._content.open("rb") as file:
+                yield file
+
+    @contextmanager
+    def opened(self) -> Iterator[ELFFile]:
+        """The file as pyelftools has it. All that fails inside is a SourceError."""
+        from elftools.elf.elffile import ELFFile
+
+        with self.stream() as stream, self._guarded():
+            if stream.read(len(MAGIC)) != MAGIC:
+                raise SourceError(f"{self.source} is no ELF file")
+            yield ELFFile(stream)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Damaged files make libraries fail in every way, an offset beyond all files OSError too."""
+        try:
+            yield
+        except CyclescopeError:
+            raise
+        except Exception as error:
+            raise self._damaged() from error
+
+    def _machine(self, file: ELFFile) -> str:
+        number = _number(file, "e_machine")
+        if file.elfclass == 64 and file.little_endian and number in MACHINES:
+            return MACHINES[number]
+        name = _OTHERS.get(number, f"machine {number}")
+        known = ", ".join(MACHINES.values())
+        raise SourceError(f"{self.source} is an ELF file for {name}", f"files for {known} can be read")
+
+    def _damaged(self) -> SourceError:
+        return SourceError(f"{self.source} is a truncated or damaged ELF file", "build or copy it again")
+
+    def content(self, section: Section) -> bytes:
+        """The bytes of a section as they are in the file."""
+        if section.kind == NOTHING:
+            return b""
+        if section.size > _LARGEST:
+            raise SourceError(f"{self.source} has a section of {section.size >> 20} MiB", "that is too much")
+        with self.stream() as stream:
+            end = stream.seek(0, 2)
+            if section.offset + section.size > end:
+                raise self._damaged()
+            stream.seek(section.offset)
+            return stream.read(section.size)
+
+    def _symbols(self) -> list[Symbol]:
+        """All symbols of the file's own table, else of the dynamic linker's."""
+        kinds = [SYMBOLS, DYNAMIC_SYMBOLS]
+        tables = sorted((s for s in self.sections if s.kind in kinds), key=lambda s: kinds.index(s.kind))
+        if not tables:
+            return []
+        if not tables[0].link < len(self.sections):
+            raise self._damaged()
+        strings = self.content(self.sections[tables[0].link])
+        return [
+            Symbol(_string(strings, name), info & 15, section, value, size)
+            for name, info, _, section, value, size in self._table(_SYMBOL, tables[0])
+        ]
+
+    def _table(self, form: struct.Struct, section: Section) -> Iterator[tuple[int, ...]]:
+        """Entries of a section; there are too many for a library that makes an object of each."""
+        content = self.content(section)
+        return form.iter_unpack(content[: len(content) // form.size * form.size])
+
+    def relocations(self, number: int) -> list[Relocation]:
+        """The relocations of a section, by its number."""
+        return [
+            Relocation(offset, info & 0xFFFFFFFF, info >> 32, addend)
+            for table in self.sections
+            if table.kind == ADDED and table.info == number
+            for offset, info, addend in self._table(_RELOCATION, table)
+        ]
+
+
+def _number(file: ELFFile, name: str) -> int:
+    """A field of the header as a number: pyelftools has names for values that it knows."""
+    from elftools.elf import enums
+
+    value = file[name]
+    known = {"e_type": enums.ENUM_E_TYPE, "e_machine": enums.ENUM_E_MACHINE}[name]
+    return value if isinstance(value, int) else int(known[value])
+
+
+def _sections(file: ELFFile) -> Iterator[Section]:
+    from elftools.elf import enums
+
+    kinds = enums.ENUM_SH_TYPE_BASE
+    for section in file.iter_sections():
+        header = section.header
+        kind = header["sh_type"]
+        number = kind if isinstance(kind, int) else int(kinds.get(kind, 0))
+        fields = ("sh_flags", "sh_addr", "sh_offset", "sh_size", "sh_link", "sh_info")
+        yield Section(section.name, number, *(header[field] for field in fields))
+
+
+def _segments(file: ELFFile) -> Iterator[Section]:
+    """What is loaded and executable, of a file that was stripped of its sections."""
+    for number, segment in enumerate(file.iter_segments()):
+        header = segment.header
+        if header["p_type"] == "PT_LOAD" and header["p_flags"] & _RUN:
+            place = header["p_vaddr"], header["p_offset"], header["p_filesz"]
+            yield Section(f"segment {number}", CODE, _EXECUTABLE, *place, 0, 0)
+
+
+def _string(strings: bytes, offset: int) -> str:
+    end = strings.find(b"\0", offset)
+    return strings[offset : end if end >= 0 else None].decode(errors="replace")

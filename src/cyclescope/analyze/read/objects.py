@@ -1,0 +1,117 @@
+"""Object files and executables as programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+from cyclescope.analyze.decode.decoder import Reference
+from cyclescope.analyze.read.binary import FUNCTION, SECTION, Binary, Relocation, Symbol
+from cyclescope.analyze.read.program import Function, Located, Piece, Program
+from cyclescope.errors import SourceError
+
+_ALIGNED = 64
+# x86-64: fields that count from their own address, and those of an entry in the global offset table.
+_HINTS = {"riscv64": (43, 51)}  # how a linker may shorten the code
+_RELATIVE = {2: "", 4: "", 9: "@got", 13: "", 15: "", 22: "@gottpoff", 24: "", 41: "@got", 42: "@got"}
+
+
+def bases(binary: Binary) -> dict[int, int]:
+    """The address of every section with code, by its number; in object files they follow each other."""
+    found, at = {}, 0
+    for number, section in enumerate(binary.sections):
+        if not section.is_code:
+            continue
+        if not binary.relocatable:
+            found[number] = section.address
+            continue
+        found[number] = at
+        at = -(-(at + section.size) // _ALIGNED) * _ALIGNED
+    return found
+
+
+def object_program(content: bytes | Path, source: str) -> Program:
+    """The program of an ELF file. Raises SourceError where it cannot be read or has no code."""
+    binary = Binary(content, source)
+    places = bases(binary)
+    if not places:
+        raise SourceError(f"{source} has no code", "give an object file or an executable")
+    return Program(
+        binary.isa,
+        source,
+        pieces(binary, places),
+        functions=tuple(_functions(binary, places)),
+        labels=_labels(binary, places),
+        references=references(binary, places),
+        locate=partial(_located, binary, places),
+    )
+
+
+def _located(binary: Binary, places: dict[int, int], addresses: Sequence[int]) -> Located:
+    from cyclescope.analyze.read.dwarf import located  # slow to import
+
+    return located(binary, places, addresses)
+
+
+def pieces(binary: Binary, places: dict[int, int]) -> tuple[Piece, ...]:
+    """The code of a file, by address."""
+    found = [
+        Piece(binary.sections[n].name, at, binary.content(binary.sections[n])) for n, at in places.items()
+    ]
+    return tuple(sorted(found, key=lambda piece: piece.address))
+
+
+def symbol_address(binary: Binary, places: dict[int, int], symbol: Symbol) -> int | None:
+    """Where a symbol is in the program, None outside the code."""
+    if symbol.section not in places:
+        return None
+    return symbol.value + (places[symbol.section] if binary.relocatable else 0)
+
+
+def _functions(binary: Binary, places: dict[int, int]) -> list[Function]:
+    """Named functions, with all names of each; one without a size ends where the next begins."""
+    found: dict[str, tuple[int, int]] = {}
+    for symbol in binary.symbols:
+        at = symbol_address(binary, places, symbol)
+        if at is not None and symbol.kind == FUNCTION:
+            found.setdefault(symbol.name, (at, symbol.size))
+    ends = {places[n] + binary.sections[n].size for n in places}
+    following = dict(pairwise(sorted({*(at for at, _ in found.values()), *ends})))
+    functions = [
+        Function(name, at, at + size if size else following.get(at, at)) for name, (at, size) in found.items()
+    ]
+    return sorted(functions, key=lambda one: (one.address, -len(one.name), one.name))
+
+
+def _labels(binary: Binary, places: dict[int, int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for symbol in binary.symbols:
+        at = symbol_address(binary, places, symbol)
+        if at is not None and symbol.name and symbol.kind != SECTION and not symbol.name.startswith("$"):
+            found.setdefault(at, symbol.name)
+    return found
+
+
+def references(binary: Binary, places: dict[int, int]) -> dict[int, Reference]:
+    """What relocations put into the code, by address."""
+    if not binary.relocatable:
+        return {}
+    found = {}
+    for number, base in places.items():
+        for relocation in binary.relocations(number):
+            if relocation.symbol < len(binary.symbols) and relocation.kind not in _HINTS.get(binary.isa, ()):
+                found[base + relocation.offset] = _reference(binary, places, relocation)
+    return found
+
+
+def _reference(binary: Binary, places: dict[int, int], relocation: Relocation) -> Reference:
+    symbol = binary.symbols[relocation.symbol]
+    name = symbol.name
+    if symbol.kind == SECTION and symbol.section < len(binary.sections):
+        name = binary.sections[symbol.section].name
+    relative = binary.isa == "x86-64" and relocation.kind in _RELATIVE
+    suffix = _RELATIVE[relocation.kind] if relative else ""
+    target = symbol_address(binary, places, symbol)
+    return Reference(name + suffix, relocation.addend, relative, target)
