@@ -26,8 +26,8 @@ from cyclescope.backend.build import runner_for
 from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.remote import link_to
 from cyclescope.errors import BackendUnavailable
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
-from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.plan import Experiment, Planner

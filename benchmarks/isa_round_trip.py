@@ -30,8 +30,8 @@ from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
 from cyclescope.isa.dataflow import Pair, pairs
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
-from cyclescope.isa.pattern import select
 from cyclescope.isa.riscv64.legality import all_configurations
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store

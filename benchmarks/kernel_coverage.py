@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.common import Check, at_least, parser, present
 from cyclescope.errors import UsageError
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.pattern import select
 from cyclescope.isa.riscv64.vector import default_forms
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.plan import Planner

@@ -30,8 +30,8 @@ from cyclescope.infer.ports.in_order import TOGETHER, InOrderFacts
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.ports.structure import port_sets
 from cyclescope.infer.timing.results import HIGH
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
-from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store

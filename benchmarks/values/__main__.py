@@ -30,8 +30,8 @@ from benchmarks.values.tracer import Tracer, tracer, usable_cpus
 from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.remote import link_to
 from cyclescope.host.uname import host_isa
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
-from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.plan import Planner
 

@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "InstructionForm": "cyclescope.isa.form",
     "load_table": "cyclescope.isa.table",
-    "select": "cyclescope.isa.pattern",
+    "select": "cyclescope.isa.find.pattern",
     "FormTiming": "cyclescope.infer.timing.results",
     "Store": "cyclescope.measure.store",
     "measure_forms": "cyclescope.infer.api",

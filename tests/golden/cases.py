@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from click.testing import CliRunner
 
-from cyclescope.cli.analyze import command
+from cyclescope.cli.commands.analyze import command
 
 FOLDER = Path(__file__).parent
 

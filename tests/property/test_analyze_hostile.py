@@ -18,7 +18,7 @@ from cyclescope.analyze.choose.source import Choice, read_blocks
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import CyclescopeError
-from cyclescope.report.analysis import analysis_text
+from cyclescope.report.predictions.text import analysis_text
 from cyclescope.session.machines import load_model
 
 CC = shutil.which("cc")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from iced_x86 import Register, RegisterExt
 
 from cyclescope.errors import UsageError
-from cyclescope.isa.pattern import names, select
+from cyclescope.isa.find.pattern import names, select
 from cyclescope.isa.register import domain, register_name, register_number
 from cyclescope.isa.table import Table, load_table
 

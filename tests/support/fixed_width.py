@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from cyclescope.isa.pattern import select
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.fixed_width.blocking import touched
 from cyclescope.measure.plan import Planner

@@ -43,5 +43,5 @@ def simulate(patch, **more):
         return opened[-1], IDENTITY
 
     for name in ("measure", "bench", "host", "verify_isa"):
-        patch.setattr(f"cyclescope.cli.{name}.open_backend", open_backend)
+        patch.setattr(f"cyclescope.cli.commands.{name}.open_backend", open_backend)
     return opened

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from cyclescope.analyze.predict.prediction import Prediction
-from cyclescope.report.analysis import SCHEMA_VERSION
+from cyclescope.report.predictions.text import SCHEMA_VERSION
 
 FILE = Path(__file__).parents[2] / "docs/reference/analysis.schema.json"
 _DERIVED = {

@@ -1,1 +1,1 @@
-"""The command; one module per sub-command, no logic."""
+"""The command: what it is called with, and its sub-commands; no logic."""

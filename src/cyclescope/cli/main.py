@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
-        module = import_module(f"cyclescope.cli.{name}")
+        module = import_module(f"cyclescope.cli.commands.{name}")
         command: click.Command = module.command
         return command
 

@@ -26,8 +26,8 @@ from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout
 from cyclescope.infer.timing.results import FormTiming
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.database import file_name
 from cyclescope.measure.plan import LATENCY, THROUGHPUT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.errors import UsageError
-from cyclescope.isa.pattern import Reader, select
+from cyclescope.isa.find.pattern import Reader, select
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import FormCost, MachineModel
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.emulated import drawn, executed, group_of, judged
 from cyclescope.backend.base import OK, SIGNAL, Outcome, Sample
-from cyclescope.isa.pattern import select
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from tests.support.fixed_width import planner
 

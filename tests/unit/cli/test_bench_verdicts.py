@@ -17,7 +17,7 @@ def reading(cyclescope, machine, monkeypatch):
 
     def run(verdict, reason, *options, spread=0.25):
         found = Measurement(8.0, spread, verdict, 200, 50, (8.0, 8.25), error=reason, disturbed=30)
-        monkeypatch.setattr("cyclescope.cli.bench.time_kernel", lambda *_: found)
+        monkeypatch.setattr("cyclescope.cli.commands.bench.time_kernel", lambda *_: found)
         return cyclescope("bench", "--hex", "90", *options)
 
     return run

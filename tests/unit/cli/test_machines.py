@@ -332,7 +332,7 @@ def test_analysis_says_why_it_does_not_use_what_was_measured(
     cyclescope, measured_here, monkeypatch, tmp_path, spoiled
 ):
     monkeypatch.setattr("cyclescope.session.machines.this_host", lambda: IDENTITY)
-    monkeypatch.setattr("cyclescope.cli.analyze.host_isa", lambda: "x86-64")
+    monkeypatch.setattr("cyclescope.cli.commands.analyze.host_isa", lambda: "x86-64")
     if spoiled:
         measured_here.write_bytes(b"no store")
         monkeypatch.setattr(native, "build_file", lambda path: Store(path, readonly=True))

@@ -33,7 +33,7 @@ def emulated(monkeypatch):
         return Emulated(), msgspec.structs.replace(IDENTITY, emulated=True)
 
     for name in ("measure", "bench", "host", "verify_isa"):
-        monkeypatch.setattr(f"cyclescope.cli.{name}.open_backend", open_backend)
+        monkeypatch.setattr(f"cyclescope.cli.commands.{name}.open_backend", open_backend)
     return asked
 
 

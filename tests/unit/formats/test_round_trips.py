@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cyclescope.formats.exchange import FormatError, Request
-from cyclescope.formats.osaca import latency
+from cyclescope.formats.osaca.writer import latency
 from cyclescope.formats.registry import FORMATS, by_name, of_contents
 from cyclescope.isa.table import load_table
 from cyclescope.model.check import problems

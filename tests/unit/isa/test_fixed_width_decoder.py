@@ -12,7 +12,7 @@ import pytest
 
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.isa.decode import Decoder, decoder
-from cyclescope.isa.pattern import select
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from tools.fixed_width.probe import Answer
 from tools.fixed_width.verify import differences, standard_features

@@ -6,7 +6,7 @@ import pytest
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.encode import default_immediates
-from cyclescope.isa.pattern import by_example, select
+from cyclescope.isa.find.pattern import by_example, select
 from cyclescope.isa.text import assembly
 from tests.unit.isa.decoding import choices
 

@@ -8,8 +8,8 @@ from cyclescope.errors import UsageError
 from cyclescope.isa.aarch64.variants import variants
 from cyclescope.isa.decode import decoder
 from cyclescope.isa.encode import default_immediates, encode
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import model_form_id
-from cyclescope.isa.pattern import select
 from cyclescope.isa.table import load_table
 
 

@@ -9,8 +9,8 @@ import pytest
 from cyclescope.errors import UsageError
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.encode import encode
+from cyclescope.isa.find.pattern import select, select_known
 from cyclescope.isa.form import model_form_id
-from cyclescope.isa.pattern import select, select_known
 from cyclescope.isa.register import units
 from cyclescope.isa.riscv64.configuration import Configuration, parse, setup_code
 from cyclescope.isa.riscv64.legality import configurations, illegal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.errors import UsageError
-from cyclescope.isa.pattern import select
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 
 

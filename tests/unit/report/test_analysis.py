@@ -22,16 +22,16 @@ from cyclescope.analyze.predict.prediction import (
     Unknown,
 )
 from cyclescope.model.machine import ASSUMED, DRAWN, EXTRACTED, MEASURED, Provenance, Width
-from cyclescope.report.analysis import (
+from cyclescope.report.predictions.graph import dot, svg
+from cyclescope.report.predictions.html import comparison_page, page
+from cyclescope.report.predictions.markdown import markdown
+from cyclescope.report.predictions.text import (
     analysis_json,
     analysis_text,
     comparison_json,
     comparison_text,
     origin,
 )
-from cyclescope.report.graph import dot, svg
-from cyclescope.report.html import comparison_page, page
-from cyclescope.report.page import markdown
 from tests.support.schemas import ANALYSIS, analysis_schema
 
 LLVM = Provenance(EXTRACTED, "LLVM scheduling models", "22.1.8", "Apache-2.0 WITH LLVM-exception")

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import cyclescope
-from cyclescope.cli.measure import command as measure
+from cyclescope.cli.commands.measure import command as measure
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.kernel.stream import BASES
 from cyclescope.measure import sampling

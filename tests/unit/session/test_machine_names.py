@@ -18,7 +18,7 @@ from cyclescope.model.library import summaries
 from cyclescope.model.machine import ASSUMED, MEASURED, PUBLISHED, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.model.widths import WIDTHS
-from cyclescope.report.analysis import analysis_text
+from cyclescope.report.predictions.text import analysis_text
 from cyclescope.session import machines
 from tests.support.blocks import toy
 from tests.support.schemas import ANALYSIS

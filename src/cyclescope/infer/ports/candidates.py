@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from cyclescope.isa.dataflow import MODES
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.pattern import select
 from cyclescope.isa.register import domain
 from cyclescope.isa.table import Table
 

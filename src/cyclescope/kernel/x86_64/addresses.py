@@ -11,7 +11,7 @@ from cyclescope.isa.dataflow import Node, Pair
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.x86_64.links import CONDITIONS
+from cyclescope.kernel.x86_64.helpers.links import CONDITIONS
 from cyclescope.kernel.x86_64.operands import FormOperands
 from cyclescope.kernel.x86_64.registers import TEMPORARY, VECTOR_ZERO
 

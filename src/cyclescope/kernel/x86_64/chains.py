@@ -19,7 +19,7 @@ from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place, Step
 from cyclescope.kernel.x86_64.addresses import AddressChains
-from cyclescope.kernel.x86_64.memory_links import SCRATCH_VECTOR
+from cyclescope.kernel.x86_64.helpers.memory import SCRATCH_VECTOR
 from cyclescope.kernel.x86_64.registers import (
     TEMPORARY,
     VECTOR_CONSTANT,

@@ -14,7 +14,7 @@ import msgspec
 from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER, Cycle
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.x86_64.links import CONDITIONS, Helpers
+from cyclescope.kernel.x86_64.helpers.links import CONDITIONS, Helpers
 from cyclescope.kernel.x86_64.registers import (
     BASE,
     CONSTANT,

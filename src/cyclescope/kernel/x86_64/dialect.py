@@ -19,7 +19,7 @@ from cyclescope.kernel.x86_64 import blocking
 from cyclescope.kernel.x86_64.chains import ChainBuilder
 from cyclescope.kernel.x86_64.cycles import CycleBuilder
 from cyclescope.kernel.x86_64.division import DivisionStreams, IntegerDivision, SlowDivision
-from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.helpers.links import Helpers
 from cyclescope.kernel.x86_64.registers import Roles
 from cyclescope.kernel.x86_64.special import SpecialBuilder, unmeasurable
 from cyclescope.kernel.x86_64.streams import StreamBuilder

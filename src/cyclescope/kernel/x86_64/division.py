@@ -16,7 +16,7 @@ from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.x86_64.chains import ChainBuilder
-from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.helpers.links import Helpers
 from cyclescope.kernel.x86_64.registers import TEMPORARY, VECTOR_CONSTANT
 from cyclescope.kernel.x86_64.streams import StreamBuilder
 from cyclescope.kernel.x86_64.values import DIVISOR, DIVISOR_CONSTANT, DIVISOR_VECTOR, HIGH, LOW

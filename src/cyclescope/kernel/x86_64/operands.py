@@ -9,8 +9,8 @@ from cyclescope.isa.register import domain, register_number
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.x86_64.breakers import CONSTANT_VALUE
-from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
+from cyclescope.kernel.x86_64.helpers.links import Helpers
 from cyclescope.kernel.x86_64.registers import (
     ALIAS,
     VECTOR_CONSTANT,

@@ -13,7 +13,7 @@ from cyclescope.kernel.chain import Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST
 from cyclescope.kernel.stream import Stream
-from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.helpers.links import Helpers
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, CONSTANT, STACK
 
 COPIES = 8

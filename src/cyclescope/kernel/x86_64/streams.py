@@ -19,7 +19,7 @@ from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG
 from cyclescope.kernel.stream import LENGTHS, MAXIMUM, Stream
-from cyclescope.kernel.x86_64.links import Helpers
+from cyclescope.kernel.x86_64.helpers.links import Helpers
 from cyclescope.kernel.x86_64.operands import ADDRESS_REGISTERS
 from cyclescope.kernel.x86_64.registers import ALIAS, Roles, physical
 

@@ -15,10 +15,10 @@ from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.analyze.read.program import Code
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
 from cyclescope.isa.decode import decoder
+from cyclescope.isa.find.pattern import by_example, select
+from cyclescope.isa.find.written import ALIASES, forms_of
 from cyclescope.isa.form import model_form_id
-from cyclescope.isa.pattern import by_example, select
 from cyclescope.isa.table import load_table
-from cyclescope.isa.written import ALIASES, forms_of
 from tests.support.assembling import machine_code
 from tests.unit.isa.test_written import AARCH64, RISCV64, X86_64
 

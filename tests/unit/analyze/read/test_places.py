@@ -13,9 +13,9 @@ from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.read import dwarf
 from cyclescope.analyze.read.binary import Binary
-from cyclescope.report.analysis import analysis_json, analysis_text
-from cyclescope.report.html import page
-from cyclescope.report.page import markdown
+from cyclescope.report.predictions.html import page
+from cyclescope.report.predictions.markdown import markdown
+from cyclescope.report.predictions.text import analysis_json, analysis_text
 from cyclescope.session.machines import load_model
 
 SOURCE = """\

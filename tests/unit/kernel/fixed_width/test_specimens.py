@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from cyclescope.isa.pattern import select
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.differential import (
     GROUP_SHIFT,

@@ -26,7 +26,7 @@ from cyclescope.infer.api import QUANTITIES, conditions, default_store, isa_of, 
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.native import results_and_model
 from cyclescope.infer.timing.results import FormTiming
-from cyclescope.isa.pattern import select
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.ports import PORTS

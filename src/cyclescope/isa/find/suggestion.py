@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable
 
-from cyclescope.isa import written
+from cyclescope.isa.find import written
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import example

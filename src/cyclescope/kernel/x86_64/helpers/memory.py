@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.x86_64.breakers import Breakers
+from cyclescope.kernel.x86_64.helpers.breakers import Breakers
 from cyclescope.kernel.x86_64.registers import ALIAS, VECTOR_CONSTANT
 
 _CLASSES = {32: "XMM", 64: "XMM", 128: "XMM", 256: "YMM", 512: "ZMM"}

@@ -10,7 +10,7 @@ from cyclescope.backend.link import Link
 from cyclescope.cli.options import cpu_option, json_option, patterns_argument, target_option
 from cyclescope.errors import UnsupportedInstruction
 from cyclescope.infer.api import open_backend
-from cyclescope.isa.pattern import select
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.differential import differential_of
 from cyclescope.measure.verify import verify

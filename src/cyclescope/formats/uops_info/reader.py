@@ -21,7 +21,7 @@ from cyclescope.formats.exchange import (
     rate,
     shortened,
 )
-from cyclescope.formats.uops_info import EXTRAS, FLAGS_SET, SUFFIXES
+from cyclescope.formats.uops_info.writer import EXTRAS, FLAGS_SET, SUFFIXES
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table

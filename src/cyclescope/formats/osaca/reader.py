@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles, operation, rate
-from cyclescope.formats.osaca import ANY, described, names
+from cyclescope.formats.osaca.writer import ANY, described, names
 from cyclescope.formats.yaml_text import document
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm

@@ -8,12 +8,12 @@ from fnmatch import translate
 from functools import cache
 
 from cyclescope.errors import UsageError
-from cyclescope.isa import written
 from cyclescope.isa.aarch64.variants import variant, variants
+from cyclescope.isa.find import written
+from cyclescope.isa.find.suggestion import single_features, suggestion
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.riscv64.legality import FEATURES
 from cyclescope.isa.riscv64.vector import configured_as, default_forms
-from cyclescope.isa.suggestion import single_features, suggestion
 from cyclescope.isa.table import Table
 from cyclescope.isa.x86_64 import written as x86_64
 

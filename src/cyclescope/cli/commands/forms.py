@@ -7,7 +7,7 @@ import click
 from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument
 from cyclescope.host.uname import host_isa
-from cyclescope.isa.pattern import select
+from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import ISAS, load_table
 from cyclescope.report.forms import forms_json, forms_text
 

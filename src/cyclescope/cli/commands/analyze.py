@@ -19,7 +19,10 @@ from cyclescope.cli.options import Amount, json_option
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.model.machine import MEASURED, MachineModel
-from cyclescope.report.analysis import (
+from cyclescope.report.predictions.graph import dot, svg
+from cyclescope.report.predictions.html import comparison_page, page
+from cyclescope.report.predictions.markdown import markdown, regions_markdown
+from cyclescope.report.predictions.text import (
     analysis_json,
     analysis_text,
     comparison_json,
@@ -27,9 +30,6 @@ from cyclescope.report.analysis import (
     regions_json,
     regions_text,
 )
-from cyclescope.report.graph import dot, svg
-from cyclescope.report.html import comparison_page, page
-from cyclescope.report.page import markdown, regions_markdown
 from cyclescope.report.progress import when_needed
 from cyclescope.report.words import printable
 from cyclescope.session.machines import default_machine, host_machine, load_model, stand_in_for, vendor_of

@@ -11,7 +11,7 @@ from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, timings
 from cyclescope.infer.gaps import Gaps
-from cyclescope.isa.pattern import select_known
+from cyclescope.isa.find.pattern import select_known
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.report.card import EMULATED, card, evidence_text, timings_json

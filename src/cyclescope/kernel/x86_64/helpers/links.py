@@ -16,7 +16,7 @@ import msgspec
 
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place, Step
-from cyclescope.kernel.x86_64.memory_links import NARROWEST, SCRATCH_VECTOR, MemoryLinks
+from cyclescope.kernel.x86_64.helpers.memory import NARROWEST, SCRATCH_VECTOR, MemoryLinks
 from cyclescope.kernel.x86_64.registers import (
     ALIAS,
     CONSTANT,

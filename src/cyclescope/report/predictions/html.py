@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cyclescope.analyze.predict.prediction import InstructionCost, Prediction
-from cyclescope.report.analysis import WORDS, bound_words, no_bounds, summary_lines
-from cyclescope.report.graph import svg
-from cyclescope.report.page import CostTable, chains
+from cyclescope.report.predictions.graph import svg
+from cyclescope.report.predictions.markdown import CostTable, chains
+from cyclescope.report.predictions.text import WORDS, bound_words, no_bounds, summary_lines
 from cyclescope.report.words import borrowing, counted, plain, printable
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from cyclescope.analyze.predict.prediction import LOOP_CARRIED, InstructionCost, Prediction
-from cyclescope.report.analysis import (
+from cyclescope.report.predictions.text import (
     WORDS,
     bound_words,
     no_bounds,

@@ -1,0 +1,1 @@
+"""OSACA's machine models."""

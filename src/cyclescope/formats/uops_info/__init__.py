@@ -1,0 +1,1 @@
+"""uops.info's files: its XML, and its table as CSV."""

@@ -1,0 +1,1 @@
+"""Forms by the names and examples that people write."""

@@ -1,0 +1,1 @@
+"""Predictions as text, JSON, Markdown, HTML and drawings."""
