@@ -2,5 +2,5 @@
 
 Each is a module with a `main`: `python -m benchmarks.NAME --help` from the checkout, with the package
 installed or `PYTHONPATH=src`. They only read results and start `cyclescope`; nothing they find out
-enters the product.
+enters the product. What several share is in `lib`.
 """

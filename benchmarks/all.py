@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.bad_input import bad_input
-from benchmarks.common import Check, parser, present
 from benchmarks.compare import DEFAULT, compare
 from benchmarks.coverage import coverage
 from benchmarks.kill import KILLS, SEED, kill
-from benchmarks.processes import Laboratory, cores
-from benchmarks.reference import FORMATS, load
+from benchmarks.lib.common import Check, parser, present
+from benchmarks.lib.processes import Laboratory, cores
+from benchmarks.lib.reference import FORMATS, load
 from benchmarks.repeat import repeat
 from benchmarks.scaling import scaling
 from benchmarks.startup import startup

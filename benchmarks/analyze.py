@@ -23,9 +23,9 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.common import Check, at_least, parser, present, share, table
-from benchmarks.processes import command, environment, median_seconds
-from benchmarks.stated import newest
+from benchmarks.lib.common import Check, at_least, parser, present, share, table
+from benchmarks.lib.processes import command, environment, median_seconds
+from benchmarks.lib.stated import newest
 from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.cost.shape import is_locked
 from cyclescope.analyze.decode.block import Block, BlockInstruction

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.common import ROOT, Check, identity, parser, present, table
-from benchmarks.processes import command, environment
+from benchmarks.lib.common import ROOT, Check, identity, parser, present, table
+from benchmarks.lib.processes import command, environment
 from cyclescope.backend.link import runner_path
 from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable

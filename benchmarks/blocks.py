@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.common import Check, at_least, parser, present, share
+from benchmarks.lib.common import Check, at_least, parser, present, share
 from cyclescope.analyze.choose.loops import innermost_loops
 from cyclescope.analyze.choose.source import Choice, read_block, read_blocks
 from cyclescope.analyze.decode.block import Block

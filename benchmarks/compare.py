@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.classify import OURS, UNEXPLAINED, Verdict, classify, context, normalised
-from benchmarks.common import ROOT, Check, at_least, parser, present, table
-from benchmarks.judging import Case, Tally, latencies, throughputs
-from benchmarks.matching import match
-from benchmarks.processes import Laboratory
-from benchmarks.reference import FORMATS, Reference, load
-from benchmarks.results import evidence, forms, machine, read
+from benchmarks.lib.classify import OURS, UNEXPLAINED, Verdict, classify, context, normalised
+from benchmarks.lib.common import ROOT, Check, at_least, parser, present, table
+from benchmarks.lib.judging import Case, Tally, latencies, throughputs
+from benchmarks.lib.matching import match
+from benchmarks.lib.processes import Laboratory
+from benchmarks.lib.reference import FORMATS, Reference, load
+from benchmarks.lib.results import evidence, forms, machine, read
 from cyclescope.errors import UsageError
 from cyclescope.measure.rows import Evidence
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.common import ROOT, Check, at_least, parser, present, table
-from benchmarks.stated import differences
+from benchmarks.lib.common import ROOT, Check, at_least, parser, present, table
+from benchmarks.lib.stated import differences
 from cyclescope.analyze.choose.loops import innermost_loops
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.decode.decoder import BRANCH, JUMP, NEXT, decoder

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.common import Check, at_least, at_most, parser, present, table
-from benchmarks.processes import Laboratory
-from benchmarks.results import forms, machine, read
+from benchmarks.lib.common import Check, at_least, at_most, parser, present, table
+from benchmarks.lib.processes import Laboratory
+from benchmarks.lib.results import forms, machine, read
 from cyclescope.infer.timing.results import INTERVAL, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm

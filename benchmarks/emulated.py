@@ -2,7 +2,7 @@
 
 Forms are drawn over all groups (feature, kind of operands) of those that QEMU executes. Every throughput and
 latency kernel of them runs once, and in its loop as `measure` has it; times mean nothing. Latency kernels are
-followed by the table (`benchmarks.taint`): the pair's dependency alone has to close the chain.
+followed by the table (`benchmarks.lib.taint`): the pair's dependency alone has to close the chain.
 
 Needs qemu-user and a cross compiler.
 """
@@ -19,8 +19,8 @@ from contextlib import closing
 
 import msgspec
 
-from benchmarks.common import Check, at_least, parser, present, table
-from benchmarks.taint import KEEPING, cycles, verdicts
+from benchmarks.lib.common import Check, at_least, parser, present, table
+from benchmarks.lib.taint import KEEPING, cycles, verdicts
 from cyclescope.backend.base import OK, Effort
 from cyclescope.backend.build import runner_for
 from cyclescope.backend.native import NativeBackend

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.common import Check, at_least, parser, present, share, table
+from benchmarks.lib.common import Check, at_least, parser, present, share, table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.timing.results import EXACT, FormTiming, Latency

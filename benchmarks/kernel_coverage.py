@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from benchmarks.common import Check, at_least, parser, present
+from benchmarks.lib.common import Check, at_least, parser, present
 from cyclescope.errors import UsageError
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm

@@ -14,7 +14,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.common import ROOT, Check, at_least, parser, present, table
+from benchmarks.lib.common import ROOT, Check, at_least, parser, present, table
 from cyclescope.analyze.choose.source import Choice
 from cyclescope.analyze.predict.prediction import CRITICAL_PATH_FIXED, PORTS, PORTS_FIXED, Prediction
 from cyclescope.errors import UsageError

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.agreement import compare
-from benchmarks.common import Check, at_least, parser, present, table
-from benchmarks.processes import TIMINGS, command, environment, measured, run
+from benchmarks.lib.agreement import compare
+from benchmarks.lib.common import Check, at_least, parser, present, table
+from benchmarks.lib.processes import TIMINGS, command, environment, measured, run
+from benchmarks.lib.results import latencies, read, throughputs
 from benchmarks.repeat import QUIET
-from benchmarks.results import latencies, read, throughputs
 from cyclescope.infer.native import this_machine
 from cyclescope.isa.table import load_table
 from cyclescope.measure.database import file_name

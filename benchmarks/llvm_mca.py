@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.agreement import close
-from benchmarks.common import Check, at_least, parser, present, table
-from benchmarks.results import forms
+from benchmarks.lib.agreement import close
+from benchmarks.lib.common import Check, at_least, parser, present, table
+from benchmarks.lib.results import forms
 from cyclescope.backend.base import OK
 from cyclescope.backend.llvm_mca import LlvmMcaBackend, Stated
 from cyclescope.infer.campaign import Campaign, Request

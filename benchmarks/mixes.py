@@ -14,8 +14,8 @@ from statistics import fmean
 
 import msgspec
 
-from benchmarks.common import Check, at_least, identity, parser, present, table
-from benchmarks.mixing import SSE, VEX, Mix, draw, kernel, repetitions
+from benchmarks.lib.common import Check, at_least, identity, parser, present, table
+from benchmarks.lib.mixing import SSE, VEX, Mix, draw, kernel, repetitions
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.backend.llvm_mca import LlvmMcaBackend
 from cyclescope.errors import BackendUnavailable, UsageError

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.common import Check, at_least, identity, parser, present, table
-from benchmarks.processes import TIMINGS, busy, cores, measured
+from benchmarks.lib.common import Check, at_least, identity, parser, present, table
+from benchmarks.lib.processes import TIMINGS, busy, cores, measured
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.stored import read_facts

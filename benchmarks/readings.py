@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from benchmarks.common import Check, at_least, parser, present, table
-from benchmarks.processes import busy, cores
+from benchmarks.lib.common import Check, at_least, parser, present, table
+from benchmarks.lib.processes import busy, cores
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import calibrated, open_backend
 from cyclescope.infer.snippets import text_kernel

@@ -10,10 +10,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.agreement import Comparison, compare
-from benchmarks.common import Check, at_least, parser, present, table
-from benchmarks.processes import Laboratory, cores
-from benchmarks.results import latencies, read, throughputs
+from benchmarks.lib.agreement import Comparison, compare
+from benchmarks.lib.common import Check, at_least, parser, present, table
+from benchmarks.lib.processes import Laboratory, cores
+from benchmarks.lib.results import latencies, read, throughputs
 
 QUIET = (0.02, 0.99)  # tolerance, share of the values within it
 LOADED = (0.03, 0.98)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.common import Check, parser, present, table
-from benchmarks.processes import Laboratory, Run, measured
-from benchmarks.results import forms
+from benchmarks.lib.common import Check, parser, present, table
+from benchmarks.lib.processes import Laboratory, Run, measured
+from benchmarks.lib.results import forms
 
 SEED = 2
 SIZES = (100, 1000)

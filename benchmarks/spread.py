@@ -12,7 +12,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from benchmarks.common import Check, parser, present, table
+from benchmarks.lib.common import Check, parser, present, table
 from cyclescope.analyze.predict.uncertainty import SPREADS
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel

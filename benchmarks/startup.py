@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from benchmarks.common import Check, parser, present
-from benchmarks.processes import command, environment, median_seconds
+from benchmarks.lib.common import Check, parser, present
+from benchmarks.lib.processes import command, environment, median_seconds
 
 TARGET = 0.150
 

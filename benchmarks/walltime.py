@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.common import Check, parser, present
-from benchmarks.processes import Laboratory, Run, cores
+from benchmarks.lib.common import Check, parser, present
+from benchmarks.lib.processes import Laboratory, Run, cores
 
 TARGET = 60.0
 

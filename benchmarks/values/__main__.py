@@ -22,8 +22,8 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.common import Check, at_least, parser, present, share, table
 from benchmarks.emulated import drawn, emulator, executed
+from benchmarks.lib.common import Check, at_least, parser, present, share, table
 from benchmarks.values.follow import Finding, findings
 from benchmarks.values.reasons import known
 from benchmarks.values.tracer import Tracer, tracer, usable_cpus

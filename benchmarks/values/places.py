@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from benchmarks.taint import Marks
+from benchmarks.lib.taint import Marks
 from benchmarks.values.x86 import X86Places
 from cyclescope.isa.dataflow import Node, sources, targets
 from cyclescope.isa.form import InstructionForm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.reference import Reference, Row, RowLatency
+from benchmarks.lib.reference import Reference, Row, RowLatency
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 
 

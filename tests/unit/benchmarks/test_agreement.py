@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.agreement import close, compare
+from benchmarks.lib.agreement import close, compare
 
 A, B, C = ("a", "", ""), ("b", "op1", "op2"), ("c", "", "")
 CYCLES = st.floats(0.0, 1e4)

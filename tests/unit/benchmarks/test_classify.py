@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from making import direct, latency, row, table_of, throughput, timing
 
-from benchmarks.classify import OTHER, OURS, THEIRS, UNEXPLAINED, classify, context
-from benchmarks.judging import latencies, throughputs
+from benchmarks.lib.classify import OTHER, OURS, THEIRS, UNEXPLAINED, classify, context
+from benchmarks.lib.judging import latencies, throughputs
 from cyclescope.infer.timing.results import UPPER_BOUND
 
 ADD, IMUL, SHR = "ADD_01 (R64, R64)", "IMUL (R64, R64)", "SHR (R32, CL)"

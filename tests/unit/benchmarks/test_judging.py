@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from making import direct, latency, row, table_of, timing
 
-from benchmarks.judging import latencies, same_latency, same_throughput, throughputs
-from benchmarks.reference import summary
+from benchmarks.lib.judging import latencies, same_latency, same_throughput, throughputs
+from benchmarks.lib.reference import summary
 from cyclescope.infer.timing.results import UPPER_BOUND
 
 ADD = "ADD_01 (R64, R64)"

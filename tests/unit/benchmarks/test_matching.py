@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.matching import llvm_pair, match
-from benchmarks.reference import Reference, Row
+from benchmarks.lib.matching import llvm_pair, match
+from benchmarks.lib.reference import Reference, Row
 
 
 def reference(naming, *names):

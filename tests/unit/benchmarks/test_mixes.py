@@ -8,8 +8,8 @@ from statistics import fmean
 import msgspec
 import pytest
 
+from benchmarks.lib.mixing import FEWEST, MOST, SSE, VEX, Mix, body, draw, is_mixable, kernel, waits
 from benchmarks.mixes import PORTS, RESOURCES, Row, measure, predictions, summary, worst
-from benchmarks.mixing import FEWEST, MOST, SSE, VEX, Mix, body, draw, is_mixable, kernel, waits
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.register import domain
 from cyclescope.kernel.x86_64.registers import physical

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from making import latency, table_of, timing
 
-from benchmarks import bad_input, kill, processes, repeat, results, scaling
-from benchmarks.agreement import compare
+from benchmarks import bad_input, kill, repeat, scaling
 from benchmarks.all import everything
-from benchmarks.common import Check, at_least, at_most, checks_table, table
 from benchmarks.compare import require
-from benchmarks.processes import Run
+from benchmarks.lib import processes, results
+from benchmarks.lib.agreement import compare
+from benchmarks.lib.common import Check, at_least, at_most, checks_table, table
+from benchmarks.lib.processes import Run
 from cyclescope.errors import StoreError, UsageError
 from tests.support.processes import ended
 

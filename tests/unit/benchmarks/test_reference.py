@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.reference import load, microarchitecture, summary
+from benchmarks.lib.reference import load, microarchitecture, summary
 from cyclescope.errors import UsageError
 
 

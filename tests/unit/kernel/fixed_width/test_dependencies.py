@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.taint import ASTRAY, KEEPING, THROUGH, Marks, around, cycles, verdicts
+from benchmarks.lib.taint import ASTRAY, KEEPING, THROUGH, Marks, around, cycles, verdicts
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.chain import Use

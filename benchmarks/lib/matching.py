@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from benchmarks.reference import Reference
+from benchmarks.lib.reference import Reference
 from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.operand import Operand
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from benchmarks.judging import Case, same_latency, same_throughput
-from benchmarks.reference import Reference
+from benchmarks.lib.judging import Case, same_latency, same_throughput
+from benchmarks.lib.reference import Reference
 from cyclescope.infer.timing.results import AGAIN, UPPER_BOUND, FormTiming
 from cyclescope.isa.form import InstructionForm
 

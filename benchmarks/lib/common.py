@@ -16,7 +16,7 @@ from cyclescope import __version__
 from cyclescope.errors import BackendUnavailable, CyclescopeError
 from cyclescope.host.identity import Identity, as_leaves, identify
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Check(msgspec.Struct, frozen=True):

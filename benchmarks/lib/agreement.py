@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from benchmarks.results import Key
+from benchmarks.lib.results import Key
 
 GRAIN = 0.01  # cycles: the last digit that is published
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from benchmarks.matching import llvm_pair
-from benchmarks.reference import Reference, Row, RowLatency
+from benchmarks.lib.matching import llvm_pair
+from benchmarks.lib.reference import Reference, Row, RowLatency
 from cyclescope.infer.timing.results import UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.form import InstructionForm
 

@@ -1,0 +1,1 @@
+"""What several benchmarks share: references, judging, classes of disagreement, processes, checks."""
