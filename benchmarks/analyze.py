@@ -27,7 +27,7 @@ from benchmarks.lib.common import Check, at_least, parser, present, share, table
 from benchmarks.lib.processes import command, environment, median_seconds
 from benchmarks.lib.stated import newest
 from cyclescope.analyze.choose.source import Choice, read_block
-from cyclescope.analyze.cost.shape import is_locked
+from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.predict.bounds import port_loads
 from cyclescope.analyze.predict.prediction import FRONT_END, PORTS, Prediction
