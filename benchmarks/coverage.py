@@ -20,6 +20,7 @@ import msgspec
 from benchmarks.lib.common import Check, at_least, at_most, parser, present, table
 from benchmarks.lib.processes import Laboratory
 from benchmarks.lib.results import forms, machine, read
+from cyclescope.backend.base import without_address
 from cyclescope.infer.timing.results import INTERVAL, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
@@ -72,7 +73,7 @@ def executed(found: Iterable[FormTiming]) -> Measured:
 def form_checks(found: Sequence[FormTiming]) -> list[Check]:
     """Tried, executed, left out, with a throughput."""
     tried = [t for t in found if t.status != "not run"]
-    outcomes = Counter(t.status.split(" at ")[0] for t in found)
+    outcomes = Counter(without_address(t.status) for t in found)
     print(
         "Outcome of running each form once:\n\n" + table(("outcome", "forms"), outcomes.most_common()) + "\n"
     )

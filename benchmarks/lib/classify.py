@@ -16,8 +16,9 @@ import msgspec
 
 from benchmarks.lib.judging import Case, same_latency, same_throughput
 from benchmarks.lib.reference import Reference
-from cyclescope.infer.timing.results import AGAIN, UPPER_BOUND, FormTiming
+from cyclescope.infer.timing.results import UPPER_BOUND, FormTiming
 from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.variant import SPEEDS, Kind, variant_of
 
 OURS, THEIRS, OTHER, UNEXPLAINED = "ours wrong", "theirs wrong", "other definition", "unexplained"
 LAW = 0.85  # cycles: no latency is shorter unless it is cut or eliminated
@@ -133,7 +134,7 @@ def value_classes(case: Case, around: Context) -> Verdict | None:
     found: list[float] = [v for lat in case.pairs for v in lat.values.values()]
     if case.theirs is None and case.timing.throughput is not None:
         variants = case.timing.throughput.variants
-        found = [v for name, v in variants.items() if name.startswith(("fast", "slow"))]
+        found = [v for name, v in variants.items() if variant_of(name).kind in SPEEDS]
     if len(found) > 1 and min(found) <= case.their_value <= max(found):
         return Verdict(OTHER, "between our fast and slow operand values")
     return None
@@ -176,7 +177,7 @@ def _variants(case: Case) -> Mapping[str, float]:
 
 def same_register(case: Case, around: Context) -> Verdict | None:
     """They used one register for all operands."""
-    values = [v for name, v in _variants(case).items() if name.startswith("same register")]
+    values = [v for name, v in _variants(case).items() if variant_of(name).kind is Kind.SAME]
     if any(_equal(case, v) for v in values):
         return Verdict(OTHER, "equals our sequence with one register for all operands")
     return None
@@ -184,8 +185,8 @@ def same_register(case: Case, around: Context) -> Verdict | None:
 
 def own_dependency(case: Case, around: Context) -> Verdict | None:
     """Their instances wait for each other through an operand that we break."""
-    plain = [v for name, v in _variants(case).items() if name.startswith("plain")]
-    broken = [v for name, v in _variants(case).items() if name.startswith("broken")]
+    plain = [v for name, v in _variants(case).items() if variant_of(name).kind is Kind.PLAIN]
+    broken = [v for name, v in _variants(case).items() if variant_of(name).kind is Kind.BROKEN]
     chosen = broken and min(broken) < 0.97 * min(plain, default=min(broken))
     if chosen and case.our_value < case.their_value and any(_equal(case, v) for v in plain):
         return Verdict(OTHER, "equals our sequence whose own dependency is not broken")
@@ -210,8 +211,7 @@ def serial(case: Case, around: Context) -> Verdict | None:
 
 def few_registers(case: Case, around: Context) -> Verdict | None:
     """Our value is the form's own latency divided by the number of our instances."""
-    plain = [name.removesuffix(AGAIN) for name in _variants(case) if name.startswith("plain x")]
-    lengths = [int(name.rpartition(" x")[2]) for name in plain]
+    lengths = [v.length for v in map(variant_of, _variants(case)) if v.kind is Kind.PLAIN and v.length]
     own = [lat.max for lat in case.timing.latencies if lat.source == lat.target and lat.max is not None]
     if not lengths or case.our_value <= case.their_value:
         return None
@@ -221,8 +221,8 @@ def few_registers(case: Case, around: Context) -> Verdict | None:
 
 
 def _ordinary(case: Case) -> Sequence[float]:
-    left_out = ("same register", "indexed", "slow")
-    return [v for name, v in _variants(case).items() if not name.startswith(left_out)]
+    left_out = (Kind.SAME, Kind.INDEXED, Kind.SLOW)
+    return [v for name, v in _variants(case).items() if variant_of(name).kind not in left_out]
 
 
 def _agreeing(case: Case) -> int:

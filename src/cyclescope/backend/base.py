@@ -14,6 +14,7 @@ OK, SIGNAL, HANG, DIED, TOO_LONG, UNCLEAN, NOT_RUN = range(7)
 USABLE = (OK, UNCLEAN)
 STATUS_NAMES = ("ok", "signal", "hang", "died", "too long", "unclean", "not run")
 SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS"}
+_AT = " at "  # between a signal and its address
 
 
 class Sample(msgspec.Struct, frozen=True, array_like=True):
@@ -52,10 +53,20 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
         """`ok`, `SIGILL`, `SIGSEGV at 0x10`, `hang`, ..."""
         if self.status == SIGNAL:
             name = SIGNALS.get(self.detail, f"signal {self.detail}")
-            return f"{name} at {self.address:#x}" if self.detail in (7, 11) else name
+            return with_address(name, self.detail, self.address)
         if self.status == DIED:
             return f"killed the worker ({self.detail})"
         return STATUS_NAMES[self.status]
+
+
+def with_address(name: str, signal: int, address: int) -> str:
+    """A signal by name, with the address if it is about one."""
+    return f"{name}{_AT}{address:#x}" if signal in (7, 11) else name
+
+
+def without_address(outcome: str) -> str:
+    """`SIGSEGV` of `SIGSEGV at 0x10`."""
+    return outcome.partition(_AT)[0]
 
 
 class Calibration(msgspec.Struct, frozen=True):

@@ -32,12 +32,14 @@ from cyclescope.infer.timing.latency_system import (
 )
 from cyclescope.infer.timing.laws import is_doubtful, outliers, slower_than_others
 from cyclescope.infer.timing.links import stored_links
-from cyclescope.infer.timing.results import AGAIN, WITHHELD, FormTiming
+from cyclescope.infer.timing.remarks import Cause
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
+from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
@@ -218,12 +220,12 @@ class Campaign:
     def _questions(
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
-        done = self.store.done("filled") | self.store.done("unbroken") | self.store.done("*" + AGAIN)
+        done = self.store.done("*" + AGAIN).union(*map(self.store.done, SECOND_LOOKS))
         different = outliers(forms, self.store.throughputs())
         for form, timing in self.timings(forms, links, is_first):
             found = list(_latency_questions(planner, form, timing))
             throughput = timing.throughput
-            if form.id in different or (throughput and throughput.reason.startswith(WITHHELD)):
+            if form.id in different or (throughput and throughput.cause is Cause.WITHHELD):
                 found += [_again(experiment) for experiment in planner.throughput(form)]
             yield from (e for e in found if e.key not in done)
 
@@ -269,7 +271,7 @@ def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTimi
 
 def is_first(record: Record) -> bool:
     """Whether a record is no second look: only the first ones raise questions, so that they end."""
-    return record.variant not in ("filled", "unbroken") and not record.variant.endswith(AGAIN)
+    return record.kind not in SECOND_LOOKS and not record.look.again
 
 
 def _again(experiment: Experiment) -> Experiment:

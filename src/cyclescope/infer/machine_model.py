@@ -18,18 +18,20 @@ from cyclescope.infer.ports.named import NamedPorts
 from cyclescope.infer.ports.resources import with_resources
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.timing.links import stored_links
+from cyclescope.infer.timing.remarks import Cause, Idiom
 from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
+from cyclescope.kernel.variant import Kind
 from cyclescope.measure.sampling import rejections
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
 from cyclescope.simulate.cost import PLAIN_MOVES
 
 SESSIONS = 8  # whose conditions are told
-_IDIOMS = {"zero": "zero", "dependency-breaking": "breaking"}
+_IDIOMS: dict[str, str] = {Idiom.ZERO: "zero", Idiom.BREAKING: "breaking"}  # as models have them
 _UNKNOWN = PortUsage(None, None)
 
 
@@ -96,7 +98,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         value,
         microcoded=usage.microcoded,
         eliminated=_is_eliminated(timing, usage),
-        idiom=_IDIOMS.get(timing.idiom.split(" idiom")[0], ""),
+        idiom=_IDIOMS.get(timing.idiom, ""),
         confidence=usage.confidence or trust,
         alternatives=usage.alternatives,
         note="; ".join(notes),
@@ -115,7 +117,7 @@ def _throughput(timing: FormTiming) -> tuple[float | None, str]:
     if found is None or found.value is None:
         return None, f"no throughput: {found.reason}" if found and found.reason else ""
     if found.kind == EXACT and found.value > 0:
-        slow = found.variants.get("slow")
+        slow = found.variants.get(Kind.SLOW)
         return found.value, f"throughput of fast operands; of slow ones {slow:g}" if slow else ""
     return None, f"throughput at most {found.value:g}" + (f": {found.note}" if found.note else "")
 
@@ -139,7 +141,7 @@ def _range(latency: Latency) -> tuple[float, float] | None:
 
 def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:
     """Whether the renamer executes the form: its values take no time, and it needs no port."""
-    free = [lat.note.startswith("eliminated") for lat in timing.latencies if lat.max is not None]
+    free = [lat.cause is Cause.ELIMINATED for lat in timing.latencies if lat.max is not None]
     return any(free) and (not usage.operations if usage.operations is not None else all(free))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cyclescope.backend.base import OK, Backend, Effort, Sample
+from cyclescope.backend.base import OK, Backend, Effort, Sample, without_address
 from cyclescope.errors import MeasurementError, UnsupportedInstruction, UsageError
 from cyclescope.isa.assemble import assemble
 from cyclescope.kernel.fixed_width.registers import AARCH64, RISCV64
@@ -144,7 +144,7 @@ def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
     if measurement.error == "SIGILL":
         raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
     if not measurement.usable:
-        kind = measurement.error.partition(" at ")[0]
+        kind = without_address(measurement.error)
         remedy = _OUTCOMES.get(measurement.error) or _OUTCOMES.get(kind, "")
         start = _STARTS[backend.capabilities().isa]
         raise MeasurementError(f"the code cannot be timed, {measurement.error}", remedy.format(start))

@@ -21,6 +21,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
+from cyclescope.kernel.variant import SPEEDS
 
 NOPS = 48
 PLANS = 400  # kept; forms of one signature are rarely further apart
@@ -290,7 +291,7 @@ class Planner:
         return self._states[key]
 
     def _chain_state(self, form: InstructionForm, chain: Chain) -> MachineState:
-        return self._speed_state(form, chain.variant if chain.variant in ("fast", "slow") else "")
+        return self._speed_state(form, chain.variant if chain.variant in SPEEDS else "")
 
     def _speed_state(self, form: InstructionForm, speed: str) -> MachineState:
         """State for chains with a class of values."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from cyclescope.kernel.variant import Kind, Variant, variant_of
+
 STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
 
 
@@ -29,6 +31,16 @@ class Record(msgspec.Struct, frozen=True):
     error: str = ""
     id: int = 0
     counters: tuple[float, ...] = ()
+
+    @property
+    def look(self) -> Variant:
+        """What its kernel did about dependencies, and whether it was a second look."""
+        return variant_of(self.variant)
+
+    @property
+    def kind(self) -> Kind:
+        """What its kernel did about dependencies."""
+        return self.look.kind
 
     @property
     def per_instance(self) -> float:

@@ -16,7 +16,17 @@ from math import isnan
 
 import msgspec
 
-from cyclescope.backend.base import NOT_RUN, OK, SIGNALS, STATUS_NAMES, USABLE, Backend, Effort, Sample
+from cyclescope.backend.base import (
+    NOT_RUN,
+    OK,
+    SIGNALS,
+    STATUS_NAMES,
+    USABLE,
+    Backend,
+    Effort,
+    Sample,
+    with_address,
+)
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.measure.plan import Experiment
 
@@ -89,8 +99,8 @@ def failure(sample: Sample) -> str:
     """What went wrong, in words."""
     name = STATUS_NAMES[sample.status]
     if sample.status == 1:
-        where = f" at {sample.address:#x}" if sample.detail in (7, 11) else ""
-        return SIGNALS.get(sample.detail, f"signal {sample.detail}") + where
+        signal = SIGNALS.get(sample.detail, f"signal {sample.detail}")
+        return with_address(signal, sample.detail, sample.address)
     return name
 
 

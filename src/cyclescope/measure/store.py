@@ -16,6 +16,7 @@ from typing import Any
 from cyclescope.errors import StoreError
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
+from cyclescope.kernel.variant import AGAIN, Kind
 from cyclescope.measure.database import (
     WriterLock,
     explaining,
@@ -281,9 +282,9 @@ class Store:
         """Least stable time per instance over each form's ordinary sequences, first looks only (cycles)."""
         query = f"""SELECT form, MIN(cycles / count) FROM measurement
             WHERE quantity = 'throughput' AND verdict = 'ok'
-            AND (variant GLOB 'plain*' OR variant GLOB 'broken*' OR variant GLOB 'unrolled*'
-                OR variant = 'fast')
-            AND variant NOT GLOB '* again' AND {READABLE}
+            AND (variant GLOB '{Kind.PLAIN}*' OR variant GLOB '{Kind.BROKEN}*'
+                OR variant GLOB '{Kind.UNROLLED}*' OR variant = '{Kind.FAST}')
+            AND variant NOT GLOB '*{AGAIN}' AND {READABLE}
             GROUP BY form"""
         return dict(self._rows.fetch(query, ()))
 

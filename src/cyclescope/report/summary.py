@@ -9,6 +9,7 @@ from shlex import quote
 
 import msgspec
 
+from cyclescope.backend.base import without_address
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
@@ -126,7 +127,7 @@ def _experiment(experiment: Experiment) -> str:
 
 def store_text(store: Store) -> str:
     """What a store holds."""
-    legality = Counter(outcome.split(" at ")[0] for outcome in store.legality().values())
+    legality = Counter(without_address(outcome) for outcome in store.legality().values())
     outcomes = ", ".join(f"{n} {name}" for name, n in legality.most_common())
     lines = [
         f"machine: {store.machine}",

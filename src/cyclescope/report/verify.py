@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from cyclescope.backend.base import without_address
 from cyclescope.kernel.differential import READ
 from cyclescope.measure.verify import Coverage, Finding, NotRun, Verification
 from cyclescope.report.words import counted
@@ -97,7 +98,7 @@ def _not_run(forms: Sequence[NotRun]) -> Iterator[str]:
     yield f"{counted(len(forms), 'form')} not run:"
     groups: dict[str, list[NotRun]] = {}
     for form in forms:
-        groups.setdefault(form.reason.split(" at ")[0], []).append(form)
+        groups.setdefault(without_address(form.reason), []).append(form)
     for reason, some in groups.items():
         if reason == _ILLEGAL:
             yield f"  {len(some)} {reason}: not executed by this CPU (--json lists them)"

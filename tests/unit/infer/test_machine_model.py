@@ -13,6 +13,7 @@ from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.machine_model import build_model, form_cost
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.named import known_machine
+from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
@@ -235,17 +236,17 @@ def test_a_form_without_port_usage_says_why():
 
 
 @pytest.mark.parametrize(
-    ("notes", "operations", "eliminated"),
+    ("causes", "operations", "eliminated"),
     [
-        (["eliminated at rename"], (), True),
-        (["eliminated at rename"], None, True),
-        (["eliminated at rename", ""], None, False),
-        (["eliminated at rename"], (Operation((0,)),), False),
-        ([""], (), False),
+        ([Cause.ELIMINATED], (), True),
+        ([Cause.ELIMINATED], None, True),
+        ([Cause.ELIMINATED, Cause.NONE], None, False),
+        ([Cause.ELIMINATED], (Operation((0,)),), False),
+        ([Cause.NONE], (), False),
     ],
 )
-def test_eliminated_needs_no_time_and_no_port(notes, operations, eliminated):
-    latencies = [latency(0.0, 0.0, note=note) for note in notes]
+def test_eliminated_needs_no_time_and_no_port(causes, operations, eliminated):
+    latencies = [latency(0.0, 0.0, cause=cause) for cause in causes]
     cost = form_cost(timing(*latencies), PortUsage(1.0, None, operations))
     assert cost.eliminated == eliminated
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from cyclescope.infer.timing import remarks
 from cyclescope.infer.timing.results import EXACT, FormTiming, Latency, Throughput, without_cycles
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
@@ -29,7 +30,8 @@ def test_bench_says_so_in_place_of_numbers():
 def test_timings_keep_reasons_that_rest_on_no_time():
     known = Latency("op2", "op1", 3.0, 3.0, EXACT, 0.0)
     excluded = Latency("VL", "op1", None, None, None, None, reason="VL selects a mode: no data")
-    withheld = Latency("op3", "op1", None, None, None, None, reason="withheld: -9.71 cycles")
+    law = remarks.withheld("-9.71 cycles")
+    withheld = Latency("op3", "op1", None, None, None, None, reason=law.text, cause=law.cause)
     timing = FormTiming("F", {}, "ok", Throughput(0.5, 0.1, EXACT), (known, excluded, withheld), notes=("n",))
     found = without_cycles(timing, "why")
     assert (found.throughput.value, found.throughput.reason) == (None, "why")

@@ -8,15 +8,24 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
+from cyclescope.infer.timing.remarks import (
+    ELIMINATED,
+    HIDDEN,
+    NOTHING,
+    Cause,
+    Idiom,
+    Remark,
+    independent,
+    lost_link,
+    withheld,
+)
 from cyclescope.infer.timing.results import (
     EXACT,
     HIGH,
     INTERVAL,
-    LOST_LINK,
     MEDIUM,
     UNMEASURED,
     UPPER_BOUND,
-    WITHHELD,
     FormTiming,
     Latency,
     Throughput,
@@ -27,6 +36,7 @@ from cyclescope.infer.timing.results import (
 from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
 from cyclescope.isa.dataflow import Pair, pairs
 from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, Record
 
 _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
@@ -35,12 +45,13 @@ _WIDE = 0.5
 _FASTER = 0.9  # times the least latency that is shown
 _LOST = 1.0  # cycles that links may take less in a chain than alone
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
-PART_OF_A_CYCLE = "less than a cycle: more than one of them in a row in each"
-AVERAGE = "an average: several paths, or something in the way"
-REPEATED = "the load behind the store may have to be repeated"
+PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in each")
+AVERAGE = Remark("an average: several paths, or something in the way")
+REPEATED = Remark("the load behind the store may have to be repeated")
 _ONE = 1.12  # cycles: the law, but for noise
 _BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # how far noise moves latencies found in short and long chains
 _MOVES = ("FMOV", "ORR", "C.MV", "ADDI", "FSGNJ")  # of AArch64 and RISC-V
+_CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
 
@@ -106,14 +117,14 @@ class TimingBuilder:
         usable = [r for r in records if r.verdict != FAILED]
         if not usable:
             return self._without(pair, records)
-        speeds = {r.variant: r for r in usable if r.variant in ("fast", "slow")}
-        base = [r for r in usable if r.variant not in speeds and not r.variant.endswith("link")]
-        base += [r for r in usable if r.variant in ("link", "filled")]
+        speeds = {r.variant: r for r in usable if r.kind in SPEEDS}
+        base = [r for r in usable if r.variant not in speeds and r.kind not in LINKED]
+        base += [r for r in usable if r.kind in (Kind.LINK, Kind.FILLED)]
         if not base:
             return self._by_value(pair, speeds, throughput) if speeds else self._without(pair, records)
         main = self._single(pair, self._preferred(base, throughput), throughput)
         main = self._with_bypass(main, usable)
-        return self._with_slow(main, speeds.get("slow"), pair, throughput)
+        return self._with_slow(main, speeds.get(Kind.SLOW), pair, throughput)
 
     def _without(self, pair: Pair, records: Sequence[Record]) -> Latency:
         """A pair of which no chain that tells its latency is there."""
@@ -132,7 +143,7 @@ class TimingBuilder:
         if shown and fastest and self._net(fastest) < _FASTER * min(map(self._net, shown)):
             return fastest  # what is shown takes longer than it may
         alone = [r for r in shown if not r.links]
-        if any(r.variant != "unbroken" for r in alone):
+        if any(r.kind is not Kind.UNBROKEN for r in alone):
             return min(alone, key=self._net)
         return min(shown or base, key=self._net)
 
@@ -147,7 +158,7 @@ class TimingBuilder:
 
     def _is_busy(self, record: Record) -> bool:
         """Whether what fills a chain may keep its unit busy for as long as it takes: vectors of RISC-V do."""
-        if record.variant != "filled":
+        if record.kind is not Kind.FILLED:
             return False
         uncut = any(self.links[key].convention == UNCUT for key in record.links)
         return uncut or self.form.configuration is not None
@@ -187,13 +198,13 @@ class TimingBuilder:
         try:
             value, least, most, convention = self._subtracted(record)
         except KeyError as lost:
-            reason = f"{LOST_LINK} {lost} is not known"
-            return Latency(source, target, None, None, None, None, reason=reason)
+            why = lost_link(str(lost))
+            return Latency(source, target, None, None, None, None, reason=why.text, cause=why.cause)
         spread = rounded(record.spread / record.count)
-        kind, note = self._latency_kind(pair, record, (value, most), throughput)
+        kind, remark = self._latency_kind(pair, record, (value, most), throughput)
         if kind is None:
-            return Latency(source, target, None, None, None, spread, reason=note)
-        free = note.startswith(("eliminated", "no dependency"))
+            return Latency(source, target, None, None, None, spread, reason=remark.text, cause=remark.cause)
+        free = remark.cause in (Cause.ELIMINATED, Cause.INDEPENDENT)
         measured = rounded(value)
         value = 0.0 if free else whole(value, record.cycles / record.count)
         bounds = None
@@ -203,17 +214,18 @@ class TimingBuilder:
         high = rounded(value)
         low = 0.0 if kind == UPPER_BOUND else high
         if kind == EXACT and high % 1 and high > 1:
-            note = AVERAGE
+            remark = AVERAGE
             if record.links:  # helpers may be in the way: from the average to the nearest whole number
                 kind, (low, high) = INTERVAL, sorted((high, float(round(high))))
         return Latency(
             source, target, low, high, kind, spread, convention=convention if bounds else "",
-            bounds=bounds, note=note, confidence=self._trust(record, high), measured=measured,
+            bounds=bounds, note=remark.text, confidence=self._trust(record, high), measured=measured,
+            cause=remark.cause,
         )  # fmt: skip
 
     def _latency_kind(
         self, pair: Pair, record: Record, found: tuple[float, float], throughput: Throughput
-    ) -> tuple[str | None, str]:
+    ) -> tuple[str | None, Remark]:
         """Kind and note; kind None with the reason where a law withholds the value."""
         value, most = found
         if value < _LEAST_LATENCY:
@@ -221,35 +233,34 @@ class TimingBuilder:
             return self._in_part_of_a_cycle(record) if alone else self._below_law(pair, value, most)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
-            return kind, "AF is only readable together with the other flags"
+            return kind, Remark("AF is only readable together with the other flags")
         if record.links and any(op.fixed == "VL" and op.write for op in self.form.operands):
-            return UPPER_BOUND, "the helpers wait for the vector length that the form sets"
+            return UPPER_BOUND, Remark("the helpers wait for the vector length that the form sets")
         if pair.target.part == "data" and "vsib" in self.form.attributes:
             return UPPER_BOUND, REPEATED
         if streams_out(self.form) and value > _MEMORY:
-            return None, f"{WITHHELD}: the data go through memory, whose time varies ({value:.0f} cycles)"
+            return None, withheld(f"the data go through memory, whose time varies ({value:.0f} cycles)")
         if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > _ONE:
-            return UPPER_BOUND, "the flags that the form reads are set together"
+            return UPPER_BOUND, Remark("the flags that the form reads are set together")
         if self._hidden(record, throughput) or self._is_busy(record):
-            return UPPER_BOUND, "the throughput hides a shorter latency"
-        return EXACT, ""
+            return UPPER_BOUND, HIDDEN
+        return EXACT, NOTHING
 
     def _trust(self, record: Record, value: float) -> str:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
         found = confidence(record)
         return MEDIUM if found == HIGH and value % 1 else found
 
-    def _below_law(self, pair: Pair, value: float, most: float) -> tuple[str | None, str]:
+    def _below_law(self, pair: Pair, value: float, most: float) -> tuple[str | None, Remark]:
         """Less than a cycle, even without conventions, is proof that there is no dependency."""
         if -_LOST < most < _LEAST_LATENCY:
             moves = ("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH", *_MOVES)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:
-                return EXACT, "eliminated at rename"
+                return EXACT, ELIMINATED
             kept = pair.source.part == "flag" and self._keeps_flags
-            where = " (with a count other than 0)" if kept else ""
-            return EXACT, f"no dependency: the chain is cut here{where}"
-        return None, f"{WITHHELD}: {value:.2f} cycles breaks the law that a latency is at least 1"
+            return EXACT, independent(" (with a count other than 0)" if kept else "")
+        return None, withheld(f"{value:.2f} cycles breaks the law that a latency is at least 1")
 
     def _is_in_every_instance(self, pair: Pair) -> bool:
         """Whether source and target are one register that the form always has: NZCV. Then sequences have the
@@ -258,22 +269,22 @@ class TimingBuilder:
         operand = pair.source.operand
         return operand == pair.target.operand >= 0 and bool(self.form.operands[operand].fixed)
 
-    def _in_part_of_a_cycle(self, record: Record) -> tuple[str, str]:
+    def _in_part_of_a_cycle(self, record: Record) -> tuple[str, Remark]:
         """Some cores execute two dependent instructions in a cycle: what is slower than with the dependency
         cut is a latency.
         """
-        cut = [r.per_instance for r in self.streams if r.variant.startswith("broken") and r.verdict != FAILED]
+        cut = [r.per_instance for r in self.streams if r.kind is Kind.BROKEN and r.verdict != FAILED]
         if cut and record.per_instance > _BOUND_BY_THROUGHPUT * min(cut):
             return EXACT, PART_OF_A_CYCLE
-        return UPPER_BOUND, "the throughput hides a shorter latency"
+        return UPPER_BOUND, HIDDEN
 
     def _with_bypass(self, latency: Latency, usable: Sequence[Record]) -> Latency:
         if latency.min is None:
             return latency
         bypass = {}
         for record in usable:
-            if record.variant in ("integer link", "fp link") and record.links[0] in self.links:
-                name = record.variant.split(" ")[0]
+            if record.kind in _CONSUMERS and record.links[0] in self.links:
+                name = _CONSUMERS[record.kind]
                 value = record.per_instance - self.links[record.links[0]].value
                 bypass[name] = rounded(whole(value, record.per_instance))
         return msgspec.structs.replace(latency, bypass=bypass)
@@ -286,7 +297,7 @@ class TimingBuilder:
         other = self._single(pair, slow, throughput)
         if other.max is None:
             return latency
-        return _over_values({"fast": latency, "slow": other})
+        return _over_values({str(Kind.FAST): latency, str(Kind.SLOW): other})
 
     def _by_value(self, pair: Pair, speeds: Mapping[str, Record], throughput: Throughput) -> Latency:
         """Latency of an integer division: one chain per class of values."""
@@ -297,7 +308,7 @@ class TimingBuilder:
 
     def _idiom(self, latencies: Sequence[Latency]) -> str:
         """Whether one register for both sources breaks the dependency."""
-        same = next((r for r in self.streams if r.variant.startswith("same register")), None)
+        same = next((r for r in self.streams if r.kind is Kind.SAME), None)
         values = [
             lat.max for lat in latencies if lat.target == "op1" and lat.max is not None and lat.max > 0.5
         ]
@@ -305,9 +316,9 @@ class TimingBuilder:
             return ""
         if same.per_instance > 0.9 * min(values):
             return ""
-        others = [r.per_instance for r in self.streams if r.variant.startswith(("plain", "unrolled"))]
+        others = [r.per_instance for r in self.streams if r.kind in (Kind.PLAIN, Kind.UNROLLED)]
         free = others and same.per_instance < 0.8 * min(others)
-        return "zero idiom, needs no execution unit" if free else "dependency-breaking idiom"
+        return Idiom.ZERO if free else Idiom.BREAKING
 
     def _notes(self) -> list[str]:
         raised = 0
@@ -336,7 +347,7 @@ def _with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) ->
         if lat.max is not None and is_address:
             least[key] = min(lat.max, least.get(key, lat.max))
     return tuple(
-        msgspec.structs.replace(lat, kind=UPPER_BOUND, min=0.0, note=REPEATED)
+        msgspec.structs.replace(lat, kind=UPPER_BOUND, min=0.0, note=REPEATED.text, cause=REPEATED.cause)
         if is_address and (lat.max or 0.0) > least.get(key, 0.0) + _APART
         else lat
         for key, lat, is_address in zip(keys, latencies, stores, strict=True)
@@ -356,5 +367,5 @@ def _over_values(found: Mapping[str, Latency]) -> Latency:
     bounds = (min(r[0] for r in ranges), max(r[1] for r in ranges)) if len(ranges) == len(found) else None
     return msgspec.structs.replace(
         first, min=least, max=max(values.values()), values=values, kind=shown.kind, note=shown.note,
-        bounds=bounds, convention=first.convention if bounds else "",
+        cause=shown.cause, bounds=bounds, convention=first.convention if bounds else "",
     )  # fmt: skip

@@ -11,7 +11,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, WITHHELD, Latency
+from cyclescope.infer.timing.remarks import Cause
+from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, Latency
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 
@@ -30,10 +31,10 @@ _WIDTHS = (
 
 def is_doubtful(latency: Latency, throughput: float) -> bool:
     """Whether a longer chain may tell more: withheld, hidden by the throughput, or no whole number."""
-    if latency.reason.startswith(WITHHELD):
+    if latency.cause is Cause.WITHHELD:
         return True
     if latency.kind == UPPER_BOUND:
-        return latency.note.startswith("the throughput hides")
+        return latency.cause is Cause.HIDDEN
     if latency.kind not in (EXACT, INTERVAL) or latency.max is None or latency.values:
         return False
     if 1 < latency.max < NEAR * throughput:

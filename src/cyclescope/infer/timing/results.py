@@ -6,14 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from cyclescope.infer.timing.remarks import Cause
 from cyclescope.measure.record import NOISY, STABLE, Record
 
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
-WITHHELD = "withheld"
-LOST_LINK = "the latency of the link"  # begins the reason of a pair whose link has none
 UNMEASURED = "not measured"
-AGAIN = " again"  # ends the variant of a sequence that was measured a second time
 
 
 class Throughput(msgspec.Struct, frozen=True):
@@ -21,8 +19,8 @@ class Throughput(msgspec.Struct, frozen=True):
 
     `value` is the least over all sequences; `variants` the value of each. `kind` is `exact`, or
     `upper_bound` where instructions that cannot be left out, or a dependency that cannot be broken,
-    take part in the time. `unfinished` says that some of its kernels have not been measured, so that there
-    is no value yet.
+    take part in the time. `cause` is the meaning of `note` or `reason`. `unfinished` says that some of
+    its kernels have not been measured, so that there is no value yet.
     """
 
     value: float | None
@@ -33,6 +31,7 @@ class Throughput(msgspec.Struct, frozen=True):
     reason: str = ""
     confidence: str = HIGH
     unfinished: bool = False
+    cause: Cause = Cause.NONE
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -44,8 +43,8 @@ class Latency(msgspec.Struct, frozen=True):
     the extremes. `bypass` is the latency when an integer or floating-point instruction consumes the
     result. `convention` names the conventions the value rests on and `bounds` what is proved
     without them. `measured` is the value before it was taken for a whole number. A pair without a value
-    has the `reason`; `unfinished` says that it is without one because some of its kernels have not been
-    measured.
+    has the `reason`; `cause` is the meaning of `note` or `reason`. `unfinished` says that the pair is without
+    a value because some of its kernels have not been measured.
     """
 
     source: str
@@ -63,6 +62,7 @@ class Latency(msgspec.Struct, frozen=True):
     confidence: str = HIGH
     measured: float | None = None
     unfinished: bool = False
+    cause: Cause = Cause.NONE
 
 
 class FormTiming(msgspec.Struct, frozen=True):
@@ -93,19 +93,17 @@ class FormTiming(msgspec.Struct, frozen=True):
 
 def without_cycles(timing: FormTiming, reason: str) -> FormTiming:
     """A timing with no number in it: of cycles that mean nothing. A pair keeps the reason it has."""
-    throughput = timing.throughput and Throughput(
-        None, None, None, reason=_kept(timing.throughput.reason) or reason
-    )
+    throughput = timing.throughput and Throughput(None, None, None, reason=_kept(timing.throughput) or reason)
     latencies = tuple(
-        Latency(lat.source, lat.target, None, None, None, None, reason=_kept(lat.reason) or reason)
+        Latency(lat.source, lat.target, None, None, None, None, reason=_kept(lat) or reason)
         for lat in timing.latencies
     )
     return FormTiming(timing.id, timing.names, timing.status, throughput, latencies)
 
 
-def _kept(reason: str) -> str:
+def _kept(found: Throughput | Latency) -> str:
     """A reason that rests on no time."""
-    return "" if reason.startswith((WITHHELD, LOST_LINK)) else reason
+    return "" if found.cause in (Cause.WITHHELD, Cause.LOST_LINK) else found.reason
 
 
 def first_error(records: Iterable[Record]) -> str:

@@ -9,14 +9,13 @@ from itertools import pairwise
 import msgspec
 
 from cyclescope.infer.timing.latency_system import LinkLatency
+from cyclescope.infer.timing.remarks import NOTHING, RESTORED, Cause, Remark, cut, withheld
 from cyclescope.infer.timing.results import (
-    AGAIN,
     EXACT,
     HIGH,
     MEDIUM,
     UNMEASURED,
     UPPER_BOUND,
-    WITHHELD,
     Latency,
     Throughput,
     confidence,
@@ -25,11 +24,11 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycle import NOP
-from cyclescope.kernel.stream import BASES, MANY_BASES
+from cyclescope.kernel.stream import MANY_BASES
+from cyclescope.kernel.variant import SPEEDS, Kind
 from cyclescope.measure.record import FAILED, STABLE, UNSTABLE, Record
 
-RESTORED = "operands restored before every instance"
-CUT = "its own dependency chain allows"
+_ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
 _STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
 _FASTER = 0.95  # of a NOP's time: less is no throughput
 _CUTS = 0.95  # cycles: no front end takes as long for the instructions that cut dependencies
@@ -46,8 +45,8 @@ def streams_out(form: InstructionForm) -> bool:
 
 def limit_of(throughput: Throughput) -> float:
     """Cycles that a chain has to exceed to show a latency; 0 where the throughput itself is a chain's."""
-    cut = throughput.note.startswith((CUT, RESTORED))
-    return (throughput.value or 0.0) if cut or throughput.kind == EXACT else 0.0
+    own = throughput.cause in (Cause.CUT, Cause.RESTORED)
+    return (throughput.value or 0.0) if own or throughput.kind == EXACT else 0.0
 
 
 class ThroughputBuilder:
@@ -70,26 +69,26 @@ class ThroughputBuilder:
     def throughput(self, unfinished: str = "") -> Throughput:
         """Least time over all sequences of different registers; `unfinished` says why there is none yet."""
         usable = [r for r in self.streams if r.verdict != FAILED]
-        main = [r for r in usable if not r.variant.startswith(("same register", "indexed", "slow"))]
+        main = [r for r in usable if r.kind not in _ASIDE]
         variants: dict[str, float] = {}
         for r in usable:
-            name = r.variant.split(AGAIN)[0]
+            name = r.look.first
             variants[name] = min(rounded(r.per_instance), variants.get(name, math.inf))
         if unfinished or not main:
             known = "" if unfinished else self.missing() or first_error(self.streams)
             reason = unfinished or known or UNMEASURED
             return Throughput(None, None, None, variants, reason=reason, unfinished=not known)
         best = self._best(main)
-        again = [r for r in main if r.variant.endswith(AGAIN)]
+        again = [r for r in main if r.look.again]
         if again and self._breaks_law(best):
             best = self._best(again)
         if self._breaks_law(best):
-            reason = f"{WITHHELD}: {best.per_instance:.3f} cycles is faster than a NOP"
-            return Throughput(None, None, None, variants, reason=reason)
-        kind, note = self._kind(best, main)
+            why = withheld(f"{best.per_instance:.3f} cycles is faster than a NOP")
+            return Throughput(None, None, None, variants, reason=why.text, cause=why.cause)
+        kind, remark = self._kind(best, main)
         return Throughput(
-            rounded(best.per_instance), rounded(best.spread / best.count), kind, variants, note,
-            confidence=self._trust(best, main),
+            rounded(best.per_instance), rounded(best.spread / best.count), kind, variants,
+            remark.text, confidence=self._trust(best, main), cause=remark.cause,
         )  # fmt: skip
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
@@ -114,7 +113,7 @@ class ThroughputBuilder:
             return max(main, key=lambda r: (r.count, r.verdict == STABLE, -r.per_instance))
         least = min(r.per_instance for r in main)
         chains = [r for r in self.chains if r.verdict == STABLE and r.per_instance < 0.97 * least]
-        chains = [r for r in chains if r.variant not in ("fast", "slow")]
+        chains = [r for r in chains if r.kind not in SPEEDS]
         ordered = sorted((*main, *chains), key=lambda r: r.per_instance)
         for record, following in pairwise((*ordered, None)):
             if record is None or record.verdict == STABLE:
@@ -125,36 +124,36 @@ class ThroughputBuilder:
         stable = [r for r in ordered if r.verdict == STABLE]
         return stable[0] if stable else max(main, key=lambda r: r.count)
 
-    def _kind(self, best: Record, main: Sequence[Record]) -> tuple[str, str]:
-        name = best.variant.split(AGAIN)[0].split(" x")[0]
+    def _kind(self, best: Record, main: Sequence[Record]) -> tuple[str, Remark]:
+        kind, name = best.kind, best.look.name
         if best.quantity == "latency":
-            return UPPER_BOUND, "no sequence is faster than the form's latency chain"
-        if name.startswith(("taken", "not taken")) and any(op.is_register for op in self.form.operands):
-            return UPPER_BOUND, "with the instructions that set its target or count"
-        if name.startswith("with "):
-            return UPPER_BOUND, f"measured {name}, whose time is included"
-        if name.startswith("count "):
-            return EXACT, f"repeat {name}"
+            return UPPER_BOUND, Remark("no sequence is faster than the form's latency chain")
+        if kind in (Kind.TAKEN, Kind.NOT_TAKEN) and any(op.is_register for op in self.form.operands):
+            return UPPER_BOUND, Remark("with the instructions that set its target or count")
+        if kind is Kind.WITH:
+            return UPPER_BOUND, Remark(f"measured {name}, whose time is included")
+        if kind is Kind.COUNT:
+            return EXACT, Remark(f"repeat {name}")
         if streams_out(self.form):
             least = rounded(min(r.per_instance for r in main))
-            return EXACT, f"lines are written out; {least} while few of them stay in buffers"
-        return self._kind_of_sequence(best, main, name)
+            return EXACT, Remark(f"lines are written out; {least} while few of them stay in buffers")
+        return self._kind_of_sequence(best, main)
 
-    def _kind_of_sequence(self, best: Record, main: Sequence[Record], name: str) -> tuple[str, str]:
+    def _kind_of_sequence(self, best: Record, main: Sequence[Record]) -> tuple[str, Remark]:
         """Of sequences of the form and what cuts its dependencies."""
-        if name == "fast":
+        if best.kind is Kind.FAST:
             return self._with_cuts(best), RESTORED
-        plain = min((r.per_instance for r in main if r.variant.startswith("plain")), default=None)
-        if name == "broken" and plain is not None and best.per_instance < 0.97 * plain:
-            return self._with_cuts(best), f"{CUT} {rounded(plain)}"
-        if name == BASES:
-            return EXACT, ""
+        plain = min((r.per_instance for r in main if r.kind is Kind.PLAIN), default=None)
+        if best.kind is Kind.BROKEN and plain is not None and best.per_instance < 0.97 * plain:
+            return self._with_cuts(best), cut(rounded(plain))
+        if best.kind is Kind.BASES:
+            return EXACT, NOTHING
         if self._in_one_place():
-            return UPPER_BOUND, "every instance waits for what the one before has stored"
-        broken = any(r.variant.startswith("broken") for r in main)
+            return UPPER_BOUND, Remark("every instance waits for what the one before has stored")
+        broken = any(r.kind is Kind.BROKEN for r in main)
         if self._own_chain() and (not broken or self.form.bits is not None):
-            return UPPER_BOUND, "limited by its own dependency chain, which cannot be broken"
-        return EXACT, ""
+            return UPPER_BOUND, Remark("limited by its own dependency chain, which cannot be broken")
+        return EXACT, NOTHING
 
     def _with_cuts(self, best: Record) -> str:
         """Exact where the form takes longer than the few instructions that cut its dependencies can."""
@@ -163,22 +162,22 @@ class ThroughputBuilder:
 
     def limited_by_registers(self, throughput: Throughput, latencies: Sequence[Latency]) -> Throughput:
         """An upper bound where the registers are too few to hide the form's own latency."""
-        plain = max((r.count for r in self.streams if r.variant.startswith("plain")), default=0)
+        plain = max((r.count for r in self.streams if r.kind is Kind.PLAIN), default=0)
         chain = self._longest_cycle(latencies)
         bases = self._through_bases(latencies) / MANY_BASES
         if throughput.kind == EXACT and bases and (throughput.value or 0.0) < _WAITS * bases:
             note = f"as fast as chains through {MANY_BASES} bases allow"
-            return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note)
+            return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note, cause=Cause.NONE)
         if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
             return throughput
         if abs(throughput.value - chain / plain) > max(0.03 * throughput.value, 0.006):
             return throughput
         note = f"as fast as chains through {plain} registers allow"
-        return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note)
+        return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note, cause=Cause.NONE)
 
     def _through_bases(self, latencies: Sequence[Latency]) -> float:
         """Cycles from an instance to the next one with the same base, by the base or by memory."""
-        if not any(r.variant.startswith(BASES) for r in self.streams):
+        if not any(r.kind is Kind.BASES for r in self.streams):
             return 0.0
         same = [lat.max or 0.0 for lat in latencies if lat.source == lat.target]
         return max(same, default=0.0)

@@ -6,6 +6,7 @@ import pytest
 
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency
+from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, HIGH, LOW, MEDIUM, UPPER_BOUND, rounded
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
@@ -103,6 +104,7 @@ def test_less_than_a_cycle_is_withheld_where_only_a_convention_says_so(cycles):
     found = latency(IMUL, chain(3.0 + cycles, variant="link", links=("v>r",)))
     assert (found.min, found.max, found.kind) == (None, None, None)
     assert found.reason.startswith("withheld")
+    assert found.cause is Cause.WITHHELD
 
 
 def test_less_than_a_cycle_without_conventions_is_no_dependency():
@@ -119,7 +121,7 @@ def test_a_move_of_less_than_a_cycle_is_eliminated():
 def test_a_chain_as_long_as_the_throughput_proves_an_upper_bound_only():
     found = latency(IMUL, chain(4.0), stream(16.0))
     assert (found.min, found.max, found.kind) == (0.0, 4.0, UPPER_BOUND)
-    assert found.note.startswith("the throughput hides")
+    assert (found.note, found.cause) == ("the throughput hides a shorter latency", Cause.HIDDEN)
 
 
 def test_a_longer_chain_shows_what_the_throughput_hides():
