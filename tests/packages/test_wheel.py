@@ -119,7 +119,11 @@ def test_the_wheel_is_for_every_python_and_has_runner_and_core(wheel):
     assert found["cyclescope/native/runner"] == set()
     with zipfile.ZipFile(wheel) as files:
         names = set(files.namelist())
-    data = ("isa/aarch64/tables/forms.json.xz", "model/machines/x86-64.json.xz", "report/predictions/templates/page.html")
+    data = (
+        "isa/aarch64/tables/forms.json.xz",
+        "model/machines/x86-64.json.xz",
+        "report/predictions/templates/page.html",
+    )
     assert {f"cyclescope/{name}" for name in (*data, "native/runner.c", "py.typed")} <= names
     assert found["cyclescope/native/core.so"] <= {"libc.so.6"}
 
