@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.bad_input import bad_input
 from benchmarks.compare import DEFAULT, compare
 from benchmarks.coverage import coverage
-from benchmarks.kill import KILLS, SEED, kill
+from benchmarks.kill import kill
 from benchmarks.lib.common import Check, parser, present
 from benchmarks.lib.processes import Laboratory, cores
 from benchmarks.lib.reference import FORMATS, load
@@ -42,7 +42,7 @@ def parts(folder: Path, reference: Path, kind: str) -> list[Part]:
         ("repeat, busy", lambda: repeat(laboratory, cores())),
         ("compare", lambda: compare(load(reference, kind), first())),
         ("scaling", lambda: scaling(laboratory)),
-        ("kill", lambda: kill(folder, (), KILLS, SEED, first(), laboratory.full("first")[0].seconds)),
+        ("kill", lambda: kill(folder)),
         ("bad input", lambda: bad_input(_made(folder / "bad"))),
     ]
 

@@ -1,30 +1,37 @@
-"""Stopping a run at random moments, by SIGINT, SIGTERM or kill -9 of its whole process group.
+"""Stopping a full run at random moments of its whole length, by SIGINT, SIGTERM or kill -9 of its group.
 
-It is resumed every time. What was in the store before must be there after it, unchanged and once; every
-command that reads a store must read it; the resumed result is compared with a run that nobody disturbed.
+One store: its run is stopped at every moment and resumed. A moment is a random point in the time of a run
+that nobody disturbs, and is met again by what that had written by then, so that every stage is hit however
+long the runs take together. After every signal each command that reads a store has to read it, and what was
+in the store before must be there, unchanged and once. At last both runs' results are compared.
+
+With --simulated the machine is a simulated one, whose results have to be the very same.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 
-from benchmarks.lib.agreement import compare
-from benchmarks.lib.common import Check, at_least, parser, present, table
-from benchmarks.lib.processes import TIMINGS, command, environment, measured, run
-from benchmarks.lib.results import latencies, read, throughputs
-from benchmarks.repeat import QUIET
+from benchmarks.lib.common import Check, parser, present, table
+from benchmarks.lib.equality import equality
+from benchmarks.lib.processes import command, environment, run
+from cyclescope.infer.api import QUANTITIES
 from cyclescope.infer.native import this_machine
 from cyclescope.isa.table import load_table
 from cyclescope.measure.database import file_name
@@ -34,17 +41,27 @@ from cyclescope.measure.store import Store
 SEED = 9
 KILLS = 30
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+LOOK = 0.1  # seconds between looks at how far a run is
 LOOP = "1:\n imul %rax, %rbx\n add %rbx, %rcx\n vpxor %xmm1, %xmm2, %xmm2\n dec %rdi\n jnz 1b\n"
-NOTHING = "has no throughput of any form"  # what a run leaves that was only starting
-SPENT = 0.6  # of an undisturbed run's time until the last kill: waiting for progress takes the rest
-Rows = Mapping[tuple[str, ...], tuple[object, ...]]
+NOTHING = "has no value of any form"  # what a run leaves that was only starting
+Rows = Mapping[tuple[str, ...], int]
+Course = Sequence[tuple[float, int]]
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """A moment of a run: so many seconds after measurement `number` was written (0: after it started)."""
+
+    number: int
+    after: float
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """What one signal did: rows before and after it, lost, changed, there twice, the file's own check, and
-    which of the commands that read the store failed."""
+    """What one signal did: the stage that the run told of last, after how many seconds, rows before and after
+    it, lost, changed, there twice, the file's own check, and which commands do not read the store."""
 
     signal: str
+    stage: str
+    seconds: float
     before: int
     after: int
     lost: int
@@ -54,23 +71,45 @@ class Damage(msgspec.Struct, frozen=True):
     unread: str
 
 
+# --- what is in a store ------------------------------------------------------------------------------
+
+
 def rows(store: Path) -> tuple[Rows, int, str]:
-    """Measurements by key, how many keys are there more than once, and SQLite's own verdict."""
-    if not store.is_file() or not count(store):
+    """What a measurement is, as a hash, by its key; how many keys are there twice; SQLite's own verdict."""
+    if not store.is_file() or not last(store):
         return {}, 0, "ok"
     columns = "form, quantity, source, target, variant, cycles, spread, verdict, rounds, kernel"
-    with closing(sqlite3.connect(store)) as db:
-        found = db.execute(f"SELECT {columns} FROM measurement").fetchall()
+    with closing(_open(store)) as db:
+        by_key: dict[tuple[str, ...], int] = {}
+        found = 0
+        for found, row in enumerate(db.execute(f"SELECT {columns} FROM measurement"), 1):  # noqa: B007
+            by_key[row[:5]] = hash(row[5:])
         integrity = db.execute("PRAGMA integrity_check").fetchone()[0]
-    by_key = {tuple(row[:5]): tuple(row[5:]) for row in found}
-    return by_key, len(found) - len(by_key), str(integrity)
+    return by_key, found - len(by_key), str(integrity)
 
 
-def damage(name: str, before: Rows, after: Rows, twice: int, integrity: str, unread: str) -> Damage:
-    """What happened to the rows that were there before."""
+def last(store: Path) -> int:
+    """Number of the last measurement that a run has written; 0 before the first."""
+    if not store.is_file():
+        return 0
+    try:
+        with closing(_open(store)) as db:
+            return int(db.execute("SELECT max(id) FROM measurement").fetchone()[0] or 0)
+    except sqlite3.Error:  # still without tables
+        return 0
+
+
+def _open(store: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+
+
+def damage(
+    what: tuple[str, str, float], before: Rows, after: Rows, twice: int, integrity: str, unread: str
+) -> Damage:
+    """What a signal (its name, the stage, seconds) did to the rows that were there before."""
     lost = sum(key not in after for key in before)
     changed = sum(key in after and after[key] != row for key, row in before.items())
-    return Damage(name, len(before), len(after), lost, changed, twice, integrity, unread)
+    return Damage(*what, len(before), len(after), lost, changed, twice, integrity, unread)
 
 
 def unread(store: Path) -> str:
@@ -84,100 +123,190 @@ def unread(store: Path) -> str:
     failed = []
     for arguments in readers:
         done = run(*arguments, XDG_DATA_HOME=str(store.parents[1]))
-        if done.code and not (done.code == 1 and NOTHING in done.err and done.err.count("\n") == 1):
+        if done.code and not (done.code == 1 and NOTHING in done.err.rstrip().rpartition("\n")[2]):
             failed.append(" ".join(map(str, arguments[:2])) + f": {done.err.strip()[-200:]}")
     return "; ".join(failed)
 
 
-def moments(seconds: float, count: int, seed: int) -> list[float]:
-    """How long to let each of the runs go on: random points of an undisturbed run, as differences."""
-    points = sorted(random.Random(seed).uniform(0.0, seconds) for _ in range(count))
-    return [b - a for a, b in zip([0.0, *points], points, strict=False)]
+# --- moments -----------------------------------------------------------------------------------------
 
 
-def strike(store: Path, after: float, patterns: Sequence[str], rows_there: int, number: int) -> bool:
-    """Start or resume the run and stop it by a signal to its whole group; False where it ended before.
+@contextmanager
+def watched(store: Path) -> Iterator[list[tuple[float, int]]]:
+    """When which measurement was the last one that a run had written."""
+    course = [(0.0, 0)]
+    start = time.monotonic()
+    over = threading.Event()
 
-    The moment counts from when the store has more than `rows_there` rows, at once where that is
-    negative.
-    """
-    process = subprocess.Popen(
-        command("measure", "--store", store, *TIMINGS, *patterns), start_new_session=True, env=environment(),
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    while rows_there >= 0 and count(store) <= rows_there and process.poll() is None:
-        time.sleep(0.05)
+    def look() -> None:
+        while not over.wait(LOOK):
+            number = last(store)
+            if number > course[-1][1]:
+                course.append((time.monotonic() - start, number))
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
     try:
-        process.wait(after)
-        return False
+        yield course
+    finally:
+        over.set()
+        watcher.join()
+
+
+def moments(course: Course, seconds: float, count: int, seed: int) -> list[Moment]:
+    """Random points in the time of a run, in their order, by what it had written at them."""
+    draw = random.Random(seed)
+    found = []
+    for point in sorted(draw.uniform(0.0, seconds) for _ in range(count)):
+        when, number = max(step for step in course if step[0] <= point)
+        found.append(Moment(number, point - when))
+    return found
+
+
+@contextmanager
+def turn(lock: Path | None) -> Iterator[None]:
+    """Nobody else who asks for the same lock measures meanwhile."""
+    if lock is None:
+        yield
+        return
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# --- stopping ----------------------------------------------------------------------------------------
+
+
+def arguments(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Everything of some forms, or of all."""
+    return ("--what", ",".join(QUANTITIES), *patterns)
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What is measured: some forms, or all without patterns, of a simulated machine or of this host, by
+    those who hold a lock."""
+
+    patterns: Sequence[str] = ()
+    simulated: str = ""
+    lock: Path | None = None
+
+    def command(self, store: Path) -> list[str]:
+        """The command line."""
+        line = command("measure", "--store", store, *arguments(self.patterns))
+        if self.simulated:
+            return [line[0], "-m", "benchmarks.lib.simulated_measure", self.simulated, *line[3:]]
+        return line
+
+    def finish(self, store: Path) -> float:
+        """Measure to the end; seconds that it took."""
+        start = time.monotonic()
+        subprocess.run(self.command(store), check=True, env=environment(), stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)  # fmt: skip
+        return time.monotonic() - start
+
+
+def strike(store: Path, moment: Moment, work: Work, number: int) -> float | None:
+    """Start or resume the run and stop it at a moment by a signal to its whole group.
+
+    Seconds that it ran, None where it came to its end before.
+    """
+    start = time.monotonic()
+    with told(store).open("w") as stream:
+        process = subprocess.Popen(
+            work.command(store), start_new_session=True, env=environment(), stdout=subprocess.DEVNULL,
+            stderr=stream,
+        )  # fmt: skip
+    while last(store) < moment.number and process.poll() is None:
+        time.sleep(LOOK / 2)
+    try:
+        process.wait(moment.after)
+        return None
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, number)
         process.wait(60)
-        return True
+        return time.monotonic() - start
 
 
-def count(store: Path) -> int:
-    """Measurements in a store that another process writes; 0 before there is one."""
-    if not store.is_file():
-        return 0
-    try:
-        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
-            return int(db.execute("SELECT count(*) FROM measurement").fetchone()[0])
-    except sqlite3.Error:  # still without tables
-        return 0
+def told(store: Path) -> Path:
+    """Where the run that is to be stopped tells its progress."""
+    return store.parent / "progress.txt"
 
 
-def kill(
-    folder: Path, patterns: Sequence[str], kills: int, seed: int, quiet: Path, seconds: float
-) -> Sequence[Check]:
-    """A run that is killed and resumed, against an undisturbed one that took so many seconds."""
+def stage(store: Path) -> str:
+    """The stage that it told of last: up to some seconds before it was killed."""
+    lines = re.findall(r"(?m)^(.+): \d+ of \d+\b", told(store).read_text())
+    return lines[-1] if lines else "starting"
+
+
+def kill(folder: Path, work: Work | None = None, kills: int = KILLS, seed: int = SEED) -> Sequence[Check]:
+    """A run that is stopped and resumed again and again, against one that nobody stops."""
+    quiet = folder / "undisturbed.sqlite"
+    work = work or Work()
+    with turn(work.lock), watched(quiet) as course:
+        seconds = work.finish(quiet)
+    print(f"seed {seed}; the undisturbed run took {seconds:.0f} s and wrote {last(quiet)} rows", flush=True)
     store = folder / "cyclescope" / file_name(this_machine().machine)
     store.parent.mkdir()
-    damages = _strikes(store, moments(SPENT * seconds, kills, seed), patterns, random.Random(seed))
-    measured(store, *TIMINGS, *patterns)
-    _show(damages)
-    return [
-        Check("signals that hit a running command", str(len(damages)), f">= {kills}", len(damages) >= kills),
-        *_damage_checks(damages),
-        *_equality(quiet, store),
-    ]
+    damages = _strikes(store, moments(course, seconds, kills, seed), work, random.Random(seed))
+    with turn(work.lock):
+        rest = work.finish(store)
+    spent = sum(found.seconds for found in damages) + rest
+    return [*_hits(damages, kills), *_work(seconds, spent), *_damage_checks(damages),
+            *planned(quiet, store), *equality(quiet, store)]  # fmt: skip
 
 
-def _strikes(
-    store: Path, pauses: Sequence[float], patterns: Sequence[str], draw: random.Random
-) -> list[Damage]:
+def _strikes(store: Path, points: Sequence[Moment], work: Work, draw: random.Random) -> list[Damage]:
     before: Rows = {}
     damages = []
-    for number, pause in enumerate(pauses):
-        # Every other one waits for progress, the rest also hit runs that are only starting.
+    for number, point in enumerate(points, 1):
         chosen = draw.choice(SIGNALS)
-        if not strike(store, pause, patterns, len(before) if number % 2 == 0 else -1, chosen):
-            break
-        after, twice, integrity = rows(store)
+        seconds = hit(store, point, work, chosen)
         failed = unread(store) if store.is_file() else ""
-        damages.append(damage(chosen.name, before, after, twice, integrity, failed))
+        after, twice, integrity = rows(store)
+        damages.append(damage((chosen.name, stage(store), seconds), before, after, twice, integrity, failed))
+        _show(number, damages[-1])
         before = after
     return damages
 
 
-def _show(damages: Sequence[Damage]) -> None:
-    cells = [(n, *msgspec.structs.astuple(d)) for n, d in enumerate(damages, 1)]
-    head = ("number", "signal", "before", "after", "lost", "changed", "twice", "integrity", "not read by")
-    print(table(head, cells))
+def hit(store: Path, point: Moment, work: Work, chosen: int) -> float:
+    """Seconds until a run was stopped at a moment, or earlier where it has less left to do than that."""
+    with turn(work.lock):
+        seconds = strike(store, point, work, chosen)
+    return hit(store, Moment(0, point.after / 2), work, chosen) if seconds is None else seconds
 
 
-def _damage_checks(damages: Sequence[Damage]) -> list[Check]:
-    result = []
+def _show(number: int, found: Damage) -> None:
+    names = found.__struct_fields__
+    told = ", ".join(f"{n} {_cell(v)}" for n, v in zip(names, msgspec.structs.astuple(found), strict=True))
+    print(f"{number}: {told}", flush=True)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+# --- checks ------------------------------------------------------------------------------------------
+
+
+def _hits(damages: Sequence[Damage], kills: int) -> Iterator[Check]:
+    print("\n" + table(("stage told last", "signals"), Counter(found.stage for found in damages).items()))
+    enough = len(damages) >= kills
+    yield Check("signals that hit a running command", str(len(damages)), f">= {kills}", enough)
+
+
+def _work(seconds: float, spent: float) -> Iterator[Check]:
+    yield Check("seconds of all resumed runs", f"{spent:.0f}, undisturbed {seconds:.0f}")
+
+
+def _damage_checks(damages: Sequence[Damage]) -> Iterator[Check]:
     for name in ("lost", "changed", "twice"):
         total = sum(getattr(d, name) for d in damages)
-        result.append(Check(f"rows {name}", str(total), "0", total == 0))
+        yield Check(f"rows {name}", str(total), "0", total == 0)
     bad = [d.integrity for d in damages if d.integrity != "ok"]
     failed = [d.unread for d in damages if d.unread]
-    return [
-        *result,
-        Check("stores SQLite calls damaged", str(len(bad)), "0", not bad),
-        Check("stores that a command does not read", str(len(failed)), "0", not failed),
-    ]
+    yield Check("stores SQLite calls damaged", str(len(bad)), "0", not bad)
+    yield Check("stores that a command does not read", str(len(failed)), "0", not failed)
 
 
 def first_look(store: Path, names: AbstractSet[str]) -> set[tuple[str, ...]]:
@@ -193,20 +322,11 @@ def first_look(store: Path, names: AbstractSet[str]) -> set[tuple[str, ...]]:
     return {e.key for form in chosen for e in (*planner.throughput(form), *planner.latency(form))}
 
 
-def _equality(quiet: Path, store: Path) -> list[Check]:
-    """Every planned kernel measured in both, values as equal as two undisturbed runs are."""
+def planned(quiet: Path, store: Path) -> Iterator[Check]:
+    """Whether every planned kernel was measured in both."""
     different = rows(quiet)[0].keys() ^ rows(store)[0].keys()
-    planned = different & first_look(quiet, {key[0] for key in different})
-    tolerance, least = QUIET
-    first, second = read(quiet), read(store)
-    found = compare(throughputs(first), throughputs(second), tolerance)
-    both = found.joined(compare(latencies(first), latencies(second), tolerance))
-    return [
-        Check("kernels measured in one run only", str(len(planned)), "0", not planned),
-        at_least(
-            f"values equal to the undisturbed run's within {tolerance:.0%}", both.same, both.total, least
-        ),
-    ]
+    missing = different & first_look(quiet, {key[0] for key in different})
+    yield Check("kernels measured in one run only", str(len(missing)), "0", not missing)
 
 
 def main() -> None:
@@ -215,18 +335,22 @@ def main() -> None:
     options.add_argument("patterns", nargs="*", help="forms to measure; all without one")
     options.add_argument("--kills", type=int, default=KILLS)
     options.add_argument("--seed", type=int, default=SEED)
+    options.add_argument(
+        "--simulated", default="", metavar="MACHINE", help="a machine model in place of this CPU"
+    )
+    options.add_argument("--lock", type=Path, help="a file that others lock who measure on this machine")
+    options.add_argument("--folder", type=Path, help="where the stores are left; else they are removed")
     chosen = options.parse_args()
     for number in SIGNALS[:2]:  # a job in the background ignores some, and so would the runs
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler)
 
     def work(folder: Path) -> Sequence[Check]:
-        quiet = folder / "undisturbed.sqlite"
-        done = measured(quiet, *TIMINGS, *chosen.patterns)
-        return kill(folder, chosen.patterns, chosen.kills, chosen.seed, quiet, done.seconds)
+        what = Work(tuple(chosen.patterns), chosen.simulated, chosen.lock)
+        return kill(folder, what, chosen.kills, chosen.seed)
 
     with tempfile.TemporaryDirectory() as folder:
-        present("kill", lambda: work(Path(folder)))
+        present("kill", lambda: work(chosen.folder or Path(folder)))
 
 
 if __name__ == "__main__":

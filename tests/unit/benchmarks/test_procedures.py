@@ -12,7 +12,7 @@ from making import latency, table_of, timing
 from benchmarks import bad_input, kill, repeat, scaling
 from benchmarks.all import everything
 from benchmarks.compare import require
-from benchmarks.lib import processes, results
+from benchmarks.lib import equality, processes, results
 from benchmarks.lib.agreement import compare
 from benchmarks.lib.common import Check, at_least, at_most, checks_table, table
 from benchmarks.lib.processes import Run
@@ -77,21 +77,62 @@ A, B, C = ("a",), ("b",), ("c",)
 
 
 def test_damage_counts_lost_and_changed_rows():
-    found = kill.damage("SIGINT", {A: (1,), B: (2,)}, {A: (9,), C: (3,)}, 0, "ok", "")
+    found = kill.damage(("SIGINT", "ports", 1.0), {A: 1, B: 2}, {A: 9, C: 3}, 0, "ok", "")
     assert (found.before, found.after, found.lost, found.changed) == (2, 2, 1, 1)
 
 
 def test_more_rows_are_no_damage():
-    found = kill.damage("SIGINT", {A: (1,)}, {A: (1,), B: (2,)}, 0, "ok", "")
+    found = kill.damage(("SIGINT", "ports", 1.0), {A: 1}, {A: 1, B: 2}, 0, "ok", "")
     assert (found.lost, found.changed) == (0, 0)
 
 
-def test_moments_are_random_points_of_one_run():
-    pauses = kill.moments(40.0, 10, seed=1)
-    assert pauses == kill.moments(40.0, 10, seed=1) != kill.moments(40.0, 10, seed=2)
-    assert len(pauses) == 10
-    assert min(pauses) >= 0
-    assert sum(pauses) <= 40.0
+COURSE = [(0.0, 0), (10.0, 500), (30.0, 900)]  # of a run of 40 seconds
+
+
+def test_moments_are_random_points_of_the_whole_run():
+    found = kill.moments(COURSE, 40.0, 400, seed=1)
+    assert found == kill.moments(COURSE, 40.0, 400, seed=1) != kill.moments(COURSE, 40.0, 400, seed=2)
+    assert {m.number for m in found} == {0, 500, 900}
+    started = {number: when for when, number in COURSE}
+    points = [started[m.number] + m.after for m in found]
+    assert points == sorted(points)
+    assert points[0] < 1.0
+    assert 39.0 < points[-1] <= 40.0
+    assert all(m.after <= {0: 10.0, 500: 20.0, 900: 10.0}[m.number] for m in found)
+
+
+def test_a_moment_after_the_end_is_looked_for_earlier(monkeypatch, tmp_path):
+    tried = []
+
+    def strike(store, moment, work, number):
+        tried.append(moment)
+        return 0.5 if moment.after < 1.0 else None
+
+    monkeypatch.setattr(kill, "strike", strike)
+    assert kill.hit(tmp_path / "s", kill.Moment(900, 3.0), kill.Work(), 9) == 0.5
+    assert tried == [kill.Moment(900, 3.0), kill.Moment(0, 1.5), kill.Moment(0, 0.75)]
+
+
+def test_the_stage_is_what_the_run_told_last(tmp_path):
+    store = tmp_path / "s.sqlite"
+    kill.told(store).write_text("measuring: 1 of 9, 0 failed, 5 s\nports: 3 of 4, 9 s\nstopped by SIGINT\n")
+    assert kill.stage(store) == "ports"
+    kill.told(store).write_text("")
+    assert kill.stage(store) == "starting"
+
+
+def test_only_what_is_sure_is_compared():
+    found = [
+        timing("F", 1.0, latency("a", "b", 4.0, confidence="high")),
+        timing("G", 1.0, latency("a", "b", 4.0, confidence="low")),
+        timing("H", 1.0, latency("a", "b", 4.0, kind="upper_bound", confidence="high")),
+    ]
+    assert equality.latencies(found) == {("F", "a", "b"): (4.0, 0.01)}
+
+
+@pytest.mark.parametrize(("other", "same"), [(4.28, True), (4.29, False)])
+def test_values_are_equal_within_twice_their_spreads(other, same):
+    assert equality.within_spreads((4.0, 0.1), (other, 0.1)) is same
 
 
 # --- bad input -------------------------------------------------------------------------------------
