@@ -76,13 +76,14 @@ class Readout:
         stopped = self.store.stopped()
         announced = next((s["features"] for s in reversed(self.store.sessions()) if s.get("features")), None)
         lacks = announced if isinstance(announced, list) else None
+        emulated = self.store.emulated
         for number, (form, records) in enumerate(grouped(self.store, self.forms)):
             if number % 256 == 0:
                 report(number, len(self.forms))
             outcome = self.legality.get(form.id, NOT_RUN)
             damaged = form.id in self.store.damaged_forms
             timing = timing_of(form, records, links, self.planner, outcome, stopped or damaged)
-            if self.store.emulated:
+            if emulated:
                 timing = without_cycles(timing, NO_CYCLES)
             yield self._with_usage(_explained(form, timing, lacks), form)
         report(len(self.forms), len(self.forms))

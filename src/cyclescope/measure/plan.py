@@ -16,7 +16,7 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use
 from cyclescope.kernel.cycle import NOP
-from cyclescope.kernel.dialect import Executes, dialect_of
+from cyclescope.kernel.dialect import Executes, PairChains, dialect_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.state import MachineState
@@ -149,8 +149,9 @@ class Planner:
         sequences = self.sequences(form)
         missing = list(sequences.missing)
         chains: list[Chain] = []
+        builders, none = self._chain_builders(form)
         for pair in pairs(form):
-            found, why = self._pair_chains(form, pair)
+            found, why = _pair_chains(builders, pair) if not none else ([], none)
             chains += found
             if why:
                 missing.append(Missing(pair.source.name, pair.target.name, why))
@@ -169,19 +170,12 @@ class Planner:
             streams, reason = (), str(error)
         return FormPlan(streams, (), (Missing("", "", reason),) if reason else ())
 
-    def _pair_chains(self, form: InstructionForm, pair: Pair) -> tuple[list[Chain], str]:
-        chains: list[Chain] = []
-        reason = ""
+    def _chain_builders(self, form: InstructionForm) -> tuple[Sequence[PairChains], str]:
+        """What makes the chains of all pairs, or why nothing does."""
         try:
-            builders = self.dialect.chain_builders(form)
+            return self.dialect.chain_builders(form), ""
         except Unmeasurable as error:  # too few registers
-            return [], str(error)
-        for builder in builders:
-            try:
-                chains += builder.chains(pair)
-            except Unmeasurable as error:
-                reason = reason or str(error)
-        return chains, "" if chains else reason
+            return (), str(error)
 
     # --- experiments -----------------------------------------------------------------------------
 
@@ -339,3 +333,14 @@ class Planner:
 def _kernel_of(coded: Sequence[Coded], state: MachineState, setup: bytes, flags: int) -> Kernel:
     body = tuple([instruction for instruction, _ in coded])
     return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)
+
+
+def _pair_chains(builders: Sequence[PairChains], pair: Pair) -> tuple[list[Chain], str]:
+    chains: list[Chain] = []
+    reason = ""
+    for builder in builders:
+        try:
+            chains += builder.chains(pair)
+        except Unmeasurable as error:
+            reason = reason or str(error)
+    return chains, "" if chains else reason

@@ -42,7 +42,7 @@ READABLE = " AND ".join(
         f"verdict IN ({', '.join(map(repr, _VERDICTS))})",
         f"(cycles > 0 OR verdict <> '{STABLE}')",
         f"(quantity NOT IN ({_BLOCKING}) OR variant GLOB 'x[0-9]*' "
-        "AND substr(variant, 2) NOT GLOB '*[^0-9.]*' AND CAST(substr(variant, 2) AS INTEGER) < 10000)",
+        "AND rtrim(variant, '0123456789.') = 'x' AND CAST(substr(variant, 2) AS INTEGER) < 10000)",
     )
 )
 

@@ -20,6 +20,7 @@ from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
 Ports = tuple[int, ...]
+Names = tuple[int, tuple[str, ...]]  # of classes, with the number that a solver has given to them
 
 MOST = 4  # micro-operations of a form in one group of ports
 CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation misses a class
@@ -65,7 +66,8 @@ class UsageSolver:
         uneven = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
         explanations = [_Explanation(some, self.blockers, uneven) for some in _multisets(sets)]
         self.explanations = sorted(explanations, key=lambda explanation: explanation.simple)
-        self._costs: dict[tuple[float, int], list[float]] = {}
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._ordered: dict[tuple[float, int], list[_Costed]] = {}
 
     def solve(
         self,
@@ -86,15 +88,14 @@ class UsageSolver:
         most = max((*confined.values(), total or 0.0), default=0.0)
         if most > MOST + 0.5:
             return self._many(confined, throughput, total)
-        scored: list[tuple[float, float, _Explanation]] = []
+        scored: list[tuple[float, int, float, _Explanation]] = []
         least = math.inf
         fastest = _TOO_FAST * throughput + 0.02
         slow = _SLOWER * throughput
         unexplained = elsewhere < slow < math.inf
-        names, values = tuple(confined), tuple(confined.values())
-        costs = self._costs_of(slots if total is None else MOST, per_slot)
-        for explanation, alone in zip(self.explanations, costs, strict=True):
-            if explanation.simple > least + EQUAL:  # simple ones first: they tell which others can be better
+        names, values = self._numbered(tuple(confined)), tuple(confined.values())
+        for alone, place, explanation in self._by_cost(slots if total is None else MOST, per_slot):
+            if alone > least + EQUAL:  # likely ones first: they tell which others can be better
                 break
             if explanation.throughput > fastest:
                 continue
@@ -104,10 +105,10 @@ class UsageSolver:
             misfit = explanation.misfit(names, values, total, least + EQUAL - cost)
             if misfit < math.inf:
                 least = min(least, misfit + cost)
-                scored.append((misfit + cost, misfit, explanation))
-        scored.sort(key=lambda item: item[0])
-        score, misfit, best = scored[0]
-        others = [e for s, _, e in scored[1:] if s - score < EQUAL]
+                scored.append((misfit + cost, place, misfit, explanation))
+        scored.sort(key=lambda item: item[:2])
+        score, _, misfit, best = scored[0]
+        others = [e for s, _, _, e in scored[1:] if s - score < EQUAL]
         if total is None and self._is_stall(confined, slots):
             return _conflict(most, misfit)
         confidence = HIGH if misfit <= CLEAR else MEDIUM if misfit <= ROUGH else LOW
@@ -116,12 +117,19 @@ class UsageSolver:
             confidence = LOW if tied else MEDIUM if confidence == HIGH else confidence
         return Usage(best.operations, misfit, confidence, tuple(e.operations for e in others[:3]))
 
-    def _costs_of(self, slots: float, per_slot: int) -> list[float]:
-        """What makes each explanation less likely than a simpler one, for so many slots."""
+    def _numbered(self, classes: tuple[str, ...]) -> Names:
+        return self._numbers.setdefault(classes, len(self._numbers)), classes
+
+    def _by_cost(self, slots: float, per_slot: int) -> list[_Costed]:
+        """Explanations by what makes each less likely than a simpler one, for so many slots.
+
+        With their places among all: of those that fit equally well the simplest comes first.
+        """
         key = slots, per_slot
-        if key not in self._costs:
-            self._costs[key] = [explanation.cost(slots, per_slot) for explanation in self.explanations]
-        return self._costs[key]
+        if key not in self._ordered:
+            costed = ((e.cost(slots, per_slot), place, e) for place, e in enumerate(self.explanations))
+            self._ordered[key] = sorted(costed, key=lambda item: item[:2])
+        return self._ordered[key]
 
     def _many(self, confined: Mapping[str, float], throughput: float, total: float | None) -> Usage:
         """More micro-operations than can be tried: what smaller sets of ports leave to larger ones.
@@ -180,7 +188,7 @@ class _Explanation:
             for name, wide in blockers.items()
         }
         shared = sum(one not in blockers.values() for one in ports)
-        self._expected: dict[tuple[str, ...], tuple[tuple[int, float, float], ...]] = {}
+        self._expected: dict[int, tuple[tuple[int, float, float], ...]] = {}
         self.simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
 
     def cost(self, slots: float, per_slot: int) -> float:
@@ -188,19 +196,18 @@ class _Explanation:
         beyond = max(0.0, len(self.ports) - max(1.0, slots))
         return self.simple + _BEYOND * beyond + _UNPAIRED * (len(self.ports) % per_slot)
 
-    def expected(self, names: tuple[str, ...]) -> tuple[tuple[int, float, float], ...]:
+    def expected(self, names: Names) -> tuple[tuple[int, float, float], ...]:
         """What it costs each of some classes at least, what as a rule, and the weight of what is more."""
-        found = self._expected.get(names)
+        number, classes = names
+        found = self._expected.get(number)
         if found is None:
-            weights = [_CROWDED if name in self.crowded else 1.0 for name in names]
-            costs = [(self.confined[name], self.usual[name]) for name in names]
+            weights = [_CROWDED if name in self.crowded else 1.0 for name in classes]
+            costs = [(self.confined[name], self.usual[name]) for name in classes]
             found = tuple((*cost, weight) for cost, weight in zip(costs, weights, strict=True))
-            self._expected[names] = found
+            self._expected[number] = found
         return found
 
-    def misfit(
-        self, names: tuple[str, ...], values: Sequence[float], total: float | None, most: float
-    ) -> float:
+    def misfit(self, names: Names, values: Sequence[float], total: float | None, most: float) -> float:
         """Micro-operations too many or too few, mostly where most are; infinite above `most`.
 
         `values` are those measured for the classes of these `names`.
@@ -225,6 +232,9 @@ class _Explanation:
                     return math.inf
                 worst = miss
         return worst + _OTHERS * (every - worst)
+
+
+_Costed = tuple[float, int, _Explanation]
 
 
 def _multisets(sets: Sequence[Ports]) -> list[tuple[Ports, ...]]:

@@ -68,10 +68,12 @@ class AddressChains(FormOperands):
         copies = self._places() if self._rotates else 1
         items: list[Use | Instruction] = []
         links: tuple[str, ...] = ()
-        for position in range(copies):
-            found, links = self._one_address(pair, position * self._stride())
-            items += found
-        self._rotates = False
+        try:
+            for position in range(copies):
+                found, links = self._one_address(pair, position * self._stride())
+                items += found
+        finally:
+            self._rotates = False
         return chain_of(pair, "link", items, links * copies, copies)
 
     def _stride(self) -> int:

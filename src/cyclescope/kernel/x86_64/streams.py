@@ -64,7 +64,7 @@ class StreamBuilder:
         sources: set[tuple[str, int]] = set()
         for slot in self.slots:
             op = self.form.operands[slot.operand]
-            number = self._number(op, slot.part, used | written, sources)
+            number = self._number(op, slot.part, used, written, sources)
             if number is None:
                 return None
             numbers.append(number)
@@ -74,23 +74,28 @@ class StreamBuilder:
         return Use(tuple(numbers), self._offset(position), self.roles.index if index else None)
 
     def _number(
-        self, op: Operand, part: int, used: set[tuple[str, int]], sources: set[tuple[str, int]]
+        self,
+        op: Operand,
+        part: int,
+        used: set[tuple[str, int]],
+        written: set[tuple[str, int]],
+        sources: set[tuple[str, int]],
     ) -> int | None:
+        """A register for an operand that neither other instances use nor this one's other operands."""
         if part == 1:
             return self.roles.base
         if part == 2:
             return self._index_number(op)
-        taken = used | sources
         if not op.write:
-            free = (n for n, place in self._pool(op, "source") if place not in sources)
-            first = next(free, None)
-            return (
-                first
-                if first is not None
-                else next((n for n, place in self._pool(op, "ring")[::-1] if place not in taken), None)
-            )
-        taken |= self._reserved
-        return next((n for n, place in self._pool(op, "ring") if place not in taken), None)
+            for n, place in self._pool(op, "source"):
+                if place not in sources:
+                    return n
+        ring = self._pool(op, "ring")
+        reserved = self._reserved if op.write else ()
+        for n, place in ring if op.write else reversed(ring):
+            if place not in used and place not in written and place not in sources and place not in reserved:
+                return n
+        return None
 
     def _pool(self, op: Operand, use: str) -> list[tuple[int, tuple[str, int]]]:
         """Numbers of a pool with the registers they are."""
