@@ -18,6 +18,7 @@ from cyclescope.infer.api import default_store
 from cyclescope.infer.campaign import Campaign
 from cyclescope.infer.machine_model import model_of, refuse_emulated
 from cyclescope.infer.ports.named import known_machine
+from cyclescope.infer.program import digest
 from cyclescope.infer.progress import Progress, tell
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.timing.results import FormTiming
@@ -80,7 +81,9 @@ def native_summary() -> Summary | None:
 def _listed(found: SummaryOnly, current: bool) -> Summary:
     """A kept model as it is listed, by the name that is used."""
     origin = found.provenance
-    if not current or origin.version != __version__:
+    if current and origin.version == _program():
+        origin = msgspec.structs.replace(origin, version=__version__)
+    else:
         origin = msgspec.structs.replace(origin, source=f"{origin.source}, {OUTDATED}", version="")
     names = (found.name,)
     return Summary(NATIVE, found.isa, names, (), found.ports, found.core, len(found.forms), origin)
@@ -96,10 +99,10 @@ def stored_model(path: Path) -> MachineModel:
     """
     kept = _kept_file(path)
     if _is_current(path):
-        with suppress(CyclescopeError):  # an older version's, or damaged: it is made again
+        with suppress(CyclescopeError):  # of another program, or damaged: it is made again
             model = read_model(kept)
-            if model.provenance.version == __version__:
-                return model
+            if model.provenance.version == _program():
+                return _of_version(model, __version__)
     state = _state(path)
     model = build_file(path)
     _keep(model, kept, state)
@@ -123,7 +126,7 @@ def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> l
     store = campaign.store
     store.settle()
     wanted = [form.id for form in forms]
-    if _is_current(store.path) or not set(wanted) <= {form.id for form in campaign.table}:
+    if _has_kept(store.path) or not set(wanted) <= {form.id for form in campaign.table}:
         return [timing for timing, _ in campaign.readout(forms).each(campaign.tell)]
     state = _state(store.path)
     readout = campaign.readout()
@@ -153,6 +156,13 @@ def _is_current(store: Path) -> bool:
     return bool(state) and _state(_kept_file(store)) == state
 
 
+def _has_kept(store: Path) -> bool:
+    """Whether the model that is kept is of the store as it is, and this program's."""
+    with suppress(CyclescopeError):
+        return _is_current(store) and read_summary(_kept_file(store)).provenance.version == _program()
+    return False
+
+
 def _state(path: Path) -> int:
     """When a store was written last in nanoseconds, changes that are still in its log included."""
     log = path.with_name(f"{path.name}-wal")
@@ -160,12 +170,25 @@ def _state(path: Path) -> int:
     return max((stat.st_mtime_ns for stat in found if stat.st_size), default=0)
 
 
+def _program() -> str:
+    """What makes models: the version, and a digest of the code, which changes more often."""
+    return f"{__version__}+{digest()}"
+
+
+def _of_version(model: MachineModel, version: str) -> MachineModel:
+    return msgspec.structs.replace(
+        model, provenance=msgspec.structs.replace(model.provenance, version=version)
+    )
+
+
 def _keep(model: MachineModel, path: Path, state: int) -> None:
-    """Keep a model with the time of its store; where nothing can be written, it is made every time."""
+    """Keep a model with the time of its store and with what made it; where nothing can be written, it is made
+    every time.
+    """
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(OSError):
         try:
-            write_model(model, part)
+            write_model(_of_version(model, _program()), part)
             os.utime(part, ns=(state, state))
             part.replace(path)
         finally:

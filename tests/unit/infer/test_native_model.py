@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
 from cyclescope.infer import native
 from cyclescope.infer.api import default_store
+from cyclescope.infer.program import PARTS, digest
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.session.machines import load_model
@@ -80,6 +83,42 @@ def test_changes_that_are_in_the_log_count(host):
     touch(log, 150)
     native.native_model()
     assert len(built) == 2
+
+
+def test_another_program_of_the_same_version_makes_it_anew(host, monkeypatch):
+    path, built = host
+    touch(path, 100)
+    assert native.native_model().provenance.version == VERSION
+    monkeypatch.setattr(native, "digest", lambda: "changed")
+    assert native.native_summary().provenance.source.endswith(native.OUTDATED)
+    assert [native.native_model().name for _ in range(2)] == ["model 2"] * 2
+    assert len(built) == 2
+    assert native.native_summary().provenance.version == VERSION
+
+
+def test_the_digest_is_of_code_and_tables(tmp_path):
+    for name in ("infer/a.py", "isa/tables/t.json.xz", "cli/main.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text("one")
+    before = digest.__wrapped__(tmp_path)
+    (tmp_path / "cli/main.py").write_text("two")
+    assert digest.__wrapped__(tmp_path) == before
+    for name in ("infer/a.py", "isa/tables/t.json.xz"):
+        (tmp_path / name).write_text("two")
+        assert digest.__wrapped__(tmp_path) != before
+        (tmp_path / name).write_text("one")
+    (tmp_path / "infer/a.py").rename(tmp_path / "infer/b.py")
+    assert digest.__wrapped__(tmp_path) != before
+
+
+def test_the_digest_covers_all_that_a_model_is_made_by():
+    """Everything that building loads and that tells numbers; the rest starts runners and says errors."""
+    code = "import sys, cyclescope.infer.native; print(*(n for n in sys.modules if 'cyclescope.' in n))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    packages = {name.split(".")[1] for name in loaded.split()}
+    assert set(PARTS) - packages <= {"simulate"}
+    assert packages <= {*PARTS, "analyze", "backend", "errors"}
 
 
 @pytest.mark.parametrize("spoil", ["damaged", "older"])
