@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from cyclescope.infer.results import EXACT, HIGH, FormTiming
+from cyclescope.infer.timing.results import EXACT, HIGH, FormTiming
 
 from benchmarks.lib.agreement import GRAIN, close
 from benchmarks.lib.common import Check, at_least

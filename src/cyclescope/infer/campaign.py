@@ -31,7 +31,7 @@ from cyclescope.infer.timing.latency_system import (
     lower_bound,
 )
 from cyclescope.infer.timing.laws import is_doubtful, outliers, slower_than_others
-from cyclescope.infer.timing.links import stored_links
+from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
@@ -167,7 +167,8 @@ class Campaign:
         experiments = self.planner().link_experiments()
         self._tell(LINKS, 0, len(experiments))
         settled = [pair for batch in Sampler(self.backend).measure(experiments) for pair in batch]
-        links = solve_links(settled, self.table.isa, real=not self.store.emulated) | fastest(settled)
+        found = solve_links(settled, self.table.isa, real=not self.store.emulated) | fastest(settled)
+        links = {key: link for key, link in found.items() if is_latency(link)}
         self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()}, settled)
         return links
 

@@ -39,7 +39,7 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
     """The measured model of the machine that a store belongs to.
 
     `known` is a machine that gives its ports their names where they match, and nothing else. Raises
-    StoreError where the store has no throughput of any form, or was filled under emulation.
+    StoreError where the store has no value of any form, or was filled under emulation.
     """
     refuse_emulated(store)
     readout = Readout(store, table, known)
@@ -62,13 +62,13 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
         gaps.add(timing)
         if timing.status == "ok":
             some.append((timing, usage))
-    if not any(timing.throughput and timing.throughput.value for timing, _ in some):
-        raise StoreError(f"{store.path} has no throughput of any form", "run {measure} first")
     builder = readout.known_ports
     facts = builder.facts if builder is not None else None
     ports = builder if isinstance(builder, NamedPorts) else None
     every = {timing.id: form_cost(timing, usage) for timing, usage in some}
     costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
+    if not costs:
+        raise StoreError(f"{store.path} has no value of any form", "run {measure} first")
     capacities: Mapping[str, float] = {}
     if ports is not None:
         costs, capacities = with_resources(costs, ports)

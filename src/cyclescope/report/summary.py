@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -11,10 +11,12 @@ import msgspec
 
 from cyclescope.backend.base import without_address
 from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.ports.experiments import NO_FILLER
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Missing, Planner
+from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.report.card import EMULATED
 from cyclescope.report.words import counted
@@ -23,12 +25,15 @@ SCHEMA_VERSION = 1
 
 
 class Tally:
-    """What is counted of timings that go by: how forms ended, kinds of their pairs, confidence of ports."""
+    """What is counted of timings that go by: how forms ended, kinds of their pairs, confidence of throughputs
+    and of ports.
+    """
 
     def __init__(self, timings: Iterable[FormTiming]) -> None:
         self.outcomes: Counter[str] = Counter()
         self.pairs: Counter[str] = Counter()
         self.ports: Counter[str] = Counter()
+        self.throughputs: Counter[str] = Counter()
         self.gaps = Gaps()
         self.valued = 0
         self.example = ""
@@ -45,6 +50,7 @@ class Tally:
             self.ports[timing.ports_confidence] += 1
         if timing.throughput is not None and timing.throughput.value is not None:
             self.valued += 1
+            self.throughputs[timing.throughput.confidence] += 1
             self.example = self.example or timing.id
 
 
@@ -59,9 +65,13 @@ def summary_text(
         f"{kinds.total()} operand pairs: {kinds['exact']} exact, {kinds['interval']} intervals, "
         f"{kinds['upper_bound']} upper bounds, {kinds['missing']} without a value",
     ]
+    if tally.throughputs:
+        lines.append(f"throughputs: confidence {_levels(tally.throughputs)}")
     if tally.ports:
-        levels = ", ".join(f"{tally.ports[level]} {level}" for level in (HIGH, MEDIUM, LOW))
-        lines.append(f"port usage of {counted(tally.ports.total(), 'form')}: confidence {levels}")
+        told = counted(tally.ports.total(), "form")
+        lines.append(f"port usage of {told}: confidence {_levels(tally.ports)}")
+    elif finished and _asked_for_ports(store) and not store.has(PORTS) and not store.emulated:
+        lines.append(f"note: no port usage: {NO_FILLER}")
     lines += [f"note: {note}" for note in (*notes, *tally.gaps.notes(store))]
     lines += [EMULATED] if store.emulated else []
     lines.append(f"store: {store.path}")
@@ -72,6 +82,15 @@ def summary_text(
         option = f" --store {quote(str(named))}" if named else ""
         lines.append(f"look at results with: cyclescope show {example}{option}")
     return "\n".join(lines)
+
+
+def _levels(found: Mapping[str, int]) -> str:
+    return ", ".join(f"{found.get(level, 0)} {level}" for level in (HIGH, MEDIUM, LOW))
+
+
+def _asked_for_ports(store: Store) -> bool:
+    asked = [None, *[session.get("asked") for session in store.sessions()]][-1]
+    return isinstance(asked, dict) and PORTS in asked.get("what", ())
 
 
 def dry_run_text(table: Table, forms: Sequence[InstructionForm], quantities: frozenset[str]) -> str:

@@ -8,6 +8,8 @@ import pytest
 
 from cyclescope.infer.api import timings
 from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.timing.latency_system import LinkLatency
+from cyclescope.infer.timing.links import is_latency
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.timing.results import UNMEASURED
 from cyclescope.infer.workload import Workload
@@ -167,3 +169,48 @@ def test_shares_are_those_of_a_real_run():
     for stage, (samples, length) in taken.items():
         done += samples * length / whole
         assert work.share(stage, 1, 1) == pytest.approx(done, abs=0.05)
+
+
+# --- links that have no latency ----------------------------------------------------------------------
+
+LOST = ("UPDATE link SET value = json_set(value, '$.value', -3.5) WHERE key = 'nop'",)
+EMULATED = ("UPDATE session SET conditions = json_set(conditions, '$.emulated', json('true'))",)
+
+
+def test_a_link_that_takes_less_than_nothing_is_damage(path, table):
+    change(path, LOST)
+    assert "link nop: no latency" in read(path, table)[1][0]
+
+
+def test_no_link_of_an_emulator_is_damage(path, table):
+    for statement in (LOST, EMULATED):
+        change(path, statement)
+    assert read(path, table)[1] == []
+
+
+@pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan")])
+def test_what_cannot_be_a_latency_is_not_kept_as_a_link(value):
+    assert is_latency(LinkLatency(1.0, 1.0, 1.0))
+    assert not is_latency(LinkLatency(value, 1.0, 1.0))
+
+
+# --- values that are not there -----------------------------------------------------------------------
+
+
+def test_only_values_have_a_confidence(path, table):
+    change(path, ("DELETE FROM measurement WHERE form LIKE 'DIV%' AND quantity = 'throughput'",))
+    found, _ = read(path, table, [*FORMS, DIV])
+    assert found[DIV].throughput.value is None
+    assert all(bool(t.throughput.confidence) is (t.throughput.value is not None) for t in found.values())
+    change(path, ("DELETE FROM measurement WHERE form LIKE 'IMUL%' AND quantity = 'latency'",))
+    pairs = [lat for t in (*found.values(), *read(path, table)[0].values()) for lat in t.latencies]
+    assert {lat.max is None for lat in pairs} == {True, False}
+    assert all(bool(lat.confidence) is (lat.max is not None) for lat in pairs)
+
+
+def test_latencies_alone_make_a_model(path, table):
+    change(path, ("DELETE FROM measurement WHERE quantity NOT IN ('latency', 'link')",))
+    with closing(Store(path, readonly=True)) as store:
+        model = build_model(store, table)
+    assert model.forms["IMUL (R64, R64)"].latencies
+    assert all(cost.throughput is None for cost in model.forms.values())

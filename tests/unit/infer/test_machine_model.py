@@ -153,7 +153,7 @@ def test_a_store_filled_under_emulation_is_refused(table, tmp_path):
 
 def test_a_store_of_nothing_is_refused(table, tmp_path):
     Store(tmp_path / "s.sqlite", MACHINE).close()
-    with pytest.raises(StoreError, match=r"no throughput of any form: run `cyclescope.measure_forms"):
+    with pytest.raises(StoreError, match=r"no value of any form: run `cyclescope.measure_forms"):
         built(tmp_path / "s.sqlite", table)
 
 

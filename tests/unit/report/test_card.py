@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
+from cyclescope.infer.timing.results import HIGH, FormTiming, Latency, Throughput
 from cyclescope.measure.record import Record
 from cyclescope.measure.rows import Evidence
 from cyclescope.report.card import card, evidence_text, timings_json
@@ -15,11 +15,11 @@ IMUL = "IMUL (R64, R64)"
 
 
 def latency(source="op1", target="op1", low=3.0, high=3.0, kind="exact", **more):
-    return Latency(source, target, low, high, kind, 0.01, **more)
+    return Latency(source, target, low, high, kind, 0.01, **({"confidence": HIGH} | more))
 
 
 def shown(table, *latencies, status="ok", throughput=None, **more):
-    best = throughput or Throughput(1.0, 0.02, "exact", {"plain x8": 1.0})
+    best = throughput or Throughput(1.0, 0.02, "exact", {"plain x8": 1.0}, confidence=HIGH)
     timing = FormTiming(IMUL, {"llvm": "IMUL64rr"}, status, best, latencies, **more)
     return card(table[IMUL], timing)
 

@@ -51,6 +51,7 @@ SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of b
 LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
 LONGEST = 64
+NO_FILLER = "no stable throughput of NOP or of a move tells how many instructions fill the front end"
 UNIT = 0.9, 12.0  # cycles of forms that show hidden resources
 
 
@@ -307,7 +308,7 @@ def ports_builder(facts: PortFacts, known: MachineModel | None) -> PortBuilder:
 def why_no_usage(facts: PortFacts, planner: Planner, form: InstructionForm) -> str:
     """Why a form has no port usage, or ""."""
     if not facts.filler:
-        return "neither NOP nor a move is fast enough to fill the front end"
+        return NO_FILLER
     if form.id in facts.confined:
         return ""
     try:

@@ -19,8 +19,9 @@ class Throughput(msgspec.Struct, frozen=True):
 
     `value` is the least over all sequences; `variants` the value of each. `kind` is `exact`, or
     `upper_bound` where instructions that cannot be left out, or a dependency that cannot be broken,
-    take part in the time. `cause` is the meaning of `note` or `reason`. `unfinished` says that some of
-    its kernels have not been measured, so that there is no value yet.
+    take part in the time. `confidence` is that of the value, "" where there is none. `cause` is the meaning
+    of `note` or `reason`. `unfinished` says that some of its kernels have not been measured, so that there
+    is no value yet.
     """
 
     value: float | None
@@ -29,7 +30,7 @@ class Throughput(msgspec.Struct, frozen=True):
     variants: dict[str, float] = {}
     note: str = ""
     reason: str = ""
-    confidence: str = HIGH
+    confidence: str = ""
     unfinished: bool = False
     cause: Cause = Cause.NONE
 
@@ -43,8 +44,8 @@ class Latency(msgspec.Struct, frozen=True):
     the extremes. `bypass` is the latency when an integer or floating-point instruction consumes the
     result. `convention` names the conventions the value rests on and `bounds` what is proved
     without them. `measured` is the value before it was taken for a whole number. A pair without a value
-    has the `reason`; `cause` is the meaning of `note` or `reason`. `unfinished` says that the pair is without
-    a value because some of its kernels have not been measured.
+    has the `reason` and no `confidence`; `cause` is the meaning of `note` or `reason`. `unfinished` says that
+    the pair is without a value because some of its kernels have not been measured.
     """
 
     source: str
@@ -59,7 +60,7 @@ class Latency(msgspec.Struct, frozen=True):
     bounds: tuple[float, float] | None = None
     note: str = ""
     reason: str = ""
-    confidence: str = HIGH
+    confidence: str = ""
     measured: float | None = None
     unfinished: bool = False
     cause: Cause = Cause.NONE
