@@ -6,7 +6,7 @@ import pytest
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.encode import default_immediates
-from cyclescope.isa.find.pattern import by_example, select
+from cyclescope.isa.find.pattern import LONGEST, by_example, names, select
 from cyclescope.isa.text import assembly
 from tests.unit.isa.decoding import choices
 
@@ -193,3 +193,16 @@ def test_brackets_are_no_character_class(table):
     """The ids of twins hold brackets."""
     twin = next(form.id for form in table if "[" in form.id)
     assert ids(table, twin.lower()) == [twin]
+
+
+@pytest.mark.parametrize("pattern", ["a" * 100_000, "add " + "a" * 100_000, "(" * 100_000, "*" * 1001])
+def test_a_pattern_longer_than_any_name_is_refused_at_once_and_quoted_in_part(table, pattern):
+    with pytest.raises(UsageError, match="longer than any name") as error:
+        select(table, [pattern])
+    assert len(str(error.value)) < 250
+
+
+def test_the_longest_names_and_examples_are_far_shorter_than_a_pattern_may_be(table):
+    longest = max(max(map(len, names(form))) for form in table)
+    assert longest * 4 < LONGEST
+    assert select(table, ["*" * LONGEST]) == list(table)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import translate
 from functools import cache
 
-from cyclescope.errors import UsageError
+from cyclescope.errors import UsageError, shortened
 from cyclescope.isa.aarch64.variants import variant, variants
 from cyclescope.isa.find import written
 from cyclescope.isa.find.suggestion import single_features, suggestion
@@ -17,6 +17,7 @@ from cyclescope.isa.riscv64.vector import configured_as, default_forms
 from cyclescope.isa.table import Table
 from cyclescope.isa.x86_64 import written as x86_64
 
+LONGEST = 1000  # characters of a pattern: ids and examples have no more than some 100
 _SUFFIX = re.compile(r"_(?:0F|0F38|0F3A)?[0-9A-F]{2}(?=[ _]|$)")
 
 
@@ -80,6 +81,8 @@ def _expanded(table: Table, form: InstructionForm) -> list[InstructionForm]:
 
 
 def _found(table: Table, pattern: str, read: Reader | None) -> list[InstructionForm]:
+    if len(pattern) > LONGEST:
+        raise UsageError(f"no instruction form matches {shortened(pattern)!r}", "it is longer than any name")
     plain, at, text = pattern.partition("@") if table.isa in ("riscv64", "aarch64") else (pattern, "", "")
     found = _matching(table, plain.strip())
     if table.isa == "riscv64" and not at and plain.lower().startswith("isa:"):
@@ -112,13 +115,17 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
         return [exact]
     glob = _glob(pattern)
     found = [f for f in table if any(glob.match(name) for name in names(f))]
-    found = found or [f for f in table if f.mnemonic in x86_64.spellings(pattern.upper())]
+    found = found or _spelled(table, x86_64.spellings(pattern.upper()))
     if " " not in pattern and table.isa != "x86-64":
         found = list(dict.fromkeys([*found, *written.aliased(table, pattern.lower())]))
     found = found or by_example(table, pattern)
     found = found or [f for f in table if f.bits and f.mnemonic.partition(".")[0] == pattern.upper()]
     spaced = _spaced(pattern)
     return found if found or spaced == pattern else _matching(table, spaced)
+
+
+def _spelled(table: Table, spellings: Collection[str]) -> list[InstructionForm]:
+    return [form for form in table if form.mnemonic in spellings]
 
 
 def _has_feature(form: InstructionForm, pattern: str) -> bool:
@@ -154,7 +161,9 @@ def _read(table: Table, example: str, read: Reader | None) -> list[InstructionFo
             return list(read(table.isa, example))
         except UsageError as error:
             reason = f" ({error.message})"
-    raise UsageError(f"no instruction form matches {example!r}{reason}", suggestion(table, example))
+    raise UsageError(
+        f"no instruction form matches {shortened(example)!r}{reason}", suggestion(table, example)
+    )
 
 
 def _looks_written(pattern: str) -> bool:
