@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from cyclescope.infer.timing.results import EXACT, HIGH, FormTiming
-
 from benchmarks.lib.agreement import GRAIN, close
 from benchmarks.lib.common import Check, at_least
 from benchmarks.lib.results import Key, read
 from benchmarks.repeat import QUIET
+from cyclescope.infer.timing.results import EXACT, HIGH, FormTiming
 
 SPREADS = 2.0  # of 100 readings 95 are within so many spreads
 WITHIN = 0.95  # of the pairs, therefore

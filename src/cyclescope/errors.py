@@ -27,6 +27,7 @@ ADVICE = {
     "hex": ("--hex", "`bytes`"),
     "ignore_unknown": ("--ignore-unknown", "`ignore_unknown=True`"),
     "init": ("--init", "`init`"),
+    "kind": ("`cyclescope import --format`", "`format_name`"),
     "lines": ("--lines", "`Choice(lines=...)`"),
     "machines": ("`cyclescope machines list`", "`cyclescope.model.library.summaries()`"),
     "measure": ("`cyclescope measure`", "`cyclescope.measure_forms()`"),

@@ -68,6 +68,10 @@ def _write(model: MachineModel, mode: str) -> Exported:
             left.append(Item(form.id, "LLVM has no name or no explicit operands for it"))
             continue
         records.append(_record(model, mode, instruction, value))
+    if not records:
+        what = mode.removeprefix("inverse_")
+        raise FormatError(f"{model.name} has no {what} of a form that llvm-exegesis can name",
+                          "choose another {format}")  # fmt: skip
     return Exported("".join(records), tuple(left))
 
 

@@ -80,7 +80,7 @@ def of_contents(path: Path) -> Format:
         head = file.read(HEAD).decode("utf-8", "replace").lstrip("\ufeff")
     found = next((f for f in FORMATS if f.reader and re.search(f.sign, head)), None)
     if found is None:
-        raise UsageError(f"{path} is of no known format", f"say {{format}} with one of {', '.join(READABLE)}")
+        raise UsageError(f"{path} is of no known format", f"{{kind}} can be one of {', '.join(READABLE)}")
     return found
 
 

@@ -1,7 +1,7 @@
 """Our own table as CSV: one row per form, with names in LLVM and uops.info.
 
 `latency` is `op1->op1=3;op2->op1=3`, a range `1..6`, with what is proved behind `~` where a value rests on a
-convention; `ports` the port usage with the machine's names.
+convention; `ports` the port usage with the machine's names, as `cyclescope show` has it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,20 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from cyclescope.formats.exchange import Draft, Exported, FormatError, Imported, Request, cycles, exact, rate
+from cyclescope.formats.exchange import (
+    Draft,
+    Exported,
+    FormatError,
+    Imported,
+    Item,
+    Request,
+    cycles,
+    exact,
+    rate,
+)
 from cyclescope.formats.text import contents
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
@@ -28,9 +39,23 @@ def write(model: MachineModel) -> Exported:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
     writer.writeheader()
+    left: list[Item] = []
     for name, cost in model.forms.items():
         writer.writerow(_row(name, cost, table.get(name), model))
-    return Exported(stream.getvalue())
+        left += [Item(name, reason) for reason in _not_told(cost)]
+    return Exported(stream.getvalue(), tuple(left))
+
+
+def _not_told(cost: FormCost) -> Iterator[str]:
+    """What a row has no column for."""
+    told = {
+        "no column for other port usages that fit as well": cost.alternatives,
+        "no column for cycles of resources": cost.resources,
+        "no column for idioms, moves at rename and microcode": cost.idiom
+        or cost.eliminated
+        or cost.microcoded,
+    }
+    return (reason for reason, value in told.items() if value)
 
 
 def _row(name: str, cost: FormCost, form: InstructionForm | None, model: MachineModel) -> dict[str, str]:
@@ -60,14 +85,13 @@ def latencies(cost: FormCost) -> str:
 
 
 def read(path: Path, request: Request) -> Imported:
-    """A table that `write` made, ports left out. Raises FormatError."""
+    """A table that `write` made. Ports are refused: their names run into each other. Raises FormatError."""
     rows = csv.DictReader(io.StringIO(contents(path)))
     if not {"form", "throughput", "latency"} <= set(rows.fieldnames or ()):
         raise FormatError(
             f"{path} is no table of cyclescope", "it needs columns form, throughput and latency"
         )
     draft = Draft(load_table(request.isa), request)
-    draft.notes.append("a table has no port usage that can be read back")
     for number, row in enumerate(rows, 2):
         form = draft.table.get(row["form"] or "")
         where = f"line {number}: {row['form']}"
@@ -86,6 +110,8 @@ def _add(draft: Draft, form: InstructionForm, row: dict[str, str]) -> None:
         draft.add(form, throughput=rate(row["throughput"]))
     if row.get("slots"):
         draft.add(form, slots=cycles(row["slots"]))
+    if row.get("ports"):
+        draft.refuse(form.id, "the ports of a table cannot be read back")
     draft.add(form, confidence=row.get("confidence") or "", note=row.get("note") or "")
     for part in filter(None, (row["latency"] or "").split(";")):
         match = _LATENCY.fullmatch(part)

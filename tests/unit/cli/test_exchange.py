@@ -6,6 +6,7 @@ import csv
 import io
 import json
 
+import msgspec
 import pytest
 
 from cyclescope.formats.registry import READABLE, WRITABLE
@@ -121,3 +122,41 @@ def test_every_format_is_in_the_help(cyclescope):
     for command, names in (("export", WRITABLE), ("import", READABLE)):
         shown = cyclescope(command, "--help").out
         assert all(name in shown for name in names)
+
+
+def test_a_table_says_what_it_has_no_column_for(cyclescope, model, tmp_path):
+    read = read_model(model)
+    name, cost = next(iter(read.forms.items()))
+    more = msgspec.structs.replace(cost, resources={"p0": 1.0}, alternatives=("1*p1",), eliminated=True)
+    write_model(msgspec.structs.replace(read, forms={name: more}, resources={"p0": 1.0}), model)
+    done = cyclescope("export", str(model), "--left-out", "-o", str(tmp_path / "there.csv"))
+    told = [line for line in done.err.splitlines() if line.startswith(f"left out: {name}: no column for ")]
+    assert [line.split(" for ")[1].split()[0] for line in told] == ["other", "cycles", "idioms,"]
+
+
+def test_ports_that_a_table_cannot_give_back_are_counted(cyclescope, model, tmp_path):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    cyclescope("export", str(model), "-o", str(first))
+    done = cyclescope("export", str(first), "-o", str(second))
+    rows = [row for row in csv.DictReader(io.StringIO(first.read_text())) if row["ports"]]
+    assert rows
+    assert f"{len(rows)} the ports of a table cannot be read back" in done.err
+
+
+def test_a_file_without_what_a_format_is_of_is_refused(cyclescope, tmp_path):
+    there = tmp_path / "lt.txt"
+    there.write_text("Using frequency 3.0\nvaddpd-x_x_x-LT: 4.0 (clock cycles)\n")
+    done = cyclescope("export", str(there), "--format", "exegesis-throughput", "-o", str(tmp_path / "t"))
+    assert done.code == FAILURE
+    assert "lt has no throughput of a form that llvm-exegesis can name" in done.err
+    assert not (tmp_path / "t").exists()
+    for name in ("csv", "uops-info"):
+        assert cyclescope("export", str(there), "--format", name, "-o", str(tmp_path / name)).code == 0
+
+
+@pytest.mark.parametrize("command", ["compare", "export"])
+def test_advice_names_no_option_that_the_command_lacks(cyclescope, model, tmp_path, command):
+    (tmp_path / "what.txt").write_text("nobody knows")
+    more = ("--format", "csv") if command == "export" else (str(model),)
+    done = cyclescope(command, str(tmp_path / "what.txt"), *more)
+    assert "is of no known format: `cyclescope import --format` can be one of" in done.err

@@ -8,9 +8,9 @@ import pytest
 
 from cyclescope.infer.api import timings
 from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.links import is_latency
-from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.timing.results import UNMEASURED
 from cyclescope.infer.workload import Workload
 from cyclescope.measure.store import Store

@@ -30,7 +30,10 @@ def command(what: str, output: Path | None, name: str | None, left_out: bool) ->
     if name is None and output is None:
         raise click.UsageError("--format is needed where no file is named with -o")
     click.get_current_context().with_resource(when_needed())
-    model = source(what).model
+    read = source(what)
+    model = read.model
+    if read.refused:
+        click.echo(f"{what}: {left_out_text(read.refused, 'refused')}", err=True, nl=False)
     if (name or "") == MODEL or (name is None and output is not None and output.suffix in (".json", ".xz")):
         if output is None:
             click.echo(encode(model))
