@@ -18,7 +18,7 @@ from cyclescope.analyze.read.contents import HEXADECIMAL, MAGIC, read
 from cyclescope.analyze.read.disassembly import has_code, is_disassembly, listed_isa, listed_program
 from cyclescope.analyze.read.objects import object_program
 from cyclescope.analyze.read.program import Code, Function, Piece, Program
-from cyclescope.analyze.read.syntax import SYNTAXES, guess_isa
+from cyclescope.analyze.read.syntax import SYNTAXES, likely_isa
 from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction, UsageError, shortened
 
 _FORMATS = {
@@ -145,10 +145,10 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
     lines = lines_of(text)
     if is_disassembly(lines):
         return _listing(lines, source, isa, syntax)
-    guessed = guess_isa(lines)
-    decoder(isa or guessed)  # before an assembler is looked for
+    guessed = likely_isa(lines)
+    decoder(isa or guessed or "x86-64")  # before an assembler is looked for
     try:
-        program = text_program(text, source, isa or guessed, syntax, folder)
+        program = text_program(text, source, isa or guessed or "x86-64", syntax, folder)
     except UnsupportedInstruction as error:
         raise _explained(error, text, source, isa, guessed) from error
     return msgspec.structs.replace(program, notes=(*program.notes, *_not_preprocessed(text)))
@@ -182,7 +182,7 @@ def _explained(
         return SourceError(message, "compile it first: cc -O2 -S")
     if _PREPROCESSED.search(text):
         return UnsupportedInstruction(error.message, "preprocess it first, with cc -E")
-    if isa in ("", guessed):
+    if isa in ("", guessed) or not guessed:
         return error
     message = f"{source} looks like {guessed} code, not {isa}: {error.message}"
     return SourceError(message, "{arch} names a machine of that instruction set")

@@ -30,6 +30,9 @@ _REPEATED = re.compile(r"\.(rept|irpc?|rep)\b", re.IGNORECASE)
 _NAME = re.compile(r"[\w.$@?]+")
 _LOCAL_LABEL = re.compile(r"[.$\d]|L[A-Z]*\d+")  # the latter are Darwin's
 _NEAR = 5  # lines
+# What says that x86 code is for another mode of the CPU: it would be read as other instructions.
+_OTHER_MODE = re.compile(r"\s*\.(code(16|32)(gcc)?|[3-6]86P?|model\s+flat)\b", re.IGNORECASE)
+_RV32 = re.compile(r"\s*\.(attribute\s+(arch|5)|option\s+arch)\s*,\s*\"?rv32", re.IGNORECASE)
 
 
 def text_program(text: str, source: str, isa: str = "", syntax: str = "", folder: str = "") -> Program:
@@ -72,6 +75,7 @@ def _written_program(
     lines = split(written, isa)
     if not any(line.kind in ("code", "bytes") or _REPEATED.match(line.text) for line in lines):
         raise SourceError(f"{source} has no instructions", "give assembly text, an ELF file or machine code")
+    modes = _modes(raw, source, isa)
     syntax = "" if isa != "x86-64" else syntax or guess_syntax(lines)
     data, notes = _assembled(lines, source, isa, syntax, folder)
     binary = Binary(data, f"the assembler's output for {source}")
@@ -80,8 +84,22 @@ def _written_program(
         for line, text in zip(lines, raw, strict=True)
         if line.written != text.strip() or ";" in text
     )
-    program = _program(binary, source, _renamed(lines, names), raw, comments, notes)
+    program = _program(binary, source, _renamed(lines, names), raw, comments, (*modes, *notes))
     return msgspec.structs.replace(program, syntax=syntax)
+
+
+def _modes(raw: Sequence[str], source: str, isa: str) -> tuple[str, ...]:
+    """Notes on code for 32 bits that is read as code for 64; SourceError where that means another thing."""
+    pattern = {"x86-64": _OTHER_MODE, "riscv64": _RV32}.get(isa)
+    found = ((number, pattern.match(text)) for number, text in enumerate(raw, 1)) if pattern else ()
+    first = next(((number, match[0].strip()) for number, match in found if match), None)
+    if first is None:
+        return ()
+    number, what = first
+    if isa == "riscv64":
+        return (f"line {number}: code for RV32, read as the same instructions of RV64",)
+    told = f"{source}, line {number}: {what!r}, but only 64-bit code is analysed"
+    raise SourceError(told, "compile it for 64 bits, or give the part that is")
 
 
 def _renamed(lines: Sequence[Line], names: Mapping[str, str]) -> list[Line]:

@@ -50,6 +50,14 @@ _AARCH64 = """
     sve2-sm4 sve2p1 sve2p2 the wfxt xs
 """
 _EXTENSIONS = {"riscv64": _RISCV, "aarch64": _AARCH64}
+# LLVM's features of AArch64 that have other names than its directives have.
+_AARCH64_FEATURES = """
+    v8.1a v8.2a v8.3a v8.4a v8.5a v8.6a v8.7a v8.8a v8.9a v9a v9.1a v9.2a v9.3a v9.4a v9.5a v9.6a b16b16
+    bti ccdp ccidx ccpp complxnum dit el2vmsa el3 ete fgt fp-armv8 fptoint fullfp16 hcx jsconv mec mpam
+    mte neon nmi nv pan pan-rwv perfmon rand rcpc-immo rme sel2 spe specrestrict specres2 sme-f64 sme-i64
+    tlb-rmi tme tracev8.4 trbe uaops vh
+"""
+_FEATURES = {"riscv64": _RISCV, "aarch64": _AARCH64 + _AARCH64_FEATURES}
 _TRIPLES = {"x86-64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "riscv64": "riscv64-linux-gnu"}
 _LLVM_MC_OPTIONS = {
     "x86-64": (),
@@ -92,8 +100,8 @@ def _tools(isa: str) -> Iterator[Tool]:
     triple, fixed = _TRIPLES[isa], isa == "riscv64"
     for name in _newest_first("llvm-mc"):
         command = (name, f"-triple={triple}", "-filetype=obj", *_LLVM_MC_OPTIONS[isa])
-        # Its versions up to 16 know `.option arch` as little as the extensions that came later.
-        yield Tool(name, command, True, fixed, more=_features(isa) if fixed else ())
+        # Older versions know neither `+all` nor all of the directives that allow extensions.
+        yield Tool(name, command, True, True, more=_features(isa))
     for name in _newest_first("clang"):
         options = (f"--target={triple}", "-c", "-x", "assembler", *_CLANG_OPTIONS[isa])
         yield Tool(name, (name, *options), True, fixed, more)
@@ -105,7 +113,8 @@ def _tools(isa: str) -> Iterator[Tool]:
 
 def _features(isa: str) -> tuple[str, ...]:
     """What makes LLVM allow all extensions. Those that it does not know it ignores."""
-    return ("-mattr=" + ",".join(f"+{name}" for name in _EXTENSIONS[isa].split()),)
+    names = _FEATURES.get(isa, "").split()
+    return ("-mattr=" + ",".join(f"+{name}" for name in names),) if names else ()
 
 
 def _newest_first(name: str) -> list[str]:

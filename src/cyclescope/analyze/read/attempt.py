@@ -36,6 +36,10 @@ _REPAIRS = (
     ),  # a C++ name
     _Repair(re.compile(r"\bmovsx(?=\s+r\w+,\s*(e[a-ds]|r\d+d|dword))", re.IGNORECASE), "movsxd"),  # gcc's
     _Repair(re.compile(r"\b([dqt]?word|t?byte|[xyz]mmword)(?=\s*\[)", re.IGNORECASE), r"\1 ptr "),  # NASM's
+    _Repair(re.compile(r"(?<=[\s,$(\[+-])(\d[\da-f]*)h\b", re.IGNORECASE), r"0x\1"),  # MASM's, and llvm-mca's
+    _Repair(
+        re.compile(r"^(?!\s*(?:[bcjt]|loop)\w*[\s.])(.*[\s,$])([01]{2,})b\b", re.IGNORECASE), r"\g<1>0b\2"
+    ),
     _Repair(re.compile(r"(?<![\w.$])([\w.$]+)@(?:GOT)?PAGEOFF\b"), r":lo12:\1"),  # Darwin's
     _Repair(re.compile(r"(?<![\w.$])([\w.$]+)@(?:GOT)?PAGE\b"), r"\1"),
     _Repair(re.compile(r"(?:^|\s)#(?=\s|[A-Z]).*"), "", _COMMENT.format("#")),
@@ -81,10 +85,13 @@ class Attempt:
         raise self._refused(source, remaining, messages)
 
     def _errors(self, messages: str) -> list[tuple[int, str]]:
-        """Refused lines of the source; of the header they are left out, below 1."""
+        """Refused lines of the source, each with the first message; those of the header are below 1."""
         if _UNUSABLE.search(messages):
             return []
-        return [(int(m[1]) - len(self._header), m[2]) for m in _ERROR.finditer(messages)]
+        found: dict[int, str] = {}
+        for match in _ERROR.finditer(messages):
+            found.setdefault(int(match[1]) - len(self._header), match[2])
+        return list(found.items())
 
     def _extend(self) -> bool:
         """Whether more instructions can be allowed: the first thing to try."""

@@ -63,6 +63,9 @@ _DATA = re.compile(
 )
 
 
+_CONSTANT = re.compile(r"[.$]?L?_{0,2}(?:LC|l?CPI)\d")  # compilers' labels of constants
+
+
 class Line(msgspec.Struct, frozen=True):
     """One line of a text, without comments.
 
@@ -80,12 +83,18 @@ class Line(msgspec.Struct, frozen=True):
 
 def guess_isa(lines: Sequence[str]) -> str:
     """The instruction set that most operands look like; x86-64 where nothing tells."""
+    return likely_isa(lines) or "x86-64"
+
+
+def likely_isa(lines: Sequence[str]) -> str:
+    """The instruction set that most operands look like, "" where nothing tells."""
     code = [_LABEL.sub("", line[:_WIDEST]).strip() for line in lines[:_LOOKED_AT]]
     code = [line for line in code if not line.startswith((".", "#", "//"))]
     text = "\n".join(code)
     operands = {isa: len(pattern.findall(text)) for isa, pattern in _EVIDENCE.items()}
     names = {isa: sum(bool(known.match(line.lower())) for line in code) for isa, known in _MNEMONICS.items()}
-    return max(operands, key=lambda isa: operands[isa] + names[isa])
+    votes = {isa: operands[isa] + names[isa] for isa in _EVIDENCE}
+    return max(votes, key=lambda isa: votes[isa]) if any(votes.values()) else ""
 
 
 def guess_syntax(lines: Sequence[Line]) -> str:
@@ -121,6 +130,7 @@ class _Reader:
         self._depth = 0
         self._is_code = True
         self._is_data = False
+        self._constant = False  # behind the label of one
 
     def line(self, number: int, raw: str) -> Line:
         text = written = self._stripped(raw).strip()
@@ -132,6 +142,9 @@ class _Reader:
             behind = match.end()
         text = text[behind:].lstrip()
         kind = self._kind(text, bool(labels))
+        if labels or kind == "code":
+            self._constant = kind != "code" and _CONSTANT.match(labels[-1]) is not None
+        kind = "data" if kind == "bytes" and self._constant else kind
         return Line(number, kind, tuple(labels), text, written)
 
     def _kind(self, text: str, labelled: bool) -> str:
