@@ -23,7 +23,7 @@ from cyclescope.formats.exchange import (
     exact,
     rate,
 )
-from cyclescope.formats.text import contents
+from cyclescope.formats.text import Rows
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import FormCost, MachineModel
@@ -86,13 +86,13 @@ def latencies(cost: FormCost) -> str:
 
 def read(path: Path, request: Request) -> Imported:
     """A table that `write` made. Ports are refused: their names run into each other. Raises FormatError."""
-    rows = csv.DictReader(io.StringIO(contents(path)))
-    if not {"form", "throughput", "latency"} <= set(rows.fieldnames or ()):
+    rows = Rows(path)
+    if not {"form", "throughput", "latency"} <= rows.columns:
         raise FormatError(
             f"{path} is no table of cyclescope", "it needs columns form, throughput and latency"
         )
     draft = Draft(load_table(request.isa), request)
-    for number, row in enumerate(rows, 2):
+    for number, row in rows:
         form = draft.table.get(row["form"] or "")
         where = f"line {number}: {row['form']}"
         if form is None:

@@ -104,3 +104,25 @@ def test_a_file_of_no_known_format(tmp_path):
     path.write_text("root:x:0:0:root:/root:/bin/bash\n")
     with pytest.raises(CyclescopeError, match="no known format"):
         of_contents(path)
+
+
+@pytest.mark.parametrize("name", ["csv", "uops-info-csv"])
+def test_a_table_with_other_ends_of_lines(name, tmp_path):
+    head = "form,instruction,family,latency,throughput,uops,ports"
+    path = tmp_path / "file"
+    imul = '"IMUL (R64, R64)","IMUL (R64, R64)",x,,1,1,'
+    path.write_bytes(f'{head}\r"NIX (R8)","NIX (R8)",x,1,1,1,\r\n"a\nb",b,x,1,1,1,\n{imul}\n'.encode())
+    found = by_name(name).read(path, Request("m", "file"))
+    assert found.model.forms["IMUL (R64, R64)"].throughput == 1
+    assert [item.place.partition(":")[0] for item in found.refused] == ["line 2", "line 4"]
+
+
+@pytest.mark.parametrize("name", ["csv", "uops-info-csv"])
+@pytest.mark.parametrize("line", [1, 3])
+def test_a_cell_without_end_has_its_line(name, line, tmp_path):
+    rows = ["form,instruction,family,latency,throughput,uops,ports", "NIX,NIX,x,1,1,1,", "NIX,NIX,x,1,1,1,"]
+    rows[line - 1] += "," + "x" * 200_000
+    path = tmp_path / "file"
+    path.write_text("\n".join(rows))
+    with pytest.raises(FormatError, match=rf"file, line {line}: no row of a table \(field larger"):
+        by_name(name).read(path, Request("m", "file"))

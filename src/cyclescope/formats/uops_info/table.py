@@ -5,8 +5,6 @@ The latency is a summary over all pairs of operands: `3` of each, `[1;≤6]` fro
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from cyclescope.formats.exchange import (
     rate,
     shortened,
 )
-from cyclescope.formats.text import contents
+from cyclescope.formats.text import Rows
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
@@ -33,13 +31,13 @@ _PORTS = re.compile(r"(\d+)\*(p|FP)([0-9A-Fa-f]+)")
 
 def read(path: Path, request: Request) -> Imported:
     """The rows of a table. Raises FormatError."""
-    rows = csv.DictReader(io.StringIO(contents(path)))
-    missing = COLUMNS - set(rows.fieldnames or ())
+    rows = Rows(path)
+    missing = COLUMNS - rows.columns
     if missing:
         raise FormatError(f"{path} has no column {', '.join(sorted(missing))}", "it is no table of uops.info")
     draft = Draft(load_table("x86-64"), request)
     by_name = {form.uops_info: form for form in draft.table if form.uops_info}
-    for number, row in enumerate(rows, 2):
+    for number, row in rows:
         form = by_name.get((row["instruction"] or "").strip('" '))
         where = f"line {number}: {row['instruction']}"
         if form is None:
