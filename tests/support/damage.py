@@ -31,6 +31,18 @@ def fill(path, table, quantities=("throughput", "latency", "ports"), forms=FORMS
     return path
 
 
+def thin(path, others=40):
+    """Leave of a store the rows of `FORMS` and a few of each quantity of the others, to be read soon."""
+    some = "SELECT id FROM measurement AS m WHERE m.quantity = measurement.quantity ORDER BY id LIMIT ?"
+    named = ", ".join("?" * len(FORMS))
+    unnamed = f"form NOT IN ({named}) AND variant NOT GLOB '*link'"
+    change(path, (f"DELETE FROM measurement WHERE {unnamed} AND id NOT IN ({some})", *FORMS, others))
+    change(path, ("DELETE FROM state WHERE id NOT IN (SELECT state FROM measurement)",))
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("VACUUM")
+    return path
+
+
 def install(patch, folder):
     """Let the commands find the simulated Skylake; returns where its store is."""
     from cyclescope.infer.api import default_store
@@ -48,15 +60,15 @@ def install(patch, folder):
     return path
 
 
-def readers(path, folder):
-    """Command lines of everything that reads a store."""
+def readers(path, folder, whole=True):
+    """Command lines of everything that reads a store; all forms in one go only where `whole`."""
     loop = folder / "loop.s"
     loop.write_text(LOOP)
     merged = folder / "merged.sqlite"
     merged.unlink(missing_ok=True)
     return [
         ("show", *FORMS[:4], NEVER, "--store", path),
-        ("show", "--json", "--store", path),
+        ("show", "--json", *(() if whole else FORMS), "--store", path),
         ("show", FORMS[0], FORMS[5], "--evidence", "--store", path),
         ("store", "info", "--store", path),
         ("store", "info", "--json", "--store", path),
@@ -120,3 +132,16 @@ def spoil(path, table, column, value, share):
     count = f"SELECT 1 + CAST(count(*) * {share:f} AS INTEGER) FROM {table}"
     some = f"{key} IN (SELECT {key} FROM {table} ORDER BY {key} LIMIT ({count}))"
     change(path, (f"UPDATE OR REPLACE {table} SET {column} = {what} WHERE {some}", *values))
+
+
+def overwrite(path, where, new):
+    """Put other bytes into the file, at a share of its length."""
+    with path.open("r+b") as file:
+        file.seek(int(where * path.stat().st_size))
+        file.write(new)
+
+
+def cut(path, share):
+    """Leave only the beginning of the file."""
+    with path.open("r+b") as file:
+        file.truncate(int(share * path.stat().st_size))
