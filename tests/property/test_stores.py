@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import signal
 import sqlite3
@@ -57,6 +58,7 @@ def run(arguments):
     out, err = (TextIOWrapper(BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
         main([str(argument) for argument in arguments])
+    gc.enable()  # `analyze` lives too short for it, this process does not
     return end.value.code or 0, *(text.buffer.getvalue().decode() for text in (out, err))
 
 

@@ -100,3 +100,22 @@ def test_a_text_that_looks_like_nothing_is_not_said_to_be_another_machines():
             with pytest.raises(CyclescopeError) as raised:
                 read_program("there is no code in here\n", isa)
             assert "looks like" not in str(raised.value)
+
+
+@needs_riscv64
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("vsm4k.vi v4, v8, 8", "the assemblers here are too old for it"),
+        ("vsm5k.vi v4, v8, 8", "correct or delete"),
+    ],
+)
+def test_an_instruction_that_only_the_assemblers_here_do_not_know(line, remedy, monkeypatch, tmp_path):
+    old = tmp_path / "as"
+    old.write_text('#!/bin/sh\necho "x.s:2: Error: unrecognized opcode" >&2\nexit 1\n')
+    old.chmod(0o755)
+    tool = tools("riscv64")[0]._replace(name="old", command=(str(old),), extensions=(), more=())
+    monkeypatch.setattr(assembler, "tools", lambda _: (tool,))
+    with pytest.raises(UnsupportedInstruction, match="line 1: old refuses") as raised:
+        read_program(f"{line}\n", "riscv64")
+    assert raised.value.remedy.startswith(remedy)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 import msgspec
@@ -23,6 +24,8 @@ from cyclescope.analyze.read.objects import bases, pieces, references, symbol_ad
 from cyclescope.analyze.read.program import Function, Program, Statement, Table
 from cyclescope.analyze.read.syntax import ATT, INTEL, Line, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
+from cyclescope.isa.table import load_table
+from cyclescope.isa.written import forms_of
 
 _MARK = re.compile(r"__cs(\d+)__")
 _LINE_END = re.compile(r"\r\n|\n|\r")  # as editors count lines
@@ -132,7 +135,7 @@ def _assembled(
     header = {INTEL: INTEL_HEADER, ATT: ".att_syntax prefix"}.get(syntax, "")
     budget = Budget(source, sum(len(line.written) for line in lines))
     for tool in found:
-        attempt = Attempt(tool, lines, header, folder, budget)
+        attempt = Attempt(tool, lines, header, folder, budget, partial(_exists, isa))
         try:
             return attempt.run(source), tuple(attempt.notes)
         except SourceError:  # no time is left: what was refused before says more
@@ -144,6 +147,11 @@ def _assembled(
                 first = error
     assert first is not None
     raise first
+
+
+def _exists(isa: str, text: str) -> bool:
+    """Whether the table has an instruction, as far as it reads text: not that of x86."""
+    return isa != "x86-64" and bool(forms_of(load_table(isa), text))
 
 
 def _program(

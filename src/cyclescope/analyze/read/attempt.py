@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +51,10 @@ _UNUSABLE = re.compile(r"^(?:Fatal e|E)rror: ", re.MULTILINE)  # about an option
 _UNDEFINED = ".cyclescope.undefined"
 _LISTED = ("code", "bytes", "padding", "data", "label")
 INTEL_HEADER = ".intel_syntax noprefix"
+_LACKING = re.compile(  # what assemblers say of an instruction that they do not know, or not here
+    r"unrecognized (?:opcode|instruction)|unknown mnemonic|invalid instruction mnemonic|requires|support",
+    re.IGNORECASE,
+)
 _ATTEMPTS = 6
 _LISTED_LINES = 8  # in a note
 
@@ -58,8 +62,18 @@ _LISTED_LINES = 8  # in a note
 class Attempt:
     """One assembler on one text. Directives that it does not know are left out."""
 
-    def __init__(self, tool: Tool, lines: Sequence[Line], header: str, folder: str, budget: Budget) -> None:
+    def __init__(
+        self,
+        tool: Tool,
+        lines: Sequence[Line],
+        header: str,
+        folder: str,
+        budget: Budget,
+        exists: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """`exists` tells of a line whether there is such an instruction."""
         self._tool = tool
+        self._exists = exists
         self._lines = lines
         self._header = [header]
         self._extended = False
@@ -168,9 +182,10 @@ class Attempt:
         if note:
             self._said.setdefault(note, []).append(number)
 
-    @property
-    def _remedy(self) -> str:
-        """What to try where the text is read as something that it is not."""
+    def _remedy(self, line: Line, told: str) -> str:
+        """What to try: another assembler, or another text where it is read as something that it is not."""
+        if _LACKING.search(told) and self._exists(line.text):
+            return "the assemblers here are too old for it: install newer ones, or give an object file"
         if not self._header[0]:
             return "correct or delete the line; {arch} names a machine of another instruction set"
         syntax = INTEL if self._header[0] == INTEL_HEADER else ATT
@@ -182,7 +197,7 @@ class Attempt:
                 line = self._lines[number - 1]
                 text = shortened(" ".join((line.text or line.written).split()))
                 why = f"{self._tool.name} refuses {text!r} ({shortened(told.strip())})"
-                return UnsupportedInstruction(f"{source}, line {number}: {why}", self._remedy)
+                return UnsupportedInstruction(f"{source}, line {number}: {why}", self._remedy(line, told))
         every = messages.strip().splitlines()
         shown = [line for line in every if "rror" in line] or every
         return UnsupportedInstruction(
