@@ -24,8 +24,8 @@ from cyclescope.analyze.read.objects import bases, pieces, references, symbol_ad
 from cyclescope.analyze.read.program import Function, Program, Statement, Table
 from cyclescope.analyze.read.syntax import ATT, INTEL, Line, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
+from cyclescope.isa.find.written import forms_of
 from cyclescope.isa.table import load_table
-from cyclescope.isa.written import forms_of
 
 _MARK = re.compile(r"__cs(\d+)__")
 _LINE_END = re.compile(r"\r\n|\n|\r")  # as editors count lines
