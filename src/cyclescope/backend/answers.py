@@ -16,8 +16,10 @@ from cyclescope.backend.base import (
     HANG,
     NOT_RUN,
     OK,
+    PAGES,
     SIGNAL,
     UNCLEAN,
+    BlockSample,
     Calibration,
     Observation,
     Outcome,
@@ -34,12 +36,15 @@ _LEAF = struct.Struct("<6I")
 _SETUP_REPLY = struct.Struct("<4i 2I")
 _CALIBRATION = struct.Struct("<7d")
 _RESULT = struct.Struct("<2d 10d Q 8I i I")
+_BLOCK = struct.Struct("<3d Q 7I i 2I")
 _OUTCOME = struct.Struct("<Q 2I i I")
 _OBSERVATION = struct.Struct("<2I Q 4I 18s 18s 18s 2592s 2x")
-RESULT, OUTCOME, OBSERVATION = _RESULT.size, _OUTCOME.size, _OBSERVATION.size
+RESULT, BLOCK = _RESULT.size, _BLOCK.size
+OUTCOME, OBSERVATION = _OUTCOME.size, _OBSERVATION.size
 HELLO = _HELLO.size + _LEAVES * _LEAF.size  # bytes at most
-# The most that there can be: CPUs, signals, core cycles, exception flags, bytes of code.
+# The most that there can be: CPUs, signals, core cycles, exception flags, bytes of code, samples.
 _CPUS, _SIGNALS, _LONGEST, _EXCEPTIONS, _CODE = 8191, 64, 1e12, 0x3F, 1 << 24
+_SAMPLES = 2048
 
 
 class Nonsense(Exception):
@@ -137,10 +142,29 @@ def _is_value(status: int, cycles: float, spread: float) -> bool:
     return abs(cycles) < _LONGEST and 0 <= spread < _LONGEST
 
 
-def _check_end(status: int, detail: int, instruction: int) -> None:
+def blocks_of(answer: bytes) -> list[BlockSample]:
+    """Times of basic blocks. Raises Nonsense."""
+    return [_block(*row) for row in _BLOCK.iter_unpack(answer)]
+
+
+def _block(
+    cycles: float, spread: float, linearity: float, address: int, status: int, detail: int, accepted: int,
+    rejected: int, pages: int, copies: int, calls: int, instruction: int, disturbed: int, _: int,
+) -> BlockSample:  # fmt: skip
+    _check_end(status, detail, instruction, PAGES)
+    value = isnan(cycles) or abs(linearity) < _LONGEST
+    if not _is_value(status, cycles, spread) or not value or max(accepted, rejected, disturbed) > _SAMPLES:
+        raise Nonsense("a time of a block")
+    return BlockSample(
+        cycles, spread, linearity, status, detail, address, accepted, rejected, disturbed, pages, copies,
+        calls, instruction,
+    )  # fmt: skip
+
+
+def _check_end(status: int, detail: int, instruction: int, last: int = NOT_RUN) -> None:
     """How a kernel ended, and where."""
     signalled = status in (SIGNAL, HANG)
-    if status > NOT_RUN or (signalled and detail > _SIGNALS) or not -1 <= instruction < _CODE:
+    if status > last or (signalled and detail > _SIGNALS) or not -1 <= instruction < _CODE:
         raise Nonsense("how a kernel ended")
 
 

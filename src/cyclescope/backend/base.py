@@ -10,9 +10,9 @@ import msgspec
 from cyclescope.host.identity import Identity, as_leaves, identify
 from cyclescope.kernel.kernel import Kernel
 
-OK, SIGNAL, HANG, DIED, TOO_LONG, UNCLEAN, NOT_RUN = range(7)
+OK, SIGNAL, HANG, DIED, TOO_LONG, UNCLEAN, NOT_RUN, PAGES = range(8)
 USABLE = (OK, UNCLEAN)
-STATUS_NAMES = ("ok", "signal", "hang", "died", "too long", "unclean", "not run")
+STATUS_NAMES = ("ok", "signal", "hang", "died", "too long", "unclean", "not run", "pages")
 SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 31: "SIGSYS"}
 _AT = " at "  # between a signal and its address
 
@@ -126,6 +126,41 @@ class Effort(msgspec.Struct, frozen=True):
     seed: int = 1
 
 
+class BlockEffort(msgspec.Struct, frozen=True):
+    """How hard to measure a basic block: low-cluster samples wanted, tries, core cycles of a sample.
+
+    `pages` are those that a block may touch; `seed` is of the order.
+    """
+
+    want: int = 12
+    maximum: int = 300
+    pages: int = 64
+    target: float = 20000.0
+    seed: int = 1
+
+
+class BlockSample(msgspec.Struct, frozen=True, array_like=True):
+    """One pass over a basic block, in core cycles per copy or per trip.
+
+    `linearity` is what the shorter half of the copies takes over what the longer one takes; `instruction`
+    the offset of the faulting instruction in the block.
+    """
+
+    cycles: float
+    spread: float
+    linearity: float
+    status: int
+    detail: int = 0
+    address: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    disturbed: int = 0
+    pages: int = 0
+    copies: int = 0
+    calls: int = 0
+    instruction: int = -1
+
+
 class Depth(msgspec.Struct, frozen=True):
     """How much differential execution tries: states per form, changes per location of a state."""
 
@@ -177,6 +212,14 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release what the backend holds."""
+        ...
+
+
+class BlockBackend(Protocol):
+    """A backend that can time basic blocks as they are; optional."""
+
+    def blocks(self, kernels: Sequence[Kernel], effort: BlockEffort) -> list[BlockSample]:
+        """Time each body without a loop around it, or as the loop that it is."""
         ...
 
 

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 from cyclescope.backend import answers
 from cyclescope.backend.answers import Nonsense
 from cyclescope.backend.base import (
+    BlockEffort,
+    BlockSample,
     Calibration,
     Capabilities,
     Depth,
@@ -33,14 +35,15 @@ from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 
-VERSION = 5
-HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR, READ = range(1, 11)
+VERSION = 6
+HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR, READ, BLOCKS = range(1, 12)
 _SETUP = struct.Struct("<i 2H")
 _EVENT = struct.Struct("<I I Q")
 _CALIBRATE = struct.Struct("<2I d")
 _MEASURE = struct.Struct("<4I d")
 _KERNEL = struct.Struct("<I 4H")
 _DIFFER = struct.Struct("<4I")
+_BLOCKS = struct.Struct("<4I d")
 _STATES = 1024
 _RUNNER_LEAF, _EMULATED = (0x43530001, 0), 1
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
@@ -341,6 +344,13 @@ class NativeBackend:
         answer, counted = self._answer(job), max(0, len(self._counters) - 1)
         samples = self._believe(lambda: answers.samples_of(answer, counted))
         return [samples[i : i + job.rounds] for i in range(0, len(samples), job.rounds)]
+
+    def blocks(self, kernels: Sequence[Kernel], effort: BlockEffort) -> list[BlockSample]:
+        """Time basic blocks as they are; `flags` of kernels are those of `kernel.program`."""
+        seed = effort.seed & 0xFFFFFFFF
+        head = _BLOCKS.pack(effort.want, effort.maximum, seed, effort.pages, effort.target)
+        answer = self._ask(_Job(BLOCKS, head, kernels, answers.BLOCK))
+        return self._believe(lambda: answers.blocks_of(answer))
 
     def probe(self, kernels: Sequence[Kernel]) -> list[Outcome]:
         """Run each body once, isolated."""

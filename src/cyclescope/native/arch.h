@@ -16,6 +16,11 @@
 #define WINDOW_FIRST 0x3800ul
 #define WINDOW_SECOND 0x14240ul
 #define WINDOW_SIZE 0x1000ul
+/* Where the memory of basic blocks points to: places on pages of their own, each another line of its page.
+ * Low, so that sums with a scaled index have 32 bits; above what a runner at fixed addresses takes. */
+#define PLACES_BASE 0x3040000ul
+#define PLACE_STEP 0x1100ul
+#define PLACES 16u
 
 #if defined __x86_64__
 #define ARCH_ISA ISA_X86_64
@@ -55,6 +60,7 @@ uint8_t *arch_emit_align(uint8_t *p);
 uint8_t *arch_emit_idle(uint8_t *p, size_t bytes); /* NOPs, from an alignment on; a multiple of 4 */
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start);
 uint8_t *arch_emit_exit(uint8_t *p);
+uint8_t *arch_emit_fence(uint8_t *p); /* what follows starts when everything before has finished */
 void arch_emit_padding(uint8_t *p, size_t bytes); /* traps when executed */
 
 /* After code was written, before it runs. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
-#define PROTOCOL_VERSION 5u
+#define PROTOCOL_VERSION 6u
 
 enum frame_type {
     FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
@@ -23,6 +23,7 @@ enum frame_type {
     FRAME_QUIT = 8,
     FRAME_ERROR = 9, /* text */
     FRAME_READ = 10, /* path -> what a file says, or names in a folder; `count` 0 if neither */
+    FRAME_BLOCKS = 11, /* struct blocks, kernels -> struct block_result each */
 };
 
 struct frame {
@@ -141,6 +142,7 @@ enum status {
     STATUS_TOO_LONG = 4,   /* the body does not fit the code area */
     STATUS_UNCLEAN = 5,    /* too few samples between clean canaries; value of what there is */
     STATUS_NOT_RUN = 6,
+    STATUS_PAGES = 7, /* of a block: it touches more pages than it may */
 };
 
 enum ends {
@@ -159,6 +161,31 @@ struct result {
     uint32_t short_units, long_units, trips;
     int32_t instruction; /* offset of the faulting instruction in the region, or -1 */
     uint32_t disturbed;  /* of the rejected samples, those beside a canary that was not clean */
+};
+
+/* Basic blocks of programs: see blocks.c. */
+struct blocks {
+    uint32_t want, maximum, seed, pages; /* low-cluster samples; tries; order; pages that one may touch */
+    double target;                       /* core cycles of a sample */
+};
+
+/* In kernel.flags of a BLOCKS request. */
+enum block_flags {
+    BLOCK_LOOP = 1,          /* the body ends with a branch to its start, ... */
+    BLOCK_COUNTER_SHIFT = 8, /* ... and counts down this general register */
+};
+
+struct block_result {
+    double cycles;    /* core cycles per copy of the block, or per trip */
+    double spread;    /* half-width of the sample clusters, as cycles per copy */
+    double linearity; /* cycles per copy of the shorter half of the copies over `cycles` */
+    uint64_t address; /* fault address */
+    uint32_t status, detail;
+    uint32_t accepted, rejected;
+    uint32_t pages, copies; /* touched; copies or trips at most */
+    uint32_t calls;         /* per sample */
+    int32_t instruction;    /* offset of the faulting instruction in the block, or -1 */
+    uint32_t disturbed, reserved;
 };
 
 struct probe_request {

@@ -68,6 +68,27 @@ void records_check_result(struct result *r)
     r->instruction = -1;
 }
 
+static int block_has_value(const struct block_result *r)
+{
+    if (r->status == STATUS_UNCLEAN && isnan(r->cycles) && isnan(r->spread))
+        return 1;
+    if (r->status == STATUS_OK || r->status == STATUS_UNCLEAN)
+        return is_length(r->cycles) && is_length(r->spread) && r->spread >= 0 && is_length(r->linearity);
+    return r->cycles == 0 && r->spread == 0 && r->linearity == 0;
+}
+
+void records_check_block(struct block_result *r)
+{
+    if (is_end(r->status, r->detail) && block_has_value(r) && in_code(r->instruction) &&
+        r->accepted <= MAX_SAMPLES && r->rejected <= MAX_SAMPLES && r->disturbed <= MAX_SAMPLES &&
+        r->pages <= PAGES_MAX)
+        return;
+    memset(r, 0, sizeof *r);
+    r->status = STATUS_DIED;
+    r->detail = DIED_OF_NONSENSE;
+    r->instruction = -1;
+}
+
 void records_check_probe(struct probe_result *r)
 {
     if (is_end(r->status, r->detail) && in_code(r->instruction))

@@ -230,6 +230,8 @@ static size_t request_size(uint32_t type)
         return sizeof(struct probe_request);
     case FRAME_DIFFER:
         return sizeof(struct differ);
+    case FRAME_BLOCKS:
+        return sizeof(struct blocks);
     default:
         return 0;
     }
@@ -237,7 +239,7 @@ static size_t request_size(uint32_t type)
 
 static int has_kernels(uint32_t type)
 {
-    return type == FRAME_MEASURE || type == FRAME_PROBE || type == FRAME_DIFFER;
+    return type == FRAME_MEASURE || type == FRAME_PROBE || type == FRAME_DIFFER || type == FRAME_BLOCKS;
 }
 
 static void answer(const struct frame *frame, uint8_t *payload)
@@ -270,6 +272,9 @@ static void answer(const struct frame *frame, uint8_t *payload)
         break;
     case FRAME_DIFFER:
         do_batch(FRAME_DIFFER, supervise_differ, payload, frame->count, sizeof(struct differ_result));
+        break;
+    case FRAME_BLOCKS:
+        do_batch(FRAME_BLOCKS, supervise_blocks, payload, frame->count, sizeof(struct block_result));
         break;
     case FRAME_READ:
         send_file(payload, frame->length);

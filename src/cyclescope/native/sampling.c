@@ -21,8 +21,7 @@ static const struct calibration *cal(void)
     return &shared->calibration;
 }
 
-/* A delay of varying length, so that samples meet every phase of a coarse clock. */
-static void dither(unsigned i)
+void sample_dither(unsigned i)
 {
     for (unsigned j = i * 11 % 37; j; j--)
         __asm__ volatile("" ::: "memory");
@@ -57,7 +56,7 @@ static int enough(struct samples *s, const struct measure *request)
  * disturbs lasts for a tenth of a second to some; so that a core that is hardly ever quiet does not take
  * forever, each wait in vain is followed by one half as long, and all together take no more than a part
  * of the worker's time. Returns whether it is quiet. */
-static int await_quiet(void)
+int await_quiet(void)
 {
     static double patience = PATIENCE_SECONDS, waited;
     static uint64_t began;
@@ -85,9 +84,9 @@ static void take_samples(struct job *job, const struct measure *request)
     clean.count = clean.in_a = clean.in_b = disturbed.count = 0;
     double before_it = clock_moment(), first = before_it ? before_it : 1;
     for (tries = 0; tries < maximum;) {
-        dither(tries);
+        sample_dither(tries);
         double ta = region_time(job, &job->shorter);
-        dither(tries + 5);
+        sample_dither(tries + 5);
         double tb = region_time(job, &job->longer), after_it = clock_moment();
         int after = !canary || core_undisturbed(), same = clock_same(before_it, after_it);
         struct samples *to = before && after ? &clean : &disturbed;
@@ -125,16 +124,16 @@ static int indifferent(const struct measure *request, double ticks)
     return fabs(one - other) < SAME * one + ticks;
 }
 
-/* Runs of the clock's chain before a kernel's samples, and after them: two for three samples wanted. */
-static unsigned clock_runs(const struct measure *request)
+/* Before a kernel's samples, and after them: two for three samples wanted. */
+unsigned clock_runs(uint32_t want)
 {
-    uint32_t runs = request->want * 2 / 3;
+    uint32_t runs = want * 2 / 3;
     return runs > RECENT / 2 ? RECENT / 2 : runs ? runs : 1;
 }
 
 static void sample(struct job *job, const struct measure *request, struct result *out)
 {
-    unsigned runs = counters_usable() ? 0 : clock_runs(request);
+    unsigned runs = counters_usable() ? 0 : clock_runs(request->want);
     clock_follow(runs);
     take_samples(job, request);
     clock_follow(runs);

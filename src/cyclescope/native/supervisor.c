@@ -22,13 +22,6 @@
 #define CLOCK_SAMPLES 120
 #define CALIBRATIONS 3 /* tried until one makes sense */
 
-/* Something for workers to do: `function` in the sandbox, `prepare` before it. */
-struct task {
-    void (*function)(const struct batch *batch, uint32_t first);
-    void (*prepare)(void);
-    void (*died)(const struct batch *batch, uint32_t item, uint32_t detail);
-};
-
 static struct setup setup = {.cpu = -1};
 
 /* What is known of the clock, from workers that have run no measured code. */
@@ -173,10 +166,8 @@ static void hand_over(uint32_t first)
     shared->loop_end = clock_kept.loop_end;
 }
 
-/* Do the items of a batch from `first` on in one worker. Returns -1 when done, else the item that
- * killed the worker, with `detail` set to the signal or exit status. */
-static int64_t run_in_worker(const struct task *task, const struct batch *batch, uint32_t first,
-                             uint32_t items, uint32_t *detail)
+int64_t run_in_worker(const struct task *task, const struct batch *batch, uint32_t first,
+                      uint32_t items, uint32_t *detail)
 {
     hand_over(first);
     pid_t supervisor = getpid(), worker = fork();
@@ -196,6 +187,15 @@ static int64_t run_in_worker(const struct task *task, const struct batch *batch,
     return item >= first && item < items ? item : first;
 }
 
+/* The time-stamp counter cannot be. */
+int counters_taken_away(uint32_t detail)
+{
+    if (!setup.counters || detail != DIED_BY_EXIT + EXIT_COUNTERS_LOST)
+        return 0;
+    setup.counters = 0;
+    return 1;
+}
+
 /* The same with as many workers as it takes. */
 static void run_all(const struct task *task, const struct batch *batch, uint32_t items)
 {
@@ -204,8 +204,7 @@ static void run_all(const struct task *task, const struct batch *batch, uint32_t
         int64_t item = run_in_worker(task, batch, first, items, &detail);
         if (item < 0)
             return;
-        if (setup.counters && detail == DIED_BY_EXIT + EXIT_COUNTERS_LOST) {
-            setup.counters = 0; /* the time-stamp counter cannot be taken away */
+        if (counters_taken_away(detail)) {
             first = (uint32_t)item;
             continue;
         }
@@ -248,9 +247,8 @@ static int calibrate_once(const struct calibrate *request)
         uint32_t detail;
         if (run_in_worker(&task, &batch, 0, 0, &detail) < 0)
             return records_clock(&shared->calibration) ? 0 : -1;
-        if (detail != DIED_BY_EXIT + EXIT_COUNTERS_LOST || !setup.counters)
+        if (!counters_taken_away(detail))
             return -1;
-        setup.counters = 0;
     }
 }
 
@@ -267,7 +265,7 @@ int supervise_calibration(const struct calibrate *request, struct calibration *a
 
 /* Workers with measured code cannot be believed what they say of the clock. Without it they look for
  * themselves. */
-static void refresh_clock(void)
+void refresh_clock(void)
 {
     const struct calibrate request = {CLOCK_SAMPLES, 0, 0};
     struct calibration unused;

@@ -13,6 +13,21 @@ struct batch {
     void *results; /* shared with the workers */
 };
 
+/* Something for workers to do: `function` in the sandbox, `prepare` before it. */
+struct task {
+    void (*function)(const struct batch *batch, uint32_t first);
+    void (*prepare)(void);
+    void (*died)(const struct batch *batch, uint32_t item, uint32_t detail);
+};
+
+
+/* Do the items of a batch from `first` on in one worker. Returns -1 when done, else the item that
+ * killed the worker, with `detail` set to the signal or exit status. */
+int64_t run_in_worker(const struct task *task, const struct batch *batch, uint32_t first, uint32_t items,
+                      uint32_t *detail);
+int counters_taken_away(uint32_t detail); /* whether the worker died of that: then go on without */
+void refresh_clock(void);
+
 uint32_t supervise_leaves(struct cpuid_leaf *out, uint32_t maximum);
 void supervise_setup(const struct setup *request, struct setup_reply *answer);
 int supervise_calibration(const struct calibrate *request, struct calibration *answer); /* or -1 */
@@ -20,9 +35,13 @@ void supervise_measure(const struct batch *batch);
 void supervise_probe(const struct batch *batch);
 void supervise_differ(const struct batch *batch);
 
+/* attempts.c */
+void supervise_blocks(const struct batch *batch);
+
 /* records.c: what a worker wrote, made into the record of a worker that died where it makes no sense. */
 int records_clock(const struct calibration *c); /* whether it makes sense */
 void records_check_result(struct result *r);
+void records_check_block(struct block_result *r);
 void records_check_probe(struct probe_result *r);
 void records_check_differ(struct differ_result *r, const struct differ *request);
 

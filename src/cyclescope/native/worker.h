@@ -78,6 +78,26 @@ void measure_all(const struct measure *request, const struct kernel *const *kern
                  uint32_t first);
 uint32_t measure_order(const struct measure *request, uint32_t count, uint32_t item);
 
+int await_quiet(void);       /* whether it became quiet */
+void sample_dither(unsigned i); /* a delay of varying length, so that samples meet every phase of a coarse clock */
+unsigned clock_runs(uint32_t want); /* of the clock's chain around so many samples */
+
+/* pages.c: the pages that a block touches. The supervisor keeps the list, workers map them. */
+#define PAGES_MAX 512
+enum page { PAGE_ADDED, PAGE_IMPOSSIBLE, PAGE_TOO_MANY };
+void pages_forget(void);
+enum page pages_add(uint64_t address, unsigned most);
+unsigned pages_count(void);
+void pages_map(void);          /* in a worker, while it may still make system calls */
+uint64_t pages_refused(void);  /* the address of one that could not be mapped, or 0 */
+void pages_fill(void);         /* with pointers to places */
+
+/* blocks.c */
+extern unsigned blocks_halvings; /* how often the usual number of copies is halved */
+uint32_t blocks_copies(const struct kernel *kernel, unsigned halvings);
+void block_one(const struct blocks *request, const struct kernel *kernel, const struct state *state,
+               struct block_result *out);
+
 /* probe.c */
 void probe_one(const struct kernel *kernel, const struct state *state, struct probe_result *out);
 

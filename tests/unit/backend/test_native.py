@@ -42,7 +42,7 @@ def kernel(code=b"\x90", level=0):
 
 BIG_LITTLE = """
 cpu = [0]
-def hello(version=5):
+def hello(version=6):
     midr = 0x410fd080 if cpu[0] == 5 else 0x410fd034
     leaves = [(1, 0, midr, 0, 0, 0), (0x43530001, 0, 0, 2, 0, 0)]
     head = struct.pack("<4I7Q", version, 2, len(leaves), 4096, *[0] * 7)

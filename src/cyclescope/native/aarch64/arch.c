@@ -324,6 +324,11 @@ uint8_t *arch_emit_exit(uint8_t *p)
     return p + sizeof target;
 }
 
+uint8_t *arch_emit_fence(uint8_t *p)
+{
+    return emit(p, 0xd5033fdf); /* isb */
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0, bytes); /* udf #0 */

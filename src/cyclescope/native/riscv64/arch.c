@@ -374,6 +374,12 @@ uint8_t *arch_emit_exit(uint8_t *p)
     return address + sizeof target;
 }
 
+/* It orders memory; nothing in user space orders the rest. */
+uint8_t *arch_emit_fence(uint8_t *p)
+{
+    return emit(p, 0x0ff0000f); /* fence */
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0, bytes); /* c.unimp */

@@ -278,6 +278,12 @@ uint8_t *arch_emit_exit(uint8_t *p)
     return emit(p, &target, 8);
 }
 
+uint8_t *arch_emit_fence(uint8_t *p)
+{
+    const uint8_t opcode[] = {0x0f, 0xae, 0xe8};
+    return emit(p, opcode, sizeof opcode);
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0xcc, bytes);
