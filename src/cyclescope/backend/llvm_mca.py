@@ -195,6 +195,15 @@ class LlvmMcaBackend(AnalyzerBackend):
         iterations = second.summary.iterations - first.summary.iterations
         return Analysis(cycles / iterations, first.pressure(len(self._ports)))
 
+    def steady(self, bodies: Sequence[list[str]]) -> list[float | None]:
+        """Cycles per iteration of blocks of text in the steady state; None for what LLVM does not take."""
+        settling = [_power(SETTLE / max(len(body), 1)) for body in bodies]
+        first = self._regions(bodies, [(count, True) for count in settling], views=False)
+        longer = [(_window(count, found), True) for count, found in zip(settling, first, strict=True)]
+        second = self._regions(bodies, longer, views=False)
+        found = (self._analysis(*both) for both in zip(first, second, strict=True))
+        return [one.cycles if one else None for one in found]
+
     def stated(self, instructions: Sequence[Instruction]) -> list[Stated | None]:
         """What the model states for each instruction alone; None where it does not know it."""
         bodies = [[line(instruction)] for instruction in instructions]

@@ -24,6 +24,7 @@ COMMANDS = {
     "host": "Say what a machine is and how well it can be measured.",
     "verify-isa": "Check the instruction table against real execution.",
     "analyze": "Say what bounds a loop: ports, front end, dependencies.",
+    "validate": "Compare predictions with what blocks and loops take on this machine.",
     "insert-markers": "Mark a loop of an assembly text for analysis.",
     "machines": "Show and check machine models.",
     "export": "Write a machine in another tool's format.",

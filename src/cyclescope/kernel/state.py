@@ -18,6 +18,8 @@ FIRST_WINDOW = DATA_BASE + 0x4000  # in the middle of the first filled window
 SECOND_WINDOW = DATA_BASE + 0x14A40  # another page, other low 12 bits
 STACK_TOP = 0x70100000 + 0x40000  # in the middle of the stack area
 CODE_BASE = 0x60000000
+# Where registers of basic blocks point to, each to a page and a line of its own.
+REGISTERS_BASE, PLACE_STEP = 0x3000000, 0x1100
 
 DEFAULT_MXCSR = 0x1F80
 _REGISTERS, _MASKS, _POKES = 32, 16, 8

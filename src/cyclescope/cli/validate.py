@@ -1,0 +1,203 @@
+"""`cyclescope validate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from cyclescope.backend.link import Link
+from cyclescope.backend.native import NativeBackend
+from cyclescope.cli.options import cpu_option, json_option, target_option
+from cyclescope.errors import UsageError
+from cyclescope.host.identity import Identity
+from cyclescope.host.uname import host_isa
+from cyclescope.infer.api import calibrated, open_backend
+from cyclescope.infer.progress import Progress
+from cyclescope.model.machine import MachineModel
+from cyclescope.report.progress import reporter
+from cyclescope.report.validation import WORST, table_row, validation_json, validation_text
+from cyclescope.session.block_files import read_block_file, read_timings, write_timings
+from cyclescope.session.blocks import LOOP, NOTIONS, UNROLLED, ProgramBlock
+from cyclescope.session.compiled import KERNELS, basic_blocks, builds, timed_loops
+from cyclescope.session.machines import default_machine, load_model
+from cyclescope.session.predictors import DEFAULT, NAMES, BlockPredictor, predictors
+from cyclescope.session.validation import Section, Validation, known, sampled, section, timed
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_AS = {UNROLLED: (UNROLLED,), LOOP: (LOOP,), "both": NOTIONS}
+SEED = 1
+_OURS = "."  # of --kernels without a folder
+_OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
+    click.option("--blocks", type=_FILE, metavar="FILE",
+                 help="Blocks: hexadecimal or assembly, one per line, or CSV. Default: those of our loops."),
+    click.option("--kernels", is_flag=False, flag_value=_OURS, type=click.Path(path_type=Path), metavar="[DIR]",
+                 help="Compile and run C loops instead; without DIR ours."),
+    click.option("--measured", type=_FILE, metavar="FILE", help="Blocks that were timed: nothing is measured."),
+    click.option("--predictors", "names", default=",".join(DEFAULT), show_default=True, metavar="LIST",
+                 help=f"Any of {', '.join(NAMES)}."),
+    click.option("--arch", metavar="NAME|native|FILE", help="Machine to predict; default: this one."),
+    click.option("--as", "notion", type=click.Choice(list(_AS)), default="both", show_default=True,
+                 help="Copies of a block without a loop, or loops."),
+    click.option("--sample", type=click.IntRange(min=1), metavar="N", help="So many blocks, drawn at random."),
+    click.option("--seed", type=int, default=SEED, show_default=True, help="Of the sample."),
+    click.option("--worst", type=click.IntRange(min=0), default=WORST, show_default=True,
+                 help="Blocks to list that are furthest off."),
+    click.option("--output", type=_FILE, metavar="FILE", help="Write the timed blocks here, as CSV."),
+    click.option("--html", "as_html", type=_FILE, metavar="FILE", help="Write a page here."),
+    target_option,
+    cpu_option,
+    json_option,
+]  # fmt: skip
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is to be measured and predicted."""
+
+    blocks: Path | None
+    kernels: Path | None
+    measured: Path | None
+    names: tuple[str, ...]
+    arch: str | None
+    notions: tuple[str, ...]
+    sample: int
+    seed: int
+    link: Link
+    cpu: int | None
+
+
+def _with_options(function: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command("validate")
+@_with_options
+def command(
+    blocks: Path | None, kernels: Path | None, measured: Path | None, names: str, arch: str | None,
+    notion: str, sample: int | None, seed: int, worst: int, output: Path | None, as_html: Path | None,
+    link: Link, cpu: int | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Compare predictions with what blocks and loops really take.
+
+    Every block is timed on this machine, as copies that follow each other and as a loop, and predicted. What
+    cannot be timed, or not in a way that can be trusted, is counted with the reason. Errors are relative to the
+    measured time.
+    """
+    if sum(given is not None for given in (blocks, kernels, measured)) > 1:
+        raise UsageError("more than one source of blocks", "give one of --blocks, --kernels and --measured")
+    chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    if not chosen:
+        raise UsageError("no predictor", f"choose from {', '.join(NAMES)}")
+    wanted = Wanted(blocks, kernels, measured, chosen, arch, _AS[notion], sample or 0, seed, link, cpu)
+    with reporter() as report:
+        found = _validated(wanted, lambda what, done, of: report(Progress(what, done, of)))
+    for problem in found.problems:
+        click.echo(f"note: {problem}", err=True)
+    if output:
+        _keep(output, found)
+    if as_html:
+        from cyclescope.report.validation_page import validation_page  # slow to import
+
+        _write(as_html, validation_page(found, worst))
+    click.echo(validation_json(found, worst) if as_json else validation_text(found, worst))
+
+
+_Report = Callable[[str, int, int], None]
+
+
+def _validated(wanted: Wanted, report: _Report) -> Validation:
+    if wanted.measured is not None:
+        return _remembered(wanted, wanted.measured, report)
+    backend, identity = open_backend(wanted.cpu, wanted.link)
+    with closing(backend):
+        if identity.emulated:
+            raise UsageError("times under an emulator mean nothing", "measure on the machine itself")
+        return _measured(wanted, backend, identity, report)
+
+
+def _models(wanted: Wanted, isa: str) -> tuple[MachineModel, list[BlockPredictor], dict[str, str]]:
+    """The machine and the predictors, before anything is measured."""
+    machine = load_model(wanted.arch) if wanted.arch else default_machine(isa)
+    if machine.isa != isa:
+        raise UsageError(f"{machine.name} executes {machine.isa}, the blocks are {isa}", "choose another --arch")
+    return machine, *predictors(wanted.names, machine)
+
+
+def _remembered(wanted: Wanted, path: Path, report: _Report) -> Validation:
+    """Blocks that were timed before."""
+    isa = load_model(wanted.arch).isa if wanted.arch else host_isa()
+    machine, chosen, absent = _models(wanted, isa)
+    every, problems = read_timings(path, isa)
+    keys = list(dict.fromkeys((one.block.code, one.block) for one in every))
+    drawn = {block.code for block in sampled([block for _, block in keys], wanted.sample, wanted.seed)}
+    some = [one for one in every if one.block.code in drawn]
+    sections = [
+        section(notion, known(some, notion), chosen, report)
+        for notion in wanted.notions
+        if any(one.notion == notion for one in some)
+    ]
+    return Validation(str(path), machine.name, tuple(sections), absent, tuple(problems), len(every))
+
+
+def _measured(wanted: Wanted, backend: NativeBackend, identity: Identity, report: _Report) -> Validation:
+    isa = backend.capabilities().isa
+    machine, chosen, absent = _models(wanted, isa)
+    nop = calibrated(backend, identity).nop
+    if wanted.kernels is not None:
+        return _loops(wanted, chosen, nop, Validation(identity.machine, machine.name, (), absent), report)
+    blocks, problems = _blocks(wanted, isa)
+    some = sampled(blocks, wanted.sample, wanted.seed)
+    sections = tuple(
+        section(notion, timed(backend, some, notion, report=report), chosen, report)
+        for notion in wanted.notions
+    )
+    return Validation(
+        identity.machine, machine.name, sections, absent, tuple(problems), len(blocks),
+        backend.capabilities().notes,
+    )  # fmt: skip
+
+
+def _blocks(wanted: Wanted, isa: str) -> tuple[Sequence[ProgramBlock], Sequence[str]]:
+    if wanted.blocks is not None:
+        found = read_block_file(wanted.blocks, isa)
+        return found.blocks, found.problems
+    if isa != host_isa():
+        raise UsageError("no blocks for that machine", "give some with --blocks")
+    return basic_blocks(builds()), ()
+
+
+def _loops(
+    wanted: Wanted, chosen: Sequence[BlockPredictor], nop: float, found: Validation, report: _Report
+) -> Validation:
+    if wanted.link.remote:
+        raise UsageError("loops are compiled and run on this machine", "leave out --target")
+    folder = None if wanted.kernels == Path(_OURS) else wanted.kernels
+    every = builds(folder)
+    some = every if not wanted.sample else _drawn(every, wanted)
+    timings = timed_loops(some, nop, lambda done, of: report(KERNELS, done, of))
+    parts: tuple[Section, ...] = (section(KERNELS, timings, chosen, report),)
+    return msgspec.structs.replace(found, sections=parts, given=len(every))
+
+
+def _drawn(every: Sequence[Any], wanted: Wanted) -> list[Any]:
+    numbers = [ProgramBlock(str(n).encode()) for n in range(len(every))]
+    return [every[int(one.code)] for one in sampled(numbers, wanted.sample, wanted.seed)]
+
+
+def _keep(path: Path, found: Validation) -> None:
+    names = [one.name for part in found.sections[:1] for one in part.predictors]
+    rows = [table_row(row, host_isa()) for part in found.sections for row in part.rows]
+    write_timings(path, rows, names)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror})", "name another file") from error

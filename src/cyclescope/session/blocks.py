@@ -1,0 +1,222 @@
+"""Basic blocks of programs: what can be timed of them, as copies without a loop and as loops."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import msgspec
+
+from cyclescope.analyze.block import Block, BlockInstruction, Register
+from cyclescope.analyze.decode import NEXT, decoder
+from cyclescope.analyze.source import Choice, read_block
+from cyclescope.errors import CyclescopeError
+from cyclescope.isa.register import domain
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.patterns import pattern
+from cyclescope.kernel.state import (
+    PLACE_STEP,
+    REGISTERS_BASE,
+    VECTOR_FLOAT,
+    VECTOR_SCALABLE,
+    MachineState,
+)
+from cyclescope.kernel.x86_64.special import unmeasurable
+from cyclescope.measure.bench import level_of
+
+UNROLLED, LOOP = "unrolled", "loop"
+NOTIONS = (UNROLLED, LOOP)
+
+LOOPS_BACK, COUNTER_SHIFT = 1, 8  # flags of a block's kernel; see native/protocol.h
+LONGEST = 0x3FFF  # bytes of a block: eight copies are within a region of the runner
+MXCSR = 0x1F80 | 0x8040  # denormals are zeros: memory holds small integers
+_KEPT = {"aarch64": 28, "riscv64": 27}  # the register that the runner leaves a block by
+_NOT_STARTED = {"riscv64": (0, 3, 4)}  # the zero register, gp and tp
+_GENERALS = {"x86-64": 16, "aarch64": 32, "riscv64": 32}
+_SHORT_JUMP = -128
+_SCALABLE = {"aarch64": re.compile(r"\b[zp]\d+\b"), "riscv64": re.compile(r"\bv\d+\b|\bvset")}
+_WHOLE = Choice(whole=True)
+
+
+class ProgramBlock(msgspec.Struct, frozen=True):
+    """A basic block, and where it is from."""
+
+    code: bytes
+    where: str = ""
+    isa: str = "x86-64"
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A block in one of the notions: the code that repeats, and the kernel, or why there is none."""
+
+    origin: ProgramBlock
+    notion: str
+    code: bytes
+    block: Block
+    kernel: Kernel | None = None
+    reason: str = ""
+
+
+def decoded(code: bytes, isa: str = "x86-64", vendor: str = "") -> Block:
+    """The instructions of machine code, all of it."""
+    return read_block(code, isa, _WHOLE, vendor=vendor)
+
+
+def cases(blocks: Sequence[ProgramBlock], notion: str) -> list[Case]:
+    """Every block in a notion."""
+    make = _unrolled if notion == UNROLLED else _looped
+    return [make(one, decoded(one.code, one.isa)) for one in blocks]
+
+
+def case_of(origin: ProgramBlock, notion: str) -> Case:
+    """A block that was timed already: what is predicted of it."""
+    if notion == UNROLLED:
+        return Case(origin, notion, origin.code, decoded(origin.code, origin.isa))
+    return _looped(origin, decoded(origin.code, origin.isa))
+
+
+# --- notions ---------------------------------------------------------------------------------------
+
+
+def _unrolled(origin: ProgramBlock, block: Block) -> Case:
+    reason = _unfit(origin, block)
+    if not reason and any(address and address.rip_relative for one in block for address in one.memory):
+        reason = "it uses addresses relative to its own: every copy has others"
+    kernel = None if reason else _kernel(origin.code, block, 0)
+    return Case(origin, UNROLLED, origin.code, block, kernel, reason)
+
+
+def _looped(origin: ProgramBlock, block: Block) -> Case:
+    """The block with a counter that it does not use, and a branch."""
+    reason = _unfit(origin, block)
+    number = next(iter(_free(block)), None)
+    if not reason and number is None:
+        reason = "no register is left to count trips"
+    end = b"" if reason or number is None else loop_end(origin.isa, number, len(origin.code))
+    if not reason and not end:
+        reason = "it is too long for a branch back"
+    if reason or number is None:
+        return Case(origin, LOOP, origin.code, block, None, reason)
+    code = origin.code + end
+    whole = decoded(code, origin.isa)
+    return Case(origin, LOOP, code, whole, _kernel(code, whole, LOOPS_BACK | number << COUNTER_SHIFT))
+
+
+def _unfit(origin: ProgramBlock, block: Block) -> str:
+    """Why a block cannot be timed in any notion."""
+    for one in block:
+        if one.form is None:
+            return f"unknown instruction: {one.problem}"
+        if origin.isa == "x86-64" and (why := unmeasurable(one.form)) and one.form.encoding is not None:
+            return f"{one.form.mnemonic}: {why}"
+        if "serializing" in one.form.attributes or one.form.mnemonic in ("CPUID", "RDTSC", "RDTSCP"):
+            return f"{one.form.mnemonic} is for the machine around it to answer"
+    if any(step.flow != NEXT for step in decoder(origin.isa).steps(origin.code, 0)):
+        return "it branches"
+    if origin.isa in _KEPT and _KEPT[origin.isa] in _used(block):
+        return "it uses the register that the runner keeps"
+    return "it is too long" if len(origin.code) > LONGEST else ""
+
+
+def _free(block: Block) -> Iterator[int]:
+    """General registers that a block does not use, those with no role in calls or addresses first."""
+    used, isa = _used(block), block.isa
+    avoided = {4} if isa == "x86-64" else {31} if isa == "aarch64" else {0, 2, 3, 4}
+    for number in range(_GENERALS[isa] - 1, -1, -1):
+        if number not in used and number not in avoided and number != _KEPT.get(isa):
+            yield number
+
+
+def _used(block: Block) -> set[int]:
+    """Numbers of the general registers that a block reads, writes or has in addresses."""
+    return {n for one in block for n in map(_general, _registers(one)) if n is not None}
+
+
+def _registers(one: BlockInstruction) -> Iterator[Register | None]:
+    yield from one.registers
+    for some in one.further.values():
+        yield from some
+    for address in one.memory:
+        if address is not None:
+            yield from (address.base, address.index)
+
+
+def _general(register: Register | None) -> int | None:
+    """The number of a general register, whatever part of it."""
+    if register is None:
+        return None
+    cls, number = register
+    if cls == "R8h":
+        return number - 4
+    if cls == "SP":
+        return 31
+    return number if cls == "X" or domain(cls) == "r" else None
+
+
+# --- machine code ----------------------------------------------------------------------------------
+
+
+def loop_end(isa: str, counter: int, before: int) -> bytes:
+    """A decrement of a register and a branch over so many bytes back while it is not 0; "" if too far."""
+    if isa == "x86-64":
+        down = bytes([0x48 | counter >> 3, 0xFF, 0xC8 | counter & 7])  # dec
+        short = -(before + len(down) + 2)
+        if short >= _SHORT_JUMP:
+            return down + struct.pack("<Bb", 0x75, short)  # jnz
+        return down + b"\x0f\x85" + struct.pack("<i", -(before + len(down) + 6))
+    if isa == "aarch64":
+        down = struct.pack("<I", 0xD1000400 | counter << 5 | counter)  # sub x, x, #1
+        return down + struct.pack("<I", 0xB5000000 | (-(before + 4) // 4 & 0x7FFFF) << 5 | counter)  # cbnz
+    down = struct.pack("<I", 0xFFF00013 | counter << 15 | counter << 7)  # addi x, x, -1
+    distance = -(before + 4)
+    return down + struct.pack("<I", 0x1063 | counter << 15 | _branch(distance)) if distance >= -4096 else b""
+
+
+def _branch(distance: int) -> int:
+    """The fields of a RISC-V branch's distance in bytes."""
+    d = distance & 0x1FFF
+    return (d >> 12 & 1) << 31 | (d >> 5 & 0x3F) << 25 | (d >> 1 & 15) << 8 | (d >> 11 & 1) << 7
+
+
+def _kernel(code: bytes, block: Block, flags: int) -> Kernel:
+    return Kernel(code, len(block), _state(block.isa, *_vectors(block)), flags=flags)
+
+
+def _vectors(block: Block) -> tuple[int, bool]:
+    """How much vector state a block needs, and whether it uses x87."""
+    text = "\n".join(one.text for one in block)
+    if block.isa == "x86-64":
+        classes = {register[0] for one in block for register in one.registers if register}
+        return level_of(text), bool(classes & {"ST", "MM"})
+    return VECTOR_SCALABLE if _SCALABLE[block.isa].search(text) else VECTOR_FLOAT, False
+
+
+@cache
+def _state(isa: str, level: int, x87: bool) -> MachineState:
+    """Every general register points to a page and a line of its own; vectors hold 1.5."""
+    general = [REGISTERS_BASE + n * PLACE_STEP for n in range(_GENERALS[isa])]
+    for number in _NOT_STARTED.get(isa, ()):
+        general[number] = 0
+    values = struct.pack("<f", 1.5) * 16
+    if isa == "x86-64":
+        return MachineState(tuple(general), values, vector_level=level, x87=x87, control=MXCSR)
+    scalars = (int.from_bytes(pattern("f64")[:8], "little"),) * 32 if isa == "riscv64" else ()
+    return MachineState(
+        tuple(general), values, vector_level=level, flags=0, control=0, scalars=scalars
+    )
+
+
+def text_of(block: Block) -> str:
+    """The instructions in one line."""
+    return "; ".join(" ".join(one.text.split()) for one in block)
+
+
+def readable(code: bytes, isa: str) -> str:
+    """Why machine code is no block, or ""."""
+    try:
+        block = decoded(code, isa)
+    except CyclescopeError as error:
+        return error.message
+    return next((one.problem for one in block if one.form is None and one.text == "(bad)"), "")

@@ -1,0 +1,14 @@
+/* Two sums, one of the other. */
+#include "loops.h"
+
+static unsigned char text[MOST];
+
+long run(long n)
+{
+    unsigned a = 1, b = 0;
+    for (long i = 0; i < n; i++) {
+        a += text[i];
+        b += a;
+    }
+    return (long)(a ^ b);
+}

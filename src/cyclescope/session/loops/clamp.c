@@ -1,0 +1,13 @@
+/* Values cut to a range. */
+#include "loops.h"
+
+static int a[MOST], b[MOST];
+
+long run(long n)
+{
+    for (long i = 0; i < n; i++) {
+        int v = a[i] * 3 - 100;
+        b[i] = v < 0 ? 0 : v > 255 ? 255 : v;
+    }
+    return b[1];
+}

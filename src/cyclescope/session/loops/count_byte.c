@@ -1,0 +1,12 @@
+/* How often a byte is in a text. */
+#include "loops.h"
+
+static char text[MOST];
+
+long run(long n)
+{
+    long found = 0;
+    for (long i = 0; i < n; i++)
+        found += text[i] == 'e';
+    return found;
+}

@@ -1,0 +1,16 @@
+/* A byte is searched. */
+#include "loops.h"
+
+static char text[MOST + 1];
+
+long run(long n)
+{
+    long i = 0;
+    text[n] = 'x';
+    while (text[i] != 'x') {
+        i++;
+        KEEP;
+    }
+    text[n] = 0;
+    return i;
+}

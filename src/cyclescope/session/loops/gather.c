@@ -1,0 +1,19 @@
+/* Values at places that another array says. */
+#include "loops.h"
+
+static int place[MOST];
+static double a[MOST];
+
+void prepare(void)
+{
+    for (long i = 0; i < MOST; i++)
+        place[i] = (int)(i * 37 % MOST);
+}
+
+long run(long n)
+{
+    double sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += a[place[i]];
+    return (long)sum;
+}

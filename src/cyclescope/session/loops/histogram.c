@@ -1,0 +1,18 @@
+/* Counters in memory, all different. */
+#include "loops.h"
+
+static unsigned char a[MOST];
+static unsigned count[256];
+
+void prepare(void)
+{
+    for (long i = 0; i < MOST; i++)
+        a[i] = (unsigned char)(i * 7);
+}
+
+long run(long n)
+{
+    for (long i = 0; i < n; i++)
+        count[a[i]]++;
+    return count[3];
+}

@@ -1,0 +1,12 @@
+/* A polynomial of a high degree. */
+#include "loops.h"
+
+static double c[MOST];
+
+long run(long n)
+{
+    double sum = 0;
+    for (long i = 0; i < n; i++)
+        sum = sum * 0.99 + c[i];
+    return (long)sum;
+}

@@ -1,0 +1,12 @@
+/* The greatest of integers. */
+#include "loops.h"
+
+static int a[MOST];
+
+long run(long n)
+{
+    int most = a[0];
+    for (long i = 0; i < n; i++)
+        most = a[i] > most ? a[i] : most;
+    return most;
+}

@@ -1,0 +1,12 @@
+/* The least of doubles. */
+#include "loops.h"
+
+static double a[MOST];
+
+long run(long n)
+{
+    double least = a[0];
+    for (long i = 0; i < n; i++)
+        least = a[i] < least ? a[i] : least;
+    return (long)least;
+}

@@ -1,0 +1,12 @@
+/* A counter in memory, always the same. */
+#include "loops.h"
+
+static unsigned char a[MOST];
+static volatile unsigned count[4];
+
+long run(long n)
+{
+    for (long i = 0; i < n; i++)
+        count[a[i] & 3]++;
+    return count[0];
+}

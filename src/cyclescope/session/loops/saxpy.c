@@ -1,0 +1,11 @@
+/* Y = a x + y, floats. */
+#include "loops.h"
+
+static float x[MOST], y[MOST];
+
+long run(long n)
+{
+    for (long i = 0; i < n; i++)
+        y[i] += 0.5f * x[i];
+    return (long)y[1];
+}

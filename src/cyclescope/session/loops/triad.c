@@ -1,0 +1,11 @@
+/* A = b + s c. */
+#include "loops.h"
+
+static double a[MOST], b[MOST], c[MOST];
+
+long run(long n)
+{
+    for (long i = 0; i < n; i++)
+        a[i] = b[i] + 3.0 * c[i];
+    return (long)a[1];
+}

@@ -1,0 +1,186 @@
+"""What predicts blocks, each by its name: cyclescope's bounds and its simulated core, llvm-mca, OSACA."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+import msgspec
+
+from cyclescope.analyze.block import Block
+from cyclescope.analyze.decode import decoder
+from cyclescope.analyze.prediction import Prediction
+from cyclescope.analyze.predictor import Predictor
+from cyclescope.backend.llvm_mca import LlvmMcaBackend
+from cyclescope.backend.osaca import Osaca
+from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
+from cyclescope.model.machine import MachineModel
+from cyclescope.session.blocks import decoded
+from cyclescope.session.machines import stand_in_for, vendor_of
+
+ANALYTIC, SIMULATED, LLVM_MCA, OSACA = "analytic", "simulated", "llvm-mca", "osaca"
+NAMES = (ANALYTIC, SIMULATED, LLVM_MCA, OSACA)
+DEFAULT = (ANALYTIC, SIMULATED, LLVM_MCA)
+MACHINE_CODE = "machine code"  # the source of blocks that are bytes
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """Cycles of a block, or the `reason` why there are none; what the predictor says of its error, and why."""
+
+    cycles: float | None
+    interval: tuple[float, float] | None = None
+    lower: float | None = None
+    bound: str = ""
+    bounds: dict[str, float] = {}
+    reason: str = ""
+
+
+class BlockPredictor(Protocol):
+    """Predicts blocks, all of them in one call."""
+
+    name: str
+    model: str  # what it computes with, in words
+
+    def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+        """One answer per block."""
+        ...
+
+
+def predictors(names: Sequence[str], machine: MachineModel) -> tuple[list[BlockPredictor], dict[str, str]]:
+    """The predictors of these names, and why others are not there.
+
+    Raises UsageError for a name that is none.
+    """
+    found, absent = [], {}
+    for name in names:
+        if name not in _MAKERS:
+            raise UsageError(f"there is no predictor {name!r}", f"choose from {', '.join(NAMES)}")
+        try:
+            found.append(_MAKERS[name](machine))
+        except (BackendUnavailable, UsageError) as error:
+            absent[name] = str(error)
+    return found, absent
+
+
+@contextmanager
+def cpu_seconds(taken: list[float]) -> Iterator[None]:
+    """Append the CPU time of what is done inside, of this process and of those that it starts."""
+    before = time.process_time() + _children()
+    yield
+    taken.append(time.process_time() + _children() - before)
+
+
+def _children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+# --- cyclescope's own ------------------------------------------------------------------------------
+
+
+class _Own:
+    """From machine code: reading it is part of the work."""
+
+    def __init__(self, machine: MachineModel) -> None:
+        self._predictor = Predictor(machine, stand_in_for(machine))
+        self._vendor = vendor_of(machine.name)
+        self.model = machine.name
+
+    def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+        return [self._answer(block) for block in blocks]
+
+    def _answer(self, block: Block) -> Answer:
+        try:
+            return self._of(self._read(block))
+        except CyclescopeError as error:
+            return Answer(None, reason=error.message)
+
+    def _read(self, block: Block) -> Block:
+        """Machine code read again; objects have names and places that it alone does not tell."""
+        if block.source != MACHINE_CODE:
+            return block
+        return decoded(b"".join(one.code for one in block), block.isa, self._vendor)
+
+    def _of(self, block: Block) -> Answer:
+        raise NotImplementedError
+
+
+class Analytic(_Own):
+    """The bounds alone."""
+
+    name = ANALYTIC
+
+    def _of(self, block: Block) -> Answer:
+        return _told(self._predictor.predict(block, simulate=False))
+
+
+class Simulated(_Own):
+    """The simulated core; what it does not simulate has no answer."""
+
+    name = SIMULATED
+
+    def _of(self, block: Block) -> Answer:
+        found = self._predictor.predict(block)
+        graph = self._predictor.graph(block.instructions)
+        cycles = self._predictor.simulated(graph, ideal=True)
+        if cycles is None:
+            return Answer(None, reason="it cannot be simulated")
+        return msgspec.structs.replace(_told(found), cycles=cycles)
+
+
+def _told(found: Prediction) -> Answer:
+    return Answer(found.cycles, found.interval, found.lower, found.bottleneck, found.alone)
+
+
+# --- others ----------------------------------------------------------------------------------------
+
+
+class LlvmMca:
+    """llvm-mca's steady state on LLVM's model of the core."""
+
+    name = LLVM_MCA
+
+    def __init__(self, machine: MachineModel) -> None:
+        cpu = llvm_name(machine)
+        self._backend = LlvmMcaBackend(cpu, isa=machine.isa)
+        self.model = self._backend.capabilities().description
+
+    def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+        found = self._backend.steady([[one.text for one in block] for block in blocks])
+        return [Answer(c, reason="" if c is not None else "llvm-mca does not take it") for c in found]
+
+
+class OsacaPredictor:
+    """OSACA's program: the greater of throughput and loop-carried dependency."""
+
+    name = OSACA
+
+    def __init__(self, machine: MachineModel) -> None:
+        self._program = Osaca(llvm_name(machine), machine.isa)
+        self.model = self._program.description
+
+    def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+        found = (self._program.cycles(_att(block)) for block in blocks)
+        return [Answer(c, reason=reason) for c, reason in found]
+
+
+def _att(block: Block) -> list[str]:
+    """The instructions as OSACA reads them best; other instruction sets have one syntax."""
+    reader = decoder(block.isa, syntax="att" if block.isa == "x86-64" else "")
+    return [reader.instruction(one.code, one.address).text for one in block]
+
+
+def llvm_name(machine: MachineModel) -> str:
+    """LLVM's name of the core that a model is of. Raises UsageError where there is none."""
+    name = machine.name.rpartition(" ")[2]
+    if name in ("", "unknown"):
+        raise UsageError(f"LLVM has no name for {machine.name}", "name a machine with {arch}")
+    return name
+
+
+_MAKERS: dict[str, Callable[[MachineModel], BlockPredictor]] = {
+    ANALYTIC: Analytic, SIMULATED: Simulated, LLVM_MCA: LlvmMca, OSACA: OsacaPredictor,
+}  # fmt: skip

@@ -1,0 +1,319 @@
+"""Predictions of blocks against what they take: every block is in the result, with its number or its reason."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from cyclescope.analyze.block import Block, BlockInstruction
+from cyclescope.backend.base import BlockBackend, BlockEffort
+from cyclescope.measure.blocks import BlockTiming, failed, time_blocks
+from cyclescope.session.accuracy import Accuracy, Pair, accuracy
+from cyclescope.session.block_files import Timed
+from cyclescope.session.blocks import Case, ProgramBlock, case_of, cases, text_of
+from cyclescope.session.predictors import ANALYTIC, Answer, BlockPredictor, cpu_seconds
+
+FEWEST = 3  # blocks of a group that is told apart
+NO_BOUND = "not predicted"
+LENGTHS = ((1, 4), (5, 10), (11, 20), (21, None))  # instructions
+
+Report = Callable[[str, int, int], None]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A block as it was timed and predicted; `groups` are the kinds of instructions that it has."""
+
+    text: str
+    code: str
+    where: str
+    notion: str
+    instructions: int
+    timing: BlockTiming
+    groups: tuple[str, ...]
+    answers: dict[str, Answer]
+
+
+class PredictorResult(msgspec.Struct, frozen=True):
+    """A predictor on the clean blocks: `failures` of them have no answer, for `reasons`."""
+
+    name: str
+    model: str
+    accuracy: Accuracy
+    failures: int
+    reasons: dict[str, int]
+    cpu_seconds_per_1000: float
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Some of the blocks: how far every predictor is off on them."""
+
+    name: str
+    blocks: int
+    predictors: dict[str, Accuracy]
+
+
+class Section(msgspec.Struct, frozen=True):
+    """All about the blocks in one notion.
+
+    `counts` is by verdict, `reasons` how many blocks are not clean for each reason, by verdict.
+    """
+
+    notion: str
+    rows: tuple[Row, ...]
+    counts: dict[str, int]
+    reasons: dict[str, dict[str, int]]
+    predictors: tuple[PredictorResult, ...]
+    by_group: tuple[Group, ...]
+    by_length: tuple[Group, ...]
+    by_bound: tuple[Group, ...]
+
+    @property
+    def clean(self) -> list[Row]:
+        """Rows that are judged."""
+        return [row for row in self.rows if row.timing.is_clean]
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """What came of it: `machine` is where blocks were timed, `model` what cyclescope computes with.
+
+    `absent` has predictors that are not there, with the reason; `problems` are lines of the input that are no
+    blocks. `given` is how many blocks there were before a sample was drawn.
+    """
+
+    machine: str
+    model: str
+    sections: tuple[Section, ...]
+    absent: dict[str, str] = {}
+    problems: tuple[str, ...] = ()
+    given: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def sampled(blocks: Sequence[ProgramBlock], number: int, seed: int) -> list[ProgramBlock]:
+    """So many of the blocks, drawn at random, in their order; all where `number` is 0 or too large."""
+    if not number or number >= len(blocks):
+        return list(blocks)
+    chosen = random.Random(seed).sample(range(len(blocks)), number)  # noqa: S311 - a sample
+    return [blocks[n] for n in sorted(chosen)]
+
+
+def timed(
+    backend: BlockBackend,
+    blocks: Sequence[ProgramBlock],
+    notion: str,
+    effort: BlockEffort | None = None,
+    report: Report = lambda what, done, of: None,
+) -> list[tuple[Case, BlockTiming]]:
+    """Time blocks in a notion; those that cannot be have the reason."""
+    found = cases(blocks, notion)
+    kernels = [one.kernel for one in found if one.kernel is not None]
+    timings = iter(time_blocks(backend, kernels, effort, lambda done, of: report(notion, done, of)))
+    return [(one, failed(one.reason) if one.kernel is None else next(timings)) for one in found]
+
+
+def known(timings: Sequence[Timed], notion: str) -> list[tuple[Case, BlockTiming]]:
+    """Blocks that were timed before."""
+    return [(case_of(one.block, notion), one.timing) for one in timings if one.notion == notion]
+
+
+def section(
+    notion: str,
+    found: Sequence[tuple[Case, BlockTiming]],
+    predictors: Sequence[BlockPredictor],
+    report: Report = lambda what, done, of: None,
+) -> Section:
+    """Predict all blocks that were timed, and compare."""
+    clean = [n for n, (_, timing) in enumerate(found) if timing.is_clean]
+    blocks = [found[n][0].block for n in clean]
+    answers: list[dict[str, Answer]] = [{} for _ in found]
+    results = []
+    for done, predictor in enumerate(predictors):
+        report(predictor.name, done, len(predictors))
+        taken: list[float] = []
+        with cpu_seconds(taken):
+            own = predictor.answers(blocks)
+        for n, answer in zip(clean, own, strict=True):
+            answers[n][predictor.name] = answer
+        pairs = _pairs([found[n][1] for n in clean], own)
+        results.append(_result(predictor, own, pairs, taken[0]))
+    rows = tuple(_row(*pair, own) for pair, own in zip(found, answers, strict=True))
+    names = [predictor.name for predictor in predictors]
+    return _section(notion, rows, tuple(results), names)
+
+
+def _pairs(timings: Sequence[BlockTiming], answers: Sequence[Answer]) -> list[Pair]:
+    both = zip(timings, answers, strict=True)
+    return [Pair(t.cycles, a.cycles, a.interval, a.lower) for t, a in both if a.cycles is not None]
+
+
+def _result(
+    predictor: BlockPredictor, answers: Sequence[Answer], pairs: Sequence[Pair], seconds: float
+) -> PredictorResult:
+    reasons = Counter(answer.reason for answer in answers if answer.cycles is None)
+    each = 1000 * seconds / len(answers) if answers else 0.0
+    return PredictorResult(
+        predictor.name, predictor.model, accuracy(pairs), reasons.total(), dict(reasons.most_common()), each
+    )
+
+
+def _row(case: Case, timing: BlockTiming, answers: dict[str, Answer]) -> Row:
+    block = case.block
+    return Row(
+        text_of(block), case.origin.code.hex(), case.origin.where, case.notion, len(block), timing,
+        tuple(dict.fromkeys(groups_of(block))), answers,
+    )  # fmt: skip
+
+
+def _section(
+    notion: str, rows: tuple[Row, ...], results: tuple[PredictorResult, ...], names: Sequence[str]
+) -> Section:
+    reasons: dict[str, Counter[str]] = {}
+    for row in rows:
+        if not row.timing.is_clean:
+            reasons.setdefault(row.timing.verdict, Counter())[_kind(row.timing.reason)] += 1
+    clean = [row for row in rows if row.timing.is_clean]
+    return Section(
+        notion, rows, dict(Counter(row.timing.verdict for row in rows)),
+        {verdict: dict(found.most_common()) for verdict, found in reasons.items()}, results,
+        _groups(clean, names, lambda row: row.groups),
+        _groups(clean, names, lambda row: (length_of(row.instructions),), fewest=1),
+        _groups(clean, names, lambda row: (bound_of(row),), fewest=1),
+    )  # fmt: skip
+
+
+def _kind(reason: str) -> str:
+    """A reason without what is of one block alone."""
+    return "fewer copies take another time each" if reason.startswith("fewer copies") else reason
+
+
+def _groups(
+    rows: Sequence[Row], names: Sequence[str], of: Callable[[Row], Iterable[str]], fewest: int = FEWEST
+) -> tuple[Group, ...]:
+    """The blocks by a property, the largest group first."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        for name in of(row):
+            found.setdefault(name, []).append(row)
+    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    return tuple(Group(name, len(some), _each(some, names)) for name, some in ordered if len(some) >= fewest)
+
+
+def _each(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Accuracy]:
+    timings = [row.timing for row in rows]
+    return {name: accuracy(_pairs(timings, [row.answers[name] for row in rows])) for name in names}
+
+
+# --- kinds of blocks -------------------------------------------------------------------------------
+
+
+def bound_of(row: Row) -> str:
+    """What the bounds say that the block is limited by."""
+    found = row.answers.get(ANALYTIC) or next(iter(row.answers.values()), None)
+    return found.bound if found is not None and found.bound else NO_BOUND
+
+
+def length_of(instructions: int) -> str:
+    """The length of a block in words."""
+    for low, high in LENGTHS:
+        if high is None:
+            return f"{low} or more"
+        if instructions <= high:
+            return f"{low} to {high}"
+    raise AssertionError
+
+
+def groups_of(block: Block) -> Iterator[str]:
+    """The kinds of instructions that a block has, whatever the instruction set."""
+    for one in block:
+        if one.form is not None:
+            yield from _kinds(one)
+
+
+def _kinds(one: BlockInstruction) -> Iterator[str]:
+    form = one.form
+    assert form is not None
+    memory = [op for op in form.operands if op.is_memory]
+    reads, writes = any(op.read for op in memory), any(op.write for op in memory)
+    if "stack" in form.attributes:
+        yield "stack"
+    elif reads and writes:
+        yield "read, modify, write"
+    elif reads:
+        yield "load"
+    elif writes:
+        yield "store"
+    if any(op.kind == "address" for op in form.operands):
+        yield "address computed"
+    yield from _calculations(one, bool(memory))
+
+
+_FLOATS = ("f16", "bf16", "f32", "f64", "f80")
+_SLOW = ("DIV", "SQRT", "REM")
+_VECTORS = ("V", "Z", "XMM", "YMM", "ZMM", "MM")
+
+
+def _calculations(one: BlockInstruction, memory: bool) -> Iterator[str]:
+    form = one.form
+    assert form is not None
+    classes = {register[0] for register in one.registers if register}
+    if any(word in form.mnemonic for word in _SLOW):
+        yield "division or root"
+    if classes & set(_VECTORS):
+        yield "vector, floating point" if form.element in _FLOATS else "vector, integer"
+    elif not memory and form.mnemonic.startswith("MOV"):
+        yield "move"
+    elif "MUL" in form.mnemonic:
+        yield "multiplication"
+    if form.flags_read and classes:
+        yield "reads flags"
+    if any(op.kind == "branch" for op in form.operands):
+        yield "branch"
+
+
+# --- the worst -------------------------------------------------------------------------------------
+
+
+class Miss(msgspec.Struct, frozen=True):
+    """A block that a predictor is far off on: by how much, relative, and what that looks like."""
+
+    row: Row
+    error: float
+    explanation: str
+
+
+ALIKE = 0.03  # relative: a bound that is so near to what was measured may be what decides
+
+
+def worst(part: Section, name: str, number: int) -> list[Miss]:
+    """The blocks with the greatest relative errors of a predictor, too high or too low alike.
+
+    The error is what the greater of measured and predicted is more than the other.
+    """
+    rows = [(row, row.answers[name]) for row in part.clean if row.answers[name].cycles is not None]
+    ranked = sorted(rows, key=lambda pair: -_ratio(pair[0].timing.cycles, pair[1].cycles or 0.0))
+    return [
+        Miss(row, (answer.cycles or 0.0) / row.timing.cycles - 1, explained(row.timing.cycles, answer))
+        for row, answer in ranked[:number]
+    ]
+
+
+def _ratio(measured: float, predicted: float) -> float:
+    low, high = sorted((measured, predicted))
+    return high / low if low > 0 else float("inf")
+
+
+def explained(measured: float, answer: Answer) -> str:
+    """What an error looks like: which bound is too great, or that none is as great as what was measured."""
+    predicted = answer.cycles or 0.0
+    if not answer.bounds:
+        return "no bounds are known"
+    like = [n for n, c in answer.bounds.items() if abs(c - measured) <= ALIKE * measured and n != answer.bound]
+    if predicted > measured:
+        why = f"{answer.bound} is put at {answer.bounds.get(answer.bound, predicted):.2f} and takes less"
+        return why + (f"; {like[0]} alone would take {measured:.2f}" if like else "")
+    if like:
+        return f"{like[0]} alone would take that; {answer.bound} is put higher"
+    return f"no bound reaches {measured:.2f}: {answer.bound} alone is {predicted:.2f}, something adds {measured - predicted:.2f}"
