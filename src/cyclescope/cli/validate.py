@@ -34,16 +34,18 @@ SEED = 1
 _OURS = "."  # of --kernels without a folder
 _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--blocks", type=_FILE, metavar="FILE",
-                 help="Blocks: hexadecimal or assembly, one per line, or CSV. Default: those of our loops."),
-    click.option("--kernels", is_flag=False, flag_value=_OURS, type=click.Path(path_type=Path), metavar="[DIR]",
-                 help="Compile and run C loops instead; without DIR ours."),
-    click.option("--measured", type=_FILE, metavar="FILE", help="Blocks that were timed: nothing is measured."),
+                 help="Blocks, hexadecimal or assembly, one per line, or CSV; default: of our loops."),
+    click.option("--kernels", is_flag=False, flag_value=_OURS, type=click.Path(path_type=Path),
+                 metavar="[DIR]", help="Compile and run C loops instead; without DIR ours."),
+    click.option("--measured", type=_FILE, metavar="FILE", 
+                 help="Blocks that were timed before: nothing is measured."),
     click.option("--predictors", "names", default=",".join(DEFAULT), show_default=True, metavar="LIST",
                  help=f"Any of {', '.join(NAMES)}."),
     click.option("--arch", metavar="NAME|native|FILE", help="Machine to predict; default: this one."),
     click.option("--as", "notion", type=click.Choice(list(_AS)), default="both", show_default=True,
                  help="Copies of a block without a loop, or loops."),
-    click.option("--sample", type=click.IntRange(min=1), metavar="N", help="So many blocks, drawn at random."),
+    click.option("--sample", type=click.IntRange(min=1), metavar="N",
+                 help="So many blocks, drawn at random."),
     click.option("--seed", type=int, default=SEED, show_default=True, help="Of the sample."),
     click.option("--worst", type=click.IntRange(min=0), default=WORST, show_default=True,
                  help="Blocks to list that are furthest off."),
@@ -85,9 +87,9 @@ def command(
 ) -> None:  # fmt: skip
     """Compare predictions with what blocks and loops really take.
 
-    Every block is timed on this machine, as copies that follow each other and as a loop, and predicted. What
-    cannot be timed, or not in a way that can be trusted, is counted with the reason. Errors are relative to the
-    measured time.
+    Every block is timed on this machine, as copies that follow each other and as a loop, and predicted.
+    What cannot be timed, or not so that it can be trusted, is counted with the reason. Errors are relative
+    to the measured time.
     """
     if sum(given is not None for given in (blocks, kernels, measured)) > 1:
         raise UsageError("more than one source of blocks", "give one of --blocks, --kernels and --measured")
@@ -125,7 +127,8 @@ def _models(wanted: Wanted, isa: str) -> tuple[MachineModel, list[BlockPredictor
     """The machine and the predictors, before anything is measured."""
     machine = load_model(wanted.arch) if wanted.arch else default_machine(isa)
     if machine.isa != isa:
-        raise UsageError(f"{machine.name} executes {machine.isa}, the blocks are {isa}", "choose another --arch")
+        what = f"{machine.name} executes {machine.isa}, the blocks are {isa}"
+        raise UsageError(what, "{arch} names another machine")
     return machine, *predictors(wanted.names, machine)
 
 

@@ -103,6 +103,7 @@ static double time_calls(unsigned length, uint32_t calls)
 /* A sample: the first call finds memory as it was filled, and brings it into the caches. */
 static double sample(unsigned length)
 {
+    fault_beat();
     pages_fill();
     call(length, 1);
     return time_calls(length, block.calls);

@@ -42,6 +42,7 @@ extern sigjmp_buf fault_return;
 extern volatile sig_atomic_t fault_armed;
 extern struct fault fault;
 void faults_install(void);
+void fault_beat(void); /* what takes long is under way: no hang */
 
 /* limits.c */
 void limits_close_files(void); /* all */

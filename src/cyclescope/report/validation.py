@@ -21,7 +21,7 @@ SCHEMA_VERSION = 1
 WORST = 10  # blocks that are listed
 _LONGEST = 90  # characters of a block in a table
 TITLES = {UNROLLED: "copies without a loop", LOOP: "loops of one copy", KERNELS: "loops of compiled programs"}
-_HEAD = ("", "MAPE", "median", "tau", "<5 %", "<10 %", "low", "high", "in interval", "failed", "s/1000")
+HEAD = ("", "MAPE", "median", "tau", "<5 %", "<10 %", "low", "high", "in interval", "failed", "s/1000")
 
 
 def validation_text(found: Validation, most: int = WORST) -> str:
@@ -42,7 +42,7 @@ def _section_lines(part: Section, most: int) -> Iterable[str]:
     if not part.clean:
         return
     yield ""
-    yield table([_HEAD, *(row_cells(one) for one in part.predictors)], 1).rstrip()
+    yield table([HEAD, *(row_cells(one) for one in part.predictors)], 1).rstrip()
     for title, groups in groups_of(part):
         if groups:
             yield ""
@@ -77,10 +77,12 @@ def row_cells(one: PredictorResult) -> tuple[str, ...]:
 
 def group_rows(title: str, groups: Sequence[Group], names: Sequence[str]) -> list[tuple[str, ...]]:
     """Mean errors, and shares within 10 %, of groups."""
-    rows = [(title, "blocks", *names)]
-    for group in groups:
-        rows.append((group.name.replace("_", " "), str(group.blocks), *(_cell(group.predictors[n]) for n in names)))
-    return rows
+    return [(title, "blocks", *names), *(_group_cells(group, names) for group in groups)]
+
+
+def _group_cells(group: Group, names: Sequence[str]) -> tuple[str, ...]:
+    each = (_cell(group.predictors[name]) for name in names)
+    return (group.name.replace("_", " "), str(group.blocks), *each)
 
 
 def _cell(found: Accuracy) -> str:

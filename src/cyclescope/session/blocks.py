@@ -203,9 +203,7 @@ def _state(isa: str, level: int, x87: bool) -> MachineState:
     if isa == "x86-64":
         return MachineState(tuple(general), values, vector_level=level, x87=x87, control=MXCSR)
     scalars = (int.from_bytes(pattern("f64")[:8], "little"),) * 32 if isa == "riscv64" else ()
-    return MachineState(
-        tuple(general), values, vector_level=level, flags=0, control=0, scalars=scalars
-    )
+    return MachineState(tuple(general), values, vector_level=level, flags=0, control=0, scalars=scalars)
 
 
 def text_of(block: Block) -> str:

@@ -89,7 +89,7 @@ def builds(folder: Path | None = None) -> list[Build]:
 
 def compilers() -> Iterator[str]:
     """The C compilers that are there; another name of one that was found already is none."""
-    seen = set()
+    seen: set[str] = set()
     for name in COMPILERS:
         path = shutil.which(name)
         if path and (name != "cc" or not seen):
@@ -129,8 +129,7 @@ def _timed(build: Build, nop: float) -> tuple[Case, BlockTiming]:
 def _compiled(build: Build, folder: Path) -> Compiled:
     """The program and its loop. Raises _Failed, CyclescopeError."""
     made, program = folder / "loop.o", folder / "program"
-    include = ("-I", str(shipped()))
-    _run([build.compiler, *build.options, "-w", *include, "-c", str(build.source), "-o", str(made)], "compiled")
+    _compile(build, made)
     harness = str(shipped() / "harness" / "harness.c")
     _run([build.compiler, "-O2", "-w", harness, str(made), "-o", str(program)], "linked")
     block = read_block(made, choice=Choice(function=FUNCTION))
@@ -138,6 +137,12 @@ def _compiled(build: Build, folder: Path) -> Compiled:
     if not block.loop:
         raise _Failed("no loop is found in it")
     return Compiled(program, block, block.instructions[0].address - entry)
+
+
+def _compile(build: Build, made: Path) -> None:
+    """An object file. Raises _Failed."""
+    options = (*build.options, "-w", "-I", str(shipped()))
+    _run([build.compiler, *options, "-c", str(build.source), "-o", str(made)], "compiled")
 
 
 def _run(command: Sequence[str], done: str = "run") -> str:
@@ -210,7 +215,8 @@ class _Samples(msgspec.Struct, frozen=True):
 def _samples(program: Path) -> _Samples:
     command = [str(program), "time", *map(str, (*ROUNDS, SAMPLES, NANOSECONDS))]
     head, *rows = _run(command).splitlines()
-    return _Samples(*map(int, head.split()), tuple(tuple(map(int, row.split())) for row in rows))
+    repeats, additions, nops = map(int, head.split())
+    return _Samples(repeats, additions, nops, tuple(tuple(map(int, row.split())) for row in rows))
 
 
 def _slope(found: _Samples, nop: float) -> float | None:
@@ -242,8 +248,7 @@ def basic_blocks(chosen: Sequence[Build]) -> list[ProgramBlock]:
         for build in chosen:
             made = Path(folder) / "loop.o"
             try:
-                _run([build.compiler, *build.options, "-w", "-I", str(shipped()), "-c", str(build.source),
-                      "-o", str(made)], "compiled")  # fmt: skip
+                _compile(build, made)
             except _Failed:
                 continue
             for code in _straight(made):

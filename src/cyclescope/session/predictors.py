@@ -28,7 +28,7 @@ MACHINE_CODE = "machine code"  # the source of blocks that are bytes
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Cycles of a block, or the `reason` why there are none; what the predictor says of its error, and why."""
+    """Cycles of a block, or the `reason` why there are none; what the predictor says of its error."""
 
     cycles: float | None
     interval: tuple[float, float] | None = None
@@ -149,6 +149,7 @@ class LlvmMca:
         self.model = self._backend.capabilities().description
 
     def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+        """One answer per block."""
         found = self._backend.steady([[one.text for one in block] for block in blocks])
         return [Answer(c, reason="" if c is not None else "llvm-mca does not take it") for c in found]
 
@@ -163,6 +164,7 @@ class OsacaPredictor:
         self.model = self._program.description
 
     def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+        """One answer per block."""
         found = (self._program.cycles(_att(block)) for block in blocks)
         return [Answer(c, reason=reason) for c, reason in found]
 

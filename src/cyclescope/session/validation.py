@@ -1,4 +1,4 @@
-"""Predictions of blocks against what they take: every block is in the result, with its number or its reason."""
+"""Predictions of blocks against what they take: every block is there, with its number or its reason."""
 
 from __future__ import annotations
 
@@ -310,10 +310,12 @@ def explained(measured: float, answer: Answer) -> str:
     predicted = answer.cycles or 0.0
     if not answer.bounds:
         return "no bounds are known"
-    like = [n for n, c in answer.bounds.items() if abs(c - measured) <= ALIKE * measured and n != answer.bound]
+    near = (n for n, c in answer.bounds.items() if abs(c - measured) <= ALIKE * measured)
+    like = [name for name in near if name != answer.bound]
     if predicted > measured:
         why = f"{answer.bound} is put at {answer.bounds.get(answer.bound, predicted):.2f} and takes less"
         return why + (f"; {like[0]} alone would take {measured:.2f}" if like else "")
     if like:
         return f"{like[0]} alone would take that; {answer.bound} is put higher"
-    return f"no bound reaches {measured:.2f}: {answer.bound} alone is {predicted:.2f}, something adds {measured - predicted:.2f}"
+    rest = f"{answer.bound} alone is {predicted:.2f}, something adds {measured - predicted:.2f}"
+    return f"no bound reaches {measured:.2f}: {rest}"

@@ -40,7 +40,9 @@ def page(found: Prediction) -> str:
     """The report as HTML in one file, with the drawing of the dependencies."""
     found = plain(found)
     title = " ".join(filter(None, (found.source, found.name, "on", found.machine)))
-    return _render(title=title, where=summary_lines(found)[1], compared=None, sections=[_section(found)])
+    return render(
+        "page.html", title=title, where=summary_lines(found)[1], compared=None, sections=[_section(found)]
+    )
 
 
 def comparison_page(found: Sequence[tuple[str, Prediction | str]]) -> str:
@@ -54,7 +56,8 @@ def comparison_page(found: Sequence[tuple[str, Prediction | str]]) -> str:
     cycles = sorted(one.cycles for one in known)
     ends = " to ".join(dict.fromkeys(f"{one:.2f}" for one in (cycles[0], cycles[-1])))
     names = " and ".join(filter(None, (", ".join(name for name, _ in found[:-1]), found[-1][0])))
-    return _render(
+    return render(
+        "page.html",
         title=" ".join(filter(None, (first.source, first.name, "on", names))),
         where=summary_lines(first)[1],
         heading=f"{ends} cycles per iteration on {counted(len(known), 'machine')}",
@@ -66,12 +69,12 @@ def comparison_page(found: Sequence[tuple[str, Prediction | str]]) -> str:
     )
 
 
-def _render(**values: Any) -> str:
-    """The template with these values; all of them are escaped."""
+def render(template: str, **values: Any) -> str:
+    """A template with these values; all of them are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("page.html").render(values)
+    return environment.get_template(template).render(values)
 
 
 def _compared(found: Sequence[Prediction | str]) -> list[tuple[str, list[str]]]:
