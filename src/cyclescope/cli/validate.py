@@ -37,7 +37,7 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
                  help="Blocks, hexadecimal or assembly, one per line, or CSV; default: of our loops."),
     click.option("--kernels", is_flag=False, flag_value=_OURS, type=click.Path(path_type=Path),
                  metavar="[DIR]", help="Compile and run C loops instead; without DIR ours."),
-    click.option("--measured", type=_FILE, metavar="FILE", 
+    click.option("--measured", type=_FILE, metavar="FILE",
                  help="Blocks that were timed before: nothing is measured."),
     click.option("--predictors", "names", default=",".join(DEFAULT), show_default=True, metavar="LIST",
                  help=f"Any of {', '.join(NAMES)}."),

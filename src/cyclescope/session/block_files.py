@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from cyclescope.analyze.reading import HEXADECIMAL
 from cyclescope.analyze.source import read_blocks
 from cyclescope.errors import CyclescopeError, UsageError, shortened
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
@@ -20,7 +21,7 @@ TIMING_COLUMNS = (
     "hex", "notion", "cycles", "spread", "linearity", "verdict", "reason", "pages", "isa", "where", "text",
 )  # fmt: skip
 LARGEST = 1 << 30  # bytes of a file: several million blocks
-_HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2}[\s,]*)+")
+_BYTES = re.compile(r"(?:0x|\\x)?([0-9a-fA-F]{2})")
 _TOGETHER = 500  # blocks of assembly in one call of the assembler
 
 
@@ -120,8 +121,8 @@ def _codes(lines: Sequence[Written], isa: str) -> tuple[list[tuple[Written, byte
     found: dict[str, bytes | str] = {}
     texts = []
     for one in lines:
-        if _HEXADECIMAL.fullmatch(one.text):
-            found[one.where] = bytes.fromhex(re.sub(r"0x|[\s,]", "", one.text))
+        if HEXADECIMAL.fullmatch(one.text):
+            found[one.where] = bytes.fromhex("".join(_BYTES.findall(one.text)))
         else:
             texts.append(one)
     for first in range(0, len(texts), _TOGETHER):

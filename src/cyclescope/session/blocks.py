@@ -32,7 +32,8 @@ NOTIONS = (UNROLLED, LOOP)
 LOOPS_BACK, COUNTER_SHIFT = 1, 8  # flags of a block's kernel; see native/protocol.h
 LONGEST = 0x3FFF  # bytes of a block: eight copies are within a region of the runner
 MXCSR = 0x1F80 | 0x8040  # denormals are zeros: memory holds small integers
-_KEPT = {"aarch64": 28, "riscv64": 27}  # the register that the runner leaves a block by
+_KEPT = {"aarch64": {28}, "riscv64": {3, 4, 27}}  # registers that are the runner's
+_STACKS = {"x86-64": {4}, "aarch64": {31}, "riscv64": {0, 2}}  # and what is always 0
 _NOT_STARTED = {"riscv64": (0, 3, 4)}  # the zero register, gp and tp
 _GENERALS = {"x86-64": 16, "aarch64": 32, "riscv64": 32}
 _SHORT_JUMP = -128
@@ -115,17 +116,17 @@ def _unfit(origin: ProgramBlock, block: Block) -> str:
             return f"{one.form.mnemonic} is for the machine around it to answer"
     if any(step.flow != NEXT for step in decoder(origin.isa).steps(origin.code, 0)):
         return "it branches"
-    if origin.isa in _KEPT and _KEPT[origin.isa] in _used(block):
-        return "it uses the register that the runner keeps"
+    if _KEPT.get(origin.isa, set()) & _used(block):
+        return "it uses a register that the runner keeps"
     return "it is too long" if len(origin.code) > LONGEST else ""
 
 
 def _free(block: Block) -> Iterator[int]:
     """General registers that a block does not use, those with no role in calls or addresses first."""
     used, isa = _used(block), block.isa
-    avoided = {4} if isa == "x86-64" else {31} if isa == "aarch64" else {0, 2, 3, 4}
+    avoided = _STACKS[isa] | _KEPT.get(isa, set())
     for number in range(_GENERALS[isa] - 1, -1, -1):
-        if number not in used and number not in avoided and number != _KEPT.get(isa):
+        if number not in used and number not in avoided:
             yield number
 
 

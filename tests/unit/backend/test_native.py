@@ -251,7 +251,7 @@ def test_a_runner_without_its_interpreter(runner):
         ("sys.exit(7)", "ended with exit status 7"),
         ("sys.exit('cannot map\\nmemory')", "ended with exit status 1 (cannot map memory)"),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "killed: Segmentation fault"),
-        ("def answer(*_): return hello(1)", "speaks protocol 1, not 5"),
+        ("def answer(*_): return hello(1)", "speaks protocol 1, not 6"),
         ("def answer(*_): return b''", "speaks protocol 0"),
         ("write(HELLO, b'', magic=7)", "another protocol"),
         ("write(SETUP, hello())", "another protocol"),

@@ -12,8 +12,9 @@ import pytest
 
 from cyclescope.backend import answers, base, native
 from cyclescope.backend.transport import FRAME, MAGIC
-from cyclescope.kernel import locations
+from cyclescope.kernel import locations, state
 from cyclescope.measure.bench import default_state
+from cyclescope.session import blocks
 
 ROOT = Path(__file__).parents[3]
 NATIVE = ROOT / "src/cyclescope/native"
@@ -32,17 +33,22 @@ STRUCTS = {
     "kernel": native._KERNEL.size,
     "result": answers._RESULT.size,
     "probe_result": answers._OUTCOME.size,
+    "blocks": native._BLOCKS.size,
+    "block_result": answers.BLOCK,
     "differ": native._DIFFER.size,
     "differ_result": answers._OBSERVATION.size,
     "state": len(default_state(0).packed),
 }
-FRAMES = ("HELLO", "SETUP", "CALIBRATE", "STATE", "MEASURE", "PROBE", "DIFFER", "QUIT", "ERROR", "READ")
-STATUSES = ("OK", "SIGNAL", "HANG", "DIED", "TOO_LONG", "UNCLEAN", "NOT_RUN")
+FRAMES = (
+    "HELLO", "SETUP", "CALIBRATE", "STATE", "MEASURE", "PROBE", "DIFFER", "QUIT", "ERROR", "READ", "BLOCKS",
+)  # fmt: skip
+STATUSES = ("OK", "SIGNAL", "HANG", "DIED", "TOO_LONG", "UNCLEAN", "NOT_RUN", "PAGES")
 VALUES = (
     {f"FRAME_{name}": getattr(native, name) for name in FRAMES}
     | {f"STATUS_{name}": getattr(base, name) for name in STATUSES}
     | {"PROTOCOL_MAGIC": MAGIC, "PROTOCOL_VERSION": native.VERSION, "COUNTERS_MAX": answers.COUNTERS}
     | {"LOCATIONS / 8": locations.BYTES}
+    | {"BLOCK_LOOP": blocks.LOOPS_BACK, "BLOCK_COUNTER_SHIFT": blocks.COUNTER_SHIFT}
 )
 
 
@@ -55,6 +61,13 @@ def test_the_layouts_are_the_same(tmp_path):
     command = [str(COMPILER), "-I", str(NATIVE), "-fsyntax-only", str(source)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert not done.returncode, done.stderr
+
+
+def test_registers_of_blocks_are_apart_from_what_memory_points_to():
+    text = (NATIVE / "arch.h").read_text()
+    found = {name: int(value, 0) for name, value in re.findall(r"#define (PLACE\w+) (0x[0-9a-f]+)", text)}
+    assert found["PLACE_STEP"] == state.PLACE_STEP
+    assert found["PLACES_BASE"] >= state.REGISTERS_BASE + 32 * state.PLACE_STEP
 
 
 def test_every_struct_of_the_protocol_is_compared():

@@ -1,0 +1,103 @@
+"""Basic blocks on this machine: relations that hold on every core, pages on faults, and what is refused."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from cyclescope.backend.base import HANG, OK, PAGES, SIGNAL, UNCLEAN, BlockEffort
+from cyclescope.backend.canary import prepare
+from cyclescope.measure.blocks import judged
+from cyclescope.session.blocks import LOOP, UNROLLED, ProgramBlock, cases
+
+pytestmark = [
+    pytest.mark.hardware,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64"),
+]
+
+IMUL = "480fafc0"  # imul rax, rax
+CHASE = "488b00"  # mov rax, [rax]
+WALK = "4883c740488b07"  # add rdi, 64; mov rax, [rdi]
+STRIDE = "4881c700100000488b07"  # add rdi, 4096; mov rax, [rdi]
+PASSES = 4
+
+
+@pytest.fixture(scope="module")
+def calibrated(native):
+    prepare(native, native.capabilities().identity.machine)
+    return native
+
+
+def sampled(backend, code, notion=UNROLLED, **effort):
+    (case,) = cases([ProgramBlock(bytes.fromhex(code))], notion)
+    assert case.kernel is not None, case.reason
+    return backend.blocks([case.kernel], BlockEffort(**effort))[0]
+
+
+def cycles(backend, code, notion=UNROLLED):
+    """A chain's cycles: neighbours do not change them, but they may come between."""
+    found = judged([sampled(backend, code, notion) for _ in range(PASSES)])
+    if not found.is_clean:
+        pytest.skip(f"this machine is too busy: {found.reason}")
+    return found.cycles
+
+
+def test_chains_take_what_they_are_made_of(calibrated):
+    one, two = cycles(calibrated, IMUL), cycles(calibrated, IMUL * 2)
+    assert two == pytest.approx(2 * one, rel=0.03)
+    assert one > 1.5
+
+
+def test_a_chain_takes_the_same_as_a_loop(calibrated):
+    assert cycles(calibrated, IMUL * 4, LOOP) == pytest.approx(cycles(calibrated, IMUL * 4), rel=0.05)
+
+
+def test_pages_are_mapped_as_a_block_touches_them(calibrated):
+    none, one = sampled(calibrated, IMUL), sampled(calibrated, "488b07")
+    assert one.pages == none.pages + 1  # and a stack
+    assert sampled(calibrated, CHASE).pages > 10  # from place to place
+    assert {one.status, none.status} <= {OK, UNCLEAN}
+
+
+def test_what_walks_through_memory_gets_fewer_copies(calibrated):
+    walks, stays = sampled(calibrated, WALK), sampled(calibrated, "4883c740488b06")
+    assert walks.copies < stays.copies
+    assert walks.pages <= 6
+
+
+def test_too_many_pages_are_an_answer(calibrated):
+    assert sampled(calibrated, STRIDE, pages=7).status == PAGES
+
+
+@pytest.mark.parametrize(
+    ("code", "signal"),
+    [
+        ("0f0b", 4),  # ud2
+        ("488b042500000000", 11),  # mov rax, [0]
+        ("48b80000000000000080488b00", 11),  # not canonical
+        ("488b042500000060", 0),  # the runner's own code: there is memory
+        ("31c9f7f1", 8),  # a division by zero
+        ("b8270000000f05", 31),  # mov eax, 39; syscall
+    ],
+)
+def test_faults_are_answers_and_the_next_block_is_timed(calibrated, code, signal):
+    block = ProgramBlock(bytes.fromhex(code))
+    kernel = cases([ProgramBlock(bytes.fromhex(IMUL))], UNROLLED)[0].kernel
+    bad = type(kernel)(block.code, 1, kernel.state)
+    first, second = calibrated.blocks([bad, kernel], BlockEffort())
+    assert (first.status, first.detail) == (SIGNAL, signal) if signal else first.status in (OK, UNCLEAN)
+    assert second.status in (OK, UNCLEAN)
+
+
+def test_a_block_that_does_not_end(calibrated):
+    kernel = cases([ProgramBlock(bytes.fromhex(IMUL))], UNROLLED)[0].kernel
+    endless = type(kernel)(bytes.fromhex("ebfe"), 1, kernel.state)
+    assert calibrated.blocks([endless], BlockEffort())[0].status == HANG
+
+
+def test_what_a_block_leaves_in_memory_is_gone(calibrated):
+    """A pointer that a block destroys is whole for the next one, and for every sample."""
+    spoils = "48c707ffffffff"  # mov qword [rdi], -1
+    assert sampled(calibrated, spoils).status in (OK, UNCLEAN)
+    assert sampled(calibrated, "488b07488b00").status in (OK, UNCLEAN)  # mov rax, [rdi]; mov rax, [rax]

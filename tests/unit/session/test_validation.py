@@ -1,0 +1,171 @@
+"""Predictions against simulated cores: the same core gives no error, a changed one the errors of the change."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cyclescope.backend.base import UNCLEAN
+from cyclescope.errors import UsageError
+from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR
+from cyclescope.model.library import llvm_model
+from cyclescope.session.blocks import LOOP, UNROLLED, ProgramBlock, decoded
+from cyclescope.session.predictors import ANALYTIC, SIMULATED, Answer, predictors
+from cyclescope.session.validation import (
+    explained,
+    groups_of,
+    length_of,
+    sampled,
+    section,
+    timed,
+    worst,
+)
+from tests.support.simulated_blocks import SimulatedBlocks, sample
+
+CODES = {
+    "chain": "480fafc0480fafc0",  # imul rax, rax; imul rax, rax
+    "adds": "4801d84801d94801da4801de",
+    "load": "488b07488b5e084801c8",
+    "store": "488907890e",
+    "vector": "0f58c10f59d3",
+    "stack": "5053595a",
+}
+BLOCKS = [ProgramBlock(bytes.fromhex(code), name) for name, code in CODES.items()]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return llvm_model("znver3")
+
+
+def judged(truth, machine, names=(SIMULATED,), notion=UNROLLED, blocks=BLOCKS, change=None):
+    backend = SimulatedBlocks(truth, change) if change else SimulatedBlocks(truth)
+    chosen, absent = predictors(names, machine)
+    assert not absent
+    return section(notion, timed(backend, blocks, notion), chosen)
+
+
+def multiplying(model, factor):
+    """The machine with slower multiplications."""
+    name = "IMUL (R64, R64)"
+    cost = model.forms[name]
+    slower = msgspec.structs.replace(cost, latencies={k: factor * v for k, v in cost.latencies.items()})
+    return msgspec.structs.replace(model, forms={**model.forms, name: slower})
+
+
+@pytest.mark.parametrize("notion", [UNROLLED, LOOP])
+def test_a_core_predicts_itself(model, notion):
+    found = judged(model, model, notion=notion)
+    (one,) = found.predictors
+    assert found.counts == {CLEAN: len(BLOCKS)}
+    assert one.accuracy.mape == pytest.approx(0, abs=1e-6)
+    assert one.accuracy.kendall_tau == pytest.approx(1)
+    assert one.accuracy.within_5 == one.accuracy.within_10 == 100
+    assert one.failures == 0
+    assert one.cpu_seconds_per_1000 > 0
+
+
+def test_a_changed_cost_is_off_by_what_was_changed(model):
+    found = judged(multiplying(model, 2), model)
+    row = next(row for row in found.rows if row.where == "chain")
+    assert row.answers[SIMULATED].cycles / row.timing.cycles == pytest.approx(0.5)
+    (one,) = found.predictors
+    assert one.accuracy.mape == pytest.approx(50 / len(BLOCKS))
+    assert one.accuracy.too_low == pytest.approx(100 / len(BLOCKS))
+    assert worst(found, SIMULATED, 1)[0].row is row
+    assert worst(found, SIMULATED, 1)[0].error == pytest.approx(-0.5)
+
+
+def test_both_notions_are_of_the_same_blocks_and_apart(model):
+    unrolled, loops = (judged(model, model, notion=notion) for notion in (UNROLLED, LOOP))
+    assert [row.code for row in unrolled.rows] == [row.code for row in loops.rows]
+    assert all(b.instructions == a.instructions + 2 for a, b in zip(unrolled.rows, loops.rows, strict=True))
+
+
+def test_nothing_is_dropped(model):
+    """Every block is in the counts, whatever became of it."""
+    odd = ProgramBlock(bytes.fromhex("4829d8"), "nonlinear")
+    never = ProgramBlock(bytes.fromhex("4831d8"), "disturbed")
+    branch = ProgramBlock(bytes.fromhex("75fe"), "branch")
+
+    def change(kernel, number, cycles):
+        if kernel.code == odd.code:
+            return sample(cycles, linearity=1.2)
+        return sample(cycles, UNCLEAN) if kernel.code == never.code else sample(cycles)
+
+    found = judged(model, model, blocks=[*BLOCKS, odd, never, branch], change=change)
+    assert found.counts == {CLEAN: len(BLOCKS), NONLINEAR: 1, DISTURBED: 1, FAILED: 1}
+    assert found.reasons[FAILED] == {"it branches": 1}
+    assert found.reasons[NONLINEAR] == {"fewer copies take another time each": 1}
+    assert len(found.rows) == len(BLOCKS) + 3
+    assert found.predictors[0].accuracy.blocks == len(BLOCKS)
+
+
+def test_blocks_without_an_answer_are_failures_with_reasons(model):
+    lacking = msgspec.structs.replace(
+        model, forms={k: v for k, v in model.forms.items() if not k.startswith("IMUL")}
+    )
+    found = judged(model, lacking, names=(ANALYTIC, SIMULATED))
+    for one in found.predictors:
+        assert one.failures == 1
+        assert one.accuracy.blocks == len(BLOCKS) - 1
+        assert "no known cost" in next(iter(one.reasons))
+
+
+def test_groups_lengths_and_bounds_cover_the_clean_blocks(model):
+    found = judged(model, model, names=(ANALYTIC,))
+    assert sum(group.blocks for group in found.by_length) == len(BLOCKS)
+    assert sum(group.blocks for group in found.by_bound) == len(BLOCKS)
+    assert {group.name for group in found.by_bound} >= {"loop_carried", "ports"}
+
+
+@pytest.mark.parametrize(
+    ("code", "groups"),
+    [
+        ("480fafc0", {"multiplication"}), ("488b07", {"load"}), ("488907", {"store"}), ("50", {"stack"}),
+        ("480107", {"read, modify, write"}), ("488d0437", {"address computed"}), ("4889c8", {"move"}),
+        ("0f58c1", {"vector, floating point"}), ("660ffec1", {"vector, integer"}),
+        ("48f7f1", {"division or root"}), ("0f44c1", {"reads flags"}), ("4801d8", set()),
+    ],
+)  # fmt: skip
+def test_kinds_of_instructions(code, groups):
+    assert set(groups_of(decoded(bytes.fromhex(code)))) == groups
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 to 4"), (4, "1 to 4"), (5, "5 to 10"), (21, "21 or more")])
+def test_lengths(count, words):
+    assert length_of(count) == words
+
+
+def test_samples_are_drawn_equally_for_a_seed_and_keep_the_order():
+    blocks = [ProgramBlock(bytes([n])) for n in range(50)]
+    some = sampled(blocks, 10, 3)
+    assert some == sampled(blocks, 10, 3) != sampled(blocks, 10, 4)
+    assert [block.code for block in some] == sorted(block.code for block in some)
+    assert len(some) == 10
+    assert sampled(blocks, 0, 1) == sampled(blocks, 99, 1) == blocks
+
+
+@pytest.mark.parametrize(
+    ("measured", "bounds", "words"),
+    [
+        (3.0, {"ports": 2.0, "front_end": 1.0}, "no bound reaches 3.00: ports alone is 2.00, something adds 1.00"),
+        (1.0, {"ports": 2.0, "front_end": 1.02}, "ports is put at 2.00 and takes less; front_end alone would"),
+        (1.5, {"ports": 2.0, "front_end": 1.0}, "ports is put at 2.00 and takes less"),
+    ],
+)
+def test_explanations(measured, bounds, words):
+    assert words in explained(measured, Answer(2.0, bound="ports", bounds=bounds))
+
+
+def test_a_name_that_is_no_predictor(model):
+    with pytest.raises(UsageError, match="no predictor 'uica'"):
+        predictors(["uica"], model)
+
+
+def test_a_program_that_is_not_there_is_said_to_be(model, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    chosen, absent = predictors(["analytic", "llvm-mca", "osaca"], model)
+    assert [one.name for one in chosen] == [ANALYTIC]
+    assert all("not installed" in why for why in absent.values())
+    assert set(absent) == {"llvm-mca", "osaca"}
