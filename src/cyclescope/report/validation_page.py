@@ -54,7 +54,7 @@ def validation_page(found: Validation, most: int) -> str:
         title=f"predictions against {printable(found.machine)}",
         machine=printable(found.machine),
         model=printable(found.model),
-        absent=[(name, printable(why)) for name, why in found.absent.items()],
+        absent=[(printable(name), printable(why)) for name, why in found.absent.items()],
         notes=[printable(note) for note in (*found.notes, *found.problems[:20])],
         sections=[_section(one, most) for one in found.sections],
         side=SIDE,

@@ -127,9 +127,7 @@ def test_a_page(cyclescope, opened, blocks, tmp_path):
 def test_blocks_of_our_loops_where_none_are_given(cyclescope, opened, monkeypatch):
     monkeypatch.setattr("cyclescope.session.compiled.COMPILERS", ("cc",))
     monkeypatch.setattr("cyclescope.session.compiled.LEVELS", (("-O1",),))
-    found = json.loads(
-        cyclescope("validate", *OWN, "--as", "unrolled", "--sample", "20", "--json").out
-    )
+    found = json.loads(cyclescope("validate", *OWN, "--as", "unrolled", "--sample", "20", "--json").out)
     assert found["given"] > 100
     assert found["blocks"]["tried"] == 20
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.backend.base import OK, UNCLEAN, Effort
+from cyclescope.backend.base import OK, SIGNAL, UNCLEAN, BlockEffort, Effort
 from cyclescope.backend.native import NativeBackend
 from cyclescope.kernel.kernel import UNROLLED, Kernel
 from cyclescope.kernel.state import (
@@ -19,6 +19,7 @@ from cyclescope.kernel.state import (
     VECTOR_NONE,
     VECTOR_SCALABLE,
 )
+from cyclescope.session import blocks as program_blocks
 from tests.support.emulated import AARCH64, NATIVE, RISCV64, build, kernel, state, words
 from tests.support.processes import until
 
@@ -291,3 +292,40 @@ def _line(path):
         return path.read_bytes()
     except OSError:
         return b""
+
+
+# --- basic blocks -------------------------------------------------------------------------------
+
+ADDS = {"aarch64": "2000018b", "riscv64": "3385b500"}  # add x0, x1, x1; add a0, a1, a1
+LOADS = {"aarch64": "020040f9 230040f9", "riscv64": "03b50500 03b70600"}  # of x0, x1; of a1, a3
+
+
+def block(isa, code, notion=program_blocks.UNROLLED):
+    origin = program_blocks.ProgramBlock(bytes.fromhex(code), isa=isa.name)
+    (case,) = program_blocks.cases([origin], notion)
+    assert case.kernel is not None, case.reason
+    return case.kernel
+
+
+def blocks_of(backend, *kernels):
+    return backend.blocks(kernels, BlockEffort(want=2, maximum=4, target=2000.0))
+
+
+def test_blocks_run_with_the_pages_that_they_touch(backend, isa):
+    adds, reads = blocks_of(backend, block(isa, ADDS[isa.name]), block(isa, LOADS[isa.name]))
+    assert {adds.status, reads.status} <= {OK, UNCLEAN}
+    assert reads.pages == adds.pages + 2
+
+
+def test_loops_count_down_the_register_that_they_are_told(backend, isa):
+    (found,) = blocks_of(backend, block(isa, ADDS[isa.name], program_blocks.LOOP))
+    assert found.status in (OK, UNCLEAN)
+    assert found.copies > 1000  # trips
+
+
+def test_a_block_that_faults_is_an_answer(backend, isa):
+    good = block(isa, ADDS[isa.name])
+    bad = Kernel(bytes(4), 1, good.state)
+    first, second = blocks_of(backend, bad, good)
+    assert (first.status, first.detail, first.instruction) == (SIGNAL, 4, 0)
+    assert second.status in (OK, UNCLEAN)

@@ -14,10 +14,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cyclescope.backend.answers import (
+    BLOCK,
     OBSERVATION,
     OUTCOME,
     RESULT,
     Nonsense,
+    blocks_of,
     observations_of,
     outcomes_of,
     samples_of,
@@ -147,3 +149,48 @@ def test_an_observation_of_a_place_that_is_not_there(check):
         observations_of(bytes(data), host_isa())
     (found,) = observations_of(check(b"d", bytes(data)), host_isa())
     assert (found.outcome.status, found.outcome.detail) == (DIED, NONSENSE)
+
+
+# --- basic blocks -------------------------------------------------------------------------------
+
+BLOCKS = struct.Struct("<3d Q 7I i 2I")
+
+
+def block(cycles=3.0, spread=0.5, linearity=1.0, status=OK, detail=0, **more):
+    given = {"accepted": 6, "rejected": 0, "pages": 2, "instruction": -1} | more
+    return BLOCKS.pack(
+        cycles, spread, linearity, 0, status, detail, given["accepted"], given["rejected"], given["pages"],
+        400, 20, given["instruction"], 0, 0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        block(), block(NAN, NAN, 0.0, 5), block(1.0, 0.1, 0.5, 5), block(0, 0, 0, 1, 11, instruction=5),
+        block(0, 0, 0, 2, 14), block(0, 0, 0, 3, 9), block(pages=512),
+    ],
+)  # fmt: skip
+def test_what_workers_write_of_blocks_passes(check, good):
+    assert check(b"b", good) == good
+    blocks_of(good)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        block(NAN), block(1.0, -1.0), block(linearity=INFINITY), block(linearity=NAN), block(1e300),
+        block(status=7), block(0, 0, 0, 1, 65), block(3.0, 0.0, 0.0, 1, 11), block(accepted=2049),
+        block(pages=513), block(instruction=1 << 24),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_of_a_block_is_the_record_of_a_dead_worker(check, bad):
+    (sample,) = blocks_of(check(b"b", bad))
+    assert (sample.status, sample.detail, sample.cycles) == (DIED, NONSENSE, 0.0)
+
+
+@given(data=st.binary(min_size=BLOCK, max_size=BLOCK), status=NUMBERS, detail=NUMBERS, cycles=VALUES)
+def test_the_client_takes_every_time_of_a_block_that_passes(check, data, status, detail, cycles):
+    made = struct.pack("<d", cycles) + data[8:32] + struct.pack("<2I", status, detail) + data[40:]
+    for part in (data, made):
+        blocks_of(check(b"b", part))

@@ -63,7 +63,12 @@ def test_lines_that_are_no_blocks_are_told_one_by_one_and_the_rest_is_read(tmp_p
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("", "has no blocks"), ("# nothing\n", "has no blocks"), ("48ff\n", "line 1"), ("hex\n48ff\n", "line 2")],
+    [
+        ("", "has no blocks"),
+        ("# nothing\n", "has no blocks"),
+        ("48ff\n", "line 1"),
+        ("hex\n48ff\n", "line 2"),
+    ],
 )
 def test_files_without_any_block(tmp_path, text, words):
     with pytest.raises(UsageError, match=words):
@@ -90,7 +95,8 @@ def test_what_is_written_is_read_again(tmp_path):
          "verdict": CLEAN, "reason": "", "pages": 3, "isa": "x86-64", "where": "f, line 1", "text": "add",
          "analytic": 1.5},
         {"hex": "cc", "notion": UNROLLED, "cycles": "0.0000", "spread": 0, "linearity": 0, "verdict": FAILED,
-         "reason": "it runs into a breakpoint", "pages": 0, "isa": "x86-64", "where": "f, line 2", "text": "int3"},
+         "reason": "it runs into a breakpoint", "pages": 0, "isa": "x86-64", "where": "f, line 2",
+         "text": "int3"},
     ]  # fmt: skip
     write_timings(path, rows, ["analytic"])
     found, problems = read_timings(path, "x86-64")

@@ -34,7 +34,10 @@ def source(tmp_path, body, name="loop"):
     return Build(path, str(CC), ("-O2", "-fno-tree-vectorize"))
 
 
-SUM = "static long a[MOST];\nlong run(long n) { long s = 0; for (long i = 0; i < n; i++) s ^= a[i] * 3; return s; }"
+SUM = (
+    "long a[MOST];\nlong run(long n) { long s = 0;\n"
+    "for (long i = 0; i < n; i++) s = (s ^ a[i]) * 3; return s; }"
+)
 TWICE = (
     "static volatile long a[MOST];\n"
     "long run(long n) { for (long i = 0; i < n; i += 2) { a[i] = i; a[i + 1] = n; } return a[1]; }"
@@ -42,7 +45,8 @@ TWICE = (
 NO_LOOP = "long run(long n) { return n; }"
 OTHER = (  # the loop that weighs more does not run
     "static volatile long a[MOST];\nlong run(long n) { for (long i = 0; i < n; i++) a[i] = 1;\n"
-    "if (a[0] == 2) for (long i = 0; i < n; i++) for (long j = 0; j < n; j++) a[j] += a[i] * a[j]; return a[1]; }"
+    "if (a[0] == 2) for (long i = 0; i < n; i++)\n"
+    "for (long j = 0; j < n; j++) a[j] += a[i] * a[j]; return a[1]; }"
 )
 
 
@@ -73,13 +77,14 @@ def test_iterations_are_counted_step_by_step(tmp_path, body, iterations):
 
 @needs_compiler
 def test_a_loop_that_does_not_run_is_not_judged(tmp_path):
-    with pytest.raises(_Failed, match="another loop runs|not that of the loop alone"):
+    with pytest.raises(_Failed, match=r"another loop runs|not that of the loop alone"):
         _iterations(_compiled(source(tmp_path, OTHER), tmp_path))
 
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("body", "words"), [(NO_LOOP, "no loop"), ("nonsense", "cannot be compiled"), ("long walk(long);", "linked")]
+    ("body", "words"),
+    [(NO_LOOP, "no loop"), ("nonsense", "cannot be compiled"), ("long walk(long);", "linked")],
 )
 def test_what_has_no_loop_has_its_reason(tmp_path, body, words):
     ((case, timing),) = timed_loops([source(tmp_path, body)], 0.0)

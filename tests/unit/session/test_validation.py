@@ -1,4 +1,4 @@
-"""Predictions against simulated cores: the same core gives no error, a changed one the errors of the change."""
+"""Predictions against simulated cores: the same core gives no error, a changed one that of the change."""
 
 from __future__ import annotations
 
@@ -132,7 +132,9 @@ def test_kinds_of_instructions(code, groups):
     assert set(groups_of(decoded(bytes.fromhex(code)))) == groups
 
 
-@pytest.mark.parametrize(("count", "words"), [(1, "1 to 4"), (4, "1 to 4"), (5, "5 to 10"), (21, "21 or more")])
+@pytest.mark.parametrize(
+    ("count", "words"), [(1, "1 to 4"), (4, "1 to 4"), (5, "5 to 10"), (21, "21 or more")]
+)
 def test_lengths(count, words):
     assert length_of(count) == words
 
@@ -149,8 +151,16 @@ def test_samples_are_drawn_equally_for_a_seed_and_keep_the_order():
 @pytest.mark.parametrize(
     ("measured", "bounds", "words"),
     [
-        (3.0, {"ports": 2.0, "front_end": 1.0}, "no bound reaches 3.00: ports alone is 2.00, something adds 1.00"),
-        (1.0, {"ports": 2.0, "front_end": 1.02}, "ports is put at 2.00 and takes less; front_end alone would"),
+        (
+            3.0,
+            {"ports": 2.0, "front_end": 1.0},
+            "no bound reaches 3.00: ports alone is 2.00, something adds 1.00",
+        ),
+        (
+            1.0,
+            {"ports": 2.0, "front_end": 1.02},
+            "ports is put at 2.00 and takes less; front_end alone would",
+        ),
         (1.5, {"ports": 2.0, "front_end": 1.0}, "ports is put at 2.00 and takes less"),
     ],
 )

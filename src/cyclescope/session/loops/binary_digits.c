@@ -1,7 +1,7 @@
 /* Bits of a number as text. */
 #include "loops.h"
 
-static char text[MOST];
+char text[MOST];
 
 long run(long n)
 {

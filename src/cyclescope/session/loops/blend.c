@@ -1,7 +1,7 @@
 /* Two pictures mixed by weights. */
 #include "loops.h"
 
-static unsigned char a[MOST], b[MOST], w[MOST];
+unsigned char a[MOST], b[MOST], w[MOST];
 
 long run(long n)
 {

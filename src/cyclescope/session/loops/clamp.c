@@ -1,7 +1,7 @@
 /* Values cut to a range. */
 #include "loops.h"
 
-static int a[MOST], b[MOST];
+int a[MOST], b[MOST];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* Complex numbers, one after the other. */
 #include "loops.h"
 
-static double re[MOST], im[MOST];
+double re[MOST], im[MOST];
 
 long run(long n)
 {

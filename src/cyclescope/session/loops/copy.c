@@ -1,7 +1,7 @@
 /* Words from one array to another. */
 #include "loops.h"
 
-static long x[MOST], y[MOST];
+long x[MOST], y[MOST];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* How often a byte is in a text. */
 #include "loops.h"
 
-static char text[MOST];
+char text[MOST];
 
 long run(long n)
 {

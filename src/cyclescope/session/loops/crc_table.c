@@ -1,8 +1,8 @@
 /* A checksum by a table, each entry looked up with the last result. */
 #include "loops.h"
 
-static unsigned char text[MOST];
-static unsigned table[256];
+unsigned char text[MOST];
+unsigned table[256];
 
 void prepare(void)
 {

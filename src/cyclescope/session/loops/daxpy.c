@@ -1,7 +1,7 @@
 /* The same, doubles. */
 #include "loops.h"
 
-static double x[MOST], y[MOST];
+double x[MOST], y[MOST];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* A number read from digits. */
 #include "loops.h"
 
-static char digits[MOST];
+char digits[MOST];
 
 void prepare(void)
 {

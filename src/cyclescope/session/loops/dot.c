@@ -1,7 +1,7 @@
 /* A sum of products, one addition after the other. */
 #include "loops.h"
 
-static double x[MOST], y[MOST];
+double x[MOST], y[MOST];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* A byte is searched. */
 #include "loops.h"
 
-static char text[MOST + 1];
+char text[MOST + 1];
 
 long run(long n)
 {

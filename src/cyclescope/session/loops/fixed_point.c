@@ -1,7 +1,7 @@
 /* Products of numbers with 16 fractional bits. */
 #include "loops.h"
 
-static int a[MOST], b[MOST];
+int a[MOST], b[MOST];
 
 long run(long n)
 {

@@ -1,8 +1,8 @@
 /* Values at places that another array says. */
 #include "loops.h"
 
-static int place[MOST];
-static double a[MOST];
+int place[MOST];
+double a[MOST];
 
 void prepare(void)
 {

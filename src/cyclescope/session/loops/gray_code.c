@@ -1,7 +1,7 @@
 /* Numbers to Gray code and back by one step. */
 #include "loops.h"
 
-static unsigned a[MOST];
+unsigned a[MOST];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* Remainders of integers. */
 #include "loops.h"
 
-static unsigned a[MOST];
+unsigned a[MOST];
 
 void prepare(void)
 {

@@ -1,8 +1,8 @@
 /* Counters in memory, all different. */
 #include "loops.h"
 
-static unsigned char a[MOST];
-static unsigned count[256];
+unsigned char a[MOST];
+unsigned count[256];
 
 void prepare(void)
 {

@@ -1,7 +1,7 @@
 /* A polynomial of a high degree. */
 #include "loops.h"
 
-static double c[MOST];
+double c[MOST];
 
 long run(long n)
 {

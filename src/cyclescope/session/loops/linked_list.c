@@ -5,7 +5,7 @@ struct element {
     struct element *next;
     long value;
 };
-static struct element list[MOST];
+struct element list[MOST];
 
 void prepare(void)
 {

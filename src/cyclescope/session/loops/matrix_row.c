@@ -1,7 +1,7 @@
 /* A row of a product of matrices. */
 #include "loops.h"
 
-static float a[MOST], b[MOST], c[MOST];
+float a[MOST], b[MOST], c[MOST];
 
 long run(long n)
 {

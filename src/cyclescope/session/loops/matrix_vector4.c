@@ -1,7 +1,7 @@
 /* Four rows of a matrix with one vector. */
 #include "loops.h"
 
-static double a[4][MOST], x[MOST];
+double a[4][MOST], x[MOST];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* The greatest of integers. */
 #include "loops.h"
 
-static int a[MOST];
+int a[MOST];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* The smaller of two heads, chosen without a branch. */
 #include "loops.h"
 
-static int a[MOST + 1], b[MOST + 1], c[2 * MOST];
+int a[MOST + 1], b[MOST + 1], c[2 * MOST];
 
 void prepare(void)
 {

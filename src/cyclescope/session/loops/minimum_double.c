@@ -1,7 +1,7 @@
 /* The least of doubles. */
 #include "loops.h"
 
-static double a[MOST];
+double a[MOST];
 
 long run(long n)
 {

@@ -1,8 +1,8 @@
 /* Bits of two coordinates spread and joined. */
 #include "loops.h"
 
-static unsigned short x[MOST], y[MOST];
-static unsigned z[MOST];
+unsigned short x[MOST], y[MOST];
+unsigned z[MOST];
 
 long run(long n)
 {

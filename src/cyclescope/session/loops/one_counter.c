@@ -1,8 +1,8 @@
 /* A counter in memory, always the same. */
 #include "loops.h"
 
-static unsigned char a[MOST];
-static volatile unsigned count[4];
+unsigned char a[MOST];
+volatile unsigned count[4];
 
 long run(long n)
 {

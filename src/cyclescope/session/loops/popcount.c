@@ -1,7 +1,7 @@
 /* Bits counted by masks. */
 #include "loops.h"
 
-static unsigned a[MOST];
+unsigned a[MOST];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* Independent divisions. */
 #include "loops.h"
 
-static float a[MOST], b[MOST];
+float a[MOST], b[MOST];
 
 void prepare(void)
 {

@@ -1,7 +1,7 @@
 /* Bits of words in the other order. */
 #include "loops.h"
 
-static unsigned a[MOST];
+unsigned a[MOST];
 
 long run(long n)
 {

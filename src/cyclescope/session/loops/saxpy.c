@@ -1,7 +1,7 @@
 /* Y = a x + y, floats. */
 #include "loops.h"
 
-static float x[MOST], y[MOST];
+float x[MOST], y[MOST];
 
 long run(long n)
 {

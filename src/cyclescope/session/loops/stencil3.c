@@ -1,7 +1,7 @@
 /* The mean of three neighbours. */
 #include "loops.h"
 
-static double a[MOST + 2], b[MOST + 2];
+double a[MOST + 2], b[MOST + 2];
 
 long run(long n)
 {

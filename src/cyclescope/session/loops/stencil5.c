@@ -2,7 +2,7 @@
 #include "loops.h"
 
 #define ROW 64
-static float a[MOST + 2 * ROW], b[MOST + 2 * ROW];
+float a[MOST + 2 * ROW], b[MOST + 2 * ROW];
 
 long run(long n)
 {

@@ -1,7 +1,7 @@
 /* The end of a text is searched. */
 #include "loops.h"
 
-static char text[MOST + 1];
+char text[MOST + 1];
 
 void prepare(void)
 {

@@ -1,7 +1,7 @@
 /* Where the lowest bit is. */
 #include "loops.h"
 
-static unsigned long a[MOST];
+unsigned long a[MOST];
 
 void prepare(void)
 {

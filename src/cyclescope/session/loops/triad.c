@@ -1,7 +1,7 @@
 /* A = b + s c. */
 #include "loops.h"
 
-static double a[MOST], b[MOST], c[MOST];
+double a[MOST], b[MOST], c[MOST];
 
 long run(long n)
 {
