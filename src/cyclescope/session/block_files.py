@@ -172,7 +172,7 @@ def read_timings(path: Path, isa: str) -> tuple[list[Timed], list[str]]:
     text = _text(path)
     names = _header(text)
     if "hex" not in names or "cycles" not in names:
-        raise UsageError(f"{path} has no columns hex and cycles", "give what --output has written")
+        raise UsageError(f"{path} has no columns hex and cycles", "give a table of timed blocks")
     found, problems = [], []
     for number, row in _rows(path, text):
         try:
