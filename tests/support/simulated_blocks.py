@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cyclescope.analyze.predictor import Predictor
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.base import OK, BlockEffort, BlockSample
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.model.machine import MachineModel

@@ -41,6 +41,7 @@ struct times {
 static struct block block;
 static struct times clean, disturbed;
 static unsigned tries;
+static double followed; /* ticks per cycle of the first sample, which the others are made one of; or 0 */
 
 static const struct calibration *cal(void)
 {
@@ -175,26 +176,43 @@ static int quiet(void)
     return core_undisturbed();
 }
 
+static void add(struct times *to, const double ticks[LENGTHS], double factor)
+{
+    for (unsigned i = 0; i < LENGTHS; i++)
+        to->ticks[i][to->count] = ticks[i] * factor;
+    to->count++;
+}
+
+/* One sample of all lengths from the moment `*then` on, unless the frequency changes meanwhile. Returns whether
+ * the core is quiet behind it. */
+static int take_one(int before, double *then)
+{
+    double ticks[LENGTHS], start = *then;
+    sample_dither(tries++);
+    for (unsigned i = 0; i < LENGTHS; i++)
+        ticks[i] = sample(i);
+    *then = clock_moment();
+    int after = quiet();
+    if (clock_same(start, *then))
+        add(before && after ? &clean : &disturbed, ticks, *then ? 2 * followed / (start + *then) : 1);
+    return after;
+}
+
 static void take_samples(const struct blocks *request)
 {
-    unsigned maximum = request->maximum < MAX_SAMPLES ? request->maximum : MAX_SAMPLES;
+    unsigned maximum = request->maximum < MAX_SAMPLES ? request->maximum : MAX_SAMPLES, known = 0;
     int before = quiet();
+    double then = followed = clock_moment();
     clean.count = clean.fewest = disturbed.count = 0;
     for (tries = 0; tries < maximum;) {
-        struct times *to = &clean;
-        double ticks[LENGTHS];
-        sample_dither(tries++);
-        for (unsigned i = 0; i < LENGTHS; i++)
-            ticks[i] = sample(i);
-        int after = quiet();
-        if (!before || !after)
-            to = &disturbed;
-        for (unsigned i = 0; i < LENGTHS; i++)
-            to->ticks[i][to->count] = ticks[i];
-        to->count++;
-        before = after || await_quiet();
-        if (to == &clean && enough(&clean, request->want))
+        before = take_one(before, &then);
+        if (clean.count > known && enough(&clean, request->want))
             return;
+        known = clean.count;
+        if (!before) {
+            before = await_quiet();
+            then = clock_moment();
+        }
     }
     if (clean.count)
         summarise(&clean);
@@ -217,7 +235,7 @@ static int indifferent(uint32_t want)
 
 static void tell(const struct times *t, struct block_result *out)
 {
-    double each = cal()->ticks_per_cycle * block.calls, longer = longer_half(t) / each;
+    double each = (followed ? followed : cal()->ticks_per_cycle) * block.calls, longer = longer_half(t) / each;
     double shorter = (t->mean[1] - t->mean[0]) / each;
     double copies = block.copies[2] - block.copies[1], fewer = block.copies[1] - block.copies[0];
     out->cycles = longer / copies;

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from cyclescope.analyze.reading import HEXADECIMAL
-from cyclescope.analyze.source import read_blocks
+from cyclescope.analyze.choose.source import read_blocks
+from cyclescope.analyze.read.contents import HEXADECIMAL
 from cyclescope.errors import CyclescopeError, UsageError, shortened
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
 from cyclescope.session.blocks import NOTIONS, UNROLLED, ProgramBlock, readable

@@ -9,9 +9,9 @@ from functools import cache
 
 import msgspec
 
-from cyclescope.analyze.block import Block, BlockInstruction, Register
-from cyclescope.analyze.decode import NEXT, decoder
-from cyclescope.analyze.source import Choice, read_block
+from cyclescope.analyze.choose.source import Choice, read_block
+from cyclescope.analyze.decode.block import Block, BlockInstruction, Register
+from cyclescope.analyze.decode.decoder import NEXT, decoder
 from cyclescope.errors import CyclescopeError
 from cyclescope.isa.register import domain
 from cyclescope.kernel.kernel import Kernel

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.source import Choice, read_block, read_program
+from cyclescope.analyze.choose.source import Choice, read_block, read_program
+from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.measure.blocks import CLEAN, DISTURBED, UNSTABLE, BlockTiming, failed
@@ -258,8 +258,8 @@ def basic_blocks(chosen: Sequence[Build]) -> list[ProgramBlock]:
 
 def _straight(path: Path) -> Iterator[bytes]:
     """Machine code between places where the flow divides or joins, of two instructions at least."""
-    from cyclescope.analyze.decode import BRANCH, JUMP, NEXT, decoder
-    from cyclescope.analyze.program import Code
+    from cyclescope.analyze.decode.decoder import BRANCH, JUMP, NEXT, decoder
+    from cyclescope.analyze.read.program import Code
 
     program = read_program(path)
     code = Code(program, decoder(program.isa))

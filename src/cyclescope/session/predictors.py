@@ -10,10 +10,10 @@ from typing import Protocol
 
 import msgspec
 
-from cyclescope.analyze.block import Block
-from cyclescope.analyze.decode import decoder
-from cyclescope.analyze.prediction import Prediction
-from cyclescope.analyze.predictor import Predictor
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.decode.decoder import decoder
+from cyclescope.analyze.predict.prediction import Prediction
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.osaca import Osaca
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from cyclescope.analyze.block import Block, BlockInstruction
+from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.backend.base import BlockBackend, BlockEffort
 from cyclescope.measure.blocks import BlockTiming, failed, time_blocks
 from cyclescope.session.accuracy import Accuracy, Pair, accuracy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.measure.blocks import CLEAN, BlockTiming
-from cyclescope.report.validation_page import MOST_POINTS, SIDE, plot, validation_page
+from cyclescope.report.predictions.validation_page import MOST_POINTS, SIDE, plot, validation_page
 from cyclescope.session.predictors import Answer
 from cyclescope.session.validation import Row, Section, Validation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.analyze.source import read_block
+from cyclescope.analyze.choose.source import read_block
 from cyclescope.kernel.state import PLACE_STEP, REGISTERS_BASE, VECTOR_EVEX512, VECTOR_LEGACY, VECTOR_VEX256
 from cyclescope.session.blocks import (
     COUNTER_SHIFT,

@@ -19,8 +19,8 @@ from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import calibrated, open_backend
 from cyclescope.infer.progress import Progress
 from cyclescope.model.machine import MachineModel
+from cyclescope.report.predictions.validation import WORST, table_row, validation_json, validation_text
 from cyclescope.report.progress import reporter
-from cyclescope.report.validation import WORST, table_row, validation_json, validation_text
 from cyclescope.session.block_files import read_block_file, read_timings, write_timings
 from cyclescope.session.blocks import LOOP, NOTIONS, UNROLLED, ProgramBlock
 from cyclescope.session.compiled import KERNELS, basic_blocks, builds, timed_loops
@@ -104,7 +104,7 @@ def command(
     if output:
         _keep(output, found)
     if as_html:
-        from cyclescope.report.validation_page import validation_page  # slow to import
+        from cyclescope.report.predictions.validation_page import validation_page  # slow to import
 
         _write(as_html, validation_page(found, worst))
     click.echo(validation_json(found, worst) if as_json else validation_text(found, worst))

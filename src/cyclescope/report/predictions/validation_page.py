@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from cyclescope.measure.blocks import CLEAN
-from cyclescope.report.html import render
-from cyclescope.report.validation import (
+from cyclescope.report.predictions.html import render
+from cyclescope.report.predictions.validation import (
     HEAD,
     TITLES,
     cycles,
