@@ -10,7 +10,7 @@ import msgspec
 
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.backend.base import BlockBackend, BlockEffort
-from cyclescope.measure.blocks import BlockTiming, failed, time_blocks
+from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_blocks
 from cyclescope.session.accuracy import Accuracy, Pair, accuracy
 from cyclescope.session.block_files import Timed
 from cyclescope.session.blocks import Case, ProgramBlock, case_of, cases, text_of
@@ -173,7 +173,7 @@ def _section(
     reasons: dict[str, Counter[str]] = {}
     for row in rows:
         if not row.timing.is_clean:
-            reasons.setdefault(row.timing.verdict, Counter())[_kind(row.timing.reason)] += 1
+            reasons.setdefault(row.timing.verdict, Counter())[_kind(row.timing)] += 1
     clean = [row for row in rows if row.timing.is_clean]
     return Section(
         notion, rows, dict(Counter(row.timing.verdict for row in rows)),
@@ -184,9 +184,9 @@ def _section(
     )  # fmt: skip
 
 
-def _kind(reason: str) -> str:
+def _kind(timing: BlockTiming) -> str:
     """A reason without what is of one block alone."""
-    return "fewer copies take another time each" if reason.startswith("fewer copies") else reason
+    return "fewer copies take another time each" if timing.verdict == NONLINEAR else timing.reason
 
 
 def _groups(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from cyclescope.analyze.assemblers import tools
-from cyclescope.analyze.source import Choice, read_block, read_program
 
-from cyclescope.analyze import assembler, assemblers
+from cyclescope.analyze.choose.source import Choice, read_block, read_program
+from cyclescope.analyze.read import assembler, assemblers
+from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction
 
 WHOLE = Choice(whole=True)
