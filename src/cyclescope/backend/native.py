@@ -43,7 +43,7 @@ _CALIBRATE = struct.Struct("<2I d")
 _MEASURE = struct.Struct("<4I d")
 _KERNEL = struct.Struct("<I 4H")
 _DIFFER = struct.Struct("<4I")
-_BLOCKS = struct.Struct("<4I d")
+_BLOCKS = struct.Struct("<4I d 2I")
 _STATES = 1024
 _RUNNER_LEAF, _EMULATED = (0x43530001, 0), 1
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
@@ -348,7 +348,9 @@ class NativeBackend:
     def blocks(self, kernels: Sequence[Kernel], effort: BlockEffort) -> list[BlockSample]:
         """Time basic blocks as they are; `flags` of kernels are those of `kernel.program`."""
         seed = effort.seed & 0xFFFFFFFF
-        head = _BLOCKS.pack(effort.want, effort.maximum, seed, effort.pages, effort.target)
+        head = _BLOCKS.pack(
+            effort.want, effort.maximum, seed, effort.pages, effort.target, effort.halvings, 0
+        )
         answer = self._ask(_Job(BLOCKS, head, kernels, answers.BLOCK))
         return self._believe(lambda: answers.blocks_of(answer))
 

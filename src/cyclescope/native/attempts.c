@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#define HALVINGS_MOST 16u
 #define FEW_PAGES 6 /* what walks through more than these is not in the first-level cache any more */
 
 static void block_work(const struct batch *b, uint32_t item)
@@ -26,19 +27,20 @@ static void block_died(const struct batch *b, uint32_t item, uint32_t detail)
 
 /* A block that walks through memory touches fewer pages in fewer copies; one that touches many anyway gets
  * all that it may. Returns whether to begin again, without pages. */
-static int fewer_copies(const struct kernel *kernel, int *walks)
+static int fewer_copies(const struct kernel *kernel, unsigned usual, int *walks)
 {
     if (!*walks)
         return 0;
     *walks = blocks_copies(kernel, blocks_halvings + 1) < blocks_copies(kernel, blocks_halvings);
-    blocks_halvings = *walks ? blocks_halvings + 1 : 0;
+    blocks_halvings = *walks ? blocks_halvings + 1 : usual;
     pages_forget();
     return 1;
 }
 
 /* Whether a block is to be run again, with a page more or with fewer copies. */
-static int again(const struct kernel *kernel, uint32_t most, struct block_result *r, int *walks)
+static int again(const struct kernel *kernel, const struct blocks *request, struct block_result *r, int *walks)
 {
+    uint32_t most = request->pages;
     if (r->status != STATUS_SIGNAL || r->detail != SIGSEGV)
         return 0;
     switch (pages_add(r->address, *walks && most > FEW_PAGES ? FEW_PAGES : most)) {
@@ -47,7 +49,7 @@ static int again(const struct kernel *kernel, uint32_t most, struct block_result
     case PAGE_IMPOSSIBLE:
         return 0;
     default:
-        if (fewer_copies(kernel, walks))
+        if (fewer_copies(kernel, request->halvings, walks))
             return 1;
         r->status = STATUS_PAGES;
         r->detail = 0;
@@ -62,7 +64,7 @@ static void supervise_block(const struct batch *batch, uint32_t item)
     struct block_result *r = (struct block_result *)batch->results + item;
     int walks = 1;
     pages_forget();
-    blocks_halvings = 0;
+    blocks_halvings = request->halvings < HALVINGS_MOST ? request->halvings : HALVINGS_MOST;
     for (;;) {
         uint32_t detail = 0;
         r->status = STATUS_NOT_RUN;
@@ -73,7 +75,7 @@ static void supervise_block(const struct batch *batch, uint32_t item)
             block_died(batch, item, detail);
         }
         records_check_block(r);
-        if (!again(batch->kernels[item], request->pages, r, &walks))
+        if (!again(batch->kernels[item], request, r, &walks))
             return;
     }
 }
