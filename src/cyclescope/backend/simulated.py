@@ -24,6 +24,7 @@ from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.model.library import sound
 from cyclescope.model.machine import MachineModel
 from cyclescope.simulate.engine import IDEAL, Steady
+from cyclescope.simulate.front_end import PLAIN, FrontEnd
 from cyclescope.simulate.program import Simulator
 
 SIGILL = 4
@@ -68,11 +69,12 @@ class SimulatedBackend:
         noise: Noise = QUIET,
         counters: bool = False,
         loops: Loops | None = None,
+        front_end: FrontEnd = PLAIN,
     ) -> None:
         self.machine = sound(machine)
         self.noise = noise
         self.loops = loops
-        self.simulator = Simulator(machine, policy)
+        self.simulator = Simulator(machine, policy, front_end)
         self._policy = policy
         self._counters = counters
         self._submitted: deque[tuple[tuple[Kernel, ...], Effort]] = deque()

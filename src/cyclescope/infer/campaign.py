@@ -19,7 +19,10 @@ from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.ports.candidates import NOPS, candidates
 from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.in_order import order_forms
 from cyclescope.infer.ports.named import known_machine
+from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout, grouped, timing_of
 from cyclescope.infer.timing.latency_system import (
@@ -112,7 +115,8 @@ class Campaign:
 
     def _ports(self, forms: Sequence[InstructionForm], deadline: float) -> bool:
         """Port usage: it needs the throughputs of the forms and of what may block ports."""
-        possible = [*candidates(self.table), self.table[NOPS[self.table.isa]]]
+        simple = (self.table[NOPS[self.table.isa]], *simple_forms(self.table))
+        possible = list({form.id: form for form in (*candidates(self.table), *simple)}.values())
         self.find_legal(possible)
         blocking = [f for f in possible if self._legality[f.id] == "ok"]
         planner = self.planner()
@@ -122,6 +126,19 @@ class Campaign:
             return False
         ports = PortCampaign(self.table, self.backend, self.store, planner, self._tell)
         return ports.run(forms, blocking, deadline)
+
+    def front_end(self, forms: Sequence[InstructionForm]) -> PortFacts:
+        """The front end's part of port usage alone: width, lengths of encodings, slots of some forms."""
+        self.store.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), {})
+        needed = (*forms, *simple_forms(self.table), *order_forms(self.table))
+        wanted = list({form.id: form for form in needed}.values())
+        self.find_legal(wanted)
+        able = [form for form in wanted if self._legality[form.id] == "ok"]
+        experiments = self._experiments(self.planner(), able, frozenset((THROUGHPUT,)))
+        self._settle(THROUGHPUTS, experiments, able, Sampler(self.backend), math.inf)
+        ports = PortCampaign(self.table, self.backend, self.store, self.planner(), self._tell)
+        ports.run_front_end(able)
+        return ports.facts()
 
     def planner(self) -> Planner:
         """The planner with the helper instructions of this CPU."""

@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cyclescope import __version__
 from cyclescope.errors import StoreError
+from cyclescope.infer.front_end.fetch import bytes_per_cycle
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import EVEN
 from cyclescope.infer.ports.named import NamedPorts
 from cyclescope.infer.ports.resources import with_resources
+from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.remarks import Cause, Idiom
@@ -27,7 +29,7 @@ from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.sampling import rejections
 from cyclescope.measure.store import Store
-from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
+from cyclescope.model.machine import ASSUMED, MEASURED, Core, FormCost, MachineModel, Provenance
 from cyclescope.simulate.cost import PLAIN_MOVES
 
 SESSIONS = 8  # whose conditions are told
@@ -72,7 +74,7 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
     capacities: Mapping[str, float] = {}
     if ports is not None:
         costs, capacities = with_resources(costs, ports)
-    core = _core(costs, table, facts, _width(store, table, facts))
+    core = _core(costs, table, facts, store)
     names = ports.names if ports else ()
     provenance = _provenance(store, builder, gaps.notes(store))
     return MachineModel(store.machine, table.isa, provenance, core, names, costs, capacities)
@@ -102,6 +104,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         confidence=usage.confidence or trust,
         alternatives=usage.alternatives,
         note="; ".join(notes),
+        slot_range=usage.slot_range,
         ranges={_pair(lat): found for lat in timing.latencies if (found := _range(lat)) is not None},
     )
 
@@ -148,10 +151,9 @@ def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:
 # --- the machine -------------------------------------------------------------------------------------
 
 
-def _width(store: Store, table: Table, facts: PortFacts | None) -> float:
-    """Front-end slots per cycle: the rate of what needs a slot and nothing else."""
-    facts = facts or PortFacts(table, store.throughputs(), (), ())
-    if facts.filler:
+def _width(store: Store, facts: PortFacts) -> float:
+    """Front-end slots per cycle: the fact, or the rate of what needs a slot and nothing else."""
+    if facts.filler or facts.width_fact.is_told:
         return facts.width
     nop = stored_links(store).get(NOP)
     if nop is None or nop.value <= 0:
@@ -160,15 +162,19 @@ def _width(store: Store, table: Table, facts: PortFacts | None) -> float:
     return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
 
 
-def _core(costs: Mapping[str, FormCost], table: Table, facts: PortFacts | None, width: float) -> Core:
-    """Width, and what plain moves tell of loads and of the way through memory."""
-    load, store = (table[name] for name in PLAIN_MOVES[table.isa])
-    loaded = _latency(costs, load, "address", "register")
-    parts = _latency(costs, store, "register", "data"), _latency(costs, load, "data", "register")
+def _core(costs: Mapping[str, FormCost], table: Table, known: PortFacts | None, store: Store) -> Core:
+    """The front end, and what plain moves tell of loads and of the way through memory."""
+    facts = known or read_facts(store, table)
+    width = facts.width_fact
+    loading, storing = (table[name] for name in PLAIN_MOVES[table.isa])
+    loaded = _latency(costs, loading, "address", "register")
+    parts = _latency(costs, storing, "register", "data"), _latency(costs, loading, "data", "register")
     return Core(
-        width, load_latency=loaded, forward_latency=sum(parts) if all(parts) else 0,
-        in_order=facts is not None and facts.in_order,
-        whole=facts is not None and bool(facts.filler) and facts.whole,
+        _width(store, facts), load_latency=loaded, forward_latency=sum(parts) if all(parts) else 0,
+        in_order=facts.in_order, whole=known is not None and bool(facts.filler) and facts.whole,
+        width_kind=MEASURED if width.is_told else ASSUMED, width_source=width.proof,
+        fetch=bytes_per_cycle(facts.fetch, width.slots, width.per_slot) if facts.fetch else 0,
+        lengths=tuple((one.bytes, one.cycles) for one in facts.fetch), nops=width.per_slot,
     )  # fmt: skip
 
 

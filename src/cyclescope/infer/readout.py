@@ -101,9 +101,10 @@ class Readout:
         facts = builder.facts
         usage = builder.usage(form, facts.throughputs.get(form.id), why_no_usage(facts, self.planner, form))
         return msgspec.structs.replace(
-            timing, slots=usage.slots, ports=usage.ports, ports_confidence=usage.confidence,
-            ports_throughput=usage.throughput, ports_alternatives=usage.alternatives,
-            ports_note=usage.note or usage.reason, resources=dict(usage.resources),
+            timing, slots=usage.slots, slot_range=usage.slot_range, ports=usage.ports,
+            ports_confidence=usage.confidence, ports_throughput=usage.throughput,
+            ports_alternatives=usage.alternatives, ports_note=usage.note or usage.reason,
+            resources=dict(usage.resources),
         ), usage  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from cyclescope.measure.ports import PORTS
 
 TRYING, LINKS, MEASURING, SECOND = "forms that run", "links", "measuring", "second look"
 THROUGHPUTS, ALONE, ORDER, PAIRED = "throughputs for ports", "forms alone", "order of issue", "pairs"
-SLOTS, CLASSES, BETWEEN = "front-end slots", "classes", "classes against each other"
+WIDTHS, SLOTS, SECOND_SLOTS = "front end", "front-end slots", "front-end slots, second look"
+CLASSES, BETWEEN = "classes", "classes against each other"
 AMONG, MEMORY, AGAIN = "ports", "ports for memory", "ports, second look"
 HIDDEN, MODEL = "hidden resources", "model of this machine"
 
@@ -18,8 +19,8 @@ HIDDEN, MODEL = "hidden resources", "model of this machine"
 _FIRST = {TRYING: 1.0, LINKS: 1.0, MEASURING: 60.0}
 _OF_LATENCIES = {SECOND: 45.0}
 _OF_PORTS = {
-    THROUGHPUTS: 0.1, ALONE: 3.0, ORDER: 0.1, SLOTS: 24.0, CLASSES: 1.0, BETWEEN: 1.5, AMONG: 24.0,
-    MEMORY: 3.0, AGAIN: 43.0, HIDDEN: 2.0,
+    THROUGHPUTS: 0.1, ALONE: 3.0, ORDER: 0.1, WIDTHS: 0.3, SLOTS: 16.0, SECOND_SLOTS: 8.0, CLASSES: 1.0,
+    BETWEEN: 1.5, AMONG: 24.0, MEMORY: 3.0, AGAIN: 43.0, HIDDEN: 2.0,
 }  # fmt: skip
 _LAST = {MODEL: 5.0}
 

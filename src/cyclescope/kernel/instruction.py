@@ -10,19 +10,26 @@ from cyclescope.isa.encode import encode
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.text import assembly
 
+PADDING, PADDED = b"\x3e", "ds"  # a segment that says nothing in 64-bit mode
+
 
 class Instruction(msgspec.Struct, frozen=True, dict=True):
-    """A form with register numbers (one per encoding slot) and constants."""
+    """A form with register numbers (one per encoding slot) and constants.
+
+    `padding` is the number of prefixes without a meaning in front of it (x86-64), which make it longer.
+    """
 
     form: InstructionForm
     registers: tuple[int, ...] = ()
     displacement: int = 0
     immediates: tuple[int, ...] | None = None
     index: int | None = None
+    padding: int = 0
 
     def code(self) -> bytes:
         """Machine code."""
-        return encode(self.form, self.registers, self.displacement, self.immediates, self.index)
+        code = encode(self.form, self.registers, self.displacement, self.immediates, self.index)
+        return PADDING * self.padding + code
 
     def text(self) -> str:
         """Intel-syntax assembly."""
@@ -30,4 +37,5 @@ class Instruction(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _text(self) -> str:
-        return assembly(self.form, self.registers, self.displacement, self.immediates, self.index)
+        text = assembly(self.form, self.registers, self.displacement, self.immediates, self.index)
+        return f"{PADDED} " * self.padding + text

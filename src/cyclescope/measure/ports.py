@@ -16,6 +16,7 @@ from cyclescope.measure.plan import Experiment, Instances, Key, Planner
 
 ALONE, SLOTS, PORTS, PAIRS = "alone", "slots", "ports", "pairs"
 CYCLES = 4  # that the instances of each of two blocking forms take alone
+COUNTED = 4  # of the form whose slots are counted: an error of the loop is so much less for each
 INSTANCES = 2  # of the form under test among blocking instructions
 ENOUGH = 4  # blocking instances with registers of their own
 _LONG = 100  # instructions: above, a body is a loop of its own
@@ -36,6 +37,23 @@ class Question(msgspec.Struct, frozen=True):
     make: Callable[[], Experiment | None]
 
 
+class Filling(msgspec.Struct, frozen=True):
+    """`count` instances of a form to stand between others, in groups of `together` at least.
+
+    The others get prefixes where they are shorter than `bytes`.
+    """
+
+    form: InstructionForm
+    count: int
+    together: int = 1
+    bytes: int = 0
+
+    def part(self, number: int, parts: int) -> tuple[int, int]:
+        """First and last of the instances in one of so many equal parts."""
+        groups = self.count // self.together
+        return self.together * (groups * number // parts), self.together * (groups * (number + 1) // parts)
+
+
 class PortPlanner:
     """Makes port experiments with a planner's kernels."""
 
@@ -45,6 +63,7 @@ class PortPlanner:
         self._blocks: dict[tuple[str, frozenset[Register]], Block | None] = {}
         self._codes: dict[Instruction, bytes] = {}
         self._found: Instances | None = None  # of the last form asked for
+        self._asked = "", 0
 
     # --- kernels ---------------------------------------------------------------------------------
 
@@ -77,10 +96,11 @@ class PortPlanner:
             return block
         return self.block(blocker, writes | fixed)
 
-    def _instances(self, form: InstructionForm) -> Instances:
-        """`INSTANCES` of a form; raises Unmeasurable. A form's experiments are made one after the other."""
-        if self._found is None or self._found.form is not form:
-            self._found = self.planner.instances(form, INSTANCES)
+    def _instances(self, form: InstructionForm, count: int = INSTANCES) -> Instances:
+        """Instances of a form; raises Unmeasurable. A form's experiments are made one after the other."""
+        if self._found is None or self._asked != (form.id, count):
+            self._found = self.planner.instances(form, count)
+            self._asked = form.id, count
         return self._found
 
     def against(
@@ -101,10 +121,10 @@ class PortPlanner:
         key = form.id, PORTS, blocker.id, "", f"x{cycles}" + (f".{look}" if look > 1 else "")
         return Question(key, partial(self._among, key, form, blocker, width * cycles, together))
 
-    def slots(self, form: InstructionForm, filler: InstructionForm, count: int) -> Question:
-        """`INSTANCES` of a form among `count` instructions that need a front-end slot and no port."""
-        key = form.id, SLOTS, filler.id, "", f"x{count}"
-        return Question(key, partial(self._among, key, form, filler, count))
+    def slots(self, form: InstructionForm, filling: Filling, instances: int) -> Question:
+        """Instances of a form spread evenly among instructions that need a front-end slot and no port."""
+        key = form.id, SLOTS, filling.form.id, "", f"x{filling.count}.{instances}"
+        return Question(key, partial(self._slots, key, form, filling, instances))
 
     def alone(self, form: InstructionForm) -> Question:
         """`INSTANCES` of a form with nothing around them: the least time of any mix with it."""
@@ -134,6 +154,21 @@ class PortPlanner:
             return None
         kernel = self._mixed(found, block, count, self._dialect.vector_level(other), together)
         return Experiment(*key, kernel, INSTANCES)
+
+    def _slots(self, key: Key, form: InstructionForm, filling: Filling, instances: int) -> Experiment | None:
+        """As many instances as there are registers for, in turn, among the filler."""
+        found = self._instances(form, COUNTED)
+        block = self.beside(filling.form, found)
+        if block is None:
+            return None
+        body = [_longer(one, filling.bytes) for one in found.kernel.body]
+        items: list[Instruction] = []
+        for number in range(instances):
+            first, last = filling.part(number, instances)
+            items += [*block.take(last - first, first), body[number % len(body)]]
+        level = self._dialect.vector_level(filling.form)
+        state = self.planner.with_vectors(found.kernel.state, level)
+        return Experiment(*key, self._kernel(items, state, found.kernel.setup), instances)
 
     def _alone(self, form: InstructionForm) -> Experiment:
         found = self._instances(form)
@@ -182,6 +217,12 @@ class PortPlanner:
         if found is None:
             found = self._codes[instruction] = instruction.code()
         return found
+
+
+def _longer(instruction: Instruction, least: int) -> Instruction:
+    """An instruction of at least so many bytes."""
+    missing = least - len(instruction.code()) if least else 0
+    return msgspec.structs.replace(instruction, padding=missing) if missing > 0 else instruction
 
 
 def _spread(one: list[Instruction], other: list[Instruction], order: int) -> list[Instruction]:

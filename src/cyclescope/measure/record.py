@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import msgspec
 
 from cyclescope.kernel.variant import Kind, Variant, variant_of
@@ -46,3 +49,27 @@ class Record(msgspec.Struct, frozen=True):
     def per_instance(self) -> float:
         """Cycles per instance of the form."""
         return self.cycles / self.count
+
+
+class FrontEndReadings(NamedTuple):
+    """What front-end experiments took: those for slots, for the width, and for the length of encodings."""
+
+    slots: Sequence[Reading] = ()
+    widths: Sequence[Reading] = ()
+    lengths: Sequence[Reading] = ()
+
+
+class Reading(NamedTuple):
+    """What a front-end experiment took: `cycles` of a body with some instances of the form.
+
+    `source` and `target` are what stands beside the form, `spread` is how far off the cycles may be.
+    """
+
+    form: str
+    source: str
+    target: str
+    variant: str
+    cycles: float
+    spread: float
+    instances: int
+    verdict: str = STABLE

@@ -22,7 +22,8 @@ from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 LONGEST = 1e12  # cycles: minutes; no kernel is given as long
 MOST = 1_000_000  # instances of a form in a kernel
 INFLATED = 16 << 20  # bytes that a packed kernel or state has at most
-_BLOCKING = "'slots', 'ports', 'pairs', 'order'"  # whose variants count instructions or cycles: x12, x12.2
+_BLOCKING = "'slots', 'fetch', 'ports', 'pairs', 'order'"
+# whose variants count instructions or cycles: x12, x12.2
 _VERDICTS = (STABLE, UNSTABLE, NOISY, FAILED)
 _TEXTS = ("form", "quantity", "source", "target", "variant", "verdict", "links", "error", "counters")
 NAMES = (

@@ -25,7 +25,7 @@ from cyclescope.measure.database import (
     store_error,
 )
 from cyclescope.measure.plan import Experiment, Key
-from cyclescope.measure.record import FAILED, Record
+from cyclescope.measure.record import FAILED, Reading, Record
 from cyclescope.measure.rows import (
     READABLE,
     Evidence,
@@ -315,10 +315,13 @@ class Store:
             yield from self._select(f"{where} AND form IN ({_marks(some)}){ordered}", [*quantities, *some])
 
     @explaining
-    def readings(self, quantity: str) -> list[tuple[str, str, float]]:
-        """Form, variant and cycles of every usable measurement of a quantity."""
-        query = "SELECT form, variant, cycles FROM measurement WHERE quantity = ? AND verdict <> ? AND "
-        return self._rows.fetch(query + READABLE, (quantity, FAILED))
+    def readings(self, quantity: str) -> list[Reading]:
+        """Every usable measurement of a quantity."""
+        query = (
+            "SELECT form, source, target, variant, cycles, spread, count, verdict FROM measurement "
+            "WHERE quantity = ? AND verdict <> ? AND "
+        )
+        return [Reading(*row) for row in self._rows.fetch(query + READABLE, (quantity, FAILED))]
 
     def _select(self, where: str, values: Sequence[object]) -> Iterator[Record]:
         try:

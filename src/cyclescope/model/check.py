@@ -153,8 +153,9 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
     numbers = {
         "width": limits.WIDTH, "reorder_buffer": limits.REORDER_BUFFER, "load_buffer": limits.ENTRIES,
         "store_buffer": limits.ENTRIES, "load_latency": limits.CYCLES, "forward_latency": limits.CYCLES,
-        "mispredict_penalty": limits.CYCLES,
+        "mispredict_penalty": limits.CYCLES, "fetch": limits.FETCH, "nops": limits.NOPS,
     }  # fmt: skip
+    yield from _length_problems(core.lengths)
     for field, allowed in numbers.items():
         yield from _outside(f"core.{field}", getattr(core, field), allowed)
     if core.width_kind not in ("", *WIDTH_KINDS):
@@ -167,6 +168,15 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
         yield from _name_problems("core.schedulers", scheduler.name)
         yield from _outside(f"{place}: entries", scheduler.entries, limits.ENTRIES)
         yield from _port_problems(f"{place}: ports", scheduler.ports, port_count)
+
+
+def _length_problems(lengths: Sequence[tuple[int, float]]) -> Iterator[str]:
+    if len(lengths) > limits.LENGTHS:
+        yield f"core.lengths: {len(lengths)}, more than {limits.LENGTHS}"
+        return
+    for size, cycles in lengths:
+        yield from _outside("core.lengths: bytes", size, limits.LENGTH)
+        yield from _outside("core.lengths: cycles", cycles, limits.CYCLES)
 
 
 def _port_problems(place: str, ports: Sequence[int], count: int) -> Iterator[str]:
@@ -212,6 +222,8 @@ def _forms_problems(model: MachineModel) -> Iterator[str]:
 def _number_problems(place: str, cost: FormCost) -> Iterator[str]:
     if cost.slots is not None:
         yield from _outside(f"{place}: slots", cost.slots, limits.SLOTS)
+    for slots in cost.slot_range or ():
+        yield from _outside(f"{place}: slot_range", slots, limits.SLOTS)
     if cost.throughput is not None:
         yield from _outside(f"{place}: throughput", cost.throughput, limits.BUSY)
 

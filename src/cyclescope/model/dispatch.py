@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_SETTLING = 12  # repetitions of a loop before the average is taken, over as many again
+SETTLING = 12  # repetitions of a loop before the average is taken, over as many again
 _ROUNDING = 1e-6
 
 
@@ -17,12 +17,12 @@ def dispatch_cycles(slots: Sequence[float], width: float, whole: bool = False) -
     if not whole or max(slots, default=0.0) <= 1:
         return sum(slots) / width
     used = settled = 0.0
-    for repetition in range(2 * _SETTLING):
-        if repetition == _SETTLING:
+    for repetition in range(2 * SETTLING):
+        if repetition == SETTLING:
             settled = used
         for number in slots:
             free = width - used % width
             if free + _ROUNDING < number <= width:
                 used += free
             used += number
-    return (used - settled) / _SETTLING / width
+    return (used - settled) / SETTLING / width

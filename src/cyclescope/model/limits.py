@@ -33,6 +33,10 @@ class Range(msgspec.Struct, frozen=True):
 
 
 WIDTH = Range(0.125, 64)  # slots per cycle; 14
+FETCH = Range(0, 4096)  # bytes of code per cycle, 64 on the cores of today
+LENGTH = Range(1, 15)  # bytes of an instruction of x86-64, which has the longest
+LENGTHS = 15  # of instructions
+NOPS = Range(0, 16)  # in a slot: 2
 CYCLES = Range(0, 1e6)  # 4103; what takes a quarter of a millisecond is no instruction but a trap
 BUSY = Range(1e-6, 1e6)  # cycles, micro-operations, and both multiplied; 0 is none
 SLOTS = Range(0, 1e6)  # 156; of microcode

@@ -71,7 +71,9 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `width` is in front-end slots per cycle, the buffers in entries, the rest in cycles. `whole` says that
     the slots of an instruction are dispatched in one cycle, if a cycle has so many. `width_kind` says how
-    the width is known where that is not as the whole model is (`MachineModel.width`).
+    the width is known where that is not as the whole model is (`MachineModel.width`). `fetch` is in bytes of
+    code per cycle; `lengths` has (bytes, cycles) where a cycle's slots take as many cycles with instructions
+    of so many bytes; `nops` is how many NOPs next to each other share a slot where that is not one.
     """
 
     width: float
@@ -86,6 +88,9 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     whole: bool = False
     width_kind: str = ""
     width_source: str = ""
+    fetch: float = 0
+    lengths: tuple[tuple[int, float], ...] = ()
+    nops: int = 1
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -99,7 +104,8 @@ class Width(msgspec.Struct, frozen=True, omit_defaults=True):
 class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one instruction form costs.
 
-    `slots` are front-end slots. `latencies` has cycles by `source->target`, operands named as the
+    `slots` are front-end slots; `slot_range` the least and the most that were read where they vary, as those
+    of microcode do. `latencies` has cycles by `source->target`, operands named as the
     instruction table names them; `ranges` the least and the most that are proved of pairs whose value is
     not determined or rests on a convention. `throughput` is the measured reciprocal throughput in cycles.
     `operations` is None where the port usage is not known, empty where no port is needed. `resources`
@@ -120,6 +126,7 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     alternatives: tuple[str, ...] = ()
     note: str = ""
     ranges: Mapping[str, tuple[float, float]] = {}
+    slot_range: tuple[float, float] | None = None
 
 
 class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):

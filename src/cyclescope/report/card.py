@@ -68,7 +68,7 @@ def _throughput(throughput: Throughput) -> list[str]:
 def _ports(timing: FormTiming) -> list[str]:
     if timing.ports is None:
         return [f"  ports       -      {timing.ports_note}"] if timing.ports_note else []
-    slots = f"{timing.slots:g} front-end slots" if timing.slots is not None else "slots unknown"
+    slots = _slots(timing)
     allowed = (
         "" if timing.ports_throughput is None else f", {timing.ports_throughput:.2f} cycles by its ports"
     )
@@ -76,6 +76,14 @@ def _ports(timing: FormTiming) -> list[str]:
     if timing.ports_alternatives:
         lines.append(f"              or {', '.join(timing.ports_alternatives)}")
     return lines + ([f"              {timing.ports_note}"] if timing.ports_note else [])
+
+
+def _slots(timing: FormTiming) -> str:
+    if timing.slots is not None:
+        return f"{timing.slots:g} front-end slots"
+    if timing.slot_range is None:
+        return "slots unknown"
+    return "{:g} to {:g} front-end slots".format(*timing.slot_range)
 
 
 def _latencies(latencies: Sequence[Latency]) -> list[str]:

@@ -17,6 +17,7 @@ _LENT = "cores without a model of their own, by the machine whose costs and port
 _MOST_RESOURCES = 10  # of a machine that are shown: two in three forms take no others
 _MOST_TAKEN = 4  # of a form: the tightest
 _MOST_ALTERNATIVES = 3
+_LIMITED = 1.05  # cycles instead of one: less is what readings differ by
 
 
 def list_text(machines: Iterable[Summary]) -> str:
@@ -62,6 +63,7 @@ def machine_text(model: MachineModel, everything: bool = False) -> str:
         ("from", ", ".join(filter(None, (_origin(model.provenance), model.provenance.licence)))),
         ("core", ", ".join(_core(model))),
         *((("width", f"{model.width.kind}: {model.width.source}"),) if model.core.width_kind else ()),
+        *_front_end(model.core),
         ("ports", f"{len(model.ports)}: {' '.join(model.ports)}" if model.ports else "not known"),
         *(("scheduler", _scheduler(model, *s)) for s in _schedulers(model.core)),
         *_resources(model, len(model.resources) if everything else _MOST_RESOURCES),
@@ -77,6 +79,18 @@ def machine_text(model: MachineModel, everything: bool = False) -> str:
 def head_lines(model: MachineModel) -> list[str]:
     """What has to be said before any number of the model: whose it is, where that is another core."""
     return [f"{model.name}: {borrowing(model.borrowed)}", ""] if model.borrowed else []
+
+
+def _front_end(core: Core) -> Iterable[tuple[str, str]]:
+    """What limits the front end besides its width, as far as it was measured."""
+    if core.lengths:
+        limit = f"{core.fetch:g} bytes per cycle" if core.fetch else "no limit by bytes"
+        slow = [f"{cycles:.2f} of {size}" for size, cycles in core.lengths if cycles > _LIMITED]
+        longer = f"; cycles of as many slots with instructions of so many bytes: {', '.join(slow)}"
+        yield "fetch", limit + (longer if slow else f", of {core.lengths[0][0]} to {core.lengths[-1][0]}")
+    if core.nops != 1:
+        shared = f"{core.nops} next to each other share a slot" if core.nops else "take no slot"
+        yield "NOPs", shared
 
 
 def _core(model: MachineModel) -> Iterable[str]:
@@ -124,6 +138,8 @@ def cost_card(model: MachineModel, form: str, cost: FormCost, everything: bool =
     lines = [form]
     if cost.slots is not None:
         lines.append(f"  slots       {cost.slots:g}{'  microcoded' if cost.microcoded else ''}")
+    elif cost.slot_range is not None:
+        lines.append("  slots       {:g} to {:g}  microcoded".format(*cost.slot_range))
     if cost.operations is not None:
         sure = f"  {cost.confidence} confidence" if cost.confidence else ""
         lines.append(f"  ports       {notation(cost.operations, model.ports)}{sure}")

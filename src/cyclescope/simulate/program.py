@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+import msgspec
+
 from cyclescope.errors import UnsupportedInstruction
 from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import FLAGS, InstructionForm
@@ -22,6 +24,7 @@ from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel
 from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template
 from cyclescope.simulate.engine import IDEAL, PORTS, UNLIMITED, WINDOW, Body, Engine, Layout, Steady, Trace
 from cyclescope.simulate.fixed_width import FixedWidth, Values
+from cyclescope.simulate.front_end import PLAIN, FrontEnd
 from cyclescope.simulate.step import NOWHERE, Access, Step
 
 _FILES = {"r": 2, "v": 34, "k": 66, "m": 74, "x": 82}  # first location of each register file
@@ -33,17 +36,19 @@ MOST_STEPS = 10_000  # of the path through a body with jumps
 class Simulator:
     """A machine model as a core that runs instruction sequences.
 
-    `policy` says how operations are bound to ports (see `engine`). Raises UsageError where the engine
-    cannot be such a machine.
+    `policy` says how operations are bound to ports (see `engine`), `front_end` what it does besides
+    delivering slots. Raises UsageError where the engine cannot be such a machine.
     """
 
-    def __init__(self, machine: MachineModel, policy: str = IDEAL) -> None:
+    def __init__(self, machine: MachineModel, policy: str = IDEAL, front_end: FrontEnd = PLAIN) -> None:
         self.machine = machine
+        self.front_end = front_end
         self.engine = Engine(layout_of(machine.core, len(machine.ports), policy))
         self._units = Units.of(machine)
-        self._templates: dict[tuple[str, str], int] = {}
+        self._templates: dict[tuple[str, str, bool], int] = {}
+        self._slots: dict[int, float] = {}  # by the number of a template
         self._ends: dict[str, Ends] = {}
-        self._steps: dict[tuple[Instruction, int], Step] = {}
+        self._steps: dict[tuple[Instruction, int, bool], Step] = {}
         self._fixed_width = FixedWidth(machine.isa)
         self._others: dict[tuple[str, int], int] = {}
 
@@ -53,7 +58,17 @@ class Simulator:
 
     def run(self, instructions: Sequence[Instruction], state: MachineState) -> Steady:
         """Steady state of a loop. Raises UnsupportedInstruction."""
-        return self.engine.run(self.body(instructions, state))
+        found = self.engine.run(self.body(instructions, state))
+        if self.front_end == PLAIN:
+            return found
+        taken = list(path(instructions, self.machine.isa))
+        least = self.front_end.cycles(taken, self._slots_of(taken), self.machine.core.width)
+        return msgspec.structs.replace(found, cycles=max(found.cycles, least))
+
+    def _slots_of(self, taken: Sequence[Instruction]) -> list[float]:
+        """Slots of the instructions of a path, none for those that share another's."""
+        steps = zip(taken, self.front_end.shared(taken), strict=True)
+        return [self._slots[self._step(one, 0, shared).words[0]] for one, shared in steps]
 
     def trace(self, instructions: Sequence[Instruction], state: MachineState, iterations: int) -> Trace:
         """The first iterations of a loop. Raises UnsupportedInstruction."""
@@ -65,8 +80,9 @@ class Simulator:
         accesses: list[int] = []
         top = stack = 0
         moved: dict[int, int] = {}
-        for instruction in path(instructions, self.machine.isa):
-            step = self._step(instruction, top)
+        taken = list(path(instructions, self.machine.isa))
+        for instruction, shared in zip(taken, self.front_end.shared(taken), strict=True):
+            step = self._step(instruction, top, shared)
             start = len(words)
             words += step.words
             for access in step.accesses:
@@ -82,19 +98,19 @@ class Simulator:
 
     # --- one instruction -------------------------------------------------------------------------
 
-    def _step(self, instruction: Instruction, top: int) -> Step:
-        known = self._steps.get((instruction, top))
+    def _step(self, instruction: Instruction, top: int, shared: bool) -> Step:
+        known = self._steps.get((instruction, top, shared))
         if known is None:
-            known = self._steps[instruction, top] = self._translate(instruction, top)
+            known = self._steps[instruction, top, shared] = self._translate(instruction, top, shared)
         return known
 
-    def _translate(self, instruction: Instruction, top: int) -> Step:
+    def _translate(self, instruction: Instruction, top: int, shared: bool) -> Step:
         form = instruction.form
         cost = cost_of(self.machine, form)
         if cost is None:
             raise UnsupportedInstruction(f"{self.machine.name} has no {form.id}")
         ends = self._ends.setdefault(form.id, Ends(form))
-        template = self._template(ends, cost, instruction)
+        template = self._template(ends, cost, instruction, shared)
         if form.bits is not None:
             return self._fixed_width.step(instruction, ends, template)
         pushed = (top + min(form.x87_pops, 0)) & 7  # a push names its target after the fact
@@ -109,15 +125,18 @@ class Simulator:
                 words.append(self._location(instruction, node, base))
         return Step(tuple(words), tuple(accesses), _stack_change(form))
 
-    def _template(self, ends: Ends, cost: FormCost, instruction: Instruction) -> int:
+    def _template(self, ends: Ends, cost: FormCost, instruction: Instruction, shared: bool) -> int:
         idiom = cost.idiom if cost.idiom and self._has_one_source(instruction) else ""
-        key = ends.form.id, idiom
+        key = ends.form.id, idiom, shared
         if key not in self._templates:
             extracted = self.machine.provenance.kind == EXTRACTED
             found = template(ends.form, cost, self.machine.core, self._units, idiom, extracted)
             if ends.form.bits is not None:
                 found = spread(found, *self._fixed_width.counts(ends))
+            if shared:
+                found = msgspec.structs.replace(found, slots=0.0)
             self._templates[key] = self.engine.add(found)
+            self._slots[self._templates[key]] = found.slots
         return self._templates[key]
 
     def _has_one_source(self, instruction: Instruction) -> bool:

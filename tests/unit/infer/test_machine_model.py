@@ -17,7 +17,7 @@ from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
-from cyclescope.model.machine import Core, Operation
+from cyclescope.model.machine import MEASURED, Core, Operation
 from cyclescope.model.ports import notation
 from cyclescope.session.machines import load_model
 
@@ -79,8 +79,19 @@ def test_what_was_put_in_comes_out(model, truth):
 
 def test_the_core_is_what_plain_moves_show(model, truth):
     forward = model.core.forward_latency
-    assert model.core == Core(truth.core.width, load_latency=5, forward_latency=forward, whole=False)
+    expected = Core(
+        truth.core.width, load_latency=5, forward_latency=forward, whole=False, width_kind=MEASURED,
+        width_source=model.core.width_source, lengths=model.core.lengths,
+    )  # fmt: skip
+    assert model.core == expected
     assert model.core.forward_latency >= model.core.load_latency
+
+
+def test_the_width_has_its_proof_and_lengths_have_no_limit(model):
+    assert "loops agree (" in model.core.width_source
+    assert [(size, round(cycles, 1)) for size, cycles in model.core.lengths] == [
+        (n, 1.0) for n in range(1, 16)
+    ]
 
 
 def test_moves_and_idioms_of_the_renamer(model):

@@ -261,6 +261,8 @@ def _without(cost: FormCost, plain: frozenset[int]) -> FormCost:
 def _slots(cost: FormCost) -> float:
     if cost.slots is not None:
         return cost.slots
+    if cost.slot_range is not None:
+        return cost.slot_range[0]
     return float(max(sum(ceil(op.count) for op in cost.operations or ()), 1))
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from cyclescope.analyze.cost.cores import TAKEN_BRANCHES
 from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.cost.shape import Shape
+from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.model.binding import Loads, members_of
-from cyclescope.model.machine import MachineModel
+from cyclescope.model.machine import Core, MachineModel
 
 
 def port_loads(shapes: Iterable[Shape]) -> Loads:
@@ -32,6 +33,11 @@ def evenly(loads: Mapping[int, float], ports: int) -> list[float]:
 def front_end(shapes: Iterable[Shape], width: float) -> float:
     """Cycles that the slots of one iteration take."""
     return sum(shape.slots for shape in shapes) / width
+
+
+def fetched(instructions: Iterable[BlockInstruction], core: Core) -> float:
+    """Cycles in which the code of one iteration arrives, 0 where no limit by bytes is known."""
+    return sum(len(one.code) for one in instructions) / core.fetch if core.fetch else 0.0
 
 
 def sure_slots(shape: Shape) -> float:

@@ -215,7 +215,7 @@ class _Analysis:
         found = {
             PORTS: port_bound(self.loads)[0],
             PORTS_FIXED: max(even, default=0.0),
-            FRONT_END: bounds.front_end(shapes, machine.core.width),
+            FRONT_END: max(bounds.front_end(shapes, machine.core.width), self._fetched),
             LOOP_CARRIED: self.chains[0].cycles if self.chains else 0.0,
             CRITICAL_PATH: self.paths[0].cycles,
             CRITICAL_PATH_FIXED: self.paths[1].cycles,
@@ -248,11 +248,16 @@ class _Analysis:
         """Cycles of the front end that are known to be needed: none of a width that is only assumed."""
         width = self.machine.width
         if width.kind == ASSUMED:
-            return 0.0
+            return self._fetched
         extracted, shapes = self.machine.provenance.kind == EXTRACTED, self.predictor.shapes
         unsure = (extracted or shapes.is_borrowed(shape.form) for shape in self.shapes)
         slots = (bounds.sure_slots(s) if u else s.slots for s, u in zip(self.shapes, unsure, strict=True))
-        return sum(slots) / width.slots
+        return max(sum(slots) / width.slots, self._fetched)
+
+    @cached_property
+    def _fetched(self) -> float:
+        """Cycles in which the code arrives, as far as the machine is known to be limited by its bytes."""
+        return bounds.fetched(self.block.instructions, self.machine.core)
 
     @cached_property
     def _proved(self) -> tuple[float, float]:

@@ -11,7 +11,6 @@ import msgspec
 
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
 from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.front_end import ONE_SLOT
 from cyclescope.infer.ports.structure import port_sets
 from cyclescope.infer.ports.usage import Usage, UsageSolver
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
@@ -20,9 +19,8 @@ from cyclescope.model.machine import Operation
 from cyclescope.model.ports import notation, port_throughput
 
 NOISE = 0.08  # micro-operations: less of a resource is none
-UNCOUNTED = "its front-end slots are not known: the experiments that count them disagree"
+NEEDS_PORT = "its front-end slots are not known: it reads as none, though it needs a port"
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
-WHOLE = 0.32  # slots: nearer to a whole number are taken for it
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 MORE = 0.3  # micro-operations counted that are not explained
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
@@ -32,11 +30,11 @@ _ORDER = (HIGH, MEDIUM, LOW)
 class PortUsage(msgspec.Struct, frozen=True):
     """Slots, ports and resources of a form.
 
-    `ports` is the usage in the notation of `model.ports`, with `?` for what no set of micro-operations
-    explains, None with a `reason` where nothing was measured; `throughput` the
-    reciprocal throughput that follows from it, in cycles. `resources` has cycles of each resource:
-    sets of ports by their notation, hidden units by the form that shows them. `residual` is by how
-    many micro-operations the explanation misses the measurements at most.
+    `slot_range` are the least and the most slots where they vary, `ports` is the usage in the notation of
+    `model.ports`, with `?` for what no set of micro-operations explains, None with a `reason` where nothing
+    was measured; `throughput` the reciprocal throughput that follows from it, in cycles. `resources` has
+    cycles of each resource: sets of ports by their notation, hidden units by the form that shows them.
+    `residual` is by how many micro-operations the explanation misses the measurements at most.
     """
 
     slots: float | None
@@ -50,6 +48,7 @@ class PortUsage(msgspec.Struct, frozen=True):
     microcoded: bool = False
     note: str = ""
     reason: str = ""
+    slot_range: tuple[float, float] | None = None
 
 
 class PortBuilder:
@@ -104,8 +103,12 @@ class PortBuilder:
 
     def usage(self, form: InstructionForm, throughput: float | None, reason: str = "") -> PortUsage:
         """What is known of a form. `reason` says why nothing was measured."""
+        found = self._usage(form, throughput, reason)
+        return msgspec.structs.replace(found, slot_range=self.facts.slot_range(form))
+
+    def _usage(self, form: InstructionForm, throughput: float | None, reason: str) -> PortUsage:
         slots = self.facts.slots.get(form.id)
-        shown = _whole(slots) if slots is not None and self.facts.is_counted else None
+        shown, _ = self.facts.told(form)
         confined = self.facts.confined.get(form.id)
         if confined is None:
             return PortUsage(shown, None, reason=reason or "not measured")
@@ -171,12 +174,9 @@ class PortBuilder:
         if not complete:
             usage = f"{usage}+?" if known else "?"
         levels = [part.confidence for part in parts] or [LOW]
-        notes = [part.note for part in parts if part.note]
-        counted = self.facts.slots.get(form.id)
-        slots = self._told(slots, counted, known)
-        if slots is None and counted is not None:
-            levels.append(MEDIUM)
-            notes.append(UNCOUNTED)
+        slots, remark = self._told(form, slots, known)
+        notes = [note for note in (*(part.note for part in parts), remark) if note]
+        levels += [MEDIUM] * (slots is None)
         if missing:
             levels.append(MEDIUM)
             notes.append(missing)
@@ -204,10 +204,11 @@ class PortBuilder:
             weights, microcoded, "; ".join(dict.fromkeys(notes)),
         )  # fmt: skip
 
-    @staticmethod
-    def _told(slots: float | None, counted: float | None, known: Sequence[Operation]) -> float | None:
-        """Slots, but for less than one of what needs a port: that is an error of the clock."""
-        return None if known and counted is not None and counted < ONE_SLOT[0] else slots
+    def _told(
+        self, form: InstructionForm, slots: float | None, known: Sequence[Operation]
+    ) -> tuple[float | None, str]:
+        """Slots with a remark; none of what needs a port, which is not dropped."""
+        return (None, NEEDS_PORT) if known and slots == 0 else (slots, self.facts.told(form)[1])
 
     def _missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
         """What no experiment shows of a form, or ""."""
@@ -324,9 +325,3 @@ def _least(confined: Mapping[str, float], ports: Mapping[str, tuple[int, ...]]) 
         if value < confined.get(best.get(ports[name], ""), math.inf):
             best[ports[name]] = name
     return {name: confined[name] for name in best.values()}
-
-
-def _whole(slots: float) -> float:
-    """Slots are whole, or halves where a core fuses instructions; anything else stays as measured."""
-    nearest = round(slots) if abs(slots - round(slots)) < WHOLE else round(2 * slots) / 2
-    return max(float(nearest), 0.0) if abs(slots - nearest) < WHOLE else round(slots, 1)

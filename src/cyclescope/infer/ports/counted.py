@@ -15,7 +15,7 @@ from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.structure import Structure
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
-from cyclescope.measure.record import Record
+from cyclescope.measure.record import FrontEndReadings, Record
 
 BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
 SEEN = 0.05  # micro-operations of an instance: no stray event
@@ -38,7 +38,7 @@ class CountedFacts(PortFacts):
         table: Table,
         throughputs: Mapping[str, float],
         records: Iterable[Record],
-        readings: Iterable[tuple[str, str, float]],
+        readings: FrontEndReadings,
         events: Sequence[str],
     ) -> None:
         super().__init__(table, throughputs, records, readings)

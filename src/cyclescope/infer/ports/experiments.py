@@ -19,6 +19,14 @@ from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.in_order import LONGEST as LONGEST_PAIRED
 from cyclescope.infer.ports.in_order import InOrderFacts, InOrderPorts, order_questions
 from cyclescope.infer.ports.named import NamedPorts
+from cyclescope.infer.ports.questions import (
+    COUNTING,
+    PROVING,
+    SLOWEST,
+    second_slot_questions,
+    slot_questions,
+    width_questions,
+)
 from cyclescope.infer.ports.resources import PART, hidden_units
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.ports.structure import Structure
@@ -33,7 +41,9 @@ from cyclescope.infer.workload import (
     MEMORY,
     ORDER,
     PAIRED,
+    SECOND_SLOTS,
     SLOTS,
+    WIDTHS,
 )
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
@@ -47,12 +57,14 @@ from cyclescope.model.machine import MachineModel
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
 SHORT = Effort(rounds=2, want=4, target=3500.0)  # half the time of usual efforts, and as good here
 THRICE = Effort(rounds=3, want=4, target=3500.0)  # neighbours disturb two rounds alike more often than three
-SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
 LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
 LONGEST = 64
 NO_FILLER = "no stable throughput of NOP or of a move tells how many instructions fill the front end"
 UNIT = 0.9, 12.0  # cycles of forms that show hidden resources
+
+
+Stage = tuple[str, Callable[[], Iterable[Question]]]
 
 
 class PortCampaign:
@@ -83,24 +95,34 @@ class PortCampaign:
 
         Throughputs have to be in the store. Returns whether there was time for everything.
         """
-        self._done = self.store.done()
         both = list({form.id: form for form in (*blocking, *forms)}.values())
         self._places = {form.id: number for number, form in enumerate(forms, 1)}
-        return all(self._settle(stage, make(), deadline) for stage, make in self._stages(forms, both))
+        if not self.run_front_end(both, deadline):
+            return False
+        return all(self._settle(stage, make(), deadline) for stage, make in self._stages(forms))
 
-    def _stages(
-        self, forms: Sequence[InstructionForm], both: Sequence[InstructionForm]
-    ) -> Iterator[tuple[str, Callable[[], Iterable[Question]]]]:
-        """Names and questions of the stages; each begins when the one before is in the store."""
-        yield ALONE, lambda: map(self.plans.alone, both)
+    def run_front_end(self, forms: Sequence[InstructionForm], deadline: float = math.inf) -> bool:
+        """Measure the front end's part alone: order of issue, width, lengths of encodings, slots."""
+        self._done = self.store.done()
+        return all(self._settle(stage, make(), deadline) for stage, make in self._front_end_stages(forms))
+
+    def _front_end_stages(self, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
+        yield ALONE, lambda: map(self.plans.alone, forms)
         yield ORDER, lambda: order_questions(self.table, self.plans)
+        yield WIDTHS, lambda: width_questions(self.table, self.plans, forms)
+        facts = self.facts()
+        if not facts.in_order and facts.filler:
+            yield SLOTS, lambda: slot_questions(self.facts(), self.plans, forms)
+            yield SECOND_SLOTS, lambda: second_slot_questions(self.facts(), self.plans, forms)
+
+    def _stages(self, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
+        """Names and questions of the other stages; each begins when the one before is in the store."""
         facts = self.facts()
         if isinstance(facts, InOrderFacts):
             yield PAIRED, lambda: self._paired(facts, forms)
             return
         if not facts.filler:
             return
-        yield SLOTS, lambda: self._slots(self.facts(), both)
         asked: set[tuple[str, str, int]] = set()
         while uncompared := [pair for pair in self.facts().uncompared if pair not in asked]:
             asked.update(uncompared)  # some have no registers for both, and no answer
@@ -146,16 +168,6 @@ class PortCampaign:
             short = facts.alone.get(form.id, math.inf) <= INSTANCES * LONGEST_PAIRED
             for name in facts.partners if short else ():
                 yield self.plans.against(form, self.table[name], 1, INSTANCES)
-
-    def _slots(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Question]:
-        filler = self.table[facts.filler]
-        for form in forms:
-            alone = facts.alone.get(form.id, math.inf)
-            if alone > SLOWEST:
-                continue
-            count = math.ceil(1.5 * facts.width * alone) + 2 * round(facts.width)
-            for more in (count, count + INSTANCES, count + round(facts.width)):
-                yield self.plans.slots(form, filler, more)
 
     def _compared(self, pairs: Iterable[tuple[str, str, int]]) -> Iterator[Question]:
         for one, other, width in pairs:
@@ -269,6 +281,10 @@ def _effort(stage: str) -> Effort:
     """How hard to measure: the classes are few, and all else stands on them."""
     if stage in (CLASSES, BETWEEN):
         return CAREFUL
+    if stage == WIDTHS:
+        return PROVING
+    if stage in (SLOTS, SECOND_SLOTS):
+        return COUNTING
     return THRICE if stage == AGAIN else SHORT
 
 

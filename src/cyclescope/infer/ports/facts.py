@@ -17,7 +17,7 @@ from cyclescope.infer.ports.candidates import (
     register_bits,
     updates,
 )
-from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
+from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFacts
 from cyclescope.infer.ports.structure import (
     AT_LEAST,
     DISJOINT,
@@ -31,7 +31,7 @@ from cyclescope.infer.ports.structure import (
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
-from cyclescope.measure.record import FAILED, Record
+from cyclescope.measure.record import FAILED, FrontEndReadings, Record
 
 SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
@@ -57,7 +57,7 @@ class PortFacts(FrontEndFacts):
         table: Table,
         throughputs: Mapping[str, float],
         records: Iterable[Record],
-        readings: Iterable[tuple[str, str, float]],
+        readings: FrontEndReadings = NOTHING,
     ) -> None:
         super().__init__(table, throughputs, readings)
         self._records = [r for r in records if r.verdict != FAILED]

@@ -1,47 +1,119 @@
-"""What experiments tell about a core's front end: its width, and the slots of every form."""
+"""What experiments tell about a core's front end: its width, what it fetches, and the slots of every form."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from functools import cache, cached_property
-from statistics import median
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache, cached_property, partial
 
+from cyclescope.infer.front_end.dispatch import (
+    MOST,
+    dispatches_whole,
+    seen,
+)
+from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
+from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted
+from cyclescope.infer.front_end.width import GRAIN, Rate, Width, rates_of, width_of
 from cyclescope.infer.ports.candidates import NOPS, files_of, is_candidate
-from cyclescope.infer.ports.slots import FITS, Estimates, dispatches_whole, estimates, whole_slots
+from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
+from cyclescope.measure.front_end import IDIOMS, MOVES, SIMPLE
+from cyclescope.measure.front_end import NOPS as NOP_KIND
+from cyclescope.measure.ports import blocked
+from cyclescope.measure.record import STABLE, FrontEndReadings, Reading
 
 ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
 EVEN = 0.03  # by which the rate of a blocking instruction may miss a whole number
-SIMPLE = 1.5  # front-end slots: less than those of two
+UNSURE = 1.0  # slots: the error of a loop whose rounds disagree, which proves no number
+ROOM = 4  # bytes: what one of 15 makes of the average of seven instructions is less than 2
 FASTEST = 1 / 20  # cycles: no front end delivers more
+NO_SLOT = "it takes no slot: {}"
+NO_MECHANISM = "it reads as no slot, though it is neither a NOP nor a move"
+NOTHING = FrontEndReadings()
 
 
 class FrontEndFacts:
-    """Width and slots.
+    """Width, fetching and slots.
 
-    `throughputs` are reciprocal throughputs by form id, in cycles; `readings` form, variant and cycles of
-    the experiments for slots.
+    `throughputs` are reciprocal throughputs by form id, in cycles.
     """
 
     def __init__(
         self,
         table: Table,
         throughputs: Mapping[str, float],
-        readings: Iterable[tuple[str, str, float]],
+        readings: FrontEndReadings = NOTHING,
     ) -> None:
         self.table = table
         known = cache(table.__contains__)  # a store can be of a version with another table
         self.throughputs = {form: cycles for form, cycles in throughputs.items() if known(form)}
-        self._readings = [reading for reading in readings if known(reading[0])]
+        some = [[reading for reading in part if known(reading.form)] for part in readings]
+        self._readings, self._widths, self._lengths = some
+
+    # --- width -----------------------------------------------------------------------------------
+
+    @cached_property
+    def width_fact(self) -> Width:
+        """The width with its proof; from throughputs where its own experiments are missing."""
+        return width_of(rates_of(self._widths) or self._known_rates)
+
+    @property
+    def _known_rates(self) -> list[Rate]:
+        kinds = ((kind, name) for kind, names in SIMPLE[self.table.isa].items() for name in names)
+        found = [(kind, name, self.throughputs.get(name, 0.0)) for kind, name in kinds if kind != IDIOMS]
+        return [
+            Rate((name,), kind, 1 / cycles, GRAIN / cycles)
+            for kind, name, cycles in found if cycles > FASTEST
+        ]  # fmt: skip
+
+    @cached_property
+    def width(self) -> float:
+        """Front-end slots per cycle: the fact, or the best guess."""
+        if self.width_fact.is_told:
+            return self.width_fact.slots
+        rate = self.share / self.throughputs[self.filler]
+        return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
+
+    @cached_property
+    def fetch(self) -> tuple[FetchLimit, ...]:
+        """Slots per cycle by the length of the encodings, where they are measured."""
+        if not self.width_fact.is_told or not self.width_fact.per_slot:
+            return ()
+        return fetch_limits(self._lengths, self.width_fact.slots, self.width_fact.per_slot)
+
+    # --- what stands between others --------------------------------------------------------------
 
     @cached_property
     def filler(self) -> str:
         """The form that needs a front-end slot and no port, to be put between others; "" where none is.
 
-        A move that the renamer executes, seen by its being at least as fast as NOP, or half as fast: some
-        cores fuse NOPs in pairs; NOP where there is none.
+        A NOP that shares its slot with no other, else a move that the renamer executes, as both are as fast
+        as the front end; else NOPs that share slots.
         """
+        agreeing = [rate for rate in self.width_fact.agreeing if len(rate.forms) == 1]
+        for kind in (NOP_KIND, MOVES):
+            some = [rate.forms[0] for rate in agreeing if rate.kind == kind and rate.forms[0] in self.table]
+            if some:
+                return max(some, key=self._room)
+        return self._fastest
+
+    def _room(self, form: str) -> tuple[int, int]:
+        """How many bytes longer instructions may be on average than a form before that limits; its length."""
+        length = _length(self.table[form])
+        longer = [one.bytes - length for one in self.fetch if one.is_limited and one.bytes > length]
+        return min([*longer, ROOM]), length
+
+    @cached_property
+    def padding(self) -> int:
+        """Bytes that instructions between the fillers have at least where shorter ones are slower, else 0."""
+        length = _length(self.table[self.filler])
+        short = [one.bytes for one in self.fetch if one.is_limited and one.bytes < length]
+        return length if short else 0
+
+    @cached_property
+    def _fastest(self) -> str:
+        """A move at least as fast as NOP, or half as fast, as some cores fuse NOPs in pairs; else NOP."""
         others = {f: t for f, t in self.throughputs.items() if t > FASTEST and self._is_filler(f)}
         best = min(
             others, key=lambda f: (round(others[f], 2), self.table[f].mnemonic != "MOV", f), default=""
@@ -58,22 +130,49 @@ class FrontEndFacts:
         return plain and all(op.is_register and op.cls in ("R64", "XMM") for op in form.operands)
 
     @cached_property
-    def width(self) -> float:
-        """Front-end slots per cycle."""
-        rate = 1 / self.throughputs[self.filler]
-        return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
+    def together(self) -> int:
+        """How many of the filler share a slot: they stand in groups of so many."""
+        return max(self.width_fact.per_slot, 1) if is_nop(self.table[self.filler]) else 1
+
+    @cached_property
+    def share(self) -> float:
+        """Slots of one instruction of the filler."""
+        return 1 / self.together
+
+    # --- slots -----------------------------------------------------------------------------------
 
     @cached_property
     def slots(self) -> dict[str, float]:
-        """Front-end slots of each form: the median of several counts, as errors of the clock go both ways."""
-        found = {form: median(row.values()) for form, row in self._estimates.items()}
-        return found | whole_slots(self._estimates, self.width) if self.whole else found
+        """Front-end slots of each form: whole numbers where they are proved, else as measured."""
+        found = self.counts.items()
+        return {form: count.slots if count.whole is None else float(count.whole) for form, count in found}
 
     @cached_property
-    def is_counted(self) -> bool:
-        """Whether slots can be told: with a disturbed width the simplest forms do not take one."""
-        simple = [slots for slots in self.slots.values() if slots < SIMPLE]
-        return not simple or abs(median(simple) - 1) < FITS
+    def counts(self) -> dict[str, SlotCount]:
+        """Front-end slots of each form, with their errors."""
+        expected = partial(seen, width=self.width) if self.whole else None
+        return counted(self._estimates, expected)
+
+    def told(self, form: InstructionForm) -> tuple[float | None, str]:
+        """Slots of a form as a fact, with a remark; None with the reason where they are none."""
+        count = self.counts.get(form.id)
+        if count is None:
+            return None, ""
+        if not self.width_fact.is_told:
+            return None, f"its front-end slots are not known, as the width is not: {self.width_fact.reason}"
+        if count.whole is None:
+            return None, f"its front-end slots are not known: {count.reason}"
+        if count.whole > 0:
+            return float(count.whole), ""
+        mechanism = _dropped(form)
+        return (0.0, NO_SLOT.format(mechanism)) if mechanism else (None, NO_MECHANISM)
+
+    def slot_range(self, form: InstructionForm) -> tuple[float, float] | None:
+        """The least and the most slots of microcode, which takes different numbers in different loops."""
+        count = self.counts.get(form.id)
+        if count is None or count.whole is not None or count.least < MOST or not self.width_fact.is_told:
+            return None
+        return float(math.floor(count.least)), float(math.ceil(count.most))
 
     @cached_property
     def whole(self) -> bool:
@@ -81,8 +180,20 @@ class FrontEndFacts:
         return bool(self.filler) and dispatches_whole(self._estimates, self.width)
 
     @cached_property
-    def _estimates(self) -> Estimates:
-        return estimates(self._readings, self.width) if self.filler else {}
+    def _estimates(self) -> dict[str, list[Estimate]]:
+        """By form: of loops whose rounds agree, where there are any."""
+        found: dict[str, list[Reading]] = defaultdict(list)
+        for reading in self._readings if self.filler else ():
+            found[reading.form].append(reading)
+        stable = {form: [r for r in row if r.verdict == STABLE] for form, row in found.items()}
+        return {form: list(map(self._estimate, stable[form] or row)) for form, row in found.items()}
+
+    def _estimate(self, reading: Reading) -> Estimate:
+        """Slots of an instance: all of the loop but for those of what stands between."""
+        fillers = round(blocked(reading.variant) * self.share)
+        slots = (reading.cycles * self.width - fillers) / reading.instances
+        error = reading.spread * self.width / reading.instances
+        return Estimate(fillers, reading.instances, slots, error if reading.verdict == STABLE else UNSURE)
 
     @cached_property
     def saturating(self) -> frozenset[str]:
@@ -94,3 +205,21 @@ class FrontEndFacts:
             if fast and slots > ONE_SLOT[0] and is_candidate(form) and "MOV" not in form.mnemonic:
                 found |= files_of(form)
         return frozenset(found)
+
+
+def _length(form: InstructionForm) -> int:
+    """Bytes of a form's encoding, 0 where it has more than one."""
+    return form.encoding.length if form.encoding else 0
+
+
+def is_nop(form: InstructionForm) -> bool:
+    """Whether a form does nothing at all."""
+    return "nop" in form.attributes or form.id in NOPS.values()
+
+
+def _dropped(form: InstructionForm) -> str:
+    """Why a form may take no slot, "" where nothing is known that could drop it."""
+    if is_nop(form):
+        return "a NOP that is dropped"
+    plain = "MOV" in form.mnemonic and len(form.operands) == 2
+    return "a move that is eliminated" if plain and all(op.is_register for op in form.operands) else ""

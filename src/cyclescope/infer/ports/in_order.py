@@ -25,7 +25,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG, Kernel
 from cyclescope.measure.plan import Experiment, Key
 from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, blocked
-from cyclescope.measure.record import FAILED, Record
+from cyclescope.measure.record import STABLE, Record
 
 ORDER = "order"
 SLOW = {"x86-64": "IMUL (R64, R64)", "aarch64": "MADDXrrr", "riscv64": "MUL"}  # of several cycles
@@ -39,6 +39,12 @@ _MOST = 12  # forms that others are paired with
 
 
 # --- the experiment --------------------------------------------------------------------------------
+
+
+def order_forms(table: Table) -> list[InstructionForm]:
+    """The forms that tell the order of issue."""
+    names = (SLOW[table.isa], BESIDE[table.isa])
+    return [table[name] for name in names if name in table]
 
 
 def order_questions(table: Table, plans: PortPlanner) -> Iterator[Question]:
@@ -83,7 +89,7 @@ def _chain(form: InstructionForm, plans: PortPlanner) -> Experiment | None:
 
 def issues_in_order(records: Iterable[Record], throughputs: Mapping[str, float]) -> bool:
     """Whether the records of the experiment show a core that issues in program order."""
-    found = [r for r in records if r.quantity == ORDER and r.verdict != FAILED]
+    found = [r for r in records if r.quantity == ORDER and r.verdict == STABLE]  # noise hides nothing
     alone = next((r.cycles for r in found if r.variant == "x0"), 0.0)
     if not alone:
         return False
@@ -106,7 +112,9 @@ class InOrderFacts(PortFacts):
 
     @cached_property
     def width(self) -> float:
-        """Instructions that issue in a cycle: as many as the fastest form's."""
+        """Instructions that issue in a cycle: the width, or where it is not told those of the fastest."""
+        if self.width_fact.is_told:
+            return self.width_fact.slots
         fastest = min((t for f, t in self.throughputs.items() if is_candidate(self.table[f])), default=1.0)
         return float(round(1 / fastest))
 

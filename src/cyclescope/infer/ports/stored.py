@@ -10,14 +10,16 @@ from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.in_order import ORDER, InOrderFacts, issues_in_order
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
+from cyclescope.measure.front_end import FETCH, WIDTH
 from cyclescope.measure.ports import ALONE, PAIRS, PORTS, SLOTS
-from cyclescope.measure.record import Record
+from cyclescope.measure.record import FrontEndReadings, Record
 from cyclescope.measure.store import Store
 
 
 def read_facts(store: Store, table: Table, forms: Sequence[InstructionForm] | None = None) -> PortFacts:
     """What a store tells, of the given forms or of all."""
-    throughputs, events, readings = store.throughputs(), store.events(), store.readings(SLOTS)
+    throughputs, events = store.throughputs(), store.events()
+    readings = FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
     in_order = issues_in_order(store.records_of((ORDER,)), throughputs)
 
     def facts(records: Iterable[Record]) -> PortFacts:

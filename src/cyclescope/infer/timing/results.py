@@ -69,11 +69,11 @@ class Latency(msgspec.Struct, frozen=True):
 class FormTiming(msgspec.Struct, frozen=True):
     """Everything measured about one form.
 
-    `slots` are front-end slots. `ports` is the port usage in the notation `1*p06+1*p23`, with `?` for
-    what no set of micro-operations explains, `ports_throughput` the cycles per instruction that it
-    allows, `ports_alternatives` other usages that fit as well; without a usage `ports_note` says why.
-    `resources` has cycles of each resource, which are ports that some form is confined to (`p06`) and
-    units that no set of ports explains.
+    `slots` are front-end slots, `slot_range` the least and the most where they vary. `ports` is the port
+    usage in the notation `1*p06+1*p23`, with `?` for what no set of micro-operations explains,
+    `ports_throughput` the cycles per instruction that it allows, `ports_alternatives` other usages that fit
+    as well; without a usage `ports_note` says why. `resources` has cycles of each resource, which are ports
+    that some form is confined to (`p06`) and units that no set of ports explains.
     """
 
     id: str
@@ -90,6 +90,7 @@ class FormTiming(msgspec.Struct, frozen=True):
     ports_alternatives: tuple[str, ...] = ()
     ports_note: str = ""
     resources: dict[str, float] = {}
+    slot_range: tuple[float, float] | None = None
 
 
 def without_cycles(timing: FormTiming, reason: str) -> FormTiming:

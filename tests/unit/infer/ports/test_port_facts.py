@@ -20,7 +20,7 @@ FILES = {name: frozenset("m" if name == LOAD else "v") for name in WIDTHS}
 
 def facts_of(table, pairs, confined, width=6.0):
     """Facts with pairs as times (of one class alone) and confinements as measured."""
-    facts = PortFacts(table, {}, (), ())
+    facts = PortFacts(table, {}, ())
     facts.__dict__ |= {
         "width": width, "widths": WIDTHS, "files": FILES, "confined": confined,
         "_grouped": ({name: [name] for name in WIDTHS}, []),
@@ -118,7 +118,7 @@ def test_a_form_that_costs_less_than_its_class_does_is_not_of_it():
     ],
 )
 def test_what_disturbs_a_look_only_makes_it_more(table, cycles, cost):
-    facts = PortFacts(table, {}, [port_record("ADD", TWO, v, c) for v, c in cycles.items()], ())
+    facts = PortFacts(table, {}, [port_record("ADD", TWO, v, c) for v, c in cycles.items()])
     facts.__dict__["widths"] = {TWO: 2}
     assert facts.confined["ADD"][TWO] == pytest.approx(cost)
 

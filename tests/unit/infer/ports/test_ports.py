@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.round_trip import compare, measure, sample
 from cyclescope.backend.simulated import LOUD, QUIET
+from cyclescope.infer.front_end.slots import SlotCount
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.ports.builder import UNCOUNTED, PortBuilder
+from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import candidates
 from cyclescope.infer.ports.experiments import PortCampaign
 from cyclescope.infer.ports.facts import PortFacts
@@ -20,6 +21,7 @@ from cyclescope.infer.ports.structure import Structure
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.table import load_table
 from cyclescope.measure.ports import PortPlanner
+from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.model import library
 from cyclescope.model.resources import resource_throughput
 from cyclescope.session.machines import load_model
@@ -120,26 +122,33 @@ def test_a_usage_says_what_was_found(skylake, table):
 
 
 def test_slots_are_not_told_where_the_width_was_disturbed(skylake, table):
-    assert skylake.is_counted
-    readings = skylake._readings
-    slower = skylake.throughputs | {skylake.filler: 1.045 * skylake.throughputs[skylake.filler]}
-    disturbed = FrontEndFacts(table, slower, readings)
-    assert disturbed.width != skylake.width
-    assert not disturbed.is_counted
+    name = "SHL (R64, I8)"
+    assert skylake.told(table[name]) == (1.0, "")
+    slower = [r._replace(cycles=1.045 * r.cycles) for r in skylake._widths]
+    readings = FrontEndReadings(skylake._readings, slower)
+    disturbed = FrontEndFacts(table, skylake.throughputs, readings)
+    slots, reason = disturbed.told(table[name])
+    assert slots is None
+    assert "as the width is not: no two kinds" in reason
 
 
 @pytest.mark.parametrize(
-    ("slots", "is_counted", "shown"),
-    [(1.0, True, 1.0), (0.8, True, 1.0), (0.7, True, None), (0.0, True, None), (1.0, False, None)],
+    ("whole", "shown", "told"),
+    [
+        (1, 1.0, ""),
+        (0, None, "neither a NOP nor a move"),
+        (None, None, "its front-end slots are not known: vague"),
+    ],
 )
-def test_slots_that_what_needs_a_port_cannot_have_are_not_told(skylake, table, slots, is_counted, shown):
+def test_slots_that_what_needs_a_port_cannot_have_are_not_told(skylake, table, whole, shown, told):
     name = "SHL (R64, I8)"
     facts = copy.copy(skylake)
-    facts.__dict__ |= {"slots": skylake.slots | {name: slots}, "is_counted": is_counted}
+    count = SlotCount(float(whole or 1), 0.02, whole, 0.9, 1.1, "" if whole is not None else "vague")
+    facts.__dict__ |= {"slots": skylake.slots | {name: count.slots}, "counts": skylake.counts | {name: count}}
     found = usage(facts, table, name)
     assert found.operations
     assert found.slots == shown
-    assert (UNCOUNTED in found.note) == (shown is None)
+    assert told in found.note
     assert (found.confidence == HIGH) == (shown == 1.0)
 
 
@@ -237,7 +246,7 @@ def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(ta
 
     def usages(access):
         confined = {name: access if "M64" in name else 1.0 for name in sets}
-        facts = PortFacts(table, dict.fromkeys(names, 9.0), (), ())
+        facts = PortFacts(table, dict.fromkeys(names, 9.0), ())
         facts.__dict__ |= {
             "slots": dict.fromkeys(names, 2.0) | {names[0]: 30.0}, "width": 6.0, "saturating": (),
             "confined": dict.fromkeys(names, confined), "structure": Structure(4, sets),
@@ -276,10 +285,13 @@ def test_forms_that_hold_ports_for_other_reasons_are_conflicts(table, tmp_path):
 
 
 def test_errors_of_the_clock_go_both_ways(table):
-    counts = {18: -0.3, 20: 0.0, 24: 0.2}  # slots by which the clock is wrong, per instance
-    readings = [("IMUL (R64, R64)", f"x{n}", (n + 2 * (1 + wrong)) / 6) for n, wrong in counts.items()]
-    facts = PortFacts(table, {"NOP": 1 / 6}, (), readings)
-    assert facts.slots["IMUL (R64, R64)"] == pytest.approx(1)
+    counts = {18: -0.08, 20: 0.0, 24: 0.08}  # slots by which the clock is wrong, per instance
+    form = "IMUL (R64, R64)"
+    readings = [
+        Reading(form, "", "", f"x{n}.2", (n + 2 * (1 + wrong)) / 6, 0.03, 2) for n, wrong in counts.items()
+    ]
+    facts = PortFacts(table, {"NOP": 1 / 6}, (), FrontEndReadings(readings))
+    assert facts.slots[form] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

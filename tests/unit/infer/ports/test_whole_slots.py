@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from contextlib import closing
+from functools import partial
 
 import pytest
 
-from cyclescope.infer.ports.slots import dispatches_whole, estimates, whole_slots
+from cyclescope.infer.front_end.dispatch import dispatches_whole, seen
+from cyclescope.infer.front_end.slots import Estimate, counted
 from cyclescope.measure.plan import Experiment, Planner
-from cyclescope.measure.record import FAILED, STABLE
+from cyclescope.measure.record import FAILED, STABLE, Reading
 from cyclescope.measure.sampling import Measurement
 from cyclescope.measure.store import Store
 from cyclescope.model.dispatch import dispatch_cycles
@@ -19,58 +22,67 @@ COUNTS = {"far": (21, 33), "near": (27, 29, 33), "even": (30, 42)}  # `far` leav
 
 
 def measured(whole, counts, width=6.0, noise=0.0, slots=SLOTS):
-    """Readings of two instances among instructions of one slot."""
+    """Estimates from two instances among instructions of one slot."""
     rng = random.Random(1)
-    readings = []
+    rows = {}
     for form, number in slots.items():
         for count in counts:
             items = [1.0] * (count // 2) + [number] + [1.0] * (count - count // 2) + [number]
             cycles = dispatch_cycles(items, width, whole) * (1 + rng.uniform(0, noise))
-            readings.append((form, f"x{count}", cycles))
-    return readings
+            estimate = Estimate(count, 2, (cycles * width - count) / 2, 0.02)
+            rows.setdefault(form, []).append(estimate)
+    return rows
+
+
+def slots_of(rows, width=6.0):
+    return {form: count.whole for form, count in counted(rows, partial(seen, width=width)).items()}
 
 
 @pytest.mark.parametrize("counts", COUNTS.values(), ids=COUNTS)
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_a_core_that_divides_instructions_is_recognised(counts, noise):
-    assert not dispatches_whole(estimates(measured(False, counts, noise=noise), 6.0), 6.0)
+    assert not dispatches_whole(measured(False, counts, noise=noise), 6.0)
 
 
 @pytest.mark.parametrize("counts", [COUNTS["far"], COUNTS["near"]])
 @pytest.mark.parametrize("noise", [0.0, 0.004])
 def test_so_is_one_that_does_not(counts, noise):
-    found = estimates(measured(True, counts, noise=noise), 6.0)
+    found = measured(True, counts, noise=noise)
     assert dispatches_whole(found, 6.0)
 
 
 def test_some_odd_forms_do_not_make_a_core_whole():
     others = {f"OTHER {n}": 2 for n in range(9)}
-    both = measured(True, COUNTS["near"]) + measured(False, COUNTS["near"], slots=others)
-    assert not dispatches_whole(estimates(both, 6.0), 6.0)
+    both = measured(True, COUNTS["near"]) | measured(False, COUNTS["near"], slots=others)
+    assert not dispatches_whole(both, 6.0)
+
+
+@pytest.mark.parametrize("width", [2, 5, 6, 8])
+def test_what_is_seen_is_what_the_model_of_a_core_says(width):
+    for slots, fillers, instances in itertools.product((1, 2, 3, 5, 9), (13, 24, 41), (2, 4, 8)):
+        items = []
+        for number in range(instances):
+            count = fillers * (number + 1) // instances - fillers * number // instances
+            items += [*[1.0] * count, float(slots)]
+        truth = (dispatch_cycles(items, width, True) * width - fillers) / instances
+        assert seen(slots, fillers, instances, float(width)) == pytest.approx(truth)
+        assert seen(slots, fillers, instances, float(width), False) == slots
 
 
 def test_gaps_are_no_slots():
-    found = estimates(measured(True, (18, 21)), 6.0)
-    assert min(found["TWO 0"].values()) > 2.05  # the least of all estimates is still too many
-    assert whole_slots(found, 6.0) == {form: float(n) for form, n in SLOTS.items() if n > 1}
+    found = measured(True, (18, 21, 29))
+    assert min(e.slots for e in found["TWO 0"][:2]) > 2.05  # the least of these is still too many
+    assert slots_of(found) == SLOTS
 
 
-def test_one_slot_is_left_as_it_was_measured():
-    assert "ONE" not in whole_slots(estimates(measured(True, COUNTS["near"]), 6.0), 6.0)
-
-
-def test_what_neither_explains_is_left_as_it_was_measured():
-    odd = {22: 2.6, 24: 3.4, 28: 2.1}
-    assert not whole_slots({"ODD": odd}, 6.0)
-
-
-def test_microcode_is_left_as_it_was_measured():
-    assert not whole_slots({"MANY": {22: 5.0, 24: 5.0}}, 6.0)
+def test_what_neither_explains_is_no_number():
+    odd = [Estimate(22, 2, 2.6, 0.02), Estimate(24, 2, 3.4, 0.02), Estimate(28, 2, 2.1, 0.02)]
+    assert slots_of({"ODD": odd}) == {"ODD": None}
 
 
 def test_few_forms_prove_nothing():
     few = {"TWO 0": 2, "TWO 1": 2}
-    assert not dispatches_whole(estimates(measured(True, COUNTS["near"], slots=few), 6.0), 6.0)
+    assert not dispatches_whole(measured(True, COUNTS["near"], slots=few), 6.0)
 
 
 def test_failed_measurements_are_left_out(tmp_path, table):
@@ -82,4 +94,4 @@ def test_failed_measurements_are_left_out(tmp_path, table):
         fine = Measurement(5.0, 0.0, STABLE, 8, 0, (5.0, 5.0))
         for variant, found in (("x20", failed), ("x22", fine)):
             store.write([(Experiment(form.id, "slots", "MOV", "", variant, kernel, 2), found)])
-        assert store.readings("slots") == [(form.id, "x22", 5.0)]
+        assert store.readings("slots") == [Reading(form.id, "MOV", "", "x22", 5.0, 0.0, 2, STABLE)]

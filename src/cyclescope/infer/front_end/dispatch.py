@@ -1,0 +1,61 @@
+"""Whether a core dispatches the slots of an instruction in one cycle only, and what loops show then.
+
+The instances of a form among instructions of one slot each take their slots, and those that stay empty
+because an instruction does not fit into the rest of a cycle. How many stay empty depends on how many
+instructions are around; it is the same for all forms of as many slots.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from cyclescope.infer.front_end.slots import Estimate
+from cyclescope.model.dispatch import SETTLING
+
+SEVERAL, MOST = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
+FITS = 0.25  # slots by which an explanation may miss a measurement
+LEAST_TRIED = 2  # slots: what forms of several have, also where two are a whole cycle's
+CLEAR = 0.08  # slots: so much less is missed by the better explanation of a form
+ENOUGH, MANY = 5, 4  # forms that only whole dispatch explains, at least, and for each that it does not
+
+Estimates = Mapping[str, Sequence[Estimate]]
+
+
+def dispatches_whole(found: Estimates, width: float) -> bool:
+    """Whether the estimates of forms of several slots are those of a core that divides no instruction."""
+    several = [row for row in found.values() if SEVERAL < min(e.slots for e in row) < MOST]
+    misses = [(_miss(row, width, True), _miss(row, width, False)) for row in several]
+    whole = sum(one < FITS and other - one > CLEAR for one, other in misses)
+    divided = sum(other < FITS and one - other > CLEAR for one, other in misses)
+    return whole >= ENOUGH and whole > MANY * divided
+
+
+def _miss(row: Sequence[Estimate], width: float, whole: bool) -> float:
+    """By how much the number of slots that fits best misses on average.
+
+    Numbers are tried up to half a cycle's: an instruction of more is hardly told from one that is divided.
+    """
+    return min(
+        sum(abs(seen(slots, e.fillers, e.instances, width, whole) - e.slots) for e in row) / len(row)
+        for slots in range(1, max(math.floor(width / 2), LEAST_TRIED) + 1)
+    )
+
+
+@cache
+def seen(slots: int, fillers: int, instances: int, width: float, whole: bool = True) -> float:
+    """The estimate for a form of so many slots, its instances spread evenly (see `model.dispatch`).
+
+    Instructions of one slot leave none empty, so that only instances are looked at.
+    """
+    if not whole:
+        return float(slots)
+    used = settled = 0.0
+    for repetition in range(2 * SETTLING):
+        settled = used if repetition == SETTLING else settled
+        for number in range(instances):
+            used += fillers * (number + 1) // instances - fillers * number // instances
+            free = width - used % width
+            used += slots + (free if free < slots <= width else 0)
+    return ((used - settled) / SETTLING - fillers) / instances

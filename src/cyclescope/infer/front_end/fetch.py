@@ -1,0 +1,69 @@
+"""What the length of encodings costs: cycles per slot of instructions of every length, and bytes per cycle.
+
+Long instructions come as fast as their bytes do; short ones may be slower as well, where a piece of code
+holds more of them than a core decodes or keeps. How short and long ones mix is not asked, so that only bytes
+are a bound for other code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from cyclescope.measure.ports import blocked
+from cyclescope.measure.record import STABLE, Reading
+
+LIMITED = 1.05  # times the cycles of a slot: less is what readings of the width differ by
+ALIKE = 0.04  # relative: bytes per cycle of different lengths that one limit explains
+ENOUGH = 3  # lengths that have to agree on the bytes per cycle: two may by chance
+ERRORS = 2  # of a reading, within which 95 of 100 are
+
+
+class FetchLimit(msgspec.Struct, frozen=True, array_like=True):
+    """Cycles that a cycle's slots take with instructions of so many bytes each: 1 for no limit."""
+
+    bytes: int
+    cycles: float
+    error: float
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the length makes instructions slower."""
+        return self.cycles > max(LIMITED, 1 + ERRORS * self.error)
+
+
+def fetch_limits(readings: Iterable[Reading], width: float, together: int = 1) -> tuple[FetchLimit, ...]:
+    """The limits by length, shortest first; NOPs of which `together` share a slot show them."""
+    found = [
+        FetchLimit(
+            blocked(r.variant), round(r.cycles * width * together / r.instances, 3),
+            round(r.spread * width * together / r.instances, 3),
+        )
+        for r in readings if r.verdict == STABLE
+    ]  # fmt: skip
+    return tuple(sorted(found, key=_bytes))
+
+
+def bytes_per_cycle(limits: Sequence[FetchLimit], width: float, together: int = 1) -> float:
+    """Bytes of code that arrive in a cycle where long instructions show it, else 0.
+
+    All lengths from some length on have to be limited, and by the same number of bytes.
+    """
+    rates = [one.bytes * together * width / one.cycles for one in _limited_at_the_end(limits)]
+    if len(rates) < ENOUGH or max(rates) - min(rates) > ALIKE * max(rates):
+        return 0.0
+    return round(sum(rates) / len(rates), 1)
+
+
+def _limited_at_the_end(limits: Sequence[FetchLimit]) -> list[FetchLimit]:
+    found: list[FetchLimit] = []
+    for one in sorted(limits, key=_bytes, reverse=True):
+        if not one.is_limited:
+            break
+        found.append(one)
+    return found
+
+
+def _bytes(limit: FetchLimit) -> int:
+    return limit.bytes

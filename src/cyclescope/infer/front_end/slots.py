@@ -1,0 +1,122 @@
+"""Front-end slots of a form, with an error, and whether that is enough to say how many they are.
+
+A few instances stand among instructions of one slot each, so many that nothing but the front end limits the
+loop. What an instance adds to the loop is its slots. What disturbs only adds, so the lowest of several
+numbers of such instructions count that agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean, median
+
+import msgspec
+
+ERRORS = 2  # of a value, within which 95 of 100 are
+SURE = 0.1  # slots: whole numbers are ten such errors apart, so that none is taken for another one
+AGREE = 0.2  # slots by which two counts of the same may differ: twice the error that is allowed
+GRAIN = 0.01  # slots: the least error, of a loop's end and the clock
+FEW, MORE = 2, 3  # counts that have to agree on one slot, and on any other number
+SINGLE = 0.5, 1.5  # slots of forms that have one: what they scatter by is the error of all
+DEVIATION = 1.4826  # of a normal distribution, by the median of what is off
+LOUD = "instructions of one slot read {0:.2f} slots off: too much to count any"
+APART = "its counts disagree: {0:.2f} to {1:.2f} slots"
+VAGUE = "{0:.2f} ± {1:.2f} slots: too vague to count"
+NO_WHOLE = "{0:.2f} ± {1:.2f} slots, which is no whole number"
+ONCE = "{0:.2f} slots, counted too seldom to be sure"
+
+Expected = Callable[[int, int, int], float]  # estimate of a form of so many slots, for fillers and instances
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """Slots of a form by one loop, as if none stayed empty, with their error."""
+
+    fillers: int
+    instances: int
+    slots: float
+    error: float
+
+
+class SlotCount(msgspec.Struct, frozen=True):
+    """Slots of a form: `slots` as measured, with the error, and `whole` where that proves a number.
+
+    `reason` says why there is none. `least` and `most` are those of all loops.
+    """
+
+    slots: float
+    error: float
+    whole: int | None
+    least: float
+    most: float
+    reason: str = ""
+
+
+def counted(rows: Mapping[str, Sequence[Estimate]], expected: Expected | None = None) -> dict[str, SlotCount]:
+    """Slots of all forms from their estimates; `expected` says what is seen where slots stay empty."""
+    read = {form: _read(row, expected) for form, row in rows.items() if row}
+    scatter = _scatter(v for v, error, agreeing in read.values() if agreeing >= FEW and error < SURE)
+    return {
+        form: _judged(rows[form], value, math.hypot(error, scatter), agreeing, scatter)
+        for form, (value, error, agreeing) in read.items()
+    }
+
+
+def _read(row: Sequence[Estimate], expected: Expected | None) -> tuple[float, float, int]:
+    """Value, its error, and how many loops agree on it."""
+    if expected is None:
+        return _lowest([(e.slots, e.error) for e in row])
+    tries = [_explained(row, expected, number) for number in range(1, _most(row) + 1)]
+    return min(tries, key=lambda found: (-found[2], found[1]))
+
+
+def _most(row: Sequence[Estimate]) -> int:
+    return max(math.ceil(min(e.slots for e in row)), 1) + 1
+
+
+def _explained(row: Sequence[Estimate], expected: Expected, number: int) -> tuple[float, float, int]:
+    """A number of slots plus what the loops miss of it."""
+    missed = [(e.slots - expected(number, e.fillers, e.instances), e.error) for e in row]
+    value, error, agreeing = _lowest(missed)
+    near = abs(value) < AGREE
+    return number + value, error, agreeing if near else 0
+
+
+def _lowest(values: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
+    """The mean of the lowest values that agree, its error, and how many they are."""
+    ordered = sorted(values)
+    some = ordered[:1]
+    for place, (value, _) in enumerate(ordered[:-1]):
+        near = [other for other in ordered[place:] if other[0] - value <= AGREE]
+        if len(near) >= FEW:
+            some = near
+            break
+    spread = (some[-1][0] - some[0][0]) / 2
+    error = max(math.sqrt(sum(error**2 for _, error in some)) / len(some), spread / math.sqrt(len(some)))
+    return fmean(value for value, _ in some), error, len(some)
+
+
+def _scatter(values: Iterable[float]) -> float:
+    """By how much forms of one slot are off, which is what no repeat of the same loop shows."""
+    off = [abs(value - 1) for value in values if SINGLE[0] < value < SINGLE[1]]
+    return max(DEVIATION * median(off), GRAIN) if off else GRAIN
+
+
+def _judged(row: Sequence[Estimate], value: float, error: float, agreeing: int, scatter: float) -> SlotCount:
+    least, most = min(e.slots for e in row), max(e.slots for e in row)
+    reason = _doubt(value, error, agreeing, scatter, (least, most))
+    whole = None if reason else round(value)
+    return SlotCount(value, error, whole, least, most, reason)
+
+
+def _doubt(value: float, error: float, agreeing: int, scatter: float, ends: tuple[float, float]) -> str:
+    """Why a value proves no number, or ""."""
+    if scatter >= SURE:
+        return LOUD.format(scatter)
+    if agreeing < FEW:
+        return APART.format(*ends)
+    if error >= SURE:
+        return VAGUE.format(value, error)
+    if abs(value - round(value)) > ERRORS * error:
+        return NO_WHOLE.format(value, error)
+    return "" if agreeing >= (FEW if round(value) == 1 else MORE) else ONCE.format(value)

@@ -1,0 +1,149 @@
+"""The width of the front end: what simple instructions of several kinds agree on.
+
+One kind can mislead: NOPs share slots on some cores, moves are eliminated no faster than some other limit
+allows, additions have fewer ports. So the width is the largest whole number of instructions per cycle that
+two kinds reach, and that nothing exceeds but what shares slots.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from cyclescope.measure.front_end import AND, NOPS
+from cyclescope.measure.record import STABLE, Reading
+
+WIDEST = 16  # slots per cycle: the widest cores have ten
+ERRORS = 2  # of a reading, within which 95 of 100 are
+GRAIN = 0.01  # relative: kernels of different length and place differ by as much on a quiet core
+FASTER = 0.25  # slots: a rate above a width by more is no reading of it, as widths are whole numbers
+KINDS = 2  # that have to agree: what limits one kind at a whole number hardly limits another at the same
+SHARING = 2  # NOPs in a slot, where they share any
+UNKNOWN = "no simple instruction was measured"
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """Instructions per cycle of one loop: its forms, their kinds, the rate, its error."""
+
+    forms: tuple[str, ...]
+    kind: str
+    rate: float
+    error: float
+
+    def reaches(self, slots: float) -> bool:
+        """Whether the rate is a width, within its error."""
+        return abs(self.rate - slots) <= max(ERRORS * self.error, GRAIN * self.rate)
+
+    def exceeds(self, slots: float) -> bool:
+        """Whether the rate is above a width."""
+        return self.rate > slots + max(ERRORS * self.error, FASTER)
+
+    @property
+    def shares(self) -> bool:
+        """Whether NOPs stand next to each other, which some cores put in one slot."""
+        return self.kind == NOPS or self.kind.split(AND).count(NOPS) > 1
+
+    def __str__(self) -> str:
+        counts = Counter(self.forms)
+        named = [f"{count} {form}" if count > 1 else form for form, count in counts.items()]
+        return f"{AND.join(named)} {self.rate:.2f} ± {self.error:.2f}"
+
+
+class Width(msgspec.Struct, frozen=True):
+    """Slots per cycle of a front end, with its proof.
+
+    `slots` is the best that is known; `reason` says why it is no fact, "" where it is one. `error` is how far
+    off the mean of the `agreeing` rates may be; `others` are the rates of other loops. `per_slot` is how
+    many NOPs next to each other share a slot, 0 where they take none.
+    """
+
+    slots: float
+    error: float
+    reason: str = ""
+    agreeing: tuple[Rate, ...] = ()
+    others: tuple[Rate, ...] = ()
+    per_slot: int = 1
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the width is a fact."""
+        return not self.reason
+
+    @property
+    def proof(self) -> str:
+        """What it rests on, or why it is not told, in words."""
+        if self.reason:
+            return self.reason
+        kinds = list(dict.fromkeys(rate.kind for rate in self.agreeing))
+        told = f"{len(self.agreeing)} loops agree ({', '.join(kinds)}): {_listed(self.agreeing)}"
+        return "; ".join(filter(None, (told, self.about_nops)))
+
+    @property
+    def about_nops(self) -> str:
+        """What NOPs do but take a slot each, or ""."""
+        if self.per_slot == 1:
+            return ""
+        shared = f"{self.per_slot} NOPs next to each other share a slot"
+        return shared if self.per_slot else "NOPs take no slot"
+
+
+def rates_of(readings: Iterable[Reading]) -> list[Rate]:
+    """The rates of loops whose rounds agree."""
+    return [
+        Rate(
+            tuple(name for name in (r.form, r.source, *r.target.split(AND)) if name), r.variant,
+            r.instances / r.cycles, r.instances / r.cycles * r.spread / r.cycles,
+        )
+        for r in readings if r.verdict == STABLE and r.cycles > 0
+    ]  # fmt: skip
+
+
+def width_of(rates: Sequence[Rate]) -> Width:
+    """The width that rates prove, or the best guess with the reason why it is none."""
+    if not rates:
+        return Width(0.0, 0.0, UNKNOWN)
+    for slots in range(WIDEST, 0, -1):
+        found = _proved(rates, slots)
+        if found is not None:
+            return found
+    return _guess(rates)
+
+
+def _proved(rates: Sequence[Rate], slots: int) -> Width | None:
+    """The width, if several kinds reach it and nothing exceeds it but NOPs that share slots, or take none."""
+    nops = [rate for rate in rates if rate.kind == NOPS]
+    dropped = bool(nops) and all(rate.exceeds(SHARING * slots) for rate in nops)
+    if dropped:
+        found = _proved([rate for rate in rates if NOPS not in rate.kind], slots)
+        return found and msgspec.structs.replace(found, per_slot=0)
+    agreeing = tuple(rate for rate in rates if rate.reaches(slots))
+    faster = [rate for rate in rates if rate.exceeds(slots)]
+    proving = [rate for rate in agreeing if not (faster and rate.shares)]
+    if len({rate.kind for rate in proving}) < KINDS or not all(rate.shares for rate in faster):
+        return None
+    alone = [rate for rate in faster if rate.kind == NOPS]
+    shared = any(rate.reaches(SHARING * slots) for rate in alone)  # others are limited by their length
+    if faster and (not shared or any(rate.exceeds(SHARING * slots) for rate in alone)):
+        return None
+    others = tuple(rate for rate in rates if rate not in agreeing)
+    return Width(float(slots), _error(agreeing), "", agreeing, others, SHARING if faster else 1)
+
+
+def _error(rates: Sequence[Rate]) -> float:
+    """How far off the mean of independent rates may be."""
+    return math.sqrt(sum(rate.error**2 for rate in rates)) / len(rates)
+
+
+def _guess(rates: Sequence[Rate]) -> Width:
+    """The rate that most come near to from below: the second highest, as one alone can share slots."""
+    ordered = sorted(rates, key=lambda rate: -rate.rate)
+    best = ordered[min(1, len(ordered) - 1)]
+    reason = f"no two kinds of simple instructions agree on a whole number: {_listed(ordered)}"
+    return Width(best.rate, best.error, reason, (), tuple(ordered))
+
+
+def _listed(rates: Sequence[Rate]) -> str:
+    return ", ".join(map(str, rates))

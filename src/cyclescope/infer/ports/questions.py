@@ -1,0 +1,68 @@
+"""What is asked of the front end: its width, the length of encodings, and the slots of forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from cyclescope.backend.base import Effort
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import Table
+from cyclescope.measure.front_end import SIMPLE, FrontEndPlanner
+from cyclescope.measure.ports import COUNTED, Filling, PortPlanner, Question
+
+PROVING = Effort(rounds=4, want=8, target=40000.0)  # few, and everything stands on them
+COUNTING = Effort(rounds=2, want=4, target=20000.0)  # rounds differ by a third of what usual efforts leave
+SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
+HIDING = 1.6  # times the slots that pass while the instances run alone: what else limits them does not show
+LEAST_FILLERS = 6  # to an instance
+FIRST_LOOK = 1, 11  # fillers more than hide the form: of different rests whatever the width
+SECOND_LOOK = 4, 17, 31
+
+
+def simple_forms(table: Table) -> list[InstructionForm]:
+    """The forms by which the width is measured."""
+    names = (name for some in SIMPLE[table.isa].values() for name in some)
+    return [table[name] for name in names if name in table]
+
+
+def width_questions(table: Table, plans: PortPlanner, forms: Iterable[InstructionForm]) -> Iterator[Question]:
+    """Loops that tell the width, and what the length of encodings costs."""
+    planner = FrontEndPlanner(plans, table.isa)
+    known = {form.id: form for form in forms}
+    yield from planner.widths(known)
+    yield from planner.lengths(known)
+
+
+def slot_questions(
+    facts: PortFacts, plans: PortPlanner, forms: Iterable[InstructionForm]
+) -> Iterator[Question]:
+    """Every form among two numbers of fillers."""
+    for form in forms:
+        yield from _counts(facts, plans, form, FIRST_LOOK, COUNTED)
+
+
+def second_slot_questions(
+    facts: PortFacts, plans: PortPlanner, forms: Iterable[InstructionForm]
+) -> Iterator[Question]:
+    """Forms whose slots are not proved: among three more, and more instances."""
+    for form in forms:
+        count = facts.counts.get(form.id)
+        if count is not None and count.whole is None:
+            yield from _counts(facts, plans, form, SECOND_LOOK, 2 * COUNTED)
+
+
+def _counts(
+    facts: PortFacts, plans: PortPlanner, form: InstructionForm, steps: Iterable[int], instances: int
+) -> Iterator[Question]:
+    """Instances of a form among numbers of fillers that hide what else limits them."""
+    alone = facts.alone.get(form.id, math.inf)
+    if alone > SLOWEST:
+        return
+    cycles = max(alone, COUNTED * facts.throughputs.get(form.id, alone)) * instances / COUNTED
+    least = max(math.ceil(HIDING * facts.width * cycles), LEAST_FILLERS * instances)
+    for step in steps:
+        count = (least + step) * facts.together
+        filling = Filling(facts.table[facts.filler], count, facts.together, facts.padding)
+        yield plans.slots(form, filling, instances)

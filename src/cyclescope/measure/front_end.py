@@ -1,0 +1,175 @@
+"""Plans of front-end experiments: loops of simple instructions, alone and mixed, and of every length.
+
+What is simple is a choice of what to try, and none of what comes out: forms that some core may deliver as
+fast as it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.block import Register
+from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.kernel import CANARY, LONG, Kernel
+from cyclescope.kernel.state import MachineState
+from cyclescope.measure.plan import Experiment, Key
+from cyclescope.measure.ports import PortPlanner, Question
+
+WIDTH, FETCH = "width", "fetch"
+NOPS, MOVES, IDIOMS, GENERAL, VECTOR = "NOP", "move", "zero idiom", "general", "vector"  # kinds
+AND = " + "  # between the kinds and the forms of a mix
+BODY = 24  # instructions: what 2, 3 and 4 forms share evenly
+FEW = 4  # instances of a form in a mix: half of the registers
+LONGEST = 15  # bytes of an instruction of x86-64
+
+SIMPLE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "x86-64": {
+        NOPS: ("NOP (M32)", "NOP (R32)", "NOP", "NOP_W"),
+        MOVES: ("MOV_89 (R64, R64)", "MOV_89 (R32, R32)", "MOVAPS_0F28 (XMM, XMM)"),
+        IDIOMS: ("XOR_31 (R32, R32)", "PXOR (XMM, XMM)"),
+        GENERAL: ("LEA_B_D8 (R64)", "ADD_01 (R64, R64)", "CMP_39 (R64, R64)", "MOV (R32, I32)"),
+        VECTOR: ("PADDD (XMM, XMM)", "PAND (XMM, XMM)"),
+    },
+    "aarch64": {
+        NOPS: ("NOP",),
+        MOVES: ("MOVZXi",),
+        GENERAL: ("ADDXri", "SUBXri", "EORXrs", "ADDXrs"),
+        VECTOR: ("ANDv16i8", "ADDv4i32"),
+    },
+    "riscv64": {
+        NOPS: ("C_NOP",),
+        MOVES: ("C_MV", "C_LI", "LUI"),
+        GENERAL: ("ADDI", "ADD", "XOR", "SLTU"),
+        VECTOR: ("FSGNJ_D", "FADD_D"),
+    },
+}
+MIXED = (
+    (NOPS, GENERAL), (NOPS, VECTOR), (NOPS, MOVES), (NOPS, IDIOMS), (GENERAL, VECTOR), (GENERAL, IDIOMS),
+    (NOPS, GENERAL, VECTOR), (NOPS, GENERAL, IDIOMS, VECTOR), (NOPS, NOPS, NOPS, GENERAL),
+)  # fmt: skip
+_BYTES = {"x86-64": ("NOP", "NOP_W", "NOP (R32)", "NOP (M32)", "NOP (M16)"), "riscv64": ("C_NOP",)}
+
+
+class Simple(msgspec.Struct, frozen=True):
+    """Instances of a simple form, of the kind that it is tried for, and the registers that they touch."""
+
+    form: InstructionForm
+    kind: str
+    instructions: tuple[Instruction, ...]
+    touched: frozenset[Register]
+
+    def take(self, count: int, first: int = 0) -> list[Instruction]:
+        """`count` instances, beginning with number `first`."""
+        have = self.instructions
+        return [have[(first + n) % len(have)] for n in range(count)]
+
+
+class FrontEndPlanner:
+    """Makes front-end experiments with the kernels of port experiments."""
+
+    def __init__(self, plans: PortPlanner, isa: str) -> None:
+        self.planner = plans.planner
+        self.isa = isa
+        self.plans = plans
+
+    # --- instances -------------------------------------------------------------------------------
+
+    def simple(
+        self, form: InstructionForm, kind: str, avoid: frozenset[Register] = frozenset()
+    ) -> Simple | None:
+        """Instances of a form, None where the registers do not suffice."""
+        block = self.plans.block(form, avoid)
+        if block is None:
+            return None
+        made = tuple(map(_zeroing, block.instructions)) if kind == IDIOMS else block.instructions
+        reads = frozenset() if kind == IDIOMS else block.reads
+        return Simple(form, kind, made, reads | block.writes)
+
+    def _few(self, part: Simple) -> Simple:
+        """So few instances that others find registers, where none waits for the one before."""
+        some = part.instructions[:FEW]
+        written, read = (
+            frozenset().union(*[touch(part.form, one.registers) for one in some])
+            for touch in (self.planner.dialect.written, self.planner.dialect.read)
+        )
+        apart = part.kind == IDIOMS or written.isdisjoint(read)
+        return Simple(part.form, part.kind, some, written | read) if apart else part
+
+    def _forms(self, known: Mapping[str, InstructionForm]) -> Iterator[tuple[InstructionForm, str]]:
+        for kind, names in SIMPLE[self.isa].items():
+            yield from ((known[name], kind) for name in names if name in known)
+
+    # --- questions -------------------------------------------------------------------------------
+
+    def widths(self, known: Mapping[str, InstructionForm]) -> Iterator[Question]:
+        """Simple forms alone, and mixes of the first of each kind; `known` are those the CPU executes."""
+        first: dict[str, InstructionForm] = {}
+        for form, kind in self._forms(known):
+            first.setdefault(kind, form)
+            key = form.id, WIDTH, "", "", kind
+            yield Question(key, partial(self._mixture, key, ((form, kind),)))
+        for kinds in MIXED:
+            if all(kind in first for kind in kinds):
+                forms = tuple((first[kind], kind) for kind in kinds)
+                names = [form.id for form, _ in forms]
+                key = names[0], WIDTH, names[1], AND.join(names[2:]), AND.join(kinds)
+                yield Question(key, partial(self._mixture, key, forms))
+
+    def _mixture(self, key: Key, forms: Sequence[tuple[InstructionForm, str]]) -> Experiment | None:
+        """The forms in turn, each with registers of its own."""
+        parts: list[Simple] = []
+        for form, kind in forms:
+            avoid = frozenset().union(*[part.touched for part in parts if kind != NOPS])
+            part = self.simple(form, kind, avoid)
+            if part is None:
+                return None
+            parts.append(part if len(forms) == 1 else self._few(part))
+        rows = [part.take(BODY // len(parts)) for part in parts]
+        return self._experiment(key, [one for row in zip(*rows, strict=True) for one in row])
+
+    def lengths(self, known: Mapping[str, InstructionForm]) -> Iterator[Question]:
+        """NOPs of every length that there is."""
+        plain = [part for name in _BYTES.get(self.isa, ()) if name in known
+                 if (part := self.simple(known[name], NOPS)) is not None]  # fmt: skip
+        for size in range(1, LONGEST + 1):
+            found = [made for part in plain if (made := _of_length(part, size, self.isa)) is not None]
+            if found:
+                body = min(found, key=lambda some: some[0].padding)
+                key = body[0].form.id, FETCH, "", "", f"x{size}"
+                yield Question(key, partial(self._experiment, key, body))
+
+    def _experiment(self, key: Key, items: Sequence[Instruction]) -> Experiment:
+        state = MachineState(())
+        for form in {item.form.id: item.form for item in items}.values():
+            kernel = self.planner.instances(form, 1).kernel if self._has_state(form) else None
+            if kernel is not None and kernel.state.vector_level >= state.vector_level:
+                state = kernel.state
+        code = b"".join([item.code() for item in items])
+        kernel = Kernel(code, len(items), state, b"", CANARY | LONG, tuple(items))  # long ones as well
+        return Experiment(*key, kernel, len(items))
+
+    def _has_state(self, form: InstructionForm) -> bool:
+        try:
+            self.planner.instances(form, 1)
+        except Unmeasurable:
+            return False
+        return True
+
+
+def _zeroing(instruction: Instruction) -> Instruction:
+    """The instruction with one register for all."""
+    first = instruction.registers[0]
+    return msgspec.structs.replace(instruction, registers=(first,) * len(instruction.registers))
+
+
+def _of_length(part: Simple, size: int, isa: str) -> list[Instruction] | None:
+    """A body of instances of so many bytes, with prefixes where they are shorter."""
+    missing = size - len(part.instructions[0].code())
+    if missing < 0 or (missing and isa != "x86-64"):
+        return None
+    return [msgspec.structs.replace(one, padding=missing) for one in part.take(BODY)]

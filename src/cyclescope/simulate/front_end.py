@@ -1,0 +1,87 @@
+"""Front ends that do more than deliver slots: what they take together, and how fast they fetch.
+
+The engine knows slots per cycle. What instructions share, what may not be divided between two cycles, and
+how many bytes of code a cycle brings is laid over it: a loop takes as long as the slowest of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.model.dispatch import dispatch_cycles
+
+_MOVE = "MOV"
+_FUSES = ("ADD", "SUB", "AND", "OR", "XOR", "INC", "NOT")  # with a move to their target right before them
+
+
+class FrontEnd(msgspec.Struct, frozen=True):
+    """What the front end of a core does; nothing of it by default.
+
+    With `pairs`, two NOPs next to each other share a slot; with `fuses`, a move between general registers
+    and a simple instruction right behind it that works on its target. With `whole`, the slots of an
+    instruction are in one cycle. `fetch` is in bytes of code per cycle, 0 for no limit.
+    """
+
+    pairs: bool = False
+    fuses: bool = False
+    whole: bool = False
+    fetch: float = 0.0
+
+    def shared(self, instructions: Sequence[Instruction]) -> list[bool]:
+        """Which instructions of a body take no slot, as they share that of the one before."""
+        found: list[bool] = []
+        for number, one in enumerate(instructions):
+            before = instructions[number - 1] if number and not found[-1] else None
+            found.append(before is not None and self._share(before, one))
+        return found
+
+    def _share(self, first: Instruction, second: Instruction) -> bool:
+        if self.pairs and is_nop(first.form) and is_nop(second.form):
+            return True
+        return self.fuses and _is_fused(first, second)
+
+    def cycles(self, instructions: Sequence[Instruction], slots: Sequence[float], width: float) -> float:
+        """The least that a loop takes for dividing no instruction, and for fetching."""
+        least = dispatch_cycles(slots, width, self.whole) if self.whole else 0.0
+        if self.fetch:
+            least = max(least, sum(len(one.code()) for one in instructions) / self.fetch)
+        return least
+
+    @property
+    def features(self) -> Iterator[str]:
+        """What it does, in words."""
+        named = {"pairs NOPs": self.pairs, "fuses moves": self.fuses, "divides nothing": self.whole}
+        yield from (name for name, has in named.items() if has)
+        if self.fetch:
+            yield f"{self.fetch:g} bytes per cycle"
+
+
+PLAIN = FrontEnd()
+
+
+def is_nop(form: InstructionForm) -> bool:
+    """Whether a form does nothing at all."""
+    return "nop" in form.attributes or form.mnemonic in ("NOP", "C_NOP")
+
+
+def _is_fused(first: Instruction, second: Instruction) -> bool:
+    """Whether a move's target is what a simple instruction of the same width works on."""
+    both = first.form, second.form
+    if first.form.mnemonic != _MOVE or second.form.mnemonic not in _FUSES:
+        return False
+    if any(form.bits is not None or form.memory >= 0 for form in both):
+        return False
+    if not first.form.operands[-1].is_register or len(first.registers) < 2 or not second.registers:
+        return False
+    same = first.form.operands[0].cls == second.form.operands[0].cls
+    return same and _target(first) == _target(second)
+
+
+def _target(instruction: Instruction) -> int | None:
+    slots = instruction.form.encoding.slots if instruction.form.encoding else ()
+    numbers = zip(slots, instruction.registers, strict=True)
+    return next((number for slot, number in numbers if slot.operand == 0), None)

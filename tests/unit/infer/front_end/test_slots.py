@@ -1,0 +1,119 @@
+"""Slots from loops, with errors, and when they are a number."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.front_end import slots as module
+from cyclescope.infer.front_end.slots import Estimate, counted
+
+
+def row(*slots, error=0.02, instances=4):
+    return [Estimate(30 + 10 * n, instances, value, error) for n, value in enumerate(slots)]
+
+
+def count(*slots, error=0.02, others=(), **more):
+    """What a form's estimates tell beside forms of one slot each."""
+    rows = {f"ONE {n}": row(value, value) for n, value in enumerate(others)}
+    return counted({**rows, "FORM": row(*slots, error=error)}, **more)["FORM"]
+
+
+@pytest.mark.parametrize(
+    ("slots", "whole"),
+    [
+        ((1.0, 1.02), 1),
+        ((0.97, 1.03), 1),
+        ((1.99, 1.04, 1.02), 1),  # a single number of fillers misleads
+        ((2.0, 2.02, 1.98), 2),
+        ((2.01, 2.2, 2.02, 2.05, 2.3), 2),
+        ((0.02, -0.01, 0.01), 0),
+    ],
+)
+def test_whole_numbers_are_told(slots, whole):
+    found = count(*slots)
+    assert (found.whole, found.reason) == (whole, "")
+    assert found.error < 0.1
+
+
+@pytest.mark.parametrize(
+    ("slots", "error", "reason"),
+    [
+        ((1.0, 2.0), 0.02, "its counts disagree: 1.00 to 2.00 slots"),
+        ((1.5, 1.52, 1.51), 0.02, "which is no whole number"),
+        ((0.5, 0.5, 0.5), 0.02, "which is no whole number"),
+        ((1.0, 1.02), 0.3, "too vague to count"),
+        ((2.0, 2.0), 0.02, "too seldom"),
+        ((11.98, 9.31, 14.74), 0.02, "disagree: 9.31 to 14.74"),
+        ((1.0,), 0.02, "disagree"),
+    ],
+)
+def test_what_is_not_clear_is_not_told(slots, error, reason):
+    found = count(*slots, error=error)
+    assert found.whole is None
+    assert reason in found.reason
+
+
+def test_what_forms_of_one_slot_are_off_by_is_the_error_of_all():
+    quiet, noisy = count(2.11, 2.11, 2.11), count(2.11, 2.11, 2.11, others=(1.06, 0.95, 1.05, 0.94, 1.04))
+    assert quiet.whole is None
+    assert noisy.whole == 2
+    assert noisy.error > 0.05
+
+
+def test_where_one_slot_cannot_be_told_nothing_is():
+    found = count(1.0, 1.0, others=(1.2, 0.8, 1.15, 0.85, 1.2))
+    assert found.whole is None
+    assert "too much to count" in found.reason
+
+
+def test_noise_does_not_become_a_fraction_or_a_wrong_number():
+    for slots in ((1.3, 1.3, 1.31), (1.7, 1.71, 1.7), (2.4, 2.4, 2.41)):
+        assert count(*slots, others=(1.05, 0.96, 1.04, 0.95)).whole is None
+
+
+# --- constants ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "slots", "error", "others"),
+    [
+        ("SURE", 0.5, (1.0, 1.0), 0.1, ()),
+        ("SURE", 2, (1.0, 1.0), 0.2, ()),
+        ("AGREE", 0.5, (1.0, 1.12), 0.05, ()),
+        ("AGREE", 2, (2.0, 2.02, 2.05, 2.35), 0.02, ()),
+        ("ERRORS", 0.5, (2.03, 2.03, 2.03), 0.03, ()),
+        ("ERRORS", 2, (2.06, 2.06, 2.06), 0.03, ()),
+        ("GRAIN", 2, (2.03, 2.03, 2.03), 0.001, ()),
+        ("GRAIN", 0.5, (2.015, 2.015, 2.015), 0.001, ()),
+        ("FEW", 2, (1.0, 1.0), 0.02, ()),
+        ("MORE", 2, (2.0, 2.0, 2.0), 0.02, ()),
+        ("MORE", 0.5, (2.0, 2.0), 0.02, ()),
+        ("DEVIATION", 0.5, (2.11, 2.11, 2.11), 0.02, (1.05, 0.95, 1.05, 0.95)),
+        ("DEVIATION", 2, (2.13, 2.13, 2.13), 0.02, (1.03, 0.97, 1.03, 0.97)),
+    ],
+)
+def test_every_constant_decides(monkeypatch, name, times, slots, error, others):
+    def found():
+        one = count(*slots, error=error, others=others)
+        return one.whole, round(one.slots, 3)
+
+    before, value = found(), getattr(module, name)
+    changed = max(round(value * times), 1) if isinstance(value, int) else value * times
+    monkeypatch.setattr(module, name, changed)
+    assert found() != before
+
+
+@pytest.mark.parametrize(("single", "off"), [((0.25, 0.75), 1.1), ((0.5, 3.0), 2.2)])
+def test_only_forms_of_one_slot_say_how_far_off_readings_are(monkeypatch, single, off):
+    def error():
+        return count(2.0, 2.0, 2.0, others=(off,) * 5).error
+
+    before = error()
+    monkeypatch.setattr(module, "SINGLE", single)
+    assert error() != pytest.approx(before)
+
+
+def test_what_is_vague_does_not_say_how_far_off_readings_are():
+    rows = {f"VAGUE {n}": row(1.3, 1.3, error=0.5) for n in range(9)}
+    found = counted({**rows, "FORM": row(1.0, 1.02), "OTHER": row(0.98, 1.0)})
+    assert [found["FORM"].whole, found["OTHER"].whole, found["VAGUE 0"].whole] == [1, 1, None]

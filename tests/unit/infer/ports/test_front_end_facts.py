@@ -1,0 +1,105 @@
+"""Front ends of simulated cores through the whole experiment: what is stated is right, and most is stated."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from contextlib import closing
+
+import pytest
+
+from benchmarks.front_end import draw_core, judge
+from cyclescope.backend.loops import Loops
+from cyclescope.backend.simulated import QUIET, Noise, SimulatedBackend
+from cyclescope.infer.campaign import Campaign
+from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.ports import front_end as module
+from cyclescope.infer.ports.front_end import FrontEndFacts
+from cyclescope.measure.record import FrontEndReadings, Reading
+from cyclescope.measure.store import Store
+from cyclescope.model.machine import MEASURED
+from cyclescope.simulate.draw import draw_machine
+from cyclescope.simulate.front_end import FrontEnd
+
+SEED = random.SystemRandom().randrange(1 << 30)
+CORES, FORMS = 4, 25
+ADD, IMUL, PADDD = "ADD_01 (R64, R64)", "IMUL (R64, R64)", "PADDD (XMM, XMM)"
+
+
+def test_drawn_cores_come_out_right(table):
+    found = [judge(draw_core(SEED + number, table), table, FORMS) for number in range(CORES)]
+    slots = sum((one.slots for one in found), Counter())
+    seed = f"seed {SEED}"
+    assert [str(one.core) for one in found if one.is_stated and not one.is_right] == [], seed
+    assert [line for one in found for line in one.wrong] == [], seed
+    assert sum(one.is_stated for one in found) >= CORES - 2, seed
+    assert slots["right"] >= 0.7 * slots.total(), seed
+
+
+def facts_of(table, tmp_path, front_end, width=6, noise=QUIET):
+    """What is told of a drawn core with such a front end."""
+    machine = draw_machine(7, list(table), width=width, ports=12)
+    backend = SimulatedBackend(machine, noise=noise, loops=Loops(1, width), front_end=front_end)
+    with closing(backend), closing(Store(tmp_path / "s.sqlite", "m")) as store:
+        facts = Campaign(table, backend, store).front_end([table[name] for name in (ADD, IMUL, PADDD)])
+        return facts, None if noise.burst else build_model(store, table)
+
+
+def test_nops_that_share_a_slot_do_not_stand_between_others(table, tmp_path):
+    facts, model = facts_of(table, tmp_path, FrontEnd(pairs=True))
+    assert (facts.width_fact.slots, facts.width_fact.per_slot) == (6, 2)
+    assert facts.together == 1 or facts.filler == "NOP"
+    assert facts.told(table[IMUL]) == (1.0, "")
+    assert (model.core.width, model.core.nops, model.core.width_kind) == (6, 2, MEASURED)
+    assert "2 NOPs next to each other share a slot" in model.core.width_source
+
+
+def test_a_limit_by_bytes_is_a_fact_of_its_own(table, tmp_path):
+    facts, model = facts_of(table, tmp_path, FrontEnd(fetch=36.0))
+    assert facts.width_fact.slots == 6
+    assert model.core.fetch == pytest.approx(36, rel=0.02)
+    limited = [size for size, cycles in model.core.lengths if cycles > 1.05]
+    assert limited == list(range(7, 16))
+
+
+def test_noise_that_never_ends_tells_nothing(table, tmp_path):
+    never = Noise(burst=1.0, leak=0.0, slower=2.5)
+    facts, _ = facts_of(table, tmp_path, FrontEnd(), noise=never)
+    assert not facts.width_fact.is_told
+    slots, reason = facts.told(table[IMUL])
+    assert slots is None
+    assert "not known" in reason or not reason
+
+
+@pytest.mark.parametrize(
+    ("limited", "filler"),
+    [
+        ((), "NOP (M32)"),
+        ((15,), "NOP (M32)"),
+        ((7, 8, 9), "NOP_W"),
+        ((9, 10), "NOP (M32)"),
+        ((2, 3, 4), "NOP (M32)"),
+    ],
+)
+def test_what_stands_between_leaves_room_to_long_instructions(table, limited, filler):
+    names = ("NOP (M32)", "NOP (R32)", "NOP_W")
+    widths = [Reading(name, "", "", "NOP", 4.0, 0.02, 24) for name in names]
+    widths.append(Reading("LEA_B_D8 (R64)", "", "", "general", 4.0, 0.02, 24))
+    lengths = [Reading("NOP", "", "", f"x{n}", 5.0 if n in limited else 4.0, 0.02, 24) for n in range(1, 16)]
+    facts = FrontEndFacts(table, {}, FrontEndReadings((), widths, lengths))
+    assert facts.filler == filler
+    assert facts.padding == (5 if 2 in limited else 0)
+
+
+def test_twice_or_half_the_room_is_another_choice(table, monkeypatch):
+    def filler(limit):
+        widths = [Reading(name, "", "", "NOP", 4.0, 0.02, 24) for name in ("NOP (M32)", "NOP_W")]
+        widths.append(Reading("LEA_B_D8 (R64)", "", "", "general", 4.0, 0.02, 24))
+        lengths = [Reading("NOP", "", "", f"x{limit}", 5.0, 0.02, 24)]
+        return FrontEndFacts(table, {}, FrontEndReadings((), widths, lengths)).filler
+
+    assert (filler(8), filler(10)) == ("NOP_W", "NOP (M32)")
+    monkeypatch.setattr(module, "ROOM", 2)
+    assert filler(8) == "NOP (M32)"
+    monkeypatch.setattr(module, "ROOM", 8)
+    assert filler(10) == "NOP_W"
