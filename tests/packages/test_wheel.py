@@ -123,6 +123,8 @@ def test_the_wheel_is_for_every_python_and_has_runner_and_core(wheel):
         "isa/aarch64/tables/forms.json.xz",
         "model/machines/x86-64.json.xz",
         "report/predictions/templates/page.html",
+        "session/loops/saxpy.c",
+        "session/loops/harness/harness.c",
     )
     assert {f"cyclescope/{name}" for name in (*data, "native/runner.c", "py.typed")} <= names
     assert found["cyclescope/native/core.so"] <= {"libc.so.6"}
