@@ -18,7 +18,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.overlap import conflict
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.fixed_width.links import FLOAT_SCRATCH, SCALABLE
-from cyclescope.kernel.fixed_width.numbers import FLOATS, keeps_numbers, number_type
+from cyclescope.kernel.fixed_width.numbers import FLOATS, exponent_operand, keeps_numbers, number_type
 from cyclescope.kernel.fixed_width.operands import ChainOperands
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
@@ -56,6 +56,8 @@ class ChainBuilder(ChainOperands):
             raise Unmeasurable("the data are constants in the code, which no link stores")
         if pair.source.part != "register" or pair.target.part != "register":
             return
+        if self.form.operands[pair.source.operand].conditional and pair.source.operand == pair.target.operand:
+            raise Unmeasurable(f"{pair.source.name} is written as a whole, whatever it was")
         if returns_what_was(self.form):
             raise Unmeasurable("the result is what was there before: it does not depend on the operand")
         group = self.registers(pair.target.operand)
@@ -90,6 +92,8 @@ class ChainBuilder(ChainOperands):
         s, t = (self.form.operands[n.operand] for n in (pair.source, pair.target))
         registers = pair.source.part == pair.target.part == "register" and s.role != "mask"
         if s.file in ("v", "f") and not keeps_numbers(self.form):
+            return False
+        if pair.source.operand == exponent_operand(self.form):
             return False
         return registers and s.file == t.file != "?" and not s.write
 
@@ -222,7 +226,8 @@ class ChainBuilder(ChainOperands):
         return source.kind == target.kind and source.kind in ("v", "f") and element in FLOATS
 
     def _value_register(self, pair: Pair) -> int:
-        return self.pools.value
+        exponent = pair.source.operand == exponent_operand(self.form)
+        return self.pools.nought if exponent else self.pools.value
 
     def _path(
         self, pair: Pair, target: Place, source: Place
@@ -262,7 +267,7 @@ class ChainBuilder(ChainOperands):
         """Gathers: the result is XORed twice onto the vector of addresses or indices."""
         middle = Place("v", self.pools.scratch, SCALABLE)
         target = self._read_place(pair)
-        number = self.registers(pair.source.operand)[0][1]
+        number = self._address_register(pair)
         if target.kind != "v" and not self.scratch:
             raise Unmeasurable("the form takes all vector registers: none is left on the way back")
         xor = self.helpers.xor_vector(number, self.pools.scratch if target.kind != "v" else target.number)
@@ -274,6 +279,15 @@ class ChainBuilder(ChainOperands):
         back, keys = (list(step.instructions), step.keys) if step else ([], ())
         items: Items = [*self.breakers(pair.source), self.use(), *back, xor, xor]
         return chain_of(pair, "link", items, (*keys, "xor.z", "xor.z"), 1)
+
+    def _address_register(self, pair: Pair) -> int:
+        """Where the result is XORed onto a vector of addresses: of a store the last elements of it.
+
+        Those are what is in memory in the end, where all elements have the same address.
+        """
+        numbers = [number for _, number in self.registers(pair.source.operand)]
+        stores = pair.target.part == "data"
+        return numbers[-self.helpers.group if stores and len(numbers) > self.helpers.group else 0]
 
     # --- chains longer than the throughput ---------------------------------------------------------
 

@@ -19,6 +19,7 @@ from cyclescope.kernel.fixed_width.division import DivisionStreams, IntegerDivis
 from cyclescope.kernel.fixed_width.links import Helpers
 from cyclescope.kernel.fixed_width.numbers import (
     FLOATS,
+    exponent_operand,
     is_division,
     is_integer_division,
     is_integer_vector_division,
@@ -78,7 +79,7 @@ class FixedWidthDialect(ABC):
     def signature(self, form: InstructionForm) -> object:
         """Operands, attributes, flags and fields; the mnemonic where it matters."""
         special = is_division(form) or not form.attributes.isdisjoint(_SPECIAL) or self.is_special(form)
-        named = special or bool(self.unmeasurable(form)) or is_move(form)
+        named = special or bool(self.unmeasurable(form)) or is_move(form) or exponent_operand(form) >= 0
         fields = form.bits and (form.bits.fields, form.bits.length)
         floats = (number_type(form) in FLOATS, keeps_numbers(form))
         return (
@@ -144,10 +145,11 @@ class FixedWidthDialect(ABC):
         state = start_state(form, helpers, helpers.level(form))
         if speed:
             return DivisionStreams(form, helpers, speed).state(state)
-        if not any(op.role == "index" and op.file == "v" for op in form.operands):
+        indices = any(op.role == "index" and op.file == "v" for op in form.operands)
+        if not indices and exponent_operand(form) < 0:
             return state
         builder = StreamBuilder(form, helpers)
-        return with_zeros(state, builder.vector_indices(builder.instances(1)[0]))
+        return with_zeros(state, builder.vector_zeros(builder.instances(1)[0]))
 
     def chain_state(self, form: InstructionForm, speed: str) -> MachineState:
         """Registers and memory for latency chains, whose helpers may need vectors."""
@@ -160,7 +162,7 @@ class FixedWidthDialect(ABC):
         if speed:
             return VectorDivision(form, helpers, speed).state(state)
         builder = ChainBuilder(form, helpers)
-        return with_zeros(state, builder.vector_indices(builder.use()))
+        return with_zeros(state, builder.vector_zeros(builder.use()))
 
     def vector_level(self, form: InstructionForm) -> int:
         """How much vector state a form needs."""

@@ -23,6 +23,7 @@ _VECTOR_DIVISION = re.compile(r"[SU]DIVR?$|V(DIV|REM)U?\.")
 _ROOT = re.compile(r"V?FSQRT")
 _FLOAT_DIVISION = re.compile(r"V?FR?DIV")
 _REVERSED = re.compile(r"[SUF]DIVR$|VFRDIV")
+_COMPARE_AND_SWAP = re.compile(r"(?:RCW)?S?CAS(P?)|AMOCAS\.")
 
 
 def is_floating(form: InstructionForm) -> bool:
@@ -60,6 +61,27 @@ def keeps_numbers(form: InstructionForm) -> bool:
     scalar_of_element = form.id.endswith("_indexed") and "v1i" in form.id  # it leaves 0 in the other elements
     other = scalar_of_element or _OTHER_RESULT.match(form.mnemonic)
     return number_type(form) not in FLOATS or not other
+
+
+def exponent_operand(form: InstructionForm) -> int:
+    """The position of the vector of whole numbers that a form adds to exponents, -1 where it has none."""
+    if form.mnemonic != "FSCALE":
+        return -1
+    return max(n for n, op in enumerate(form.operands) if op.file == "v" and op.read and not op.write)
+
+
+def is_scaling(form: InstructionForm) -> bool:
+    """Whether the form multiplies by a constant that is not 1."""
+    return form.mnemonic == "FMUL" and any(op.kind == "immediate" for op in form.operands)
+
+
+def compared_bytes(form: InstructionForm) -> int:
+    """Bytes that each register of a compare-and-swap has in memory, 0 for other forms."""
+    found = _COMPARE_AND_SWAP.match(form.mnemonic)
+    if found is None:
+        return 0
+    width = next(op.width for op in form.operands if op.is_memory)
+    return min(width // (2 if found[1] else 1), 64) // 8
 
 
 # --- divisions -------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
+from cyclescope.kernel.fixed_width.numbers import exponent_operand
 from cyclescope.kernel.fixed_width.registers import (
     CHAIN,
     RING,
@@ -28,7 +29,7 @@ from cyclescope.kernel.place import Place
 CONDITION_REGISTER = "NZCV"
 MASK = "VMask"  # class of the operand that is v0
 _ALL = ("sve_pred_enum", "sve_vec_len_specifier_enum")  # 31: all elements
-_CONSTANTS = ("MUL", "SMAX", "SMIN", "UMAX", "UMIN")  # by 0 the result is 0
+_CONSTANTS = ("MUL", "SMAX", "SMIN", "UMAX", "UMIN", "EXT")  # with 0 the result is 0, or one source
 _FACTOR = 3
 _DYNAMIC = {
     "frmarg": 7,
@@ -120,13 +121,14 @@ class FormOperands:
         rules = (notation.rule for place, notation in self.form.syntax.places if place == number)
         return next(((int(str(r[3])), int(str(r[5]))) for r in rules if r[0] == "number"), (1, 0))
 
-    def vector_indices(self, use: Use) -> set[int]:
-        """Vector registers that an instance has its indices in."""
+    def vector_zeros(self, use: Use) -> set[int]:
+        """Vector registers that an instance has indices in, or what it adds to exponents."""
+        exponent = exponent_operand(self.form)
         return {
             number
             for (operand, field), value in zip(self.fields, use.registers, strict=True)
             for kind, number in self.found(field)[value]
-            if self.form.operands[operand].role == "index" and kind == "v"
+            if kind == "v" and (operand == exponent or self.form.operands[operand].role == "index")
         }
 
     def taken_by_roles(self) -> set[Register]:

@@ -14,13 +14,15 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, Helpers
 from cyclescope.kernel.fixed_width.numbers import (
+    compared_bytes,
     integer_bits,
     is_integer_vector_division,
     is_reversed,
     is_root,
+    is_scaling,
     number_type,
 )
-from cyclescope.kernel.fixed_width.registers import SOURCE
+from cyclescope.kernel.fixed_width.registers import CHAIN, RING, SOURCE
 from cyclescope.kernel.patterns import ONE, SLOW_DIVIDE, SLOW_ROOT, pattern, repeated
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP, MachineState
 
@@ -28,6 +30,8 @@ LINE = 64  # bytes from one of the other addresses to the next
 FLOAT_BITS = 26  # general register of RISC-V with the bits of the form's floating-point value
 NOTHING = 14  # a general register of 0 that compressed instructions can name
 DIVISOR_BITS = 17  # the same of the divisor
+# FPCR: what overflows is the greatest number then, and no infinity, however often it is doubled.
+TOWARDS_ZERO = 3 << 22
 # Dividends and divisors with long quotients, by bits: the wide ones are A. Fog's.
 _SLOW_INTEGER = {
     8: (0x77, 0x05), 16: (0x75E6, 0x0B), 32: (0x343A9ED7, 0x75E6), 64: (0x343A9ED744556677, 0x75E6E44F),
@@ -81,6 +85,10 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
     general[pools.zero] = general[NOTHING] = 0
     general[pools.constant] = CONSTANT_VALUE
     values = pattern(number_type(form))
+    if compared_bytes(form):  # the comparison is true, and the store takes place
+        values = repeated(CONSTANT_VALUE, compared_bytes(form))
+        for number in {n for use in (RING, CHAIN, SOURCE) for n in pools.pools[use]["r"]} - {*pools.others}:
+            general[number] = CONSTANT_VALUE
     scalars: tuple[int, ...] = ()
     if pools.isa == "riscv64":
         element = number_type(form) if number_type(form) in ONE else "f64"
@@ -94,7 +102,7 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
         vectors.append((pools.addresses, _addresses(form)))
     return MachineState(
         tuple(general), values, tuple(vectors), fill=(values, values), vector_level=level, flags=0,
-        control=0, scalars=scalars, masks=((1 << 64) - 1,) * 16,
+        control=TOWARDS_ZERO if is_scaling(form) else 0, scalars=scalars, masks=((1 << 64) - 1,) * 16,
     )  # fmt: skip
 
 
