@@ -85,7 +85,8 @@ class Readout:
             timing = timing_of(form, records, links, self.planner, outcome, stopped or damaged)
             if emulated:
                 timing = without_cycles(timing, NO_CYCLES)
-            yield self._with_usage(_explained(form, timing, lacks), form)
+            reason = self.planner.dialect.unmeasurable(form)
+            yield self._with_usage(explained(form, timing, lacks, reason), form)
         report(len(self.forms), len(self.forms))
 
     def timings(self) -> Iterator[FormTiming]:
@@ -108,14 +109,18 @@ class Readout:
         ), usage  # fmt: skip
 
 
-def _explained(form: InstructionForm, timing: FormTiming, announced: Sequence[str] | None) -> FormTiming:
-    """With the extensions that the CPU lacks in the status of a form that it does not execute."""
+def explained(
+    form: InstructionForm, timing: FormTiming, announced: Sequence[str] | None, reason: str
+) -> FormTiming:
+    """With the extensions that the CPU lacks in the status of a form that it does not execute.
+
+    `reason` is why user space cannot measure it: a CPU that lacks nothing may refuse for that.
+    """
     if timing.status != "SIGILL" or announced is None:
         return timing
     missing = lacking(form.features, announced)
-    if not missing:
-        return timing
-    return msgspec.structs.replace(timing, status=f"SIGILL: this CPU lacks {', '.join(missing)}")
+    why = f"this CPU lacks {', '.join(missing)}" if missing else reason
+    return msgspec.structs.replace(timing, status=f"SIGILL: {why}") if why else timing
 
 
 def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[InstructionForm, list[Record]]]:

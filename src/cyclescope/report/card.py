@@ -44,7 +44,8 @@ def card(form: InstructionForm, timing: FormTiming) -> str:
     if timing.status == "not run":
         return "\n".join([*lines, f'  not measured yet: cyclescope measure "{form.id}"', ""])
     if timing.status != "ok":
-        how = "not executed by this CPU" if timing.status.startswith("SIGILL") else "cannot be run alone"
+        refused = timing.status == "SIGILL" or timing.status.startswith("SIGILL: this CPU lacks")
+        how = "not executed by this CPU" if refused else "cannot be run alone"
         return "\n".join([*lines, f"  {how}: {timing.status}", ""])
     if timing.throughput is not None:
         lines += _throughput(timing.throughput)

@@ -1,0 +1,33 @@
+"""Why a CPU did not execute a form: an extension that it lacks, or what user space has to be granted."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.readout import explained
+from cyclescope.infer.results import FormTiming
+from cyclescope.isa.table import load_table
+from cyclescope.kernel.x86_64.special import unmeasurable
+
+AMX = ["AMX_TILE", "AMX_INT8"]
+
+
+@pytest.mark.parametrize(
+    ("form_id", "announced", "status"),
+    [
+        (
+            "TILEZERO (TMM)",
+            AMX,
+            "SIGILL: tile and bound registers need state that user space has to be granted",
+        ),
+        ("TDPBSSD (TMM, TMM, TMM)", AMX, "SIGILL: tile and bound registers"),
+        ("TDPBSSD (TMM, TMM, TMM)", AMX[:1], "SIGILL: this CPU lacks AMX_INT8"),
+        ("TDPBSSD (TMM, TMM, TMM)", None, "SIGILL"),
+        ("IMUL (R64, R64)", ["BASE", "I186", "I386"], "SIGILL"),
+    ],
+)
+def test_why_a_form_was_refused(form_id, announced, status):
+    form = load_table("x86-64")[form_id]
+    timing = FormTiming(form_id, {}, "SIGILL", None, ())
+    found = explained(form, timing, announced, unmeasurable(form)).status
+    assert found.startswith(status) and (found == "SIGILL") == (status == "SIGILL")
