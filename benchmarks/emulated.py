@@ -66,10 +66,10 @@ def emulator(isa: str, folder: str = "") -> str:
 
 
 def _cpu(isa: str, qemu: str) -> str:
-    """A CPU with everything: before QEMU 9, RISC-V's has no name."""
+    """A CPU with everything and vectors of 256 bits: before QEMU 9, RISC-V's has no name."""
     known = subprocess.run([qemu, "-cpu", "help"], capture_output=True, text=True, check=False).stdout.split()
     if isa == "aarch64" or "max" in known:
-        return "max" if isa == "aarch64" else "max,vlen=256"
+        return "max,sve-max-vq=2" if isa == "aarch64" else "max,vlen=256"
     return ",".join(["rv64", "vext_spec=v1.0", "vlen=256", *(f"{name}=true" for name in _EXTENSIONS)])
 
 

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
 from benchmarks.emulated import drawn, emulator, executed
@@ -38,6 +39,7 @@ from cyclescope.measure.plan import Planner
 CHECKED = ("aarch64", "riscv64")  # where no hardware has told otherwise
 ISAS = ("aarch64", "riscv64", "x86-64")
 _AT_ONCE = 24  # forms
+_SAY_EVERY = 20.0  # seconds
 SHOWN = 6  # forms that are named per reason
 SEED = 5
 
@@ -51,20 +53,40 @@ def legal(listed: Table, isa: str, command: str) -> list[InstructionForm]:
 
 def followed(
     tracers: Sequence[Tracer], planners: Sequence[Planner], forms: Sequence[InstructionForm], until: float
-) -> Iterator[Finding]:
-    """Findings of all kernels of the forms, by as many processes; those not reached in time are left out."""
+) -> Iterator[list[Finding]]:
+    """Findings of all kernels of some forms after the other; forms not reached in time are left out."""
     parts = [forms[at : at + _AT_ONCE] for at in range(0, len(forms), _AT_ONCE)]
+    idle: SimpleQueue[tuple[Tracer, Planner]] = SimpleQueue()
+    for pair in zip(tracers, planners, strict=True):
+        idle.put(pair)
 
-    def work(number: int) -> list[Finding]:
-        found: list[Finding] = []
-        for part in parts[number :: len(tracers)]:
-            if time.monotonic() < until:
-                found += findings(tracers[number], planners[number], part)
-        return found
+    def work(part: Sequence[InstructionForm]) -> list[Finding]:
+        if time.monotonic() > until:
+            return []
+        process, planner = idle.get()
+        try:
+            return list(findings(process, planner, part))
+        finally:
+            idle.put((process, planner))
 
     with ThreadPoolExecutor(len(tracers)) as pool:
-        for some in pool.map(work, range(len(tracers))):
-            yield from some
+        yield from pool.map(work, parts)
+
+
+def with_progress(isa: str, forms: int, parts: Iterable[list[Finding]]) -> Iterator[Finding]:
+    """All findings, while standard error says how far they are."""
+    said, done, kernels, open_ = time.monotonic(), 0, 0, 0
+    for part in parts:
+        yield from part
+        done = min(done + _AT_ONCE, forms)
+        kernels += len(part)
+        failing = [f for f in part if f.problem and not known(f)]
+        open_ += len(failing)
+        for f in failing:
+            print(f"{f.form} {f.source} -> {f.target} {f.variant}: {f.problem}", file=sys.stderr)
+        if time.monotonic() > said + _SAY_EVERY or done == forms:
+            said = time.monotonic()
+            print(f"{isa}: {done} of {forms} forms, {kernels} kernels, {open_} of them fail", file=sys.stderr)
 
 
 def report(isa: str, found: Sequence[Finding]) -> list[Check]:
@@ -104,19 +126,20 @@ def _named(some: Iterable[Finding]) -> str:
     return ", ".join(names) + (", ..." if len(counts) > SHOWN else "")
 
 
-def checks(isa: str, count: int, seed: int, budget: float, folder: Path) -> list[Check]:
+def checks(isa: str, count: int, seed: int, budget: float, processes: int, folder: Path) -> list[Check]:
     """Checks of one instruction set. Raises BackendUnavailable."""
     listed = load_table(isa)
     command = "" if isa == host_isa() else emulator(isa)
     forms = legal(listed, isa, command)
     names = {model_form_id(form) for form in forms}
     chosen = drawn(forms, count, seed) if count else random.Random(seed).sample(forms, len(forms))
-    processes = [tracer(isa, shlex.split(command)[:-1], folder) for _ in range(usable_cpus())]
-    planners = [Planner(listed, lambda form: model_form_id(form) in names) for _ in processes]
+    tracers = [tracer(isa, shlex.split(command)[:-1], folder) for _ in range(processes)]
+    planners = [Planner(listed, lambda form: model_form_id(form) in names) for _ in tracers]
     try:
-        found = list(followed(processes, planners, chosen, time.monotonic() + budget))
+        parts = followed(tracers, planners, chosen, time.monotonic() + budget)
+        found = list(with_progress(isa, len(chosen), parts))
     finally:
-        for process in processes:
+        for process in tracers:
             process.close()
     reached = len({f.form for f in found})
     print(f"## {isa}: {len(forms)} forms executed, {len(chosen)} chosen, {reached} with kernels followed")
@@ -131,6 +154,7 @@ def main() -> None:
         "--forms", type=int, default=0, help="forms of each, drawn over all groups; else all"
     )
     options.add_argument("--budget", type=float, default=3600.0, help="seconds for each")
+    options.add_argument("--processes", type=int, default=usable_cpus(), help="that follow kernels at once")
     options.add_argument("--seed", type=int, default=SEED)
     given = options.parse_args()
     with TemporaryDirectory() as folder:
@@ -139,7 +163,7 @@ def main() -> None:
             lambda: [
                 check
                 for isa in given.isa or ISAS
-                for check in checks(isa, given.forms, given.seed, given.budget, Path(folder))
+                for check in checks(isa, given.forms, given.seed, given.budget, given.processes, Path(folder))
             ],
         )
 

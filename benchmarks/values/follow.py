@@ -33,7 +33,11 @@ from cyclescope.kernel.locations import location_set, members, names
 from cyclescope.measure.plan import Experiment, Planner
 
 ROUNDS = 3
-_DIVIDES = re.compile(r"([SU]|V?F|F|C\.)?V?F?R?(DIV|SQRT|REM)")
+_ITERATIONS = 64
+_UNTIL_DECAY = (
+    1312  # a number of f64 that is doubled overflows after 1023, one that is halved is 0 after 1074
+)
+_DIVIDES = re.compile(r"([SU]|V?F|F|C\.)?V?F?R?(DIV|SQRT(?!E|S|7)|REM)")  # estimates come from a table
 _FORMATS = {"f64": ("<d", 8, 0x10, 11, 52), "f32": ("<f", 4, 8, 8, 23), "f16": ("<e", 2, 5, 5, 10)}
 
 
@@ -156,6 +160,7 @@ def _question(
     job = Job(
         kind, items, kernel.state, places.setup(kernel), VALUES.get(places.element(form), 0),
         kept, tuple(report), places.memory(kernel.body),
+        _UNTIL_DECAY if any(element in _FORMATS for element, _, _ in operands) else _ITERATIONS,
     )  # fmt: skip
     address = source is not None and source.part in ("address", "index")
     return Question(

@@ -3,7 +3,13 @@
 #include "trace.h"
 #include <string.h>
 
-static uint64_t random_state = 88172645463325252ull;
+static uint64_t random_state;
+
+/* Every kernel meets the same values, whichever was followed before it. */
+void restart_values(void)
+{
+    random_state = 88172645463325252ull;
+}
 
 static uint64_t next(void)
 {
@@ -40,9 +46,22 @@ static int points(uint64_t value)
            (value >= STACK_BASE && value < STACK_BASE + STACK_SIZE);
 }
 
+/* 64, 32 or 16 bits that a register has, narrow ones with ones above. */
+static uint64_t element_of_registers(void)
+{
+    uint64_t word;
+    memcpy(&word, (const uint8_t *)&arch_in + 4 * (next() % (used / 4 - 1)), sizeof word);
+    unsigned above = (unsigned)(next() % 3) * 16;
+    return above ? word | UINT64_MAX << above : word;
+}
+
+unsigned follows_address; /* of x86-64: locked instructions whose data are not aligned take very long */
+
 static uint64_t candidate(uint64_t old, unsigned trial)
 {
     uint32_t low = (uint32_t)old;
+    if (follows_address && !points(old))
+        return old + 64 * (1 + next() % 3) * (lanes[trial % 4] / 3);
     if (points(old))
         return old + 64 * (1 + trial % 6);
     if (points(low) && low == old >> 32)
@@ -87,38 +106,51 @@ static uint64_t candidate(uint64_t old, unsigned trial)
         return UINT64_MAX;
     case 18:
         return 1ull << 63;
+    case 22: /* equal to an element of some register */
+        return element_of_registers();
     default:
         return old + 1;
     }
 }
 
-/* Other values in tagged bits. */
-static void change(uint8_t *at, const uint8_t *tag, size_t size, unsigned trial)
+/* Tagged bits, word by word: most of a tag's words have none. */
+static struct tagged {
+    uint32_t at, bytes; /* in a struct whole */
+    uint64_t bits;
+} tagged[sizeof(struct whole) / 8 + LOCATIONS];
+static unsigned tagged_count;
+
+void collect_tagged(const struct whole *tag)
 {
-    for (size_t i = 0; i < size; i += 8) {
-        size_t n = size - i < 8 ? size - i : 8;
-        uint64_t old = 0, bits = 0;
-        memcpy(&bits, tag + i, n);
-        if (!bits)
-            continue;
-        memcpy(&old, at + i, n);
-        old = (old & ~bits) | (candidate(old, trial) & bits);
-        memcpy(at + i, &old, n);
+    tagged_count = 0;
+    for (unsigned n = 0; n < LOCATIONS_END; n++) {
+        size_t size;
+        const uint8_t *at = bytes_of((struct whole *)tag, n, &size);
+        for (size_t i = 0; i < size; i += 8) {
+            struct tagged *word = &tagged[tagged_count];
+            word->at = (uint32_t)(at + i - (const uint8_t *)tag);
+            word->bytes = (uint32_t)(size - i < 8 ? size - i : 8);
+            word->bits = 0;
+            memcpy(&word->bits, at + i, word->bytes);
+            tagged_count += word->bits != 0;
+        }
     }
 }
 
-void change_tagged(struct whole *w, const struct whole *tag, unsigned trial)
+/* Other values in the bits that were collected. */
+void change_tagged(struct whole *w, unsigned trial)
 {
-    for (unsigned n = 0; n < LOCATIONS_END; n++) {
-        size_t size;
-        uint8_t *at = bytes_of(w, n, &size);
-        const uint8_t *bits = bytes_of((struct whole *)tag, n, &size);
-        change(at, bits, size, trial);
+    for (const struct tagged *word = tagged; word < tagged + tagged_count; word++) {
+        uint8_t *at = (uint8_t *)w + word->at;
+        uint64_t old = 0;
+        memcpy(&old, at, word->bytes);
+        old = (old & ~word->bits) | (candidate(old, trial) & word->bits);
+        memcpy(at, &old, word->bytes);
     }
 }
 
 static unsigned small_lanes;
-static uint64_t extreme;
+static uint64_t extreme, matching;
 
 static uint64_t other_value(unsigned kind)
 {
@@ -133,6 +165,8 @@ static uint64_t other_value(unsigned kind)
         return extreme;
     case BOXED:
         return numbers(4, 23) | UINT64_MAX << 32;
+    case MATCHING: /* what memory holds everywhere, or not */
+        return next() & 1 ? matching : next();
     default:
         return next();
     }
@@ -164,8 +198,9 @@ static int is_flag(unsigned location)
 /* Other values in memory, and in registers but for pointers and those to keep. */
 void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind)
 {
-    small_lanes++;
+    small_lanes = (unsigned)next();
     const uint64_t equal = kind == SMALL ? next() & 3 : next(); /* comparisons have both outcomes */
+    matching = (next() & UINT8_MAX) * 0x0101010101010101ull;
     for (unsigned n = 0; n < LOCATIONS_END; n++) {
         size_t size;
         uint8_t *at = bytes_of(w, n, &size);
@@ -177,9 +212,12 @@ void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind)
             word ^= (uint32_t)next() & arch_locations[n].free;
             memcpy(at, &word, size);
         }
-        extreme = (next() & 1 ? UINT64_MAX : 0) ^ (next() & 1) * (lanes[small_lanes & 3] / 3);
+        extreme = (next() & 1 ? UINT64_MAX : 0) ^ (next() & 1) * (lanes[next() & 3] / 3);
         int wanted = n < AREAS ? what & MEMORY : what & REGISTERS && plain && !is_set(keep, n);
-        if (wanted && kind != RANDOM && kind != EXTREME && of == LOCATION_GENERAL && n >= AREAS)
+        int alike = kind != RANDOM && kind != EXTREME && kind != MATCHING;
+        if (wanted && kind == MATCHING && n < AREAS)
+            memset(at, (int)(matching & UINT8_MAX), size);
+        else if (wanted && alike && of == LOCATION_GENERAL && n >= AREAS)
             memcpy(at, points(*(uint64_t *)at) ? at : (uint8_t *)&equal, size);
         else if (wanted)
             randomise_bytes(at, size, of == LOCATION_MASK && n >= AREAS ? (kind == BOXED ? NOTHING : RANDOM) : kind);

@@ -121,6 +121,7 @@ class Places:
                 and op.role not in ("mask", "base", "index")
                 and op.file in ("r", "v", "f")
                 and (not op.write or keeps_numbers(form))
+                and "CVTF" not in form.mnemonic  # integers, and what a number is merged into
             ):
                 node = Node(op.name, "register", op.file, position)
                 found = tuple(sorted(set(self.of(tested, node, general, False))))

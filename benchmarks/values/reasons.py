@@ -28,8 +28,6 @@ _KNOWN = (
      "the matrix of SME needs streaming mode, which the tracer does not enter"),
     (r"F(?!SR)[A-Z0-9]+ |FNSTSW|(?:[A-Z0-9_]+ )?.*\b(MM|STi?\d?|M80)\b", r"",
      "registers of the x87 and of MMX are a stack with tags, whose values the tracer does not change"),
-    (r"LD[SU](MAX|MIN)|AMO(MAX|MIN)", r"not come back|no value",
-     "what it stores is mostly what was there: the greater or the less of two"),
     (r"CMPXCHG(8|16)B", r"more than one store", "it stores on a condition that other values rarely meet"),
 )  # fmt: skip
 # Of pairs whose target is a flag, for which no value passes.

@@ -38,12 +38,13 @@ uint8_t *bytes_of(struct whole *w, unsigned location, size_t *size)
     return (uint8_t *)&w->registers + l->offset;
 }
 
-/* Bits of a location that belong to it, byte by byte. */
-static uint8_t own_bits(unsigned location, size_t byte)
+/* Whether only some bits of a location belong to it, and which. */
+static int own_bits(unsigned location, uint32_t *bits)
 {
-    if (location >= AREAS && arch_locations[location].kind == LOCATION_BITS)
-        return (uint8_t)(arch_locations[location].watched >> 8 * byte);
-    return UINT8_MAX;
+    if (location < AREAS || arch_locations[location].kind != LOCATION_BITS)
+        return 0;
+    *bits = arch_locations[location].watched;
+    return 1;
 }
 
 int is_set(const uint8_t *bits, unsigned n)
@@ -62,10 +63,36 @@ void mask_of(struct whole *mask, const uint8_t *locations)
     clear(mask);
     for (unsigned n = 0; n < LOCATIONS_END; n++) {
         size_t size;
+        uint32_t bits;
         uint8_t *to = bytes_of(mask, n, &size);
-        for (size_t i = 0; is_set(locations, n) && i < size; i++)
-            to[i] |= own_bits(n, i);
+        if (!is_set(locations, n))
+            continue;
+        if (!own_bits(n, &bits))
+            memset(to, UINT8_MAX, size);
+        for (size_t i = 0; own_bits(n, &bits) && i < size; i++)
+            to[i] |= (uint8_t)(bits >> 8 * i);
     }
+}
+
+static int any_bit(const uint8_t *at, size_t size)
+{
+    uint64_t all = 0, word;
+    for (; size >= sizeof word; at += sizeof word, size -= sizeof word) {
+        memcpy(&word, at, sizeof word);
+        all |= word;
+    }
+    for (size_t i = 0; i < size; i++)
+        all |= at[i];
+    return all != 0;
+}
+
+static int any_own_bit(unsigned location, const uint8_t *at, size_t size)
+{
+    uint32_t bits, word = 0;
+    if (!own_bits(location, &bits))
+        return any_bit(at, size);
+    memcpy(&word, at, size);
+    return (word & bits) != 0;
 }
 
 /* Locations that have a bit of a mask. Returns whether there is one. */
@@ -76,12 +103,10 @@ int locations_of(const struct whole *mask, uint8_t *locations)
     for (unsigned n = 0; n < LOCATIONS_END; n++) {
         size_t size;
         const uint8_t *at = bytes_of((struct whole *)mask, n, &size);
-        for (size_t i = 0; i < size; i++)
-            if (at[i] & own_bits(n, i)) {
-                set(locations, n);
-                any = 1;
-                break;
-            }
+        if (any_own_bit(n, at, size)) {
+            set(locations, n);
+            any = 1;
+        }
     }
     return any;
 }
@@ -112,7 +137,7 @@ void clear(struct whole *w)
 void on_signal(int signal, siginfo_t *info, void *context)
 {
     if (!fault_armed)
-        _exit(signal == SIGALRM ? 98 : 99);
+        _exit(signal == SIGVTALRM ? 98 : 99);
     fault_armed = 0;
     fault.signal = signal;
     fault.address = (uint64_t)info->si_addr;
@@ -124,7 +149,7 @@ void install(void)
 {
     static uint8_t stack[1 << 18] __attribute__((aligned(64)));
     const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
-    const int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGALRM};
+    const int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGVTALRM};
     sigaltstack(&alternate, NULL);
     for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct sigaction action;
@@ -160,7 +185,7 @@ int run(const uint8_t *code, const struct whole *in, struct whole *out)
     as_stack(&arch_in);
     for (unsigned n = 0; with_memory && n < AREAS; n++)
         memcpy((void *)areas[n].address, in->memory + areas[n].at, areas[n].bytes);
-    if (sigsetjmp(fault_return, 1)) {
+    if (sigsetjmp(fault_return, 0)) { /* handlers block no signal, so that no mask has to be kept */
         arch_recover();
         return fault.signal;
     }

@@ -33,9 +33,10 @@ static unsigned through(const uint8_t *code, const struct whole *in, const struc
     unsigned ran = 0;
     if (run(code, in, &base))
         return 0;
+    collect_tagged(tag);
     for (unsigned trial = 0; trial < TRIALS; trial++) {
         copy_whole(&changed, in);
-        change_tagged(&changed, tag, trial);
+        change_tagged(&changed, trial);
         if (run(code, &changed, &out))
             continue;
         add_differences(after, &base, &out);
@@ -45,14 +46,14 @@ static unsigned through(const uint8_t *code, const struct whole *in, const struc
     return ran;
 }
 
-/* What an instruction writes: bits that differ from what was there, whatever that was. `fresh` are registers
- * that it does not read. */
+/* What an instruction writes: bits that differ from what was there, whatever that was; some of `enough` are.
+ * `fresh` are registers that it does not read. */
 void written_by(const uint8_t *code, const struct whole *in, int what, const uint8_t *keep,
-                       const uint8_t *fresh, struct whole *written)
+                const uint8_t *fresh, const struct whole *enough, struct whole *written)
 {
     static struct whole before, after;
     clear(written);
-    for (unsigned n = 0; n < 3 * KINDS; n++) {
+    for (unsigned n = 0; n < 3 * KINDS && !(enough && meets(written, enough)); n++) {
         copy_whole(&before, in);
         randomise(&before, what, keep, n % KINDS);
         randomise_all(&before, fresh);
@@ -143,33 +144,111 @@ static int gained(const struct whole *after, const struct whole *written, const 
     return meets(after, written);
 }
 
+/* Compare-and-swap, and the greater of two, store something new for few values. */
+enum { EXCHANGES = 96 };
+static int exchanges(const struct item *item)
+{
+    return item->head.uses & LOADS && item->head.uses & STORES;
+}
+
+/* Those of x86-64 always store, and Linux slows down locked ones that are not aligned. */
+static int needs_exchanges(const struct item *item)
+{
+#if defined __x86_64__
+    if (item->head.uses & AN_ADDRESS)
+        return 0;
+#endif
+    return exchanges(item) && item->head.target[0] & 7;
+}
+
+/* What reads and writes memory, with other values with which it does: what it writes there. */
+void exchanged_by(const struct request *r, const struct item *item, const struct whole *in,
+                  struct whole *written)
+{
+    static struct whole before, after;
+    for (unsigned n = 0; n < EXCHANGES && exchanges(item); n++) {
+        copy_whole(&before, in);
+        randomise(&before, MEMORY | REGISTERS, r->keep, MATCHING);
+        if (run(item->at, &before, &after) == 0)
+            add_differences(written, &before, &after);
+    }
+}
+
+/* The tag's way through such an instruction to memory. */
+static void through_exchange(const struct request *r, const struct item *item, const struct whole *in,
+                             const struct whole *tag, struct whole *after)
+{
+    static struct whole before, out, more;
+    for (unsigned n = 0; n < EXCHANGES; n++) {
+        copy_whole(&before, in);
+        randomise(&before, MEMORY | REGISTERS, r->keep, MATCHING);
+        if (run(item->at, &before, &out) || memcmp(before.memory, out.memory, MEMORY_BYTES) == 0)
+            continue;
+        clear(&more);
+        through(item->at, &before, tag, NULL, &more);
+        combine(after, &more, 1);
+    }
+}
+
+static int changes_something(const uint8_t *code, const struct whole *in, const uint8_t *keep,
+                             const uint8_t *fresh)
+{
+    enum { TIMES = 7 };
+    static struct whole written, anything;
+    uint8_t all[LOCATIONS / 8];
+    memset(all, UINT8_MAX, sizeof all);
+    mask_of(&anything, all);
+    for (unsigned n = 0; n <= TIMES; n++) {
+        written_by(code, in, n < TIMES ? MEMORY | REGISTERS : MEMORY, keep, fresh, &anything, &written);
+        if (meets(&written, &anything))
+            return 1;
+    }
+    return 0;
+}
+
+/* Registers of which some have to be tagged behind an item: its target, of a helper one that was not. */
+static void mark_enough(const struct item *item, const struct whole *tag, struct whole *wanted)
+{
+    uint8_t places[LOCATIONS / 8];
+    if (item->head.kind == HELPER) {
+        locations_of(tag, places);
+        for (unsigned n = 0; n < sizeof places; n++)
+            places[n] = (uint8_t)~places[n];
+        places[0] &= (uint8_t)~7u;
+    }
+    mask_of(wanted, item->head.kind == HELPER ? places : item->head.target);
+}
+
 /* The tag's way through one item, by the first means that shows it. Returns the mode. */
 enum mode follow(const struct request *r, const struct item *item, const struct whole *in,
                         const struct whole *tag, struct whole *after, uint8_t *flags)
 {
     static struct whole written, other, more, wanted;
     const struct whole *enough = NULL;
-    if (item->head.kind == TESTED && !(item->head.target[0] & 7)) { /* of memory every bit counts */
-        mask_of(&wanted, item->head.target);
+    if (item->head.kind == TESTED ? !(item->head.target[0] & 7) : !(item->head.uses & STORES)) {
+        mark_enough(item, tag, &wanted); /* of memory every bit counts */
         enough = &wanted;
     }
+#if defined __x86_64__
+    follows_address = item->head.uses & AN_ADDRESS;
+#endif
     clear(after);
     through(item->at, in, tag, enough, after);
     uint8_t fresh[LOCATIONS / 8] = {0};
     for (unsigned n = 0; item->head.kind == TESTED && n < sizeof fresh; n++)
         fresh[n] = item->head.target[n] & (uint8_t)~(item->head.source[n] | r->keep[n]);
-    written_by(item->at, in, MEMORY | REGISTERS, r->keep, fresh, &written);
-    uint8_t unused[LOCATIONS / 8];
-    for (unsigned n = 0; n < 6 && item->head.kind == TESTED && !locations_of(&written, unused); n++)
-        written_by(item->at, in, MEMORY | REGISTERS, r->keep, fresh, &written);
-    if (item->head.kind == TESTED && !locations_of(&written, unused)) {
-        written_by(item->at, in, MEMORY, r->keep, fresh, &written);
-        if (!locations_of(&written, unused))
-            *flags |= IDENTITY;
-    }
+    if (item->head.kind != TESTED)
+        written_by(item->at, in, MEMORY | REGISTERS, r->keep, fresh, after, &written);
+    else if (!changes_something(item->at, in, r->keep, fresh))
+        *flags |= IDENTITY;
     if (gained(after, &written, item) && !(item->head.uses & AN_ADDRESS))
         return AS_IT_IS;
-    for (unsigned n = 0; n < (item->head.kind == TESTED ? 9 * KINDS : 3 * KINDS); n++) {
+    if (needs_exchanges(item)) {
+        through_exchange(r, item, in, tag, after);
+        if (gained(after, &written, item))
+            return OTHER_VALUES;
+    }
+    for (unsigned n = 0; n < (item->head.kind == TESTED ? 20 * KINDS : 3 * KINDS); n++) {
         copy_whole(&other, in);
         randomise(&other, n < KINDS ? MEMORY : MEMORY | REGISTERS, r->keep, n % KINDS);
         clear(&more);

@@ -34,12 +34,15 @@ void start_state(struct whole *w, const struct state *s);
 
 /* --- others.c ----------------------------------------------------------------------------------- */
 
-#define TRIALS 23u
+#define TRIALS 24u
 enum { MEMORY = 1, REGISTERS = 2 };
-enum { RANDOM, NUMBERS, SMALL, BOXED, EXTREME, KINDS, NOTHING }; /* of other values */
+enum { RANDOM, NUMBERS, SMALL, BOXED, EXTREME, MATCHING, KINDS, NOTHING }; /* of other values */
+extern unsigned follows_address;
 extern unsigned element_bytes, fraction_bits; /* of the form's floating-point values; 0 for integers */
 
-void change_tagged(struct whole *w, const struct whole *tag, unsigned trial);
+void restart_values(void);
+void collect_tagged(const struct whole *tag);
+void change_tagged(struct whole *w, unsigned trial);
 void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind);
 void randomise_all(struct whole *w, const uint8_t *locations);
 
@@ -96,7 +99,9 @@ struct answer {
 
 void add_differences(struct whole *to, const struct whole *a, const struct whole *b);
 void written_by(const uint8_t *code, const struct whole *in, int what, const uint8_t *keep,
-                const uint8_t *fresh, struct whole *written);
+                const uint8_t *fresh, const struct whole *enough, struct whole *written);
+void exchanged_by(const struct request *r, const struct item *item, const struct whole *in,
+                  struct whole *written);
 void widen(struct whole *tag, int helper);
 int reads_memory(const struct item *item, const struct whole *in, const struct whole *tag);
 void look_at_memory(const struct item *item, const struct whole *in, const struct whole *tag,

@@ -8,8 +8,9 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import IO
 
 import msgspec
@@ -27,9 +28,9 @@ _REQUEST = struct.Struct(f"<6I {BYTES}s {BYTES}s 4x")
 _HEAD = struct.Struct(f"<4B {BYTES}s {BYTES}s")
 _EVENT = struct.Struct(f"<4B {BYTES}s {BYTES}s 2H")
 _ANSWER = struct.Struct(f"<4I {BYTES}s 2x I")
-_BATCH = 24  # requests sent before answers are read: those fit the pipe
+_BATCH = 24  # jobs
 _ALTERNATES = 8
-_SIGNALS = {4: "SIGILL", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 14: "a hang"}
+_SIGNALS = {4: "SIGILL", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV", 26: "a hang"}
 
 CHAIN, STREAM = range(2)
 NONE, AS_IT_IS, OTHER_MEMORY, OTHER_VALUES, OTHER_FIELD = range(5)
@@ -62,7 +63,7 @@ class Job(msgspec.Struct, frozen=True):
     keep: int
     report: tuple[int, ...]
     memory: bool
-    iterations: int = 40
+    iterations: int
 
     def request(self) -> bytes:
         """What tracer.c reads."""
@@ -148,9 +149,8 @@ class Tracer:
         """Traces of some jobs, of which one may end the process: then each is run alone."""
         try:
             to, back = self._pipes()
-            to.write(b"".join(job.request() for job in jobs))
-            to.flush()
-            return [self._answer(back, job) for job in jobs]
+            with sent(to, b"".join(job.request() for job in jobs)):
+                return [self._answer(back, job) for job in jobs]
         except (EOFError, BrokenPipeError):
             self.close()
         if len(jobs) == 1:
@@ -173,6 +173,23 @@ class Tracer:
             size = self.sizes[location]
             found[location], values = values[:size], values[size:]
         return found
+
+
+@contextmanager
+def sent(pipe: IO[bytes], data: bytes) -> Iterator[None]:
+    """Writes beside what reads the answers, which may fill their pipe before all is sent."""
+
+    def write() -> None:
+        with suppress(BrokenPipeError):  # whoever reads the answers finds their end
+            pipe.write(data)
+            pipe.flush()
+
+    thread = Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _size(kind: int, size: int) -> int:
@@ -205,7 +222,7 @@ def tracer(isa: str, emulator: Sequence[str], folder: Path | None = None) -> Tra
     compiler = next(compilers(isa), None)
     if compiler is None:
         raise BackendUnavailable(f"no compiler for {isa}", f"`apt install gcc-{isa}-linux-gnu`")
-    flags = ["-O2", "-fno-stack-protector", "-static", f"-I{NATIVE}", f"-I{_HERE}"]
+    flags = ["-O3", "-fno-stack-protector", "-static", f"-I{NATIVE}", f"-I{_HERE}"]
     subprocess.run([*compiler, *flags, *map(str, sources), "-o", str(output)], check=True)
     return Tracer(isa, [*emulator, str(output)])
 
