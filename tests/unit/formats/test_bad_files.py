@@ -30,10 +30,10 @@ OBJECT = "!!python/object/apply:os.system ['touch /tmp/never']\n"
 def test_no_file_of_the_format(name, contents, tmp_path):
     path = tmp_path / "file"
     path.write_text(contents)
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(CyclescopeError) as caught:
         by_name(name).read(path, Request("m", "file"))
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500 + len(str(path))
 
