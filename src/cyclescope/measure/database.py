@@ -72,6 +72,8 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     try:
         return _connect(path, "mode=ro")
     except sqlite3.OperationalError:
+        if Path(f"{path}-journal").exists():  # of a writer that was killed: it has to be undone first
+            return _connect(path, "mode=rw")
         if Path(f"{path}-wal").exists():
             raise
         return _connect(path, "immutable=1")  # nobody writes: no need for files next to it

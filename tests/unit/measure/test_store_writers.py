@@ -12,6 +12,7 @@ import pytest
 
 from cyclescope.errors import StoreError
 from cyclescope.measure import database
+from cyclescope.measure.database import open_readonly
 from cyclescope.measure.store import Store
 from tests.support.processes import environment
 from tests.support.stores import HERE, experiment, filled, measurement, opening
@@ -118,3 +119,27 @@ def test_a_file_system_without_locks_is_no_obstacle(path, monkeypatch):
     filled(path, (experiment(), measurement()))
     with closing(Store(path, HERE, readonly=True)) as store:
         assert store.count() == 1
+
+
+WRITER = """
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("CREATE TABLE kept (x)")
+db.execute("PRAGMA cache_size = 2")
+db.execute("BEGIN")
+db.execute("CREATE TABLE lost (x)")
+for _ in range(2000):
+    db.execute("INSERT INTO lost VALUES (?)", ("x" * 500,))
+print("writing", flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_killed_writer_had_not_finished_is_undone_for_a_reader(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"writing\n"
+        writer.kill()
+    assert Path(f"{path}-journal").exists()
+    with closing(open_readonly(path)) as database:
+        assert [name for (name,) in database.execute("SELECT name FROM sqlite_master")] == ["kept"]
