@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.prediction import Prediction
 from cyclescope.analyze.predict.predictor import Predictor
@@ -150,8 +150,14 @@ class LlvmMca:
 
     def answers(self, blocks: Sequence[Block]) -> list[Answer]:
         """One answer per block."""
-        found = self._backend.steady([[one.text for one in block] for block in blocks])
+        found = self._backend.steady([[_llvm(one) for one in block] for block in blocks])
         return [Answer(c, reason="" if c is not None else "llvm-mca does not take it") for c in found]
+
+
+def _llvm(one: BlockInstruction) -> str:
+    """An instruction as LLVM reads it: a branch goes to a symbol, which is never resolved."""
+    branches = one.form is not None and any(op.kind == "branch" for op in one.form.operands)
+    return f"{one.text.split()[0]} next" if branches else one.text
 
 
 class OsacaPredictor:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import msgspec
 import pytest
 
 from cyclescope.backend.base import UNCLEAN
+from cyclescope.backend.llvm_mca import NAMES
 from cyclescope.errors import UsageError
 from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR
 from cyclescope.model.library import llvm_model
@@ -179,3 +182,12 @@ def test_a_program_that_is_not_there_is_said_to_be(model, monkeypatch):
     assert [one.name for one in chosen] == [ANALYTIC]
     assert all("not installed" in why for why in absent.values())
     assert set(absent) == {"llvm-mca", "osaca"}
+
+
+@pytest.mark.skipif(not any(map(shutil.which, NAMES)), reason="needs llvm-mca")
+@pytest.mark.parametrize("notion", [UNROLLED, LOOP])
+def test_llvm_mca_takes_blocks_and_loops(model, notion):
+    found = judged(model, model, names=("llvm-mca",), notion=notion)
+    assert found.predictors[0].failures == 0
+    chain = next(row for row in found.rows if row.where == "chain")
+    assert chain.answers["llvm-mca"].cycles == pytest.approx(6, rel=0.02)
