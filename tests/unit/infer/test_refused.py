@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cyclescope.infer.results import FormTiming
 
 from cyclescope.infer.readout import explained
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.x86_64.special import unmeasurable
 
