@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
-from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.plan import Planner
@@ -101,7 +101,8 @@ def instance(planner: Planner, form: InstructionForm) -> Decoded:
 def compared(run: Run, truth: Truth) -> Iterator[Compared]:
     """Every pair that has a value and that the decoder knows."""
     for form, timing in zip(run.forms, run.timings, strict=True):
-        for pair, latency in zip(pairs(form), timing.latencies, strict=bool(timing.latencies)):
+        latencies = [latency for latency in timing.latencies if not is_old(latency.source)]
+        for pair, latency in zip(pairs(form), latencies, strict=bool(latencies)):
             if latency.kind is None:
                 continue
             fast, slow = (expected(truth, form, pair, run.decoded[form.id], s) for s in (False, True))

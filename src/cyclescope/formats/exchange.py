@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from cyclescope.errors import CyclescopeError
-from cyclescope.isa.dataflow import sources, targets
+from cyclescope.isa.dataflow import overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.model.machine import ASSUMED, PUBLISHED, Core, FormCost, MachineModel, Operation, Provenance
@@ -138,7 +138,8 @@ class Draft:
         found = self._pairs.get(form.id)
         if found is None:
             names = (f"{s.name}->{t.name}" for s in sources(form) for t in targets(form))
-            found = self._pairs[form.id] = frozenset(names)
+            old = (f"{pair.source.name}->{pair.target.name}" for pair in overwritten(form))
+            found = self._pairs[form.id] = frozenset((*names, *old))
         return found
 
     def register_pairs(self, form: InstructionForm) -> list[str]:

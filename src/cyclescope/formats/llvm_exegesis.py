@@ -84,7 +84,7 @@ def longest(form: InstructionForm, cost: FormCost) -> float | None:
 
     A chain through registers is what llvm-exegesis measures: no data in memory, no address.
     """
-    outside = (".data", ".address", ".index")
+    outside = (".data", ".address", ".index", ".old")
     pairs = {pair: value for pair, value in cost.latencies.items() if not any(p in pair for p in outside)}
     values = [value for pair, value in pairs.items() if "flags." not in pair] or list(pairs.values())
     return max(values, default=None)

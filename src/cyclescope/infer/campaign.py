@@ -35,10 +35,11 @@ from cyclescope.infer.timing.latency_system import (
 )
 from cyclescope.infer.timing.laws import is_doubtful, outliers, slower_than_others
 from cyclescope.infer.timing.links import is_latency, stored_links
+from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
-from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
@@ -278,8 +279,12 @@ def _asked(request: Request) -> dict[str, object]:
 
 def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
     limit = (timing.throughput.value if timing.throughput else None) or 0.0
-    slow = slower_than_others(timing.latencies, pairs(form))
-    for latency, slower in zip(timing.latencies, slow, strict=True):
+    for latency in timing.latencies:
+        if count := filling(latency):
+            yield from planner.filled_output(form, latency.source, count)
+    latencies = [latency for latency in timing.latencies if not is_old(latency.source)]
+    slow = slower_than_others(latencies, pairs(form))
+    for latency, slower in zip(latencies, slow, strict=True):
         doubtful = is_doubtful(latency, limit) and limit < MOST_FILLING
         source, target = latency.source, latency.target
         filled = planner.filled(form, source, target, math.ceil(limit) + 3) if doubtful else None

@@ -21,8 +21,8 @@ from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.remarks import Cause, Idiom
-from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
-from cyclescope.isa.dataflow import pairs
+from cyclescope.infer.timing.results import EXACT, INTERVAL, FormTiming, Latency
+from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
@@ -88,15 +88,17 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
 
     Latencies and throughput have a value where the measurements determine one; a latency that depends
     on the operands' values, an interval and an upper bound are ranges. A latency that rests on a
-    convention has its value and the range that is proved without it.
+    convention has its value and the range that is proved without it. Of a destination's old value only a
+    dependency that is shown is told.
     """
+    known = [lat for lat in timing.latencies if not is_old(lat.source) or _is_false_dependency(lat)]
     value, remark = _throughput(timing)
     trust = timing.throughput.confidence if timing.throughput and value is not None else ""
     notes = dict.fromkeys(n for n in (remark, usage.note or usage.reason, *timing.notes) if n)
     return FormCost(
         usage.slots,
         usage.operations,
-        {_pair(lat): lat.max for lat in timing.latencies if lat.max is not None and _is_determined(lat)},
+        {_pair(lat): lat.max for lat in known if lat.max is not None and _is_determined(lat)},
         value,
         microcoded=usage.microcoded,
         eliminated=_is_eliminated(timing, usage),
@@ -105,7 +107,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         alternatives=usage.alternatives,
         note="; ".join(notes),
         slot_range=usage.slot_range,
-        ranges={_pair(lat): found for lat in timing.latencies if (found := _range(lat)) is not None},
+        ranges={_pair(lat): found for lat in known if (found := _range(lat)) is not None},
     )
 
 
@@ -129,6 +131,11 @@ def _pair(latency: Latency) -> str:
     return f"{latency.source}->{latency.target}"
 
 
+def _is_false_dependency(latency: Latency) -> bool:
+    """Whether a destination's old value is waited for: what is not shown is no part of a model."""
+    return latency.kind in (EXACT, INTERVAL) and bool(latency.max)
+
+
 def _is_determined(latency: Latency) -> bool:
     return latency.kind == EXACT and latency.min == latency.max
 
@@ -144,7 +151,8 @@ def _range(latency: Latency) -> tuple[float, float] | None:
 
 def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:
     """Whether the renamer executes the form: its values take no time, and it needs no port."""
-    free = [lat.cause is Cause.ELIMINATED for lat in timing.latencies if lat.max is not None]
+    known = [lat for lat in timing.latencies if lat.max is not None and not is_old(lat.source)]
+    free = [lat.cause is Cause.ELIMINATED for lat in known]
     return any(free) and (not usage.operations if usage.operations is not None else all(free))
 
 

@@ -21,14 +21,16 @@ STATE_CLASSES = {"SEG", "CR", "DR", "BND", "TMM"}
 MODES = {"FPCR", "FPMR", "FRM", "VXRM", "VL", "VTYPE", "VG"}
 AMOUNT = "GPR64pi"  # AArch64's class of registers that a base is increased by
 CONFIGURED = ("VL", "VTYPE")
+OLD = "old"  # part of a source: what a register held that is overwritten
+_RENAMED = frozenset(("r", "h", "v", "k", "m", "p", "f"))  # register files whose values are data
 _X86_FLAGS = (1 << len(FLAGS)) - 1  # others are in a register that is an operand
 
 
 class Node(msgspec.Struct, frozen=True):
     """One end of a latency pair.
 
-    `name` is what users see: `op1`, `op2.address`, `op2.index`, `op2.data`, `flags.CF`, `RAX`.
-    `part` is `register`, `address`, `index`, `data` or `flag`; `domain` the register file (`r`,
+    `name` is what users see: `op1`, `op2.address`, `op2.index`, `op2.data`, `flags.CF`, `RAX`, `op1.old`.
+    `part` is `register`, `address`, `index`, `data`, `flag` or `old`; `domain` the register file (`r`,
     `h`, `v`, `k`, `m`, `x`), `mem` for memory data, `flag` for flags; `operand` the position of the
     operand, -1 for flags.
     """
@@ -149,6 +151,36 @@ def pairs(form: InstructionForm) -> list[Pair]:
                 reason = reason or "flags pass a repeated instruction only where the count is 0"
             result.append(Pair(source, target, reason))
     return result
+
+
+def register_place(form: InstructionForm, position: int) -> int:
+    """Where an operand's register is among those that an instruction is made of, -1 if it has no choice."""
+    if form.bits is not None:
+        chosen = [field.operand for field in form.bits.fields if field.is_register]
+    else:
+        chosen = [-1 if s.part else s.operand for s in form.encoding.slots] if form.encoding else []
+    return chosen.index(position) if position in chosen else -1
+
+
+def overwritten(form: InstructionForm) -> list[Pair]:
+    """Pairs from what a register held to what a form writes into it without reading it.
+
+    No program can tell; a core that waits for the old value all the same has a false dependency. Registers
+    that a form always writes have no pair: its throughput includes what they make it wait for.
+    """
+    found = []
+    for position, op in enumerate(form.operands):
+        file = op.file or domain(op.cls)
+        written = op.is_register and op.write and not op.read and file in _RENAMED
+        if written and register_place(form, position) >= 0:
+            target = Node(op.name, "register", file, position)
+            found.append(Pair(Node(f"{op.name}.{OLD}", OLD, file, position), target, _excluded(form, target)))
+    return found
+
+
+def is_old(name: str) -> bool:
+    """Whether a node's name, or that of a pair, begins with what a register held before."""
+    return name.partition("->")[0].endswith(f".{OLD}")
 
 
 class Dataflow(msgspec.Struct, frozen=True, dict=True):

@@ -83,6 +83,11 @@ class Dialect(Protocol):
     def addresses(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
         """Registers that an instance's addresses may be made of."""
 
+    def fill(self, form: InstructionForm, position: int, number: int) -> tuple[Instruction, str]:
+        """What takes a cycle in place in a register operand, given as a plan has it, and the key of it as a
+        link. Raises Unmeasurable.
+        """
+
     def vector_level(self, form: InstructionForm) -> int:
         """How much vector state a form needs."""
 

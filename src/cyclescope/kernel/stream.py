@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from cyclescope.kernel.chain import Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST
+from cyclescope.kernel.variant import Kind
 
 MAXIMUM = 16
 BASES = "bases"  # variant: instances go by several bases, each with memory of its own
 MANY_BASES = 5
+CUTTING = (Kind.BASES, Kind.BROKEN, Kind.FAST, Kind.PLAIN)  # the first one that a form has cuts most
 LENGTHS = (8, 12, MAXIMUM)  # 12: a multiple of most dispatch widths
 
 
@@ -26,3 +30,9 @@ class Stream(msgspec.Struct, frozen=True):
     items: tuple[Use | Instruction, ...]
     count: int
     flags: int = CANARY | FAST
+
+
+def kind_of(kinds: Iterable[Kind]) -> Kind | None:
+    """The kind of sequence, of those that a form has, whose instances depend least on each other."""
+    found = set(kinds)
+    return next((kind for kind in CUTTING if kind in found), None)

@@ -34,13 +34,15 @@ class Kind(StrEnum):
     INTEGER_LINK = "integer link"
     FP_LINK = "fp link"
     FILLED = "filled"  # with more links, so that the throughput hides nothing
+    FILLED_APART = "filled apart"  # the same with several destinations
+    KEPT = "kept"  # one destination for all instances
     UNBROKEN = "unbroken"  # without what cuts other dependencies
     OTHER = ""  # of another version, or no kernel of a form
 
 
 SPEEDS = (Kind.FAST, Kind.SLOW)
 LINKED = (Kind.LINK, Kind.INTEGER_LINK, Kind.FP_LINK)
-SECOND_LOOKS = (Kind.FILLED, Kind.UNBROKEN)  # chains that a first result asks for
+SECOND_LOOKS = (Kind.FILLED, Kind.FILLED_APART, Kind.UNBROKEN)  # chains that a first result asks for
 _WORDS = "|".join(sorted((kind for kind in Kind if kind), key=len, reverse=True))
 _NAMED = re.compile(rf"({_WORDS})(?!\w)")
 

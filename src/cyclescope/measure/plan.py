@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 
 import msgspec
 
-from cyclescope.isa.dataflow import Pair, pairs
+from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
@@ -19,6 +19,7 @@ from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.dialect import Executes, PairChains, dialect_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
+from cyclescope.kernel.overwriting import chosen_stream, filled, kept
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.variant import SPEEDS
@@ -155,11 +156,17 @@ class Planner:
             chains += found
             if why:
                 missing.append(Missing(pair.source.name, pair.target.name, why))
+        for pair in overwritten(form):
+            try:
+                stream, _ = chosen_stream(form, sequences.streams)
+                chains.append(kept(self.dialect, form, pair, stream))
+            except Unmeasurable as error:
+                missing.append(Missing(pair.source.name, pair.target.name, pair.excluded or str(error)))
         return FormPlan(sequences.streams, tuple(chains), tuple(missing))
 
     def _all_missing(self, form: InstructionForm, reason: str) -> Iterator[Missing]:
         yield Missing("", "", reason)
-        for pair in pairs(form):
+        for pair in (*pairs(form), *overwritten(form)):
             yield Missing(pair.source.name, pair.target.name, pair.excluded or reason)
 
     def _make_sequences(self, form: InstructionForm) -> FormPlan:
@@ -246,6 +253,18 @@ class Planner:
             return None
         return self._chain_experiment(form, chain)
 
+    def filled_output(self, form: InstructionForm, source: str, count: int) -> list[Experiment]:
+        """What tells of a destination's old value where the throughput hides it: `count` one-cycle
+        instructions behind every instance, with one destination and with several; or nothing.
+        """
+        pair = next(p for p in overwritten(form) if p.source.name == source)
+        try:
+            stream, _ = chosen_stream(form, self.sequences(form).streams)
+            both = filled(self.dialect, form, pair, stream, count)
+        except Unmeasurable:
+            return []
+        return [self._chain_experiment(form, chain) for chain in both]
+
     def unbroken(self, form: InstructionForm, source: str, target: str) -> Experiment | None:
         """A latency experiment that cuts no other dependency, or None where none was cut."""
         pair = next(p for p in pairs(form) if (p.source.name, p.target.name) == (source, target))
@@ -285,6 +304,9 @@ class Planner:
         return self._states[key]
 
     def _chain_state(self, form: InstructionForm, chain: Chain) -> MachineState:
+        if is_old(chain.source):
+            _, speed = chosen_stream(form, self.sequences(form).streams)
+            return self._stream_state(form, speed)
         return self._speed_state(form, chain.variant if chain.variant in SPEEDS else "")
 
     def _speed_state(self, form: InstructionForm, speed: str) -> MachineState:

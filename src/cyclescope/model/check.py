@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from cyclescope.errors import CyclescopeError
-from cyclescope.isa.dataflow import sources, targets
+from cyclescope.isa.dataflow import overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import ISAS, load_table
 from cyclescope.model import limits
@@ -306,6 +306,7 @@ def _pairs_by_form(model: MachineModel) -> dict[str, set[str]] | None:
         known = by_signature.setdefault(_key(form), set())
         if not known:
             known |= {f"{s.name}->{t.name}" for s in sources(form) for t in targets(form)}
+            known |= {f"{pair.source.name}->{pair.target.name}" for pair in overwritten(form)}
         return known
 
     found = {}

@@ -7,14 +7,14 @@ latencies, and is late by what its operations waited for ports.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from math import ceil
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
-from cyclescope.isa.dataflow import Node, sources, targets
+from cyclescope.isa.dataflow import OLD, Node, is_old, overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import Operand
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
@@ -59,14 +59,26 @@ def cost_of(machine: MachineModel, form: InstructionForm) -> FormCost | None:
 
 
 class Ends(msgspec.Struct, frozen=True, dict=True):
-    """Sources and targets of a form, in the order in which the engine sees them."""
+    """Sources and targets of a form, in the order in which the engine sees them.
+
+    `old` are what destinations held before, where the core waits for it.
+    """
 
     form: InstructionForm
+    old: tuple[Node, ...] = ()
+
+    @classmethod
+    def of(cls, form: InstructionForm, pairs: Collection[str]) -> Self:
+        """Those of a form; `pairs` are the ones that have a latency, false dependencies among them."""
+        if not any(map(is_old, pairs)):
+            return cls(form)
+        old = (p.source for p in overwritten(form) if f"{p.source.name}->{p.target.name}" in pairs)
+        return cls(form, tuple(old))
 
     @cached_property
     def sources(self) -> list[Node]:
-        """Everything that the form reads."""
-        return sources(self.form)
+        """Everything that the form reads, and old values of destinations that it waits for."""
+        return [*sources(self.form), *self.old]
 
     @cached_property
     def targets(self) -> list[Node]:
@@ -140,12 +152,13 @@ class Latencies:
         self._known = cost.latencies
         self._load = core.load_latency or LOAD_LATENCY
         self._store = max(core.forward_latency - self._load, 0.0)
-        self._only_loads = bool(ends.sources) and all(map(ends.is_loaded, ends.sources))
+        self._read = [node for node in ends.sources if node.part != OLD]
+        self._only_loads = bool(self._read) and all(map(ends.is_loaded, self._read))
 
     @cached_property
     def own(self) -> float:
         """Latency of what is not known, without loads and stores."""
-        pairs = [(s, t, self._given(s, t)) for s in self.ends.sources for t in self.ends.targets]
+        pairs = [(s, t, self._given(s, t)) for s in self._read for t in self.ends.targets]
         known = [(s, t, cycles) for s, t, cycles in pairs if cycles is not None]
         direct = [c for s, t, c in known if not self.ends.is_loaded(s) and t.part != "data"]
         if direct:
@@ -153,7 +166,8 @@ class Latencies:
         loaded = [c for s, _, c in known if self.ends.is_address(s)]
         if loaded:
             return max(max(loaded) - self._load, 0.0)
-        return max(self._known.values(), default=0.0 if self._only_loads and not self._modifies else LATENCY)
+        every = (cycles for pair, cycles in self._known.items() if not is_old(pair))
+        return max(every, default=0.0 if self._only_loads and not self._modifies else LATENCY)
 
     @cached_property
     def _modifies(self) -> bool:
@@ -166,6 +180,8 @@ class Latencies:
         if self.ends.is_apart(source, target):
             return None
         given = self._given(source, target)
+        if source.part == OLD:
+            return given
         apart = self.ends.is_written_back(target) and not self.ends.moves(source, target)
         if apart and (self._extracted or not given):
             return None  # LLVM says how long all results together take
@@ -205,7 +221,7 @@ class Latencies:
 
     def _computing(self, target: Node) -> float:
         """The part of the latencies to a target that is computing."""
-        direct = [self.between(s, target) for s in self.ends.sources if not self.ends.is_loaded(s)]
+        direct = [self.between(s, target) for s in self._read if not self.ends.is_loaded(s)]
         return max((c for c in direct if c is not None), default=self._computing_default(target))
 
 
@@ -216,11 +232,12 @@ def template(
 
     `extracted` says that the cost is LLVM's.
     """
-    ends = Ends(form)
+    ends = Ends.of(form, cost.latencies)
     idle = cost.eliminated or idiom == ZERO
     latencies = Latencies(ends, cost, core, extracted)
     rows = _rows(ends, latencies, cost, idiom)
-    alone = not any(cycles is not None for row in rows for cycles in row)
+    read = len(rows) - len(ends.old)
+    alone = not any(cycles is not None for row in rows[:read] for cycles in row)
     base = (0.0 if idle or not alone else latencies.own or LATENCY,) * len(ends.targets)
     work = () if idle else tuple(_work(ends, latencies, cost, units, idiom))
     slots = cost.slots if cost.slots is not None else max(sum(op.count for op in cost.operations or ()), 1.0)
@@ -261,7 +278,10 @@ def _rows(
     if idiom:
         return tuple((None,) * len(ends.targets) for _ in ends.sources)
     if cost.eliminated:
-        return tuple(tuple(None if ends.is_apart(s, t) else 0.0 for t in ends.targets) for s in ends.sources)
+        return tuple(
+            tuple(None if s.part == OLD or ends.is_apart(s, t) else 0.0 for t in ends.targets)
+            for s in ends.sources
+        )
     return tuple(tuple(latencies.between(s, t) for t in ends.targets) for s in ends.sources)
 
 

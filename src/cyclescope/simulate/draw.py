@@ -14,7 +14,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.dataflow import overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
 from cyclescope.model.machine import (
@@ -28,6 +28,7 @@ from cyclescope.model.machine import (
 )
 
 Ports = tuple[int, ...]
+_WAITING = 0.06  # share of the mnemonics with a false dependency: real cores have none to some dozens
 _ZERO_IDIOMS = {"XOR", "SUB", "PXOR", "XORPS", "XORPD", "PXORD", "PXORQ"}
 _DIVISIONS = ("DIV", "IDIV", "FDIV", "FIDIV", "SQRT", "FSQRT")
 _MULTIPLICATIONS = ("MUL", "IMUL", "PMUL", "FMUL", "PMADD", "FMADD", "FMSUB", "FNMADD", "FNMSUB", "VDPP")
@@ -163,9 +164,18 @@ def _cost(seed: int, shape: Shape, core: Core, form: InstructionForm) -> FormCos
     return FormCost(
         float(slots),
         _merged((*recipe.operations, *memory)),
-        _latencies(form, recipe.latency, core),
+        _latencies(form, recipe.latency, core) | _from_old(seed, form, stem, recipe.latency),
         idiom=idiom,
     )
+
+
+def _from_old(seed: int, form: InstructionForm, stem: str, latency: float) -> dict[str, float]:
+    """False dependencies: some mnemonics wait for what the register that they write held before."""
+    draw = _draw(seed, "old value", stem)
+    if latency < 1 or draw.random() >= _WAITING:
+        return {}
+    cycles = draw.choice((1.0, latency))
+    return {f"{pair.source.name}->{pair.target.name}": cycles for pair in overwritten(form)}
 
 
 def _draw(*key: object) -> random.Random:

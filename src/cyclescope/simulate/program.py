@@ -109,7 +109,7 @@ class Simulator:
         cost = cost_of(self.machine, form)
         if cost is None:
             raise UnsupportedInstruction(f"{self.machine.name} has no {form.id}")
-        ends = self._ends.setdefault(form.id, Ends(form))
+        ends = self._ends.setdefault(form.id, Ends.of(form, cost.latencies))
         template = self._template(ends, cost, instruction, shared)
         if form.bits is not None:
             return self._fixed_width.step(instruction, ends, template)

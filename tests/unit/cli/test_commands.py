@@ -119,3 +119,33 @@ def test_shown_are_the_configurations_that_were_measured(cyclescope, tmp_path):
     data = json.loads(cyclescope("show", "vadd.vv", "--json", "--store", path).out)
     assert [form["id"] for form in data["forms"]] == ["VADD_VV@e16,mf4", "VADD_VV@e64,m8"]
     assert "not measured yet" in cyclescope("show", "VSUB_VV", "--store", path).out
+
+
+# --- false dependencies ----------------------------------------------------------------------------
+
+
+def test_false_dependencies_of_a_store(cyclescope, tmp_path):
+    path = tmp_path / "s.sqlite"
+    name = "POPCNT (R64, R64)"
+    with closing(Store(path, "some machine")) as opened:
+        opened.begin_session("now", {})
+        kept = {"form": name, "source": "op1.old", "target": "op1", "links": (), "count": 16}
+        opened.write([
+            (experiment(variant="plain x16", **kept | {"quantity": "throughput", "source": "", "target": ""}),
+             measurement(8.0)),
+            (experiment(variant="kept", **kept), measurement(48.0)),
+        ])  # fmt: skip
+        opened.write_legality([(name, "ok"), ("TZCNT (R64, R64)", "ok"), ("ADD_01 (R64, R64)", "ok")])
+    shown = cyclescope("show", "--false-dependencies", "--store", path)
+    assert shown.code == 0
+    lines = shown.out.splitlines()
+    assert lines[0] == "POPCNT (R64, R64)  op1.old -> op1  3.00  medium"
+    assert lines[1].startswith("1 form of ")
+    data = json.loads(cyclescope("show", "--false-dependencies", "--json", "--store", path).out)
+    assert [(f["id"], [lat["source"] for lat in f["latencies"]]) for f in data["forms"]] == [
+        (name, ["op1.old"])
+    ]
+    card = cyclescope("show", name, "--store", path).out
+    assert "op1.old" in card
+    assert "waits for the register's old value" in card
+    assert cyclescope("show", "--false-dependencies", "add", "--store", path).out.startswith("0 forms of 0 ")

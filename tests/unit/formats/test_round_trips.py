@@ -38,6 +38,25 @@ def test_uops_info_keeps_all_but_resources(seed, tmp_path):
     assert set(found.ports) == set(model.ports)
 
 
+@pytest.mark.parametrize("name", ["uops-info", "csv"])
+def test_false_dependencies_are_kept(name, tmp_path):
+    """uops.info has them as latencies from an operand that is only written to itself."""
+    model = exchanged(1)
+    form = "MULX (R64, R64, R64)"
+    latencies = {"op1.old->op1": 3.0, "op3->op1": 4.0}
+    cost = msgspec.structs.replace(next(iter(model.forms.values())), latencies=latencies, ranges={})
+    model = msgspec.structs.replace(model, forms={form: cost})
+    assert list(problems(model)) == []
+    assert again(model, name, tmp_path).forms[form].latencies == latencies
+
+
+def test_only_what_is_overwritten_has_an_old_value():
+    model = exchanged(1)
+    cost = msgspec.structs.replace(model.forms["IMUL (R64, R64)"], latencies={"op1.old->op1": 3.0}, ranges={})
+    found = problems(msgspec.structs.replace(model, forms={"IMUL (R64, R64)": cost}))
+    assert any("the form has no such pair" in problem for problem in found)
+
+
 @pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_table_keeps_all_but_ports(isa, seed, tmp_path):
@@ -84,6 +103,7 @@ def test_exegesis_latency_is_the_most_between_registers(tmp_path):
     name = "SHL (R64, I8)"
     cost = msgspec.structs.replace(model.forms[name], latencies={
         "op1->op1": 3.0, "op1->flags.CF": 8.0, "op2.address->op1": 9.0, "op2.data->op1": 7.0,
+        "op1.old->op1": 5.0,
     })  # fmt: skip
     found = again(msgspec.structs.replace(model, forms={name: cost}), "exegesis-latency", tmp_path)
     assert found.forms[name].latencies == {"op1->op1": 3.0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
-from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.dataflow import is_old, overwritten, pairs
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from tests.support.comparison import campaign, compared, exact, instance, near
 from tests.support.forms import chosen
@@ -71,12 +71,19 @@ def test_every_pair_has_a_value_or_a_reason(run):
     for form, timing in zip(run.forms, run.timings, strict=True):
         if timing.status != "ok":
             continue
-        assert [(p.source.name, p.target.name) for p in pairs(form)] == [
+        assert [(p.source.name, p.target.name) for p in (*pairs(form), *overwritten(form))] == [
             (lat.source, lat.target) for lat in timing.latencies
         ]
         for latency in timing.latencies:
             assert (latency.kind is None) == bool(latency.reason), (form.id, latency)
             assert latency.kind is None or latency.min <= latency.max
+
+
+def test_no_false_dependency_is_found_where_there_is_none(run):
+    found = [lat for t in run.timings for lat in t.latencies if is_old(lat.source) and lat.kind is not None]
+    absent = [lat for lat in found if (lat.kind, lat.max) == (EXACT, 0.0)]
+    assert [lat for lat in found if lat.kind == EXACT and lat.max] == []
+    assert len(absent) > 0.95 * len(found) > 80
 
 
 def test_divisions_have_fast_and_slow_values(results):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.isa.dataflow import Dataflow, pairs, sources, targets
+from cyclescope.isa.dataflow import Dataflow, is_old, overwritten, pairs, sources, targets
 from cyclescope.isa.form import FLAGS
+from cyclescope.isa.table import load_table
 
 ARITHMETIC = "flags.CF flags.PF flags.AF flags.ZF flags.SF flags.OF"
 LOGIC = "flags.CF flags.PF flags.ZF flags.SF flags.OF"  # AF is undefined
@@ -79,6 +80,29 @@ def test_pairs_are_all_combinations(table):
     found = {(p.source.name, p.target.name) for p in pairs(table["ADC_11 (R64, R64)"])}
     assert found == {(a, b) for a in ("op1", "op2", "flags.CF") for b in ("op1", *ARITHMETIC.split())}
     assert {p.excluded for p in pairs(table["ADC_11 (R64, R64)"])} == {""}
+
+
+@pytest.mark.parametrize(
+    ("isa", "form_id", "expected"),
+    [
+        ("x86-64", "POPCNT (R64, R64)", ["op1.old->op1"]),
+        ("x86-64", "MULX (R64, R64, R64)", ["op1.old->op1", "op2.old->op2"]),
+        ("x86-64", "POPCNT (R16, R16)", []),  # 16 bits: the rest is kept, so that it is read
+        ("x86-64", "ADD_01 (R64, R64)", []),
+        ("x86-64", "CDQ", []),  # always RDX
+        ("x86-64", "MOV (SEG, R64)", []),
+        ("x86-64", "VPADDD (ZMM, K, ZMM, ZMM)", []),
+        ("x86-64", "VPADDD_Z (ZMM, K, ZMM, ZMM)", ["op1.old->op1"]),
+        ("aarch64", "LDPXi", ["op1.old->op1", "op2.old->op2"]),
+        ("aarch64", "ADDSWri", ["op1.old->op1"]),  # not the flags
+        ("riscv64", "FDIV_D", ["op1.old->op1"]),
+    ],
+)
+def test_what_overwrites_a_register_may_wait_for_its_old_value(isa, form_id, expected):
+    found = [f"{p.source.name}->{p.target.name}" for p in overwritten(load_table(isa)[form_id])]
+    assert found == expected
+    assert all(map(is_old, found))
+    assert not any(is_old(f"{p.source.name}->x") for p in pairs(load_table(isa)[form_id]))
 
 
 def test_no_target_no_pair(table):

@@ -11,7 +11,7 @@ import msgspec
 
 from cyclescope.analyze.cost.cores import family_of, forward_latency, load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, known_cost
-from cyclescope.isa.dataflow import Node, sources
+from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput
@@ -43,7 +43,7 @@ class AllEnds(Ends, frozen=True):
 
     @cached_property
     def sources(self) -> list[Node]:
-        """Everything that the form reads."""
+        """Everything that the form reads, and old values of destinations that it waits for."""
         found = sources(self.form)
         known = {node.name for node in found}
         for position, op in enumerate(self.form.operands):
@@ -51,7 +51,7 @@ class AllEnds(Ends, frozen=True):
                 parts = (("address", "r"), ("index", "v" if op.cls.startswith("VSIB_") else "r"))
                 nodes = (Node(f"{op.name}.{part}", part, file, position) for part, file in parts)
                 found += [node for node in nodes if node.name not in known]
-        return found
+        return [*found, *self.old]
 
 
 class Shape(msgspec.Struct, frozen=True, dict=True):
@@ -110,7 +110,9 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def engine_sources(self) -> tuple[int, ...]:
         """The sources that the simulated core knows, in its order."""
-        return tuple(self.sources.index(node) for node in sources(self.form))
+        waited = {k for column in self.columns for k, _ in column}
+        old = (k for k, node in enumerate(self.sources) if node.part == OLD and k in waited)
+        return (*map(self.sources.index, sources(self.form)), *old)
 
     def explicit_cost(self, extra: float) -> FormCost:
         """The cost with the latency of every pair; `extra` cycles are added to ways into memory."""
@@ -199,13 +201,13 @@ class Shapes:
         return shape
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: Variant) -> Shape:
-        ends = AllEnds(form)
+        ends = AllEnds.of(form, cost.latencies)
         table = _Table(ends, cost, self.core, variant, self.machine.provenance.kind == EXTRACTED)
         column_of, columns = table.columns()
         idle = cost.eliminated or variant.idiom == ZERO
         return Shape(
             form, cost, variant, tuple(ends.sources), tuple(ends.targets), column_of, columns,
-            tuple(0.0 if column else table.base() for column in columns), _killed(form),
+            tuple(table.base_of(column) for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
             table.guessed(column_of), _slots(cost), () if idle else cost.operations or (),
             0.0 if idle or variant.fused else _unexplained(cost, self.machine.core),
@@ -297,10 +299,10 @@ class _Table:
         idiom = self.variant.idiom
         if self.ends.is_apart(source, target):
             return None
-        if idiom and (idiom == ZERO or source.part == "register"):
+        if idiom and (idiom == ZERO or source.part in ("register", OLD)):
             return None
         if self.cost.eliminated:
-            return 0.0
+            return None if source.part == OLD else 0.0
         cycles = self._latencies.between(source, target)
         if cycles is not None and self.variant.latency is not None and target.part != "data":
             return self.variant.latency
@@ -309,6 +311,11 @@ class _Table:
         if target.part == "data" and not self.ends.computes:
             return 0.0
         return max(cycles - self._load, 0.0) if source.part == "data" else cycles
+
+    def base_of(self, column: Column) -> float:
+        """Cycles of a value from dispatch on; of one that waits for something, that decides."""
+        read = any(self.ends.sources[k].part != OLD for k, _ in column)
+        return 0.0 if read else self.base()
 
     def base(self) -> float:
         """Cycles of a target that waits for nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from cyclescope.analyze.decode.block import BlockInstruction, Register
-from cyclescope.isa.dataflow import Node
+from cyclescope.isa.dataflow import OLD, Node
 from cyclescope.isa.register import domain
 
 Location = tuple[str, int | str]  # register file or class and number; ("flag", name)
@@ -31,7 +31,7 @@ def place_of(instruction: BlockInstruction, node: Node, top: int = 0) -> Locatio
     """The location of an end of a dependency, None for memory and for what is not there."""
     if node.part == "flag":
         return "flag", node.flag
-    if node.part == "register":
+    if node.part in ("register", OLD):
         return location_of(instruction.registers[node.operand], top)
     if node.part == "data":
         return None

@@ -15,6 +15,7 @@ from cyclescope.isa.find.pattern import select_known
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
+from cyclescope.report.outputs import outputs_text, waiting
 
 
 @click.command("show")
@@ -22,12 +23,17 @@ from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
 @store_option
 @json_option
 @click.option("--evidence", is_flag=True, help="Also the kernels that prove the values.")
-def command(patterns: tuple[str, ...], store: Path | None, as_json: bool, evidence: bool) -> None:
+@click.option("--false-dependencies", "outputs", is_flag=True,
+              help="Only forms that wait for the value that they overwrite.")  # fmt: skip
+def command(
+    patterns: tuple[str, ...], store: Path | None, as_json: bool, evidence: bool, outputs: bool
+) -> None:
     """Print a card per form: latency of every operand pair, throughput, notes, confidence.
 
-    Patterns are those of `cyclescope forms`; --json without a pattern prints every form.
+    Patterns are those of `cyclescope forms`; --json or --false-dependencies without a pattern look at every
+    form.
     """
-    if not patterns and not as_json:
+    if not patterns and not as_json and not outputs:
         raise UsageError("no pattern", 'give one such as imul, "VADD*" or isa:BMI2')
     opened = Store(store or only_store(), readonly=True)
     try:
@@ -35,10 +41,13 @@ def command(patterns: tuple[str, ...], store: Path | None, as_json: bool, eviden
         chosen = select_known(table, patterns, _known(opened), assembled_forms)
         found = timings(opened, table, chosen)
         if as_json:
-            click.echo(timings_json(opened, found))
+            click.echo(timings_json(opened, waiting(found) if outputs else found))
             return
         if opened.emulated:
             click.echo(f"{EMULATED}\n")
+        if outputs:
+            click.echo(outputs_text(found))
+            return
         for form, timing in zip(chosen, found, strict=True):
             click.echo(card(form, timing))
             if evidence:

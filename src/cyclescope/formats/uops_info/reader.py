@@ -22,7 +22,7 @@ from cyclescope.formats.exchange import (
     shortened,
 )
 from cyclescope.formats.uops_info.writer import EXTRAS, FLAGS_SET, SUFFIXES
-from cyclescope.isa.dataflow import sources, targets
+from cyclescope.isa.dataflow import overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import Core, Operation
@@ -282,3 +282,6 @@ def _pairs(form: InstructionForm, start: int, target: int, part: str) -> Iterato
         if source.operand != start or source.part not in (part, *([] if part else ["register", "flag"])):
             continue
         yield from (f"{source.name}->{t.name}" for t in targets(form) if t.operand == target)
+    if start == target and not part:
+        found = (pair for pair in overwritten(form) if pair.target.operand == target)
+        yield from (f"{pair.source.name}->{pair.target.name}" for pair in found)

@@ -19,7 +19,7 @@ from xml.etree.ElementTree import Element, SubElement
 import msgspec
 
 from cyclescope.formats.exchange import Exported, FormatError, Item, exact
-from cyclescope.isa.dataflow import Node, sources, targets
+from cyclescope.isa.dataflow import Node, overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import REGISTERS
@@ -185,6 +185,10 @@ def _grouped(form: InstructionForm, cost: FormCost) -> dict[tuple[int, int], dic
             key = _number(form, source), _number(form, target)
             reach = _reach(f"{source.name}->{target.name}", cost)
             found[key][SUFFIXES.get(source.part, "")].append(reach)
+    for pair in overwritten(form):  # a false dependency: from an operand that is only written to itself
+        reach = _reach(f"{pair.source.name}->{pair.target.name}", cost)
+        if reach is not None:
+            found[_number(form, pair.source), _number(form, pair.target)][""].append(reach)
     return found
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
+from cyclescope.infer.timing.overwriting import output_latency
 from cyclescope.infer.timing.remarks import (
     ELIMINATED,
     HIDDEN,
@@ -32,9 +33,10 @@ from cyclescope.infer.timing.results import (
     confidence,
     first_error,
     rounded,
+    whole,
 )
 from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
-from cyclescope.isa.dataflow import Pair, pairs
+from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, Record
@@ -49,18 +51,10 @@ PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in e
 AVERAGE = Remark("an average: several paths, or something in the way")
 REPEATED = Remark("the load behind the store may have to be repeated")
 _ONE = 1.12  # cycles: the law, but for noise
-_BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # how far noise moves latencies found in short and long chains
 _MOVES = ("FMOV", "ORR", "C.MV", "ADDI", "FSGNJ")  # of AArch64 and RISC-V
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
-
-
-def whole(value: float, chain: float) -> float:
-    """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise."""
-    nearest = float(round(value))
-    above = _SHORT if chain < 4 else _LONG  # a chain that is disturbed takes longer, not less
-    return nearest if -_BELOW <= value - nearest <= above else value
 
 
 class TimingBuilder:
@@ -95,18 +89,27 @@ class TimingBuilder:
         """The timing; `status` is what legality found (`ok`, `SIGILL`, ...)."""
         if status != "ok":
             return FormTiming(self.form.id, self.form.names, status, None, ())
-        chains = [r for found in self.chains.values() for r in found if not r.links]
+        chains = [r for (s, _), found in self.chains.items() for r in found if not r.links and not is_old(s)]
         builder = ThroughputBuilder(self.form, self.streams, chains, self.links, lambda: self.missing("", ""))
         throughput = builder.throughput(_unfinished(self.unmeasured.get(("", ""))))
         every = pairs(self.form)
         latencies = _with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
         throughput = builder.limited_by_registers(throughput, latencies)
+        outputs = tuple(self.output(pair) for pair in overwritten(self.form))
         return FormTiming(
-            self.form.id, self.form.names, status, throughput, latencies, self._idiom(latencies),
-            tuple(self._notes()),
+            self.form.id, self.form.names, status, throughput, (*latencies, *outputs),
+            self._idiom(latencies), tuple(self._notes()),
         )  # fmt: skip
 
     # --- latency ---------------------------------------------------------------------------------
+
+    def output(self, pair: Pair) -> Latency:
+        """Latency from a destination's old value."""
+        source, target = pair.source.name, pair.target.name
+        if unfinished := _unfinished(self.unmeasured.get((source, target))):
+            return Latency(source, target, None, None, None, None, reason=unfinished, unfinished=True)
+        records = self.chains.get((source, target), ())
+        return output_latency(pair, records, self.streams, self.links, self.missing(source, target))
 
     def latency(self, pair: Pair, throughput: Throughput) -> Latency:
         """Latency of one pair."""

@@ -12,6 +12,7 @@ from cyclescope.measure.record import NOISY, STABLE, Record
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 UNMEASURED = "not measured"
+_BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # how far noise moves latencies found in short and long chains
 
 
 class Throughput(msgspec.Struct, frozen=True):
@@ -116,6 +117,13 @@ def first_error(records: Iterable[Record]) -> str:
 def rounded(value: float) -> float:
     """Two decimals, three below 1: the noise is in the next."""
     return round(value + 0.0, 2 if abs(value) >= 1 else 3)
+
+
+def whole(value: float, chain: float) -> float:
+    """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise."""
+    nearest = float(round(value))
+    above = _SHORT if chain < 4 else _LONG  # a chain that is disturbed takes longer, not less
+    return nearest if -_BELOW <= value - nearest <= above else value
 
 
 def confidence(record: Record) -> str:

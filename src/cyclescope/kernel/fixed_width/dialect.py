@@ -16,7 +16,7 @@ from cyclescope.kernel.fixed_width.branches import BranchBuilder
 from cyclescope.kernel.fixed_width.chains import ChainBuilder, is_move
 from cyclescope.kernel.fixed_width.cycles import CycleBuilder
 from cyclescope.kernel.fixed_width.division import DivisionStreams, IntegerDivision, VectorDivision
-from cyclescope.kernel.fixed_width.links import Helpers
+from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
 from cyclescope.kernel.fixed_width.numbers import (
     FLOATS,
     exponent_operand,
@@ -163,6 +163,16 @@ class FixedWidthDialect(ABC):
             return VectorDivision(form, helpers, speed).state(state)
         builder = ChainBuilder(form, helpers)
         return with_zeros(state, builder.vector_zeros(builder.use()))
+
+    def fill(self, form: InstructionForm, position: int, number: int) -> tuple[Instruction, str]:
+        """See `links.Helpers.fill`: of a list or group in its first register."""
+        builder = StreamBuilder(form, self.helpers_of(form))
+        field = next(field for operand, field in builder.fields if operand == position)
+        (kind, first), *_ = builder.found(field)[number]
+        found = builder.helpers.fill(Place(kind, first, form.operands[position].width or SCALABLE))
+        if found is None:
+            raise Unmeasurable(f"nothing fills a chain through {form.operands[position].name}")
+        return found
 
     def vector_level(self, form: InstructionForm) -> int:
         """How much vector state a form needs."""

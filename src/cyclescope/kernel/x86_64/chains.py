@@ -286,7 +286,7 @@ class ChainBuilder(AddressChains):
         at_end = (s.part == "register" and s.domain in ("r", "v", "k")) or s.domain == "v"
         if at_end and not self._needs_value(s):
             return self._filled_at_end(pair, count)
-        filling = [self._fill(Place("r", TEMPORARY, 64))] * count
+        filling = [self.helpers.fill(Place("r", TEMPORARY, 64))[0]] * count
         back, keys = self.to_general(pair)
         explicit = s.part == "index" and (s.operand, 2) not in self.registers
         use = self.use(index=explicit)
@@ -316,23 +316,8 @@ class ChainBuilder(AddressChains):
             slots = [(slot.operand, slot.part) for slot in self.slots]
             number = first.registers[slots.index((pair.source.operand, 0))]
             place = msgspec.structs.replace(place, number=number - 4 if place.kind == "h" else number)
-        fill, key = self._fill_with_key(place)
+        fill, key = self.helpers.fill(place)
         items = (*chain.items, *[fill] * count)
         return msgspec.structs.replace(
             chain, variant="filled", items=items, links=(*chain.links, *[key] * count)
         )
-
-    def _fill_with_key(self, place: Place) -> tuple[Instruction, str]:
-        return self._fill(place), {"r": "r>r", "k": "k>k"}.get(
-            place.kind, f"bypass.integer.{max(place.width, 128)}"
-        )
-
-    def _fill(self, place: Place) -> Instruction:
-        n = place.number
-        if place.kind == "r":
-            return self.helpers.make("MOVSXD (R64, R32)", n, n)
-        if place.kind == "k":
-            return self.helpers.make("KORQ (K, K, K)", n, n, n)
-        if place.kind == "v":
-            return self.helpers.bypass(n, max(place.width, 128), "integer")
-        raise Unmeasurable(f"nothing fills a chain through {place.kind}")

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.register import domain
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Block, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.dialect import Executes, Items
 from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.place import Place
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.x86_64 import blocking
@@ -164,6 +166,11 @@ class X86Dialect:
     def addresses(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:
         """See `blocking.addresses`."""
         return blocking.addresses(form, registers)
+
+    def fill(self, form: InstructionForm, position: int, number: int) -> tuple[Instruction, str]:
+        """See `links.Helpers.fill`."""
+        op = form.operands[position]
+        return self.helpers.fill(Place(domain(op.cls), number, min(op.width, self.helpers.widest)))
 
     def vector_level(self, form: InstructionForm) -> int:
         """See `values.vector_level`."""

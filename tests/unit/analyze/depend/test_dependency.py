@@ -252,3 +252,43 @@ def test_dependencies_are_listed_with_what_they_go_by():
     assert edges == {
         (2, 0, 1, "op2", 0), (0, 1, 0, "op2.data", FORWARD), (1, 2, 0, "op1", 1),
     }  # fmt: skip
+
+
+# --- old values of destinations --------------------------------------------------------------------
+
+
+def waiting(text, **costs):
+    machine = changed(toy(), **costs)
+    return Predictor(machine).predict(block(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("movsxd rax, ecx", 2),
+        ("movsxd rax, ecx; movsxd rax, ecx", 4),
+        ("xor eax, eax; movsxd rax, ecx", 0),  # what a zero idiom makes is there at once
+        ("movsxd rax, ecx; add rax, rdx", 3),
+        ("movsxd rax, eax", 2),
+    ],
+)
+def test_false_dependencies_are_waited_for(text, cycles):
+    found = waiting(text, MOVSXD_R64_R32={"latencies": {"op2->op1": 1.0, "op1.old->op1": 2.0}},
+                    XOR_33_R32_R32={"idiom": "zero"}, XOR_31_R32_R32={"idiom": "zero"})  # fmt: skip
+    assert found.lcd == cycles
+    assert found.upper == pytest.approx(max(cycles, found.cycles), abs=0.3), "the simulated core waits, too"
+
+
+def test_without_a_latency_of_the_old_value_there_is_no_dependency():
+    assert lcd("movsxd rax, ecx") == 0
+
+
+def test_edges_name_the_old_value():
+    found = waiting("movsxd rax, ecx", MOVSXD_R64_R32={"latencies": {"op2->op1": 1.0, "op1.old->op1": 2.0}})
+    assert [(edge.cycles, edge.by) for edge in found.dependencies] == [(2.0, "op1.old")]
+
+
+def test_an_idiom_cuts_the_old_value_too():
+    costs = {"idiom": "breaking", "latencies": {"op2->op1": 1.0, "op3->op1": 1.0, "op1.old->op1": 2.0}}
+    assert waiting("vaddpd ymm0, ymm1, ymm2", VADDPD_YMM_YMM_YMM=costs).lcd == 2
+    assert waiting("vaddpd ymm0, ymm1, ymm1", VADDPD_YMM_YMM_YMM=costs).lcd == 0

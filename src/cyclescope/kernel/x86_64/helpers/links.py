@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import msgspec
 
+from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place, Step
 from cyclescope.kernel.x86_64.helpers.memory import NARROWEST, SCRATCH_VECTOR, MemoryLinks
@@ -181,6 +182,17 @@ class Helpers(MemoryLinks):
         """Whether both identities exist at this width."""
         needed = {128: "PAND (XMM, XMM)", 256: "VPAND (YMM, YMM, YMM)", 512: "VANDPS (ZMM, ZMM, ZMM)"}
         return width in needed and self.has(needed[width])
+
+    def fill(self, place: Place) -> tuple[Instruction, str]:
+        """What takes a cycle in place in a register, and its key. Raises Unmeasurable."""
+        n, width = place.number, max(place.width, 128)
+        if place.kind == "r":
+            return self.make("MOVSXD (R64, R32)", n, n), "r>r"
+        if place.kind == "k":
+            return self.make("KORQ (K, K, K)", n, n, n), "k>k"
+        if place.kind == "v":
+            return self.bypass(n, width, "integer"), f"bypass.integer.{width}"
+        raise Unmeasurable(f"nothing fills a chain through {place.kind}")
 
     def _vector_to_mask(self, source: Place, target: Place) -> list[Instruction]:
         return [self.make("VPTESTNMB (K, ZMM, ZMM)", target.number, source.number, VECTOR_ZERO)]

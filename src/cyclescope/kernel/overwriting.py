@@ -1,0 +1,124 @@
+"""Sequences that keep one destination: what they take longer than others they wait for its old value.
+
+Both kernels are the same but for the register that every instance overwrites. Sources are no part of it:
+the only way from one instance to the next is a false dependency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from cyclescope.isa.dataflow import Pair, register_place
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.block import Register
+from cyclescope.kernel.chain import Chain, Unmeasurable, Use
+from cyclescope.kernel.dialect import Dialect, Items
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.stream import Stream, kind_of
+from cyclescope.kernel.variant import Kind, variant_of
+
+_FILLED_COPIES = 4  # instances with one-cycle instructions behind each: more registers tell no more
+_ONE = "all of its instances write the same registers"
+
+
+def chosen_stream(form: InstructionForm, streams: Sequence[tuple[Stream, str]]) -> tuple[Stream, str]:
+    """The sequence that kernels of one destination are made of, and its class of values.
+
+    Raises Unmeasurable where the form has none without other instructions in it.
+    """
+    kind = kind_of(variant_of(stream.variant).kind for stream, _ in streams)
+    some = [(stream, speed) for stream, speed in streams if variant_of(stream.variant).kind is kind]
+    if not some:
+        raise Unmeasurable("it runs only with other instructions around it")
+    return max(some, key=lambda found: found[0].count)
+
+
+def kept(dialect: Dialect, form: InstructionForm, pair: Pair, stream: Stream) -> Chain:
+    """The sequence with one destination for all instances. Raises Unmeasurable."""
+    uses = list(_instances(dialect, form, pair, stream))
+    items: list[Use | Instruction] = []
+    for before, _, use in uses:
+        items += [*before, use]
+    return Chain(pair.source.name, pair.target.name, Kind.KEPT, tuple(items), (), len(uses), stream.flags)
+
+
+def filled(
+    dialect: Dialect, form: InstructionForm, pair: Pair, stream: Stream, count: int
+) -> tuple[Chain, Chain]:
+    """The kept destination, and several ones, with `count` one-cycle instructions behind every instance.
+
+    They are longer than the instance's share of the throughput, and each begins anew unless the instance
+    waits for the one before. Raises Unmeasurable.
+    """
+    uses = list(_instances(dialect, form, pair, stream))[:_FILLED_COPIES]
+    one = [(before, use) for before, _, use in uses]
+    several = [(before, use) for before, use, _ in uses]
+    items, keys = _with_fillers(dialect, form, pair, one, count)
+    chain = Chain(pair.source.name, pair.target.name, Kind.FILLED, items, keys, len(uses))
+    apart, _ = _with_fillers(dialect, form, pair, several, count)
+    return chain, msgspec.structs.replace(chain, variant=Kind.FILLED_APART, items=apart, links=())
+
+
+def _with_fillers(
+    dialect: Dialect, form: InstructionForm, pair: Pair, uses: Sequence[tuple[Items, Use]], count: int
+) -> tuple[Items, tuple[str, ...]]:
+    items: list[Use | Instruction] = []
+    keys: list[str] = []
+    for before, use in uses:
+        number = use.registers[register_place(form, pair.target.operand)]
+        fill, key = dialect.fill(form, pair.target.operand, number)
+        items += [*before, use, *[fill] * count]
+        keys += [key] * count
+    return tuple(items), tuple(keys)
+
+
+def _instances(
+    dialect: Dialect, form: InstructionForm, pair: Pair, stream: Stream
+) -> Iterator[tuple[Items, Use, Use]]:
+    """Per instance of a sequence what comes before it, the instance, and the same with the first one's
+    destination; as far as no other register is that destination.
+    """
+    place = register_place(form, pair.target.operand)
+    uses = [item for item in stream.items if isinstance(item, Use)]
+    number = uses[0].registers[place]
+    destination = _destination(dialect, form, place, uses)
+    before: list[Use | Instruction] = []
+    for item in stream.items:
+        if isinstance(item, Use):
+            use = _changed(item, place, number)
+            if _meets(dialect, form, destination, use, uses[0]):
+                return
+            yield tuple(before), item, use
+            before = []
+        else:
+            before.append(item)
+
+
+def _destination(
+    dialect: Dialect, form: InstructionForm, place: int, uses: Sequence[Use]
+) -> frozenset[Register]:
+    """The registers of the first instance's destination. Raises Unmeasurable where all have the same."""
+    first = uses[0]
+    other = next((u for u in uses if u.registers[place] != first.registers[place]), None)
+    if other is None:
+        raise Unmeasurable(_ONE)
+    moved = _changed(first, place, other.registers[place])
+    found = dialect.written(form, first.registers) - dialect.written(form, moved.registers)
+    if not found or found & dialect.read(form, first.registers):
+        raise Unmeasurable("no register is left that is only written")
+    return frozenset(found)
+
+
+def _meets(
+    dialect: Dialect, form: InstructionForm, destination: frozenset[Register], use: Use, first: Use
+) -> bool:
+    """Whether an instance reads the destination, or writes it twice."""
+    written = len(dialect.written(form, use.registers)) < len(dialect.written(form, first.registers))
+    return written or not destination.isdisjoint(dialect.read(form, use.registers))
+
+
+def _changed(use: Use, place: int, number: int) -> Use:
+    registers = (*use.registers[:place], number, *use.registers[place + 1 :])
+    return msgspec.structs.replace(use, registers=registers)

@@ -1,0 +1,165 @@
+"""Kernels that keep one destination: nothing but its old value is between one instance and the next."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+
+from cyclescope.isa.dataflow import overwritten, register_place
+from cyclescope.isa.table import load_table
+from cyclescope.kernel.chain import Unmeasurable, Use
+from cyclescope.kernel.overwriting import chosen_stream
+from cyclescope.kernel.stream import Stream, kind_of
+from cyclescope.kernel.variant import Kind, variant_of
+from cyclescope.measure.plan import Planner
+from tests.support.flow import period
+from tests.support.truth import Truth
+
+ISAS = ("x86-64", "aarch64", "riscv64")
+COUNT = 4  # one-cycle instructions behind an instance
+
+
+@cache
+def planner(isa):
+    return Planner(load_table(isa), lambda form: True)
+
+
+@cache
+def sample(isa, count=300):
+    able = [form for form in load_table(isa) if overwritten(form)]
+    some = random.Random(3).sample(able, min(count, len(able)))
+    return tuple(form for form in some if kept(isa, form))
+
+
+def kept(isa, form):
+    return [e for e in planner(isa).latency(form) if e.variant == Kind.KEPT]
+
+
+def rotating(isa, form):
+    """Registers of the instances of the sequence with several destinations."""
+    stream, _ = chosen_stream(form, planner(isa).sequences(form).streams)
+    return [item.registers for item in stream.items if isinstance(item, Use)]
+
+
+def own(isa, form, experiment):
+    return [i for i in experiment.kernel.body if i.form is form]
+
+
+def number(form, pair, instruction):
+    return instruction.registers[register_place(form, pair.target.operand)]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_all_instances_write_one_destination_that_none_reads(isa):
+    dialect, seen = planner(isa).dialect, 0
+    for form in sample(isa):
+        for pair, experiment in zip(overwritten(form), kept(isa, form), strict=False):
+            instances = own(isa, form, experiment)
+            assert len(instances) == experiment.count > 1
+            assert len({number(form, pair, i) for i in instances}) == 1, form.id
+            place, first = register_place(form, pair.target.operand), instances[0].registers
+            several = [other_use[place] for other_use in rotating(isa, form)]
+            moved = (*first[:place], next(n for n in several if n != first[place]), *first[place + 1 :])
+            destination = dialect.written(form, first) - dialect.written(form, moved)
+            assert destination
+            for other in instances:
+                assert destination <= dialect.written(form, other.registers)
+                assert destination.isdisjoint(dialect.read(form, other.registers)), (form.id, other.text())
+            seen += 1
+    assert seen > (60 if isa == "riscv64" else 200)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_kept_and_rotating_kernels_differ_in_the_destination_alone(isa):
+    seen = 0
+    for form in sample(isa):
+        streams = {e.variant: e for e in planner(isa).throughput(form)}
+        kind = kind_of(variant_of(name).kind for name in streams)
+        of_kind = [e for name, e in streams.items() if variant_of(name).kind is kind]
+        for pair, experiment in zip(overwritten(form), kept(isa, form), strict=False):
+            place = register_place(form, pair.target.operand)
+            longest = max(of_kind, key=lambda e: e.count)
+            assert experiment.kernel.state == longest.kernel.state
+            for one, other in zip(experiment.kernel.body, longest.kernel.body, strict=False):
+                assert one.form is other.form
+                if one.form is form:
+                    rest = [n for n, both in enumerate(zip(one.registers, other.registers, strict=True))
+                            if both[0] != both[1]]  # fmt: skip
+                    assert set(rest) <= {place}, (form.id, one.text(), other.text())
+                    assert one.displacement == other.displacement
+            seen += 1
+    assert seen > (60 if isa == "riscv64" else 200)
+
+
+def test_on_x86_no_value_goes_from_one_instance_to_the_next():
+    """By a decoder that is not the package's: with a latency of 1 for all, nothing takes a cycle per trip."""
+    seen = 0
+    for form in sample("x86-64"):
+        implicit = any(op.fixed and op.read and op.write for op in form.operands)
+        if form.mnemonic.startswith(("DIV", "IDIV")) or implicit or "x87" in form.attributes:
+            continue
+        for experiment in kept("x86-64", form):
+            found = period(Truth(1), experiment.kernel.code, experiment.kernel.state)
+            assert found.dependency == 0, (form.id, experiment.kernel.text())
+            seen += 1
+    assert seen > 200
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_filled_kernels_have_as_much_behind_every_instance(isa):
+    seen = 0
+    for form in sample(isa)[::3]:
+        for pair in overwritten(form):
+            both = planner(isa).filled_output(form, pair.source.name, COUNT)
+            if not both:
+                continue
+            chain, apart = both
+            assert (chain.variant, apart.variant) == (Kind.FILLED, Kind.FILLED_APART)
+            assert len(chain.links) == COUNT * chain.count
+            assert apart.links == ()
+            assert [i.form for i in chain.kernel.body] == [i.form for i in apart.kernel.body]
+            one, several = ([number(form, pair, i) for i in own(isa, form, e)] for e in both)
+            assert len(set(one)) == 1
+            assert len(set(several)) > 1
+            seen += 1
+    assert seen > 20
+
+
+def test_the_destination_is_what_is_filled():
+    (form,) = [f for f in load_table("x86-64") if f.id == "POPCNT (R64, R64)"]
+    chain, apart = planner("x86-64").filled_output(form, "op1.old", 1)
+    assert chain.kernel.text().splitlines()[:2] == ["popcnt rax, r12", "movsxd rax, eax"]
+    assert apart.kernel.text().splitlines()[2:4] == ["popcnt rcx, r12", "movsxd rcx, ecx"]
+
+
+def test_of_several_destinations_one_is_kept():
+    form = load_table("aarch64")["LDPXi"]
+    first, second = kept("aarch64", form)
+    numbers = [[i.registers[:2] for i in own("aarch64", form, e)] for e in (first, second)]
+    assert len({a for a, _ in numbers[0]}) == len({b for _, b in numbers[1]}) == 1
+    assert len({b for _, b in numbers[0]}) > 5
+    assert len({a for a, _ in numbers[1]}) > 5
+    assert all(a != b for a, b in (*numbers[0], *numbers[1]))
+
+
+def test_what_runs_with_others_only_has_no_such_kernel():
+    with pytest.raises(Unmeasurable, match="other instructions around it"):
+        chosen_stream(load_table("x86-64")["POP (R64)"], [(Stream("with stack adjustment", 1, (), 1), "")])
+
+
+def test_the_sequence_that_cuts_most_is_taken():
+    assert kind_of([Kind.PLAIN, Kind.BROKEN, Kind.UNROLLED]) is Kind.BROKEN
+    assert kind_of([Kind.PLAIN, Kind.BASES, Kind.BROKEN]) is Kind.BASES
+    assert kind_of([Kind.FAST, Kind.SLOW]) is Kind.FAST
+    assert kind_of([Kind.TAKEN, Kind.OTHER]) is None
+
+
+def test_every_overwritten_register_has_a_kernel_or_a_reason():
+    for isa in ISAS:
+        for form in sample(isa):
+            plan = planner(isa).plan(form)
+            for pair in overwritten(form):
+                chains = [c for c in plan.chains if c.source == pair.source.name]
+                assert bool(chains) != bool(planner(isa).reason(form, pair.source.name, pair.target.name))
