@@ -31,13 +31,20 @@ def _is_shown(latency: Latency) -> bool:
 def outputs_text(timings: Sequence[FormTiming]) -> str:
     """A line per false dependency, and how many forms have none, or tell nothing."""
     found = waiting(timings)
-    rows = [(t.id, lat) for t in found for lat in t.latencies]
-    width = max((len(form_id) for form_id, _ in rows), default=0)
+    rows = [(t.id, f"{lat.source} -> {lat.target}", _cycles(lat), lat.confidence)
+            for t in found for lat in t.latencies]  # fmt: skip
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     lines = [
-        f"{form_id:{width}}  {lat.source} -> {lat.target}  {lat.max:.2f}  {lat.confidence}"
-        for form_id, lat in rows
+        f"{form_id:{widths[0]}}  {pair:{widths[1]}}  {cycles:>{widths[2]}}  {confidence}"
+        for form_id, pair, cycles, confidence in rows
     ]
     return "\n".join([*lines, *_summary(timings, len(found))])
+
+
+def _cycles(latency: Latency) -> str:
+    if latency.min != latency.max:
+        return f"{latency.min:.2f} to {latency.max:.2f}"
+    return f"{latency.max:.2f}"
 
 
 def _summary(timings: Sequence[FormTiming], found: int) -> Iterator[str]:
