@@ -29,7 +29,7 @@ from benchmarks.lib.common import Check, at_least, parser, present, share, table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
-from cyclescope.isa.dataflow import Pair, pairs
+from cyclescope.isa.dataflow import Pair, is_old, pairs
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.riscv64.legality import all_configurations
@@ -140,7 +140,8 @@ def rows(machine: MachineModel, form: InstructionForm, timing: FormTiming) -> It
     yield _throughput(machine, form, timing)
     cost = cost_of(machine, form)
     truth = Latencies(Ends(form), cost, machine.core, machine.provenance.kind == EXTRACTED)
-    for pair, latency in zip(pairs(form), timing.latencies, strict=True):
+    read = [latency for latency in timing.latencies if not is_old(latency.source)]
+    for pair, latency in zip(pairs(form), read, strict=True):
         name = f"{pair.source.name}->{pair.target.name}"
         if not pair.excluded:
             cycles = truth.between(pair.source, pair.target) or 0.0

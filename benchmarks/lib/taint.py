@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from cyclescope.isa.dataflow import Node, Pair, pairs, targets
+from cyclescope.isa.dataflow import Node, Pair, is_old, pairs, targets
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.kernel.block import Register
@@ -130,6 +130,8 @@ def verdicts(planner: Planner, form: InstructionForm) -> Iterator[Verdict]:
     pools = planner.dialect.helpers.pools  # type: ignore[attr-defined]
     by_name = {(pair.source.name, pair.target.name): pair for pair in pairs(form)}
     for chain, experiment in zip(planner.plan(form).chains, planner.latency(form), strict=True):
+        if is_old(chain.source):  # nothing goes from what is overwritten to what overwrites it
+            continue
         pair = by_name[chain.source, chain.target]
         marks = Marks(pools, experiment.kernel.state.general)
         items = _items(chain, experiment.kernel.body)

@@ -24,7 +24,7 @@ from benchmarks.values.tracer import (
     Trace,
     Tracer,
 )
-from cyclescope.isa.dataflow import Node, Pair, pairs
+from cyclescope.isa.dataflow import Node, Pair, is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Chain, Use
 from cyclescope.kernel.differential import VALUES
@@ -87,7 +87,8 @@ def questions_of(planner: Planner, places: AnyPlaces, form: InstructionForm) -> 
     """Every kernel that `measure` runs for a form."""
     by_name = {(pair.source.name, pair.target.name): pair for pair in pairs(form)}
     for chain, made in zip(planner.plan(form).chains, planner.latency(form), strict=True):
-        yield _chain(places, form, chain, made, by_name[chain.source, chain.target])
+        if not is_old(chain.source):  # of a value that is overwritten nothing arrives
+            yield _chain(places, form, chain, made, by_name[chain.source, chain.target])
     for (stream, _), made in zip(planner.sequences(form).streams, planner.throughput(form), strict=True):
         if form.attributes.isdisjoint(("branch", "call", "return")):
             yield _stream(places, form, stream.items, made)

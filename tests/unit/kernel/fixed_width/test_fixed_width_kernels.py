@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cyclescope.isa.dataflow import is_old
 from cyclescope.isa.decode import decoder
 from cyclescope.isa.form import model_form_id
 from cyclescope.isa.table import load_table
@@ -163,7 +164,8 @@ def test_a_vector_configuration_is_set_before_its_kernels():
     form = load_table("riscv64")["VADD_VV@e32,m2"]
     for experiment in planner("riscv64").latency(form):
         assert experiment.kernel.setup == bytes.fromhex("d77f100d")  # vsetvli t6, zero, e32, m2, ta, ma
-        assert experiment.kernel.text() in ("vadd.vv v8, v8, v28", "vadd.vv v8, v24, v8")
+        if not is_old(experiment.source):
+            assert experiment.kernel.text() in ("vadd.vv v8, v8, v28", "vadd.vv v8, v24, v8")
 
 
 def test_vectors_of_addresses_hold_addresses_and_indices_are_nothing():
@@ -248,7 +250,7 @@ def test_vector_divisions_of_integers_have_two_classes_of_values():
         form = load_table(isa)[form_id]
         made = planner(isa)
         assert [e.variant for e in made.throughput(form)] == ["fast", "slow"]
-        chains = [e for e in made.latency(form) if e.target == "op1"]
+        chains = [e for e in made.latency(form) if e.target == "op1" and not is_old(e.source)]
         assert {e.variant for e in chains} == {"fast", "slow"}
         values = {e.variant: {bytes(v[:4]) for _, v in e.kernel.state.vectors} | {e.kernel.state.vector[:4]}
                   for e in chains}  # fmt: skip
