@@ -66,7 +66,7 @@ def _chain(form):
 def test_forms_that_no_cpu_executes(cyclescope, store):
     code, out, err = cyclescope.run("measure", "UD2", "--store", store, "--json")
     assert code == 3
-    assert json.loads(out)["forms"][0]["status"] == "SIGILL"
+    assert json.loads(out)["forms"][0]["status"] == "SIGILL: it is there to be refused"
     assert err.startswith("error: this CPU executes none of 1 form: SIGILL")
 
 

@@ -22,8 +22,8 @@ REPEATS = (1, 8, 64)
 
 # User space cannot measure these (or only wait in them); the rule is documented in docs/.
 _SYSTEM = {
-    "SYSCALL", "SYSENTER", "SYSEXIT", "SYSRET", "HLT", "INT", "INT1", "INT3", "INTO", "UD0", "UD1",
-    "UD2", "XBEGIN", "XEND", "XABORT", "MONITOR", "MONITORX", "MWAIT", "MWAITX", "UMONITOR",
+    "SYSCALL", "SYSENTER", "SYSEXIT", "SYSRET", "HLT", "INT", "INT1", "INT3", "INTO", "XBEGIN",
+    "XEND", "XABORT", "MONITOR", "MONITORX", "MWAIT", "MWAITX", "UMONITOR",
     "UMWAIT", "TPAUSE", "VMCALL", "VMMCALL", "VMGEXIT", "VMFUNC", "ENCLU", "GETSEC", "RSM",
     "UIRET", "SENDUIPI", "CLUI", "STUI", "TESTUI", "WRPKRU", "RDPKRU", "RDPMC", "WRFSBASE",
     "WRGSBASE", "SKINIT", "LOADALL", "ENQCMD", "ENQCMDS", "PTWRITE", "RDSSPD", "RDSSPQ", "INCSSPD",
@@ -32,6 +32,7 @@ _SYSTEM = {
     "MONTMUL", "XSTORE", "POPF", "POPFQ",
     "SGDT", "SIDT", "SLDT", "SMSW", "STR",  # many kernels trap and emulate them
 }  # fmt: skip
+_REFUSED = {"UD0", "UD1", "UD2"}  # by every CPU
 _STATE_SAVING = {"FLDENV", "FNSTENV", "FRSTOR", "FNSAVE"}
 
 
@@ -48,6 +49,8 @@ def unmeasurable(form: InstructionForm) -> str:
         return "I/O port access"
     if "state_save" in attributes or form.mnemonic in _STATE_SAVING:
         return "saves or restores processor state"
+    if form.mnemonic in _REFUSED:
+        return "it is there to be refused"
     if "interrupt" in attributes or form.mnemonic in _SYSTEM or form.mnemonic.startswith("XCRYPT"):
         return "a system instruction: it enters the kernel, waits, or changes machine state"
     if any(op.cls == "SEG" and op.write for op in form.operands):
