@@ -142,22 +142,25 @@ def test_a_link_that_is_lost_leaves_what_was_measured(cyclescope, ssh, tmp_path)
     store = tmp_path / "store.sqlite"
     arguments = ["measure", *FORMS, "--store", store, "--target", "ssh://board"]
     gone = {"refuse": "ssh: connect: No route to host", "refuse_from": {"run": 2, "look": 9, "copy": 9}}
-    ssh.set(cut={"run": [150_000]}, **gone)
     line = [sys.executable, "-c", HASTY, *map(str, arguments)]
-    done = subprocess.run(line, check=False, capture_output=True, text=True, env=cyclescope.environ)
-    assert done.returncode == 4
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("error: board is not reached")
-    assert "after 3 new connections" in last
+    for cut in (150_000, 250_000, 400_000):  # bytes: beside neighbours more go by before the first is stored
+        ssh.set(cut={"run": [cut]}, **gone)
+        done = subprocess.run(line, check=False, capture_output=True, text=True, env=cyclescope.environ)
+        assert done.returncode == 4
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("error: board is not reached")
+        assert "after 3 new connections" in last
+        before = rows(store)
+        if before:
+            break
     assert f"what was measured is kept in {store}, the same command goes on from there" in last
-    before = rows(store)
     assert before
     ssh.set()
     code, _, err = cyclescope.run(*arguments)
     assert code == 0, err
     assert rows(store) > before
     with closing(Store(store, readonly=True)) as opened:
-        assert len(opened.sessions()) == 2
+        assert len(opened.sessions()) >= 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
