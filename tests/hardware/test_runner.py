@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from cyclescope.backend.base import OK, TOO_LONG, UNCLEAN, Effort
 from cyclescope.backend.native import ERROR, HELLO, MEASURE, SETUP, NativeBackend
@@ -26,6 +27,8 @@ pytestmark = pytest.mark.hardware
 
 ADD, IMUL = "4801d8", "480fafc3"  # add rax, rbx; imul rax, rbx
 ONCE = Effort(rounds=1)
+# imul to, ebx, number: prefixes and ModRM for eight registers
+DESTINATIONS = [("", 0xC3 | n << 3) for n in (0, 1, 2, 5)] + [("44", 0xC3 | n << 3) for n in range(4)]
 FAULTS = {
     "0f0b": "SIGILL",  # ud2
     "488b042500000000": "SIGSEGV at 0x0",  # mov rax, [0]
@@ -41,6 +44,11 @@ FAULTS = {
 
 def kernel(code):
     return machine_code(bytes.fromhex(code), b"", 1, 1, LEVELS["sse"])
+
+
+def looped(code):
+    """One instruction per destination."""
+    return structs.replace(kernel(code), instructions=len(DESTINATIONS))
 
 
 def measured(backend, *codes, effort=ONCE):
@@ -163,6 +171,23 @@ def test_loops_near_the_dispatch_width(native):
         assert cycles(native, "90" * 8, 1) == pytest.approx(8 * nop, rel=0.005)
         compare = "4839d8"
         assert cycles(native, compare * 6, 1) == pytest.approx(6 * cycles(native, compare, 1), rel=0.005)
+
+    patiently(check)
+
+
+def test_what_is_slow_to_decode_is_not_read_as_fast(native):
+    """Both regions are the same code: where decoded instructions are kept, for both or for neither.
+
+    A 16-bit immediate takes some decoders longer; no multiplier is faster for it, in any round.
+    """
+    short = "".join(f"66{prefix}69{modrm:02x}3412" for prefix, modrm in DESTINATIONS)
+    plain = "".join(f"{prefix}69{modrm:02x}34120000" for prefix, modrm in DESTINATIONS)
+
+    def check():
+        native.submit([looped(short), looped(plain)], Effort(rounds=8))
+        slow, fast = ([s.cycles for s in row if s.status == OK] for row in native.collect())
+        assert len(slow) > 1 and len(fast) > 1
+        assert min(slow) > 0.95 * sorted(fast)[len(fast) // 2]
 
     patiently(check)
 

@@ -55,9 +55,11 @@ void arch_signal(int signal, siginfo_t *info, void *context);
 void on_signal(int signal, siginfo_t *info, void *context);
 uint64_t arch_fault_pc(const void *context);
 
+#define JUMP_BYTES 8 /* room for what arch_emit_jump writes */
 uint8_t *arch_emit_counter(uint8_t *p, uint32_t trips);
 uint8_t *arch_emit_align(uint8_t *p);
 uint8_t *arch_emit_idle(uint8_t *p, size_t bytes); /* NOPs, from an alignment on; a multiple of 4 */
+void arch_emit_jump(uint8_t *p, const uint8_t *target); /* within 1 MiB */
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start);
 uint8_t *arch_emit_exit(uint8_t *p);
 uint8_t *arch_emit_fence(uint8_t *p); /* what follows starts when everything before has finished */

@@ -6,9 +6,11 @@
  *
  * Anything else (throughput): a trip through a short loop takes a whole number of extra cycles that
  * depends on its length and place, so that two lengths do not cancel them: eight NOPs read 0.92 or
- * 1.03 cycles for 1.00. So both regions are the same long loop, at the same place within a page, with
- * t and with 3 t trips; what is left is the loop's own end, measured on a loop of NOPs. Rounds differ
- * in length and place, so that their agreement shows that neither matters.
+ * 1.03 cycles for 1.00. So both regions are one long loop that is entered with t and with 3 t trips;
+ * what is left is the loop's own end, measured on a loop of NOPs. It is the same code and no copy of
+ * it: decoded instructions that are kept for one copy and not for the other read as if instructions
+ * that are slow to decode took half of their time. Rounds differ in length and place, so that their
+ * agreement shows that neither matters.
  */
 #define _GNU_SOURCE
 #include "region.h"
@@ -39,24 +41,58 @@ static uint8_t *next_region(void)
     return CODE + (turn++ % REGIONS) * REGION_BYTES;
 }
 
-static int build(struct job *job, struct region *region, unsigned units)
+static int fits(const struct job *job, unsigned units)
 {
     const struct kernel *k = job->kernel;
-    uint8_t *p = next_region();
-    if ((size_t)k->setup + (size_t)k->body * units + 512 + job->place > REGION_BYTES)
-        return -1;
+    return 2 * (size_t)k->setup + (size_t)k->body * units + 512 + job->place <= REGION_BYTES;
+}
+
+/* Setup and counter; returns where they end. */
+static uint8_t *enter(struct job *job, struct region *region, uint8_t *p, unsigned units)
+{
+    const struct kernel *k = job->kernel;
     region->code = p;
     region->units = units;
     memcpy(p, job->setup, k->setup);
     region->counter = p + k->setup;
-    p = arch_emit_align(arch_emit_counter(region->counter, 1));
-    p = arch_emit_idle(p, job->place);
+    return arch_emit_counter(region->counter, 1);
+}
+
+/* The copies, from `p` on, and the way out; returns the end. */
+static uint8_t *build_copies(const struct job *job, uint8_t *p, unsigned units)
+{
+    const struct kernel *k = job->kernel;
     const uint8_t *start = p;
     for (unsigned i = 0; i < units; i++, p += k->body)
         memcpy(p, job->body, k->body);
     if (!(k->flags & KERNEL_UNROLLED))
         p = arch_emit_loop_end(p, start);
-    arch_code_written(region->code, arch_emit_exit(p));
+    return arch_emit_exit(p);
+}
+
+static int build(struct job *job, struct region *region, unsigned units)
+{
+    if (!fits(job, units))
+        return -1;
+    uint8_t *start = next_region();
+    uint8_t *p = arch_emit_align(enter(job, region, start, units));
+    arch_code_written(start, build_copies(job, arch_emit_idle(p, job->place), units));
+    return 0;
+}
+
+/* One loop with two ways in, which differ in their trips alone. */
+static int build_shared(struct job *job, unsigned units)
+{
+    if (!fits(job, units))
+        return -1;
+    job->shorter.trips = job->longer.trips = 1;
+    uint8_t *start = next_region();
+    uint8_t *first = enter(job, &job->shorter, start, units);
+    uint8_t *second = enter(job, &job->longer, arch_emit_align(first + JUMP_BYTES), units);
+    uint8_t *loop = arch_emit_idle(arch_emit_align(second + JUMP_BYTES), job->place);
+    arch_emit_jump(first, loop);
+    arch_emit_jump(second, loop);
+    arch_code_written(start, build_copies(job, loop, units));
     return 0;
 }
 
@@ -154,14 +190,14 @@ static int plan_loop(struct job *job, double target, uint32_t round)
     if (!(k->flags & KERNEL_LONG) && (size_t)units * k->body > LOOP_BYTES)
         units = LOOP_BYTES / k->body ? LOOP_BYTES / k->body : 1;
     units = round & 1 ? (3 * units + 3) / 4 : units;
-    if (build_both(job, units, units))
+    if (build_shared(job, units))
         return -1;
     double trip = pilot(job);
     if (trip * LONGER_TRIPS > 1.5 * target && units > 1) {
         unsigned fewer = (unsigned)(units * target / (trip * LONGER_TRIPS));
         units = fewer > 1 ? fewer : 1;
         trip = target / LONGER_TRIPS;
-        if (build_both(job, units, units))
+        if (build_shared(job, units))
             return -1;
     }
     uint32_t trips = (uint32_t)(target / trip / LONGER_TRIPS + 0.5);

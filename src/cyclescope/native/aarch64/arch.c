@@ -305,6 +305,11 @@ uint8_t *arch_emit_idle(uint8_t *p, size_t bytes)
     return p;
 }
 
+void arch_emit_jump(uint8_t *p, const uint8_t *target)
+{
+    emit(p, 0x14000000u | ((uint32_t)((target - p) / 4) & 0x3ffffff)); /* b target */
+}
+
 /* CBNZ reaches 1 MiB. The flags are left alone. */
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start)
 {

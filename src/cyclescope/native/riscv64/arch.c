@@ -346,6 +346,11 @@ static uint32_t jump_offset(int32_t d)
     return (u >> 20 & 1) << 31 | (u >> 1 & 0x3ff) << 21 | (u >> 11 & 1) << 20 | (u & 0xff000);
 }
 
+void arch_emit_jump(uint8_t *p, const uint8_t *target)
+{
+    emit(p, 0x6fu | jump_offset((int32_t)(target - p))); /* j target */
+}
+
 /* BNEZ reaches 4 KiB, JAL 1 MiB; a longer loop costs the kernel its t6. */
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start)
 {

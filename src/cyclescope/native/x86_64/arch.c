@@ -261,6 +261,13 @@ uint8_t *arch_emit_idle(uint8_t *p, size_t bytes)
     return p + bytes;
 }
 
+void arch_emit_jump(uint8_t *p, const uint8_t *target)
+{
+    const uint8_t opcode[] = {0xe9};
+    int32_t distance = (int32_t)(target - (p + 5));
+    emit(emit(p, opcode, sizeof opcode), &distance, 4);
+}
+
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start)
 {
     const uint8_t opcode[] = {0x49, 0xff, 0xcf, 0x0f, 0x85}; /* dec r15; jnz start */
