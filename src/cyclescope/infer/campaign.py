@@ -26,6 +26,7 @@ from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout, grouped, timing_of
 from cyclescope.infer.timing.latency_system import (
+    LEAST,
     UNCUT,
     X86,
     Equation,
@@ -33,7 +34,13 @@ from cyclescope.infer.timing.latency_system import (
     LinkLatency,
     lower_bound,
 )
-from cyclescope.infer.timing.laws import is_doubtful, outliers, slower_than_others
+from cyclescope.infer.timing.laws import (
+    is_doubtful,
+    is_through_memory,
+    may_be_delayed,
+    outliers,
+    slower_than_others,
+)
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.remarks import Cause
@@ -42,7 +49,7 @@ from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPU
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
-from cyclescope.kernel.cycle import NOP
+from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
@@ -282,14 +289,20 @@ def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTimi
     for latency in timing.latencies:
         if count := filling(latency):
             yield from planner.filled_output(form, latency.source, count)
+    every = pairs(form)
     latencies = [latency for latency in timing.latencies if not is_old(latency.source)]
-    slow = slower_than_others(latencies, pairs(form))
-    for latency, slower in zip(latencies, slow, strict=True):
-        doubtful = is_doubtful(latency, limit) and limit < MOST_FILLING
+    slow = slower_than_others(latencies, every)
+    for pair, latency, slower in zip(every, latencies, slow, strict=True):
+        doubtful = is_doubtful(latency, limit)
+        stored = is_through_memory(pair, latency)
         source, target = latency.source, latency.target
-        filled = planner.filled(form, source, target, math.ceil(limit) + 3) if doubtful else None
-        unbroken = planner.unbroken(form, source, target) if doubtful or slower else None
-        yield from (e for e in (filled, unbroken) if e is not None)
+        if (doubtful or stored) and limit < MOST_FILLING:
+            count = max(math.ceil(limit) + 3, SPACING if stored else 0)
+            filled = planner.filled(form, source, target, count)
+            yield from () if filled is None else (filled,)
+        if doubtful or slower or may_be_delayed(latency):
+            unbroken = planner.unbroken(form, source, target)
+            yield from () if unbroken is None else (unbroken,)
 
 
 def is_first(record: Record) -> bool:
@@ -334,7 +347,8 @@ def solve_links(
             continue  # cutting the link changes nothing: it carries no dependency
         if measurement.cycles < LEAST_SHARE * least:
             continue  # faster than the law allows: something in it is eliminated
-        equations.append(Equation(experiment.links, measurement.cycles))
+        equations.append(Equation(experiment.links, measurement.cycles, name))
+    equations = list(_undelayed(equations))
     if real and not any(set(e.keys) == {"r>r"} for e in equations):
         raise MeasurementError(
             "not even a chain of sign extensions could be measured",
@@ -343,6 +357,23 @@ def solve_links(
     found = LatencySystem([*equations, *_uncut(equations, hidden, isa)], isa).solve()
     proved = {key for equation in equations for key in equation.keys}
     return {key: link if key in proved else _at_most(link, key, isa) for key, link in found.items()}
+
+
+def _undelayed(equations: Sequence[Equation]) -> Iterator[Equation]:
+    """Of a chain through memory and the same one spaced, the one in which the links take less.
+
+    Loads that are repeated, because the data that they wait for are not there yet, delay the other.
+    """
+    named = {equation.name: equation for equation in equations}
+    alone = {e.keys[0]: e.cycles / len(e.keys) for e in equations if len(set(e.keys)) == 1}
+    for equation in equations:
+        name = equation.name.removesuffix(SPACED)
+        bare, with_others = named.get(name), named.get(name + SPACED)
+        if bare and with_others:
+            others = SPACING * alone.get(with_others.keys[-1], LEAST)
+            if equation is not (bare if bare.cycles <= with_others.cycles - others else with_others):
+                continue
+        yield equation
 
 
 def _uncut(equations: Sequence[Equation], hidden: Sequence[Equation], isa: str) -> Iterator[Equation]:

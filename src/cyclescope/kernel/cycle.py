@@ -8,6 +8,8 @@ from cyclescope.kernel.instruction import Instruction
 
 NOP = "nop"  # no link: a sequence of NOPs, than which no instruction is faster
 TRANSFER = "transfer.r>v"  # a move to a vector register alone, without restoring the value
+SPACED = " spaced"  # ends the name of a chain through memory with other instructions on its way
+SPACING = 8  # one-cycle instructions there; from five on, the loads of a Golden Cove need not be repeated
 MASK_SYNC = "sync.mask"  # mask operand to result of the instruction that makes masks of vectors
 
 
@@ -27,3 +29,17 @@ class Cycle(msgspec.Struct, frozen=True):
     def control(self) -> tuple[Instruction, ...]:
         """The same instructions with the dependency cut."""
         return self.items[: self.at] + self.cut + self.items[self.at :]
+
+
+def spaced(cycle: Cycle, fill: tuple[Instruction, str]) -> Cycle:
+    """A chain through memory with instructions between the load and the next store.
+
+    A load right behind the store that it waits for takes longer on some cores, and no whole number of cycles.
+    """
+    instruction, key = fill
+    return msgspec.structs.replace(
+        cycle,
+        name=cycle.name + SPACED,
+        items=(*cycle.items, *[instruction] * SPACING),
+        keys=(*cycle.keys, *[key] * SPACING),
+    )

@@ -18,7 +18,7 @@ from cyclescope.kernel.chain import Chain, Unmeasurable, Use
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.dialect import Executes, PairChains, dialect_of
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.kernel import CANARY, FAST, Kernel
+from cyclescope.kernel.kernel import CANARY, FAST, WATCHED, Kernel
 from cyclescope.kernel.overwriting import chosen_stream, filled, kept
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
@@ -354,6 +354,8 @@ class Planner:
 
 def _kernel_of(coded: Sequence[Coded], state: MachineState, setup: bytes, flags: int) -> Kernel:
     body = tuple([instruction for instruction, _ in coded])
+    if not flags & CANARY and any("memory" in instruction.form.attributes for instruction in body):
+        flags |= WATCHED
     return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)
 
 

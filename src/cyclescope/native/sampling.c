@@ -1,7 +1,7 @@
 /* Cycles of a kernel on a machine nobody prepared.
  *
  * Two regions run alternately; the difference of their low clusters is the reading. Samples of throughput
- * kernels count only between clean canaries.
+ * kernels, and of chains through memory, count only between clean canaries.
  */
 #define _GNU_SOURCE
 #include "region.h"
@@ -80,7 +80,7 @@ int await_quiet(void)
 static void take_samples(struct job *job, const struct measure *request)
 {
     unsigned maximum = request->maximum < MAX_SAMPLES ? request->maximum : MAX_SAMPLES, failed = 0;
-    int canary = job->kernel->flags & KERNEL_CANARY, before = !canary || core_undisturbed();
+    int canary = job->kernel->flags & (KERNEL_CANARY | KERNEL_WATCHED), before = !canary || core_undisturbed();
     clean.count = clean.in_a = clean.in_b = disturbed.count = 0;
     double before_it = clock_moment(), first = before_it ? before_it : 1;
     for (tries = 0; tries < maximum;) {

@@ -40,10 +40,11 @@ DETERMINED = 0.4  # cycles: an interval this narrow is a value
 
 
 class Equation(msgspec.Struct, frozen=True):
-    """Sum of the latencies of `keys` (with repetition) in cycles."""
+    """Sum of the latencies of `keys` (with repetition) in cycles; `name` is the chain's."""
 
     keys: tuple[str, ...]
     cycles: float
+    name: str = ""
 
 
 class LinkLatency(msgspec.Struct, frozen=True):

@@ -19,6 +19,8 @@ from cyclescope.isa.form import InstructionForm
 NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
 FRACTION = 0.12  # latencies further than this from whole cycles get a second look
 ALIKE, OTHER = 1.03, 1.3  # throughputs of one family differ by noise between these ratios
+LEAST_SLOW = 1.12  # cycles: the least latency, but for noise
+CUT_SHORT = 2.5  # cycles: the issue of what cuts a chain may delay one that is shorter
 EVEN, SMALLEST, LARGEST = 0.012, 0.2, 4.0  # share of the throughput; cycles
 _WIDTHS = (
     (re.compile(r"\b[XYZ]MM\b"), "VMM"),
@@ -41,6 +43,20 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
         return True
     measured = latency.measured or 0.0
     return FRACTION < measured % 1 < 1 - FRACTION and 1 < measured < 20
+
+
+def is_through_memory(pair: Pair, latency: Latency) -> bool:
+    """Whether a chain goes through memory, where room between load and store may tell a shorter latency.
+
+    Of values that depend on the operands, each chain has its own state already.
+    """
+    known = latency.max is not None and not latency.values
+    return known and "data" in (pair.source.part, pair.target.part)
+
+
+def may_be_delayed(latency: Latency) -> bool:
+    """Whether what cuts other dependencies, an instruction or two, may be what a short chain waits for."""
+    return latency.kind in (EXACT, INTERVAL) and LEAST_SLOW < (latency.max or 0.0) < CUT_SHORT
 
 
 def slower_than_others(latencies: Sequence[Latency], every: Sequence[Pair]) -> list[bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import permutations
 
-from cyclescope.kernel.cycle import TRANSFER, Cycle
+from cyclescope.kernel.cycle import TRANSFER, Cycle, spaced
 from cyclescope.kernel.fixed_width.links import SCALABLE, Helpers
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
@@ -108,10 +108,18 @@ class CycleBuilder:
                 if place.kind == "f" and place.width != width:
                     continue
                 memory = Place("mem", width=width)
-                yield from self._round(place, memory)
+                yield from self._through(place, memory)
                 if place.kind != "r":
-                    yield from self._round(self.general, memory, place)
-                    yield from self._round(self.general, place, memory)
+                    yield from self._through(self.general, memory, place)
+                    yield from self._through(self.general, place, memory)
+
+    def _through(self, *places: Place) -> Iterator[Cycle]:
+        """The round through memory, also with other instructions on its way."""
+        fill = self.helpers.fill(places[0])
+        for cycle in self._round(*places):
+            yield cycle
+            if fill is not None:
+                yield spaced(cycle, fill)
 
     def _loads(self) -> Iterator[Cycle]:
         """From the address to the loaded register, by XORing it twice onto the address."""

@@ -8,10 +8,12 @@ there is a control with the dependency cut, which has to be faster.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
-from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER, Cycle
+from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER, Cycle, spaced
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.x86_64.helpers.links import CONDITIONS, Helpers
@@ -164,7 +166,10 @@ class CycleBuilder:
 
     def _through_memory(self, name: str, cut: tuple[Instruction, ...], *places: Place) -> Iterator[Cycle]:
         for cycle in self._round(name, *places, cut=cut):
-            yield msgspec.structs.replace(cycle, items=_other_base(cycle.items))
+            through = msgspec.structs.replace(cycle, items=_other_base(cycle.items))
+            yield through
+            with suppress(Unmeasurable):  # nothing takes a cycle in place there
+                yield spaced(through, self.helpers.fill(places[0]))
 
     def _loads(self) -> Iterator[Cycle]:
         """From the address to the loaded register, by XORing it twice onto the address."""

@@ -95,6 +95,22 @@ def test_a_chain_that_a_cut_does_not_speed_up_is_no_chain():
     assert "v>v.128" not in solve_links([*reference, *settled("v", "v>v.128", 3.0, cut=2.95)])
 
 
+@pytest.mark.parametrize(
+    ("bare", "with_others", "expected"),
+    [(7.4, 13.0, 5.0), (5.0, 14.5, 5.0), (7.4, 13.6, 5.6)],  # delayed alone; beside others; in both, but less
+)
+def test_what_delays_loads_is_no_part_of_their_latency(bare, with_others, expected):
+    """A load right behind its store may have to be repeated: then the chain with room for it counts."""
+    found = solve_links(
+        [
+            *settled("r>r", "r>r", 1.0),
+            *settled("v", "v>mem.128 mem>v.128", bare),
+            *settled("v spaced", "v>mem.128 mem>v.128" + " r>r" * 8, with_others),
+        ]
+    )
+    assert found["v>mem.128"].value + found["mem>v.128"].value == pytest.approx(expected, abs=0.15)
+
+
 def test_a_chain_that_failed_is_left_out():
     found = solve_links([*settled("r>r", "r>r", 1.0), *settled("m", "m>r r>m", 9.0, verdict=FAILED)])
     assert set(found) == {"r>r"}
