@@ -51,10 +51,11 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
+from cyclescope.measure.again import Disturbed, disturbed
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
-from cyclescope.measure.sampling import Measurement, Sampler
+from cyclescope.measure.sampling import STABLE, Measurement, Sampler
 from cyclescope.measure.store import Store
 
 LEAST_SHARE = 0.9  # of what a chain of links takes at least
@@ -90,6 +91,7 @@ class Campaign:
         self._workload = Workload(frozenset())
         self._legality = store.legality()
         self._planner: Planner | None = None
+        self._again = Disturbed({})
         self._everything = Planner(table, lambda form: True)
 
     # --- the whole -------------------------------------------------------------------------------
@@ -102,11 +104,14 @@ class Campaign:
         self._workload = Workload(request.quantities)
         self.store.begin_session(started, {**conditions, "events": events, "asked": _asked(request)})
         if finished := self._run(request, deadline):
+            forms = {form.id for form in request.forms}
+            self.store.forget(self._again.unasked(forms, request.quantities))
             self.store.end_session()
         return finished
 
     def _run(self, request: Request, deadline: float) -> bool:
         self.find_legal(request.forms)
+        self._again = self.disturbed(request)
         links = self.links()
         planner = self.planner()
         forms = [f for f in request.forms if self._legality[f.id] == "ok"]
@@ -121,6 +126,11 @@ class Campaign:
             finished = self._ports(forms, deadline)
         return finished
 
+    def disturbed(self, request: Request) -> Disturbed:
+        """What was disturbed of the forms of a request, and of those that others are measured by."""
+        references = (*simple_forms(self.table), *order_forms(self.table))
+        return disturbed(self.store, {form.id for form in (*request.forms, *references)})
+
     def _ports(self, forms: Sequence[InstructionForm], deadline: float) -> bool:
         """Port usage: it needs the throughputs of the forms and of what may block ports."""
         simple = (self.table[NOPS[self.table.isa]], *simple_forms(self.table))
@@ -132,7 +142,7 @@ class Campaign:
         experiments = self._experiments(planner, both, frozenset((THROUGHPUT,)))
         if not self._settle(THROUGHPUTS, experiments, both, Sampler(self.backend), deadline):
             return False
-        ports = PortCampaign(self.table, self.backend, self.store, planner, self._tell)
+        ports = PortCampaign(self.table, self.backend, self.store, planner, self._tell, self._again)
         return ports.run(forms, blocking, deadline)
 
     def front_end(self, forms: Sequence[InstructionForm]) -> PortFacts:
@@ -185,13 +195,17 @@ class Campaign:
         self._legality |= dict(found)
 
     def links(self) -> dict[str, LinkLatency]:
-        """Latencies of the links, measured unless the store has them."""
+        """Latencies of the links, measured unless the store has them, undisturbed."""
         stored = stored_links(self.store)
-        if stored and len(stored) == len(self.store.links()):
-            return stored
+        whole = bool(stored) and len(stored) == len(self.store.links())
         experiments = self.planner().link_experiments()
+        doubtful = disturbed(self.store, {e.form for e in experiments}, LINK).keys
+        if whole and not doubtful:
+            return stored
         self._tell(LINKS, 0, len(experiments))
         settled = [pair for batch in Sampler(self.backend).measure(experiments) for pair in batch]
+        if whole and sum(m.verdict != STABLE for _, m in settled) > len(doubtful):
+            return stored
         found = solve_links(settled, self.table.isa, real=not self.store.emulated) | fastest(settled)
         links = {key: link for key, link in found.items() if is_latency(link)}
         self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()}, settled)
@@ -200,7 +214,7 @@ class Campaign:
     def _experiments(
         self, planner: Planner, forms: Sequence[InstructionForm], quantities: frozenset[str]
     ) -> Iterator[Experiment]:
-        done = self.store.done()
+        done = self.store.done().difference(self._again.keys)
         for form in forms:
             if THROUGHPUT in quantities:
                 yield from planner.throughput(form, done)
@@ -229,7 +243,7 @@ class Campaign:
 
     def _write(self, batch: Sequence[tuple[Experiment, Measurement]]) -> None:
         self._failed += sum(not m.usable for _, m in batch)
-        self.store.write(batch)
+        self.store.write(self._again.settle(batch))
 
     def _tell(self, stage: str, done: int, total: int, sampler: Sampler | None = None) -> None:
         samples = (sampler.accepted, sampler.rejected) if sampler else (0, 0)
@@ -247,6 +261,7 @@ class Campaign:
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
         done = self.store.done("*" + AGAIN).union(*map(self.store.done, SECOND_LOOKS))
+        done.difference_update(self._again.keys)
         different = outliers(forms, self.store.throughputs())
         for form, timing in self.timings(forms, links, is_first):
             found = list(_latency_questions(planner, form, timing))

@@ -98,7 +98,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
     return FormCost(
         usage.slots,
         usage.operations,
-        {_pair(lat): lat.max for lat in known if lat.max is not None and _is_determined(lat)},
+        {_pair(lat): float(lat.max) for lat in known if lat.max is not None and _is_determined(lat)},
         value,
         microcoded=usage.microcoded,
         eliminated=_is_eliminated(timing, usage),

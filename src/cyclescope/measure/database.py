@@ -15,6 +15,24 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from cyclescope.errors import StoreError
 
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE session (id INTEGER PRIMARY KEY, started TEXT NOT NULL, conditions TEXT NOT NULL);
+CREATE TABLE legality (form TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE state (id INTEGER PRIMARY KEY, packed BLOB NOT NULL UNIQUE);
+CREATE TABLE link (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE measurement (
+    id INTEGER PRIMARY KEY,
+    form TEXT NOT NULL, quantity TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
+    variant TEXT NOT NULL,
+    cycles REAL NOT NULL, spread REAL NOT NULL, verdict TEXT NOT NULL, count INTEGER NOT NULL,
+    links TEXT NOT NULL, accepted INTEGER NOT NULL, rejected INTEGER NOT NULL,
+    rounds TEXT NOT NULL, exceptions INTEGER NOT NULL, error TEXT NOT NULL, counters TEXT NOT NULL,
+    session INTEGER NOT NULL, state INTEGER NOT NULL, flags INTEGER NOT NULL,
+    instructions INTEGER NOT NULL, kernel BLOB NOT NULL
+);
+CREATE UNIQUE INDEX experiment ON measurement (form, quantity, source, target, variant);
+"""
 DAMAGE = (sqlite3.Error, zlib.error, struct.error, ValueError)  # what a store full of nonsense raises
 _OTHER = "choose another with {store}"
 _MEANINGS = {

@@ -51,6 +51,10 @@ STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
 PLACED = "it depends on the length and place of the loop"
 DISAGREE = "rounds disagree"
 DISTURBED = "the core was disturbed all the time"
+NO_SAMPLE = "no sample at all"
+
+
+PASSING = (DISTURBED, DISAGREE, NO_SAMPLE)  # reasons that another time may not have
 
 
 class Measurement(msgspec.Struct, frozen=True):
@@ -129,7 +133,7 @@ def summarise(
     rounds = tuple(round(s.cycles, 4) for s in samples)
     disturbed = sum(s.disturbed for s in samples)
     if not chosen:
-        nothing = Measurement(0.0, 0.0, FAILED, accepted, rejected, rounds, error="no sample at all")
+        nothing = Measurement(0.0, 0.0, FAILED, accepted, rejected, rounds, error=NO_SAMPLE)
         return msgspec.structs.replace(nothing, disturbed=disturbed)
     value = sum(chosen) / len(chosen)
     slowest = max([s.cycles for s in samples if s.status == OK], default=max(chosen))

@@ -18,6 +18,7 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.variant import AGAIN, Kind
 from cyclescope.measure.database import (
+    SCHEMA,
     WriterLock,
     explaining,
     open_for_writing,
@@ -40,24 +41,6 @@ from cyclescope.measure.sessions import Sessions
 
 VERSION = 1
 X86_64 = "x86-64"
-_SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE session (id INTEGER PRIMARY KEY, started TEXT NOT NULL, conditions TEXT NOT NULL);
-CREATE TABLE legality (form TEXT PRIMARY KEY, outcome TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE state (id INTEGER PRIMARY KEY, packed BLOB NOT NULL UNIQUE);
-CREATE TABLE link (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE measurement (
-    id INTEGER PRIMARY KEY,
-    form TEXT NOT NULL, quantity TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
-    variant TEXT NOT NULL,
-    cycles REAL NOT NULL, spread REAL NOT NULL, verdict TEXT NOT NULL, count INTEGER NOT NULL,
-    links TEXT NOT NULL, accepted INTEGER NOT NULL, rejected INTEGER NOT NULL,
-    rounds TEXT NOT NULL, exceptions INTEGER NOT NULL, error TEXT NOT NULL, counters TEXT NOT NULL,
-    session INTEGER NOT NULL, state INTEGER NOT NULL, flags INTEGER NOT NULL,
-    instructions INTEGER NOT NULL, kernel BLOB NOT NULL
-);
-CREATE UNIQUE INDEX experiment ON measurement (form, quantity, source, target, variant);
-"""
 COLUMNS = (
     "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
     "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
@@ -125,7 +108,7 @@ class Store:
         self.database.execute("PRAGMA journal_mode=WAL")
         self.database.execute("BEGIN IMMEDIATE")
         with self.database:
-            for statement in _SCHEMA.strip().split(";"):
+            for statement in SCHEMA.strip().split(";"):
                 self.database.execute(statement)
             meta = [("version", str(VERSION)), ("machine", machine), ("isa", isa)]
             self.database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
@@ -213,6 +196,13 @@ class Store:
         """Measurements, replacing older ones of the same experiments. One transaction."""
         with self._transaction():
             self._insert(settled)
+
+    @explaining
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Take out measurements. One transaction."""
+        where = "form = ? AND quantity = ? AND source = ? AND target = ? AND variant = ?"
+        with self._transaction():
+            self.database.executemany(f"DELETE FROM measurement WHERE {where}", list(keys))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -54,8 +54,8 @@ class Operation(msgspec.Struct, frozen=True, array_like=True):
     """
 
     ports: tuple[int, ...]
-    count: float = 1
-    cycles: float = 1
+    count: float = 1.0
+    cycles: float = 1.0
 
 
 class Scheduler(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -55,9 +55,16 @@ class Tally:
 
 
 def summary_text(
-    store: Store, tally: Tally, finished: bool, named: Path | None, notes: Sequence[str] = ()
+    store: Store,
+    tally: Tally,
+    finished: bool,
+    named: Path | None,
+    notes: Sequence[str] = (),
+    disturbed: int = 0,
 ) -> str:
-    """What a run found, in a few lines; `named` is the store's file where `show` has to be told."""
+    """What a run found, in a few lines; `named` is the store's file where `show` has to be told, `disturbed`
+    how many readings the same command would measure again.
+    """
     executions = f"{tally.outcomes['ok']} executed by this CPU, {tally.valued} with a throughput"
     kinds = tally.pairs
     lines = [
@@ -73,6 +80,9 @@ def summary_text(
     elif finished and _asked_for_ports(store) and not store.has(PORTS) and not store.emulated:
         lines.append(f"note: no port usage: {NO_FILLER}")
     lines += [f"note: {note}" for note in (*notes, *tally.gaps.notes(store))]
+    if finished and disturbed:
+        share = f"{disturbed} of {counted(store.count(), 'reading')}"
+        lines.append(f"note: {share} disturbed by other programs: the same command measures them again")
     lines += [EMULATED] if store.emulated else []
     lines.append(f"store: {store.path}")
     if not finished:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from contextlib import closing
 
 import msgspec
@@ -19,6 +22,7 @@ from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
 from cyclescope.model.machine import MEASURED, Core, Operation
 from cyclescope.model.ports import notation
+from cyclescope.model.schema import decode, encode
 from cyclescope.session.machines import load_model
 
 MACHINE = "MadeByHand 6-1-1 skylake"
@@ -58,6 +62,26 @@ def model(filled, table, truth):
 
 
 # --- the whole --------------------------------------------------------------------------------------
+
+BUILD = """
+import sys
+from pathlib import Path
+from cyclescope.infer.native import build_file
+from cyclescope.model.schema import encode
+sys.stdout.buffer.write(encode(build_file(Path(sys.argv[1]))))
+"""
+
+
+def test_it_is_the_same_in_every_process_and_after_reading_it(filled):
+    once, again = (
+        subprocess.run(
+            [sys.executable, "-c", BUILD, filled], check=True, stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    )  # fmt: skip
+    assert once == again
+    assert encode(decode(once)) == once
 
 
 def test_it_is_a_model_without_problems(model):

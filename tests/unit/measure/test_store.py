@@ -184,7 +184,7 @@ def test_an_empty_file_becomes_a_store(path):
 
 
 def test_a_creation_that_was_killed_left_nothing(path, monkeypatch):
-    monkeypatch.setattr("cyclescope.measure.store._SCHEMA", "CREATE TABLE meta (key); CREATE nonsense")
+    monkeypatch.setattr("cyclescope.measure.store.SCHEMA", "CREATE TABLE meta (key); CREATE nonsense")
     with pytest.raises(StoreError):
         Store(path, HERE)
     monkeypatch.undo()

@@ -93,13 +93,13 @@ def command(
         with closing(Store(path, identity.machine, isa=table.isa)) as opened:
             if fresh:
                 opened.clear()
-            found, finished = _run(backend, identity, opened, table, request)
+            found, finished, again = _run(backend, identity, opened, table, request)
             tally = Tally(found)
             if as_json:
                 click.echo(timings_json(opened, found))
             else:
                 named = store or (path if len(stores()) > 1 else None)
-                click.echo(summary_text(opened, tally, finished, named, backend.capabilities().notes))
+                click.echo(summary_text(opened, tally, finished, named, backend.capabilities().notes, again))
     _check_executed(tally)
 
 
@@ -119,13 +119,17 @@ def _collect_seldom() -> None:
 
 def _run(
     backend: Backend, identity: Identity, store: Store, table: Table, request: Request
-) -> tuple[list[FormTiming], bool]:
-    """Measure; the results, and whether all was done in time. The model of the machine is made of them."""
+) -> tuple[list[FormTiming], bool, int]:
+    """Measure; the results, whether all was done in time, and how many readings were disturbed.
+
+    The model of the machine is made of them.
+    """
     try:
         with reporter() as report:
             campaign = Campaign(table, backend, store, report)
             finished = campaign.run(request, conditions(backend, identity))
-            return results_and_model(campaign, request.forms), finished
+            found = results_and_model(campaign, request.forms)
+            return found, finished, len(campaign.disturbed(request).keys)
     except (Exception, Stopped) as error:
         kept = f"what was measured is kept in {store.path}, the same command goes on from there"
         error.add_note(kept)

@@ -48,6 +48,7 @@ from cyclescope.infer.workload import (
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.measure.again import Disturbed
 from cyclescope.measure.plan import Experiment, Key, Planner
 from cyclescope.measure.ports import INSTANCES, PortPlanner, Question
 from cyclescope.measure.sampling import Sampler
@@ -77,8 +78,10 @@ class PortCampaign:
         store: Store,
         planner: Planner,
         tell: Callable[[str, int, int, Sampler], None] = lambda stage, done, total, sampler: None,
+        again: Disturbed | None = None,
     ) -> None:
         self.table = table
+        self._disturbed = again or Disturbed({})
         self.backend = backend
         self.store = store
         self.plans = PortPlanner(planner)
@@ -103,7 +106,7 @@ class PortCampaign:
 
     def run_front_end(self, forms: Sequence[InstructionForm], deadline: float = math.inf) -> bool:
         """Measure the front end's part alone: order of issue, width, lengths of encodings, slots."""
-        self._done = self.store.done()
+        self._done = self.store.done().difference(self._disturbed.keys)
         return all(self._settle(stage, make(), deadline) for stage, make in self._front_end_stages(forms))
 
     def _front_end_stages(self, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
@@ -147,7 +150,7 @@ class PortCampaign:
         settled = 0
         sampler = Sampler(self.backend, _effort(stage))
         for batch in sampler.measure(_made(wanted), lambda: time.monotonic() < deadline):
-            self.store.write(batch)
+            self.store.write(self._disturbed.settle(batch))
             self._done.update(experiment.key for experiment, _ in batch)
             if stage == AGAIN:
                 settled = max([settled, *(self._places.get(e.form, 0) for e, _ in batch)])

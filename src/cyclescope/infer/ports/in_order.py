@@ -29,7 +29,7 @@ from cyclescope.measure.record import STABLE, Record
 
 ORDER = "order"
 SLOW = {"x86-64": "IMUL (R64, R64)", "aarch64": "MADDXrrr", "riscv64": "MUL"}  # of several cycles
-BESIDE = {"x86-64": "MOVSXD_63 (R64, R32)", "aarch64": "ADDXri", "riscv64": "ADDI"}  # for several ports
+BESIDE = {"x86-64": "MOVSXD (R64, R32)", "aarch64": "ADDXri", "riscv64": "ADDI"}  # for several ports
 COUNTS = (4, 8, 16, 32)  # of the others: one of them takes about as long as the chain
 HIDDEN = 1.2  # times what the longer of both takes: more shows that nothing is hidden
 TOGETHER, APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
@@ -43,15 +43,14 @@ _MOST = 12  # forms that others are paired with
 
 def order_forms(table: Table) -> list[InstructionForm]:
     """The forms that tell the order of issue."""
-    names = (SLOW[table.isa], BESIDE[table.isa])
-    return [table[name] for name in names if name in table]
+    return [table[names[table.isa]] for names in (SLOW, BESIDE)]
 
 
 def order_questions(table: Table, plans: PortPlanner) -> Iterator[Question]:
     """A chain alone, and with more and more instructions behind it."""
-    slow, beside = (table.get(names[table.isa]) for names in (SLOW, BESIDE))
-    chain = _chain(slow, plans) if slow and beside else None
-    if slow is None or beside is None or chain is None:
+    slow, beside = order_forms(table)
+    chain = _chain(slow, plans)
+    if chain is None:
         return
     body = chain.kernel.body * 2
     written = [plans.planner.dialect.written(i.form, i.registers) for i in body]

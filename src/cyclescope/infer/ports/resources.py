@@ -105,7 +105,7 @@ class _View:
             found = {name: min(v, most) if name in self.sets else v for name, v in found.items()}
         if cost.operations is not None:
             found = self._used(cost, found)
-        return {name: round(cycles, 2) for name, cycles in found.items() if cycles > NOISE}
+        return {name: round(float(cycles), 2) for name, cycles in found.items() if cycles > NOISE}
 
     def _used(self, cost: FormCost, measured: Mapping[str, float]) -> dict[str, float]:
         """What micro-operations take, more of it where memory is slower, less where they are in doubt."""

@@ -145,7 +145,7 @@ class UsageSolver:
             counts[ports] = counts.get(ports, 0) + max(round(left), 0)
         if total is not None:
             misfit = max(misfit, abs(total - sum(counts.values())))
-        operations = tuple(Operation(ports, count) for ports, count in counts.items() if count)
+        operations = tuple(Operation(ports, float(count)) for ports, count in counts.items() if count)
         fits = misfit <= CLEAR and port_throughput(operations) <= _TOO_FAST * throughput + 0.02
         if not fits:
             return _conflict(max(confined.values(), default=0.0), misfit)
@@ -176,7 +176,7 @@ class _Explanation:
         counts: dict[Ports, int] = {}
         for one in ports:
             counts[one] = counts.get(one, 0) + 1
-        self.operations = tuple(Operation(one, count) for one, count in counts.items())
+        self.operations = tuple(Operation(one, float(count)) for one, count in counts.items())
         self.throughput = port_throughput(self.operations)
         self.confined = {name: sum(set(one) <= set(wide) for one in ports) for name, wide in blockers.items()}
         self.crowded = {

@@ -1,0 +1,72 @@
+"""What another run measures again: readings that other programs disturbed.
+
+A run that was stopped goes on where it was. One that came to its end is not over for what was disturbed
+while it ran: given again, it measures that once more, keeps what is no worse than before, and forgets what
+only the disturbance made it ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Key
+from cyclescope.measure.ports import PORTS
+from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
+from cyclescope.measure.rows import READABLE, conditions_of
+from cyclescope.measure.sampling import PASSING, Measurement
+from cyclescope.measure.store import Store
+
+_WORSE = (STABLE, UNSTABLE, NOISY, FAILED)  # each is worse than those before
+
+
+class Disturbed:
+    """Experiments whose readings a finished run has, and that another time may read better."""
+
+    def __init__(self, verdicts: dict[Key, str]) -> None:
+        self._verdicts = verdicts
+
+    @property
+    def keys(self) -> Collection[Key]:
+        """What was not measured again yet."""
+        return self._verdicts.keys()
+
+    def unasked(self, forms: Collection[str], quantities: Collection[str]) -> list[Key]:
+        """What nothing has asked for again of some forms and of what was to be measured of them.
+
+        It was a second look at something that was disturbed, and is not any more.
+        """
+        return [key for key in self._verdicts if key[0] in forms and _measured_for(key) in quantities]
+
+    def settle(self, batch: Sequence[tuple[Experiment, Measurement]]) -> list[tuple[Experiment, Measurement]]:
+        """What of a batch is to be written: no reading that is worse than the one that is there."""
+        before = [self._verdicts.pop(experiment.key, FAILED) for experiment, _ in batch]
+        return [
+            one for one, old in zip(batch, before, strict=True)
+            if _WORSE.index(one[1].verdict) <= _WORSE.index(old)
+        ]  # fmt: skip
+
+
+def _measured_for(key: Key) -> str:
+    """The quantity of a request that an experiment belongs to."""
+    return key[1] if key[1] in (THROUGHPUT, LATENCY, LINK) else PORTS
+
+
+def disturbed(store: Store, forms: Collection[str] | None = None, quantity: str = "*") -> Disturbed:
+    """What was disturbed, of some forms and quantities (a glob), or of all.
+
+    Nothing of runs that did not come to their end.
+    """
+    last = _last_finished(store)
+    reasons = ", ".join(f"'{reason}'" for reason in PASSING)
+    rows = store.rows(
+        "SELECT form, quantity, source, target, variant, verdict FROM measurement "
+        f"WHERE session <= {last} AND verdict <> '{STABLE}' AND error IN ({reasons}) "
+        f"AND quantity GLOB '{quantity}' AND {READABLE}"
+    )
+    return Disturbed({row[:5]: row[5] for row in rows if forms is None or row[0] in forms})
+
+
+def _last_finished(store: Store) -> int:
+    """Number of the last session that came to its end; 0 before the first."""
+    rows = store.rows("SELECT id, conditions FROM session")
+    return max((number for number, told in rows if conditions_of(told).get("finished") is True), default=0)
