@@ -5,7 +5,9 @@ that nobody disturbs, and is met again by what that had written by then, so that
 long the runs take together. After every signal each command that reads a store has to read it, and what was
 in the store before must be there, unchanged and once. At last both runs' results are compared.
 
-With --simulated the machine is a simulated one, whose results have to be the very same.
+With --simulated the machine is a simulated one, whose results have to be the very same. With --quiet the
+run that nobody disturbs is one that was made before, and the moments are spread over the rows that it wrote.
+With --folder a stopped benchmark goes on after the last signal that it noted there.
 """
 
 from __future__ import annotations
@@ -238,35 +240,65 @@ def stage(store: Path) -> str:
     return lines[-1] if lines else "starting"
 
 
-def kill(folder: Path, work: Work | None = None, kills: int = KILLS, seed: int = SEED) -> Sequence[Check]:
-    """A run that is stopped and resumed again and again, against one that nobody stops."""
+class Plan(msgspec.Struct):
+    """What is kept beside the stores: the undisturbed run, the moments, and what the signals so far did."""
+
+    quiet: str
+    seconds: float
+    moments: list[Moment]
+    damages: list[Damage] = []
+
+
+def plan_of(folder: Path, work: Work, quiet: Path | None, kills: int, seed: int) -> Plan:
+    """The plan that a folder has, or a new one."""
+    kept = folder / "plan.json"
+    if kept.is_file():
+        return msgspec.json.decode(kept.read_bytes(), type=Plan)
+    if quiet is not None:
+        return Plan(str(quiet), 0.0, spread(last(quiet), kills, seed))
     quiet = folder / "undisturbed.sqlite"
-    work = work or Work()
     with turn(work.lock), watched(quiet) as course:
         seconds = work.finish(quiet)
     print(f"seed {seed}; the undisturbed run took {seconds:.0f} s and wrote {last(quiet)} rows", flush=True)
+    return Plan(str(quiet), seconds, moments(course, seconds, kills, seed))
+
+
+def spread(rows: int, count: int, seed: int) -> list[Moment]:
+    """Random numbers of rows, in their order, and up to two seconds after each was written."""
+    draw = random.Random(seed)
+    return [Moment(number, draw.uniform(0.0, 2.0)) for number in sorted(draw.choices(range(rows), k=count))]
+
+
+def kill(
+    folder: Path, work: Work | None = None, kills: int = KILLS, seed: int = SEED, quiet: Path | None = None
+) -> Sequence[Check]:
+    """A run that is stopped and resumed again and again, against one that nobody stops."""
+    work = work or Work()
+    plan = plan_of(folder, work, quiet, kills, seed)
     store = folder / "cyclescope" / file_name(this_machine().machine)
-    store.parent.mkdir()
-    damages = _strikes(store, moments(course, seconds, kills, seed), work, random.Random(seed))
+    store.parent.mkdir(exist_ok=True)
+    _strikes(folder, store, plan, work, random.Random(seed))
     with turn(work.lock):
         rest = work.finish(store)
-    spent = sum(found.seconds for found in damages) + rest
-    return [*_hits(damages, kills), *_work(seconds, spent), *_damage_checks(damages),
-            *planned(quiet, store), *equality(quiet, store)]  # fmt: skip
+    spent = sum(found.seconds for found in plan.damages) + rest
+    undisturbed = Path(plan.quiet)
+    return [*_hits(plan.damages, kills), *_work(plan.seconds, spent), *_damage_checks(plan.damages),
+            *planned(undisturbed, store), *equality(undisturbed, store)]  # fmt: skip
 
 
-def _strikes(store: Path, points: Sequence[Moment], work: Work, draw: random.Random) -> list[Damage]:
-    before: Rows = {}
-    damages = []
-    for number, point in enumerate(points, 1):
-        chosen = draw.choice(SIGNALS)
+def _strikes(folder: Path, store: Path, plan: Plan, work: Work, draw: random.Random) -> None:
+    before = rows(store)[0]
+    signals = [draw.choice(SIGNALS) for _ in plan.moments]
+    for number in range(len(plan.damages), len(plan.moments)):
+        point, chosen = plan.moments[number], signals[number]
         seconds = hit(store, point, work, chosen)
         failed = unread(store) if store.is_file() else ""
         after, twice, integrity = rows(store)
-        damages.append(damage((chosen.name, stage(store), seconds), before, after, twice, integrity, failed))
-        _show(number, damages[-1])
+        did = damage((chosen.name, stage(store), seconds), before, after, twice, integrity, failed)
+        plan.damages.append(did)
+        (folder / "plan.json").write_bytes(msgspec.json.encode(plan))
+        _show(number + 1, did)
         before = after
-    return damages
 
 
 def hit(store: Path, point: Moment, work: Work, chosen: int) -> float:
@@ -296,7 +328,8 @@ def _hits(damages: Sequence[Damage], kills: int) -> Iterator[Check]:
 
 
 def _work(seconds: float, spent: float) -> Iterator[Check]:
-    yield Check("seconds of all resumed runs", f"{spent:.0f}, undisturbed {seconds:.0f}")
+    told = f", undisturbed {seconds:.0f}" if seconds else ""
+    yield Check("seconds of all resumed runs", f"{spent:.0f}{told}")
 
 
 def _damage_checks(damages: Sequence[Damage]) -> Iterator[Check]:
@@ -340,6 +373,7 @@ def main() -> None:
     )
     options.add_argument("--lock", type=Path, help="a file that others lock who measure on this machine")
     options.add_argument("--folder", type=Path, help="where the stores are left; else they are removed")
+    options.add_argument("--quiet", type=Path, metavar="STORE", help="of a run that nobody disturbed")
     chosen = options.parse_args()
     for number in SIGNALS[:2]:  # a job in the background ignores some, and so would the runs
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -347,7 +381,7 @@ def main() -> None:
 
     def work(folder: Path) -> Sequence[Check]:
         what = Work(tuple(chosen.patterns), chosen.simulated, chosen.lock)
-        return kill(folder, what, chosen.kills, chosen.seed)
+        return kill(folder, what, chosen.kills, chosen.seed, chosen.quiet)
 
     with tempfile.TemporaryDirectory() as folder:
         present("kill", lambda: work(chosen.folder or Path(folder)))
