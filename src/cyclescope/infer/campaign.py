@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 import msgspec
 
 from cyclescope.backend.base import Backend
-from cyclescope.errors import MeasurementError
 from cyclescope.infer.ports.candidates import NOPS, candidates
 from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
 from cyclescope.infer.ports.facts import PortFacts
@@ -25,15 +24,7 @@ from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout, grouped, timing_of
-from cyclescope.infer.timing.latency_system import (
-    LEAST,
-    UNCUT,
-    X86,
-    Equation,
-    LatencySystem,
-    LinkLatency,
-    lower_bound,
-)
+from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import (
     is_doubtful,
     is_through_memory,
@@ -41,6 +32,7 @@ from cyclescope.infer.timing.laws import (
     outliers,
     slower_than_others,
 )
+from cyclescope.infer.timing.link_chains import LOOKS, LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.remarks import Cause
@@ -49,18 +41,15 @@ from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPU
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
-from cyclescope.kernel.cycle import NOP, SPACED, SPACING
+from cyclescope.kernel.cycle import SPACING
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
 from cyclescope.measure.again import Disturbed, disturbed
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
-from cyclescope.measure.sampling import STABLE, Measurement, Sampler
+from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 
-LEAST_SHARE = 0.9  # of what a chain of links takes at least
-CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
-SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 PROBES = 2000  # forms per batch when finding out which the CPU executes
 
@@ -92,6 +81,7 @@ class Campaign:
         self._legality = store.legality()
         self._planner: Planner | None = None
         self._again = Disturbed({})
+        self._chains: LinkChains | None = None
         self._everything = Planner(table, lambda form: True)
 
     # --- the whole -------------------------------------------------------------------------------
@@ -112,14 +102,14 @@ class Campaign:
     def _run(self, request: Request, deadline: float) -> bool:
         self.find_legal(request.forms)
         self._again = self.disturbed(request)
-        links = self.links()
+        self.links()
         planner = self.planner()
         forms = [f for f in request.forms if self._legality[f.id] == "ok"]
         experiments = self._experiments(planner, forms, request.quantities)
         finished = self._settle(MEASURING, experiments, forms, Sampler(self.backend), deadline)
         real = not self.store.emulated  # results that mean nothing ask for nothing
         if finished and LATENCY in request.quantities and real:
-            questions = self._questions(planner, forms, links)
+            questions = self._questions(planner, forms, self._links_again())
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle(SECOND, questions, forms, sampler, deadline)
         if finished and PORTS in request.quantities:
@@ -203,9 +193,23 @@ class Campaign:
         if whole and not doubtful:
             return stored
         self._tell(LINKS, 0, len(experiments))
-        settled = [pair for batch in Sampler(self.backend).measure(experiments) for pair in batch]
-        if whole and sum(m.verdict != STABLE for _, m in settled) > len(doubtful):
+        chains = LinkChains(self.backend, experiments)
+        chains.look(LOOKS)
+        if whole and len(chains.disturbed) > len(doubtful):
             return stored
+        self._chains = chains
+        return self._write_links()
+
+    def _links_again(self) -> dict[str, LinkLatency]:
+        """The links, after another look at what was disturbed when they were measured: much rests on them."""
+        if self._chains is None or not self._chains.disturbed:
+            return stored_links(self.store)
+        self._tell(LINKS, 0, len(self._chains.disturbed))
+        self._chains.look(LOOKS)
+        return self._write_links()
+
+    def _write_links(self) -> dict[str, LinkLatency]:
+        settled = self._chains.settled if self._chains else []
         found = solve_links(settled, self.table.isa, real=not self.store.emulated) | fastest(settled)
         links = {key: link for key, link in found.items() if is_latency(link)}
         self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()}, settled)
@@ -327,82 +331,3 @@ def is_first(record: Record) -> bool:
 
 def _again(experiment: Experiment) -> Experiment:
     return msgspec.structs.replace(experiment, variant=experiment.variant + AGAIN)
-
-
-def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:
-    """Cycles per NOP, under the key NOP."""
-    measured = next(((e, m) for e, m in settled if e.form == NOP), None)
-    if measured is None or not measured[1].usable:
-        return {}
-    value = measured[1].cycles / measured[0].count
-    return {NOP: LinkLatency(value, value, value)}
-
-
-def solve_links(
-    settled: Sequence[tuple[Experiment, Measurement]], isa: str = "x86-64", real: bool = True
-) -> dict[str, LinkLatency]:
-    """Latencies of the links whose chains carry a dependency.
-
-    A link that only chains without one tell of takes at most what its own chain does. Raises MeasurementError
-    where not even the reference chains could be measured, unless an emulator's times
-    (not `real`) mean nothing anyway.
-    """
-    chains = {e.form: (e, m) for e, m in settled if e.quantity == LINK and not e.variant}
-    controls = {e.form: m for e, m in settled if e.quantity == LINK and e.variant == "cut"}
-    equations = []
-    hidden = []
-    for name, (experiment, measurement) in chains.items():
-        control = controls.get(name)
-        if not measurement.usable or control is None or not control.usable:
-            continue
-        least = sum(lower_bound(key, isa) for key in experiment.links)
-        shown = min((1 - CARRIES) * measurement.cycles, SHOWN)
-        if control.cycles > measurement.cycles - shown and measurement.cycles > 1.1 * least:
-            hidden.append(Equation(experiment.links, measurement.cycles))
-            continue  # cutting the link changes nothing: it carries no dependency
-        if measurement.cycles < LEAST_SHARE * least:
-            continue  # faster than the law allows: something in it is eliminated
-        equations.append(Equation(experiment.links, measurement.cycles, name))
-    equations = list(_undelayed(equations))
-    if real and not any(set(e.keys) == {"r>r"} for e in equations):
-        raise MeasurementError(
-            "not even a chain of sign extensions could be measured",
-            "see `cyclescope host` for the noise here",
-        )
-    found = LatencySystem([*equations, *_uncut(equations, hidden, isa)], isa).solve()
-    proved = {key for equation in equations for key in equation.keys}
-    return {key: link if key in proved else _at_most(link, key, isa) for key, link in found.items()}
-
-
-def _undelayed(equations: Sequence[Equation]) -> Iterator[Equation]:
-    """Of a chain through memory and the same one spaced, the one in which the links take less.
-
-    Loads that are repeated, because the data that they wait for are not there yet, delay the other.
-    """
-    named = {equation.name: equation for equation in equations}
-    alone = {e.keys[0]: e.cycles / len(e.keys) for e in equations if len(set(e.keys)) == 1}
-    for equation in equations:
-        name = equation.name.removesuffix(SPACED)
-        bare, with_others = named.get(name), named.get(name + SPACED)
-        if bare and with_others:
-            others = SPACING * alone.get(with_others.keys[-1], LEAST)
-            if equation is not (bare if bare.cycles <= with_others.cycles - others else with_others):
-                continue
-        yield equation
-
-
-def _uncut(equations: Sequence[Equation], hidden: Sequence[Equation], isa: str) -> Iterator[Equation]:
-    """Chains of a link, or of one there and back, that nothing else tells of though cutting changes nothing.
-
-    A core that issues in order waits for what cuts a chain as for the chain itself. No core of x86-64 does:
-    there a link that carries no dependency has no latency.
-    """
-    known = {key for equation in equations for key in equation.keys}
-    for equation in hidden if isa != X86 else ():
-        if len(set(equation.keys)) <= 2 and not known.issuperset(equation.keys):
-            yield equation
-
-
-def _at_most(link: LinkLatency, key: str, isa: str) -> LinkLatency:
-    """A link whose chain was not seen to carry a dependency."""
-    return LinkLatency(link.value, lower_bound(key, isa), link.most, UNCUT)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cyclescope.backend.base import OK, Capabilities, Sample
 from cyclescope.errors import MeasurementError
-from cyclescope.infer.campaign import solve_links
 from cyclescope.infer.timing.latency_system import Equation, LatencySystem, conventions, lower_bound
+from cyclescope.infer.timing.link_chains import LOOKS, LinkChains, solve_links
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LINK, Experiment
@@ -138,3 +139,47 @@ def test_a_long_chain_need_not_be_much_faster_when_cut():
     reference = settled("r>r", "r>r", 1.0)
     found = solve_links([*reference, *settled("v", "r>v.m1 v>r", 33.0, cut=32.0)], "riscv64")
     assert found["v>r"].convention == "transfer"
+
+
+# --- looks ----------------------------------------------------------------------------------------
+
+
+class Neighbours:
+    """Chains of 9 cycles that neighbours slow down until a number of visits."""
+
+    def __init__(self, until):
+        self.visits, self.until, self.waiting = 0, until, []
+
+    def capabilities(self):
+        return Capabilities("x86-64", "neighbours", 0, "cycles")
+
+    def submit(self, kernels, effort):
+        self.visits += 1
+        slow = self.visits <= self.until
+        rounds = [9.5 + 0.5 * self.visits, 14 + 0.7 * self.visits] if slow else [9.0, 9.01]
+        self.waiting.append([[Sample(cycles, 0.01, OK, accepted=6) for cycles in rounds] for _ in kernels])
+
+    def collect(self):
+        return self.waiting.pop(0)
+
+
+@pytest.mark.parametrize(("until", "looks", "expected"), [(0, 1, 9.0), (7, 1, None), (7, LOOKS, 9.0)])
+def test_a_disturbed_chain_is_looked_at_again(until, looks, expected):
+    backend = Neighbours(until)
+    chains = LinkChains(backend, [Experiment("v", LINK, "", "", "", KERNEL, 1, ("v>r",))])
+    chains.look(looks)
+    ((_, found),) = chains.settled
+    assert bool(chains.disturbed) == (expected is None)
+    assert expected is None or found.cycles == pytest.approx(expected, abs=0.01)
+
+
+def test_a_later_look_goes_on_with_what_was_disturbed():
+    backend = Neighbours(7)
+    chains = LinkChains(backend, [Experiment("v", LINK, "", "", "", KERNEL, 1, ("v>r",))])
+    chains.look(1)
+    assert chains.disturbed
+    chains.look(LOOKS)
+    assert not chains.disturbed
+    before = backend.visits
+    chains.look(LOOKS)
+    assert backend.visits == before

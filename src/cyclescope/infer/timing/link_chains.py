@@ -1,0 +1,144 @@
+"""The closed chains of links: measured until they are not disturbed, and solved for the links' latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cyclescope.backend.base import Backend
+from cyclescope.errors import MeasurementError
+from cyclescope.infer.timing.latency_system import (
+    LEAST,
+    UNCUT,
+    X86,
+    Equation,
+    LatencySystem,
+    LinkLatency,
+    lower_bound,
+)
+from cyclescope.kernel.cycle import NOP, SPACED, SPACING
+from cyclescope.measure.plan import LINK, Experiment, Key
+from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
+from cyclescope.measure.sampling import PASSING, Measurement, Sampler
+
+LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
+LEAST_SHARE = 0.9  # of what a chain of links takes at least
+CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
+SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
+_WORSE = (STABLE, UNSTABLE, NOISY, FAILED)  # each is worse than those before
+
+
+class LinkChains:
+    """The chains of all links, each with its best reading of several looks."""
+
+    def __init__(self, backend: Backend, experiments: Sequence[Experiment]) -> None:
+        self._backend = backend
+        self._experiments = experiments
+        self._best: dict[Key, Measurement] = {}
+        self._once = backend.capabilities().emulated
+
+    @property
+    def settled(self) -> list[tuple[Experiment, Measurement]]:
+        """The chains that were measured."""
+        return [(e, self._best[e.key]) for e in self._experiments if e.key in self._best]
+
+    @property
+    def disturbed(self) -> list[Experiment]:
+        """The chains that no look has read undisturbed."""
+        if self._once:
+            return []
+        return [e for e, m in self.settled if m.error in PASSING]
+
+    def look(self, most: int) -> None:
+        """Measure the chains; those that are disturbed, so often at most."""
+        wanted = self.disturbed if self._best else list(self._experiments)
+        for _ in range(most):
+            for batch in Sampler(self._backend).measure(wanted):
+                for experiment, measurement in batch:
+                    self._note(experiment.key, measurement)
+            wanted = self.disturbed
+            if not wanted:
+                return
+
+    def _note(self, key: Key, found: Measurement) -> None:
+        """Keep what is less disturbed; of two readings that are equally so, the shorter one."""
+        known = self._best.get(key, found)
+        self._best[key] = min(known, found, key=lambda m: (_WORSE.index(m.verdict), m.cycles))
+
+
+def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:
+    """Cycles per NOP, under the key NOP."""
+    measured = next(((e, m) for e, m in settled if e.form == NOP), None)
+    if measured is None or not measured[1].usable:
+        return {}
+    value = measured[1].cycles / measured[0].count
+    return {NOP: LinkLatency(value, value, value)}
+
+
+def solve_links(
+    settled: Sequence[tuple[Experiment, Measurement]], isa: str = "x86-64", real: bool = True
+) -> dict[str, LinkLatency]:
+    """Latencies of the links whose chains carry a dependency.
+
+    A link that only chains without one tell of takes at most what its own chain does. Raises MeasurementError
+    where not even the reference chains could be measured, unless an emulator's times
+    (not `real`) mean nothing anyway.
+    """
+    chains = {e.form: (e, m) for e, m in settled if e.quantity == LINK and not e.variant}
+    controls = {e.form: m for e, m in settled if e.quantity == LINK and e.variant == "cut"}
+    equations = []
+    hidden = []
+    for name, (experiment, measurement) in chains.items():
+        control = controls.get(name)
+        if not measurement.usable or control is None or not control.usable:
+            continue
+        least = sum(lower_bound(key, isa) for key in experiment.links)
+        shown = min((1 - CARRIES) * measurement.cycles, SHOWN)
+        if control.cycles > measurement.cycles - shown and measurement.cycles > 1.1 * least:
+            hidden.append(Equation(experiment.links, measurement.cycles))
+            continue  # cutting the link changes nothing: it carries no dependency
+        if measurement.cycles < LEAST_SHARE * least:
+            continue  # faster than the law allows: something in it is eliminated
+        equations.append(Equation(experiment.links, measurement.cycles, name))
+    equations = list(_undelayed(equations))
+    if real and not any(set(e.keys) == {"r>r"} for e in equations):
+        raise MeasurementError(
+            "not even a chain of sign extensions could be measured",
+            "see `cyclescope host` for the noise here",
+        )
+    found = LatencySystem([*equations, *_uncut(equations, hidden, isa)], isa).solve()
+    proved = {key for equation in equations for key in equation.keys}
+    return {key: link if key in proved else _at_most(link, key, isa) for key, link in found.items()}
+
+
+def _undelayed(equations: Sequence[Equation]) -> Iterator[Equation]:
+    """Of a chain through memory and the same one spaced, the one in which the links take less.
+
+    Loads that are repeated, because the data that they wait for are not there yet, delay the other.
+    """
+    named = {equation.name: equation for equation in equations}
+    alone = {e.keys[0]: e.cycles / len(e.keys) for e in equations if len(set(e.keys)) == 1}
+    for equation in equations:
+        name = equation.name.removesuffix(SPACED)
+        bare, with_others = named.get(name), named.get(name + SPACED)
+        if bare and with_others:
+            others = SPACING * alone.get(with_others.keys[-1], LEAST)
+            if equation is not (bare if bare.cycles <= with_others.cycles - others else with_others):
+                continue
+        yield equation
+
+
+def _uncut(equations: Sequence[Equation], hidden: Sequence[Equation], isa: str) -> Iterator[Equation]:
+    """Chains of a link, or of one there and back, that nothing else tells of though cutting changes nothing.
+
+    A core that issues in order waits for what cuts a chain as for the chain itself. No core of x86-64 does:
+    there a link that carries no dependency has no latency.
+    """
+    known = {key for equation in equations for key in equation.keys}
+    for equation in hidden if isa != X86 else ():
+        if len(set(equation.keys)) <= 2 and not known.issuperset(equation.keys):
+            yield equation
+
+
+def _at_most(link: LinkLatency, key: str, isa: str) -> LinkLatency:
+    """A link whose chain was not seen to carry a dependency."""
+    return LinkLatency(link.value, lower_bound(key, isa), link.most, UNCUT)
