@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 import cyclescope
+from cyclescope.isa.registry import instruction_sets
+from cyclescope.isa.table import load_table
 
 PACKAGE = Path(cyclescope.__file__).parent
 MOST = 15  # modules in a folder, `__init__` not counted
+# Where instruction sets are named: what registers them, other tools' files, which are of one, and what Linux
+# says of a CPU in files.
+NAMING = ("isa/registry.py", "formats/", "host/")
 
 
 def rooms() -> Iterator[tuple[Path, list[str]]]:
@@ -52,3 +58,37 @@ def test_what_repeats():
     assert not repeats("ports", "usage")
     assert not repeats("kernel", "kernel"), "what the folder is about"
     assert not repeats("fixed_width", "fixed")
+
+
+def named_in(path: Path, names: set[str]) -> list[str]:
+    """Names of instruction sets that a module has as values, not in its text for people."""
+    found = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
+    return sorted({value for value in found if isinstance(value, str) and value in names})
+
+
+def test_no_module_for_all_instruction_sets_names_one():
+    names, folders = ({getattr(r, key) for r in instruction_sets()} for key in ("name", "folder"))
+    found = {
+        name: named
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not folders.intersection(path.parts) and path.stem not in folders
+        if not (name := str(path.relative_to(PACKAGE))).startswith(NAMING)
+        if (named := named_in(path, names | folders))
+    }
+    assert found == {}
+
+
+def test_names_of_instruction_sets_are_seen(tmp_path):
+    file = tmp_path / "one.py"
+    file.write_text('"""Of aarch64."""\nif isa == "aarch64":\n    pass\n')
+    assert named_in(file, {"aarch64"}) == ["aarch64"]
+
+
+def test_every_record_names_forms_of_its_table():
+    lost = []
+    for record in instruction_sets():
+        table, roles = load_table(record.name), record.roles
+        simple = [name for names in roles.simple.values() for name in names]
+        every = [roles.nop, *roles.plain_moves, roles.slow, roles.beside, *roles.sized, *simple]
+        lost += [name for name in every if name not in table]
+    assert lost == []

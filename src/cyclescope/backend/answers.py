@@ -25,12 +25,12 @@ from cyclescope.backend.base import (
     Outcome,
     Sample,
 )
+from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.locations import BYTES, LOCATIONS, names
 
 COUNTERS = 10
 FILE = 1 << 16  # bytes of a file at most
 _LEAVES = 160  # at most
-_ISAS = {1: "x86-64", 2: "aarch64", 3: "riscv64"}
 _HELLO = struct.Struct("<4I 7Q")
 _LEAF = struct.Struct("<6I")
 _SETUP_REPLY = struct.Struct("<4i 2I")
@@ -77,9 +77,10 @@ def version_of(payload: bytes) -> int:
 def machine_of(payload: bytes) -> Machine:
     """A greeting. Raises Nonsense."""
     _, isa, count, _, *_, xcr0 = _HELLO.unpack_from(payload)
-    if isa not in _ISAS or count > _LEAVES or len(payload) != _HELLO.size + count * _LEAF.size:
+    known = {record.runner: record.name for record in instruction_sets()}
+    if isa not in known or count > _LEAVES or len(payload) != _HELLO.size + count * _LEAF.size:
         raise Nonsense("what it says of its machine")
-    return Machine(_ISAS[isa], tuple(_LEAF.iter_unpack(payload[_HELLO.size :])), xcr0)
+    return Machine(known[isa], tuple(_LEAF.iter_unpack(payload[_HELLO.size :])), xcr0)
 
 
 def _fields(layout: struct.Struct, payload: bytes) -> tuple[Any, ...]:

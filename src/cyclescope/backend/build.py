@@ -20,20 +20,13 @@ from typing import NamedTuple
 from cyclescope.backend.link import runner_path
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.host.uname import host_isa
+from cyclescope.isa.registry import instruction_set, instruction_sets
 
-ISAS = ("x86-64", "aarch64", "riscv64")
 _FLAGS = ("-O2", "-std=gnu11", "-fno-stack-protector", "-s", "-I.")
 _PLACES = (
     ("-static-pie", "-fPIE"),
     ("-static",),
 )  # anywhere in memory; where the C library cannot, at one place
-_FOLDERS = {"x86-64": "x86_64", "aarch64": "aarch64", "riscv64": "riscv64"}
-_MACHINES = {62: "x86-64", 183: "aarch64", 243: "riscv64"}  # of ELF files
-_PACKAGES = {
-    "x86-64": "gcc-x86-64-linux-gnu libc6-dev-amd64-cross",
-    "aarch64": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
-    "riscv64": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
-}
 _CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 13, -1)))
 _PATIENCE = 300.0  # seconds for a compiler: zig makes its C library first
 
@@ -57,7 +50,7 @@ def runner_for(isa: str) -> Path:
     """
     if isa in (host_isa(), _isa_of_file(Path(os.environ.get("CYCLESCOPE_RUNNER", "")))):
         return runner_path()
-    path = cache_folder() / f"runner-{_FOLDERS[isa]}-{source_hash(isa)}"
+    path = cache_folder() / f"runner-{instruction_set(isa).folder}-{source_hash(isa)}"
     if not path.is_file():
         build(isa, path)
     return path
@@ -74,7 +67,7 @@ def cache_folder() -> Path:
 def sources(isa: str) -> list[Path]:
     """The C files of a runner. Raises BackendUnavailable where they are not installed."""
     folder = _source_folder()
-    own = sorted((folder / _FOLDERS[isa]).glob("*.c"))
+    own = sorted((folder / instruction_set(isa).folder).glob("*.c"))
     if not own:
         raise BackendUnavailable(f"no sources of a runner for {isa} in {folder}", "reinstall cyclescope")
     return [*sorted(folder.glob("*.c")), *own]
@@ -87,7 +80,7 @@ def _source_folder() -> Path:
 def source_hash(isa: str) -> str:
     """What tells runners of different sources apart."""
     folder = _source_folder()
-    headers = [*folder.glob("*.h"), *(folder / _FOLDERS[isa]).glob("*.h")]
+    headers = [*folder.glob("*.h"), *(folder / instruction_set(isa).folder).glob("*.h")]
     digest = hashlib.sha256()
     for path in sorted([*sources(isa), *headers]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -127,13 +120,13 @@ def _split(compiler: str) -> tuple[str, ...]:
 def _advice(isa: str, compiler: str) -> str:
     if compiler:
         return "leave out {cc} to try all compilers that are here"
-    packages = "gcc libc6-dev" if isa == host_isa() else _PACKAGES[isa]
+    packages = "gcc libc6-dev" if isa == host_isa() else instruction_set(isa).toolchain.packages
     return f"`apt install {packages}`, or zig (`pip install ziglang`), or name a compiler with {{cc}}"
 
 
 def compilers(isa: str) -> Iterator[tuple[str, ...]]:
     """Compilers that are here and may be able to build for an instruction set, the surest first."""
-    folder = _FOLDERS[isa]
+    folder = instruction_set(isa).folder
     names = [f"{folder}-linux-gnu-gcc", f"{folder}-linux-musl-gcc", f"{folder}-unknown-linux-gnu-gcc"]
     if isa == host_isa():
         if os.environ.get("CC"):
@@ -188,4 +181,5 @@ def _isa_of_file(path: Path) -> str:
             head = file.read(20)
     except OSError:
         return ""
-    return _MACHINES.get(int.from_bytes(head[18:20], "little"), "") if head[:5] == b"\x7fELF\x02" else ""
+    machine = int.from_bytes(head[18:20], "little") if head[:5] == b"\x7fELF\x02" else 0
+    return next((record.name for record in instruction_sets() if record.elf == machine), "")

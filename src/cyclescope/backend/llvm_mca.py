@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import ceil, log2
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ from cyclescope.backend.analyzers import (
 )
 from cyclescope.backend.base import Capabilities
 from cyclescope.errors import BackendUnavailable, UsageError
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, Kernel
 
@@ -41,19 +42,6 @@ WINDOW = 500.0  # cycles at least of the steady state that are counted
 _REMEDY = "install LLVM (apt install llvm), or name another program"
 
 
-class _Language(NamedTuple):
-    """How LLVM is spoken to about an ISA: the first line takes the place of what x86-64 needs there."""
-
-    triple: str
-    header: str = ".text"
-    comment: str = "#"
-
-
-_LANGUAGES = {
-    "x86-64": _Language("x86_64-unknown-linux-gnu", ".intel_syntax noprefix"),
-    "aarch64": _Language("aarch64-unknown-linux-gnu", comment="//"),
-    "riscv64": _Language("riscv64-unknown-linux-gnu"),
-}
 _PARSE_ERROR = re.compile(r"^\S*?:(\d+):\d+: error: (.*)$", re.MULTILINE)
 _BRANCH_TARGET = re.compile(r" \.[+-]\d+$")
 _INTEGER_ROUNDED = re.compile(r", ([er]\w+), (\{\w+-sae\})$")
@@ -152,11 +140,13 @@ class LlvmMcaBackend(AnalyzerBackend):
     """
 
     def __init__(
-        self, cpu: str, executable: str | None = None, patience: float = PATIENCE, isa: str = "x86-64"
+        self, cpu: str, executable: str | None = None, patience: float = PATIENCE, isa: str = DEFAULT
     ) -> None:
         super().__init__()
         self.cpu, self.isa = cpu, isa
-        self._language = _LANGUAGES[isa]
+        record = instruction_set(isa)
+        self._triple = record.toolchain.triple.replace("-linux", "-unknown-linux")
+        self._header, self._comment = record.toolchain.header, record.writing.comments[0]
         self.refused: dict[str, str] = {}  # instructions that have no analysis, with the reason
         self._known: set[str] = set()
         self._patience = patience
@@ -267,8 +257,8 @@ class LlvmMcaBackend(AnalyzerBackend):
         self, bodies: Sequence[list[str]], iterations: int, stream: bool, views: bool
     ) -> tuple[_Report | None, dict[int, str]]:
         """The report on some bodies, None where there is none, and what is wrong by line."""
-        text = [self._language.header]
-        mark = f"{self._language.comment} LLVM-MCA"
+        text = [self._header]
+        mark = f"{self._comment} LLVM-MCA"
         for number, body in enumerate(bodies):
             text += [f"{mark}-BEGIN {number}", *body, f"{mark}-END {number}"]
         options = [f"-iterations={iterations}", f"-noalias={'true' if stream else 'false'}"]
@@ -289,7 +279,7 @@ class LlvmMcaBackend(AnalyzerBackend):
     # --- the program -------------------------------------------------------------------------------
 
     def _target(self) -> list[str]:
-        return [f"-mtriple={self._language.triple}", f"-mcpu={self.cpu}"]
+        return [f"-mtriple={self._triple}", f"-mcpu={self.cpu}"]
 
     def _run(self, options: Sequence[str], text: str, work: int = 0) -> subprocess.CompletedProcess[str]:
         return run_program([self.program, *options], text, self._patience * (1 + work / WORTH))
@@ -303,8 +293,8 @@ class LlvmMcaBackend(AnalyzerBackend):
 
     def _read_ports(self) -> tuple[str, ...]:
         """Names of the model's ports; units of the same name are numbered."""
-        done = self._run([*self._target(), "-json", "-"], f"{self._language.header}\nnop\n")
-        architecture = self._language.triple.partition("-")[0]
+        done = self._run([*self._target(), "-json", "-"], f"{self._header}\nnop\n")
+        architecture = self._triple.partition("-")[0]
         listed = f"`{self.program} -mtriple={architecture} -mcpu=help` lists those it knows"
         if "is not a recognized processor" in done.stderr:
             raise UsageError(f"LLVM {self._version} knows no CPU {self.cpu!r}", listed)

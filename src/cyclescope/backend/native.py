@@ -30,7 +30,7 @@ from cyclescope.backend.link import Link
 from cyclescope.backend.transport import Broken, Silence, words
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.clock import clock_name
-from cyclescope.host.cpuinfo import PATHS, leaves_from_files
+from cyclescope.host.cpuinfo import PATHS, leaves_from_files, says_little
 from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
@@ -132,9 +132,9 @@ class NativeBackend:
         try:
             hello = self._read_hello(self._say(HELLO, b""))
             self._take_setup(self._say(SETUP, self._setup()))
-            if hello.isa != "x86-64":  # cores may be of several kinds: that of the kernels
+            if says_little(hello.isa):  # cores may be of several kinds: that of the kernels
                 hello = self._read_hello(self._say(HELLO, b""))
-            if hello.isa != "x86-64" and not hello.emulated:
+            if says_little(hello.isa) and not hello.emulated:
                 hello = self._with_files(hello, [self._say_or(READ, f"/{path}".encode()) for path in PATHS])
         except Broken as error:
             raise self.link.lost(error.end) from error
@@ -207,7 +207,7 @@ class NativeBackend:
         """Choose CPU and counters anew, while no batch is under way."""
         self._wanted, self._events = cpu, tuple(events)
         self._take_setup(self._ask(_Job(SETUP, self._setup())))
-        if self._hello.isa != "x86-64":
+        if says_little(self._hello.isa):
             hello = self._read_hello(self._ask(_Job(HELLO, b"")))
             contents = (
                 [] if hello.emulated else [self._ask(_Job(READ, f"/{path}".encode())) for path in PATHS]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cyclescope.backend.analyzers import TimedOut, ending, find_programs, run_program
 from cyclescope.errors import UsageError
+from cyclescope.isa.registry import DEFAULT, instruction_set
 
 PATIENCE = 60.0  # seconds for a block: most take one
 # OSACA's models by LLVM's names of cores; a core that has none is asked of no other.
@@ -30,13 +31,12 @@ class Osaca:
     program is absent, UsageError where it has no model of the core.
     """
 
-    def __init__(self, cpu: str, isa: str = "x86-64", executable: str | None = None) -> None:
+    def __init__(self, cpu: str, isa: str = DEFAULT, executable: str | None = None) -> None:
         self._program = find_programs(("osaca",), executable, _REMEDY)[0]
         if cpu not in ARCHES:
             raise UsageError(f"OSACA has no model of {cpu}", f"it has {', '.join(sorted(ARCHES))}")
         self._options = ["--arch", ARCHES[cpu], "--ignore-unknown"]
-        if isa == "x86-64":
-            self._options += ["--syntax", "ATT"]
+        self._options += instruction_set(isa).toolchain.osaca_options
         said = run_program([self._program, "--version"], "", PATIENCE).stdout.split()
         self.description = f"OSACA {said[-1] if said else ''}, model of {ARCHES[cpu]}"
 

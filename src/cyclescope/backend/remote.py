@@ -7,11 +7,12 @@ import re
 import shlex
 import subprocess
 
-from cyclescope.backend.build import ISAS, runner_for
+from cyclescope.backend.build import runner_for
 from cyclescope.backend.link import Command, Link, Remote, explained
 from cyclescope.backend.transport import End, Transport
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.host.uname import isa_of_machine
+from cyclescope.isa.registry import isa_names
 
 _SSH = re.compile(
     r"ssh://(?:(?P<user>[\w.][\w.@\\-]*)@)?"
@@ -121,7 +122,7 @@ class Ssh(Remote):
         if system != "Linux" or not isa:
             what = " on ".join(filter(None, (system, machine))) or "no system that is known"
             raise BackendUnavailable(
-                f"{self.host} runs {what}", f"runners are for Linux on {', '.join(ISAS)}"
+                f"{self.host} runs {what}", f"runners are for Linux on {', '.join(isa_names())}"
             )
         return isa, there
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from cyclescope.host.identity import BOARD_LEAF, DIGEST_LEAF, Leaves, hwprobe
 from cyclescope.host.riscv64 import EXTENSIONS_KEY, probed_bits
-from cyclescope.host.uname import ISAS
+from cyclescope.isa.registry import instruction_set, isa_names
 
 Row = tuple[int, int, int, int, int, int]
 PATHS = (
@@ -32,9 +32,14 @@ _ARM_FIELDS = (
 _ARCHITECTED = 15 << 16  # of MIDR_EL1: features are in registers of their own
 
 
+def says_little(isa: str) -> bool:
+    """Whether files are asked, because the CPU itself does not say to programs what it is."""
+    return isa in isa_names() and instruction_set(isa).asks_files
+
+
 def leaves_from_files(isa: str, cpu: int, leaves: Leaves, texts: Sequence[str | None]) -> tuple[Row, ...]:
-    """Leaves that a machine's own lack, by what the files of PATHS say of a CPU; of no x86-64."""
-    if isa not in set(ISAS.values()) - {"x86-64"}:
+    """Leaves that a machine's own lack, by what the files of PATHS say of a CPU; none where it says all."""
+    if not says_little(isa):
         return ()
     cpuinfo, model, compatible, product = (text or "" for text in texts)
     fields = _fields(cpuinfo, cpu)

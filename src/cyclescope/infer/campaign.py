@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from cyclescope.backend.base import Backend
-from cyclescope.infer.ports.candidates import NOPS, candidates
+from cyclescope.infer.ports.candidates import candidates
 from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.in_order import order_forms
@@ -40,6 +40,7 @@ from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import SPACING
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
@@ -123,7 +124,7 @@ class Campaign:
 
     def _ports(self, forms: Sequence[InstructionForm], deadline: float) -> bool:
         """Port usage: it needs the throughputs of the forms and of what may block ports."""
-        simple = (self.table[NOPS[self.table.isa]], *simple_forms(self.table))
+        simple = (self.table[instruction_set(self.table.isa).roles.nop], *simple_forms(self.table))
         possible = list({form.id: form for form in (*candidates(self.table), *simple)}.values())
         self.find_legal(possible)
         blocking = [f for f in possible if self._legality[f.id] == "ok"]

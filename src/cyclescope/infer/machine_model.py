@@ -24,13 +24,13 @@ from cyclescope.infer.timing.remarks import Cause, Idiom
 from cyclescope.infer.timing.results import EXACT, INTERVAL, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.sampling import rejections
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import ASSUMED, MEASURED, Core, FormCost, MachineModel, Provenance
-from cyclescope.simulate.cost import PLAIN_MOVES
 
 SESSIONS = 8  # whose conditions are told
 _IDIOMS: dict[str, str] = {Idiom.ZERO: "zero", Idiom.BREAKING: "breaking"}  # as models have them
@@ -174,7 +174,8 @@ def _core(costs: Mapping[str, FormCost], table: Table, known: PortFacts | None, 
     """The front end, and what plain moves tell of loads and of the way through memory."""
     facts = known or read_facts(store, table)
     width = facts.width_fact
-    loading, storing = (table[name] for name in PLAIN_MOVES[table.isa])
+    roles = instruction_set(table.isa).roles
+    loading, storing = table[roles.load], table[roles.store]
     loaded = _latency(costs, loading, "address", "register")
     parts = _latency(costs, storing, "register", "data"), _latency(costs, loading, "data", "register")
     return Core(

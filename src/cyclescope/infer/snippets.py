@@ -6,11 +6,10 @@ import re
 
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.errors import SourceError, UsageError
+from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_SCALABLE
 from cyclescope.measure import bench
-
-_SCALABLE = {"aarch64": r"\b[zp]\d+\b|\bffr\b", "riscv64": r"\bv\d+\b|\bvset"}
 
 
 def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str) -> Kernel:
@@ -19,31 +18,32 @@ def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str) -> Ke
     `vectors` is a name of `measure.bench.LEVELS`, or empty for what the registers in the text need. Raises
     UsageError, UnsupportedInstruction, BackendUnavailable where there is no assembler.
     """
-    if isa == "x86-64":
+    record = instruction_set(isa)
+    if not record.fixed_width:
         return bench.snippet(text, init, unroll, vectors)
     bench.check_counter(text, init, isa)
     code, setup = _assembled(text, isa), _assembled(init, isa)
-    scalable = re.search(_SCALABLE[isa], f"{text}\n{init}".lower())
+    scalable = re.search(record.writing.scalable, f"{text}\n{init}".lower())
     level = bench.LEVELS[vectors] if vectors else VECTOR_SCALABLE if scalable else VECTOR_FLOAT
     return bench.machine_code(code, setup, instructions(code, isa), unroll, level, isa)
 
 
 def code_kernel(code: bytes, unroll: int, vectors: str, isa: str) -> Kernel:
     """The kernel of machine code, repeated `unroll` times per body. Raises UsageError."""
-    if isa != "x86-64" and len(code) % (2 if isa == "riscv64" else 4):
+    record = instruction_set(isa)
+    if len(code) % record.step:
         raise UsageError(f"{len(code)} bytes are no whole instructions of {isa}")
-    level = bench.LEVELS[vectors or bench.USUAL[isa]]
-    count = 1 if isa == "x86-64" else instructions(code, isa)
+    level = bench.LEVELS[vectors or record.registers.usual]
+    count = instructions(code, isa) if record.lengths else 1
     return bench.machine_code(code, b"", count, unroll, level, isa)
 
 
 def instructions(code: bytes, isa: str) -> int:
-    """Number of instructions in machine code of AArch64 or RISC-V."""
-    if isa == "aarch64":
-        return len(code) // 4
+    """Number of instructions in machine code whose first bytes tell their lengths."""
+    record = instruction_set(isa)
     count = at = 0
     while at < len(code):
-        at += 4 if code[at] & 3 == 3 else 2
+        at += record.length(code[at])
         count += 1
     return count
 

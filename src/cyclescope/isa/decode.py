@@ -16,6 +16,7 @@ import msgspec
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.register import units
+from cyclescope.isa.registry import instruction_set, instruction_sets, isa_names
 from cyclescope.isa.table import Table, load_table
 
 _SMALL = 4  # forms that are compared one by one
@@ -166,12 +167,8 @@ class Decoder:
 
     def length(self, code: bytes, at: int = 0) -> int:
         """Bytes of the instruction at an offset."""
-        if self.isa == "aarch64" or at >= len(code):
-            return 4
-        low = code[at]
-        if low & 3 != 3:
-            return 2
-        return 4 if low & 0x1F != 0x1F else 6 if low & 0x3F == 0x1F else 8
+        record = instruction_set(self.isa)
+        return record.length(code[at]) if at < len(code) else record.step
 
     def decode_all(self, code: bytes) -> Iterator[Decoded]:
         """All instructions of a piece of code. Raises UnsupportedInstruction for anything else."""
@@ -187,9 +184,10 @@ class Decoder:
 
 @cache
 def decoder(isa: str) -> Decoder:
-    """The decoder of AArch64 or of RISC-V's ratified extensions. Raises UsageError for another ISA."""
-    if isa not in ("aarch64", "riscv64"):
-        raise UsageError(f"no decoder for {isa}", "there is one for aarch64 and one for riscv64")
+    """The decoder of a table of fields, without optional extensions. Raises UsageError for another ISA."""
+    if isa not in isa_names() or not instruction_set(isa).fixed_width:
+        known = (record.name for record in instruction_sets() if record.fixed_width)
+        raise UsageError(f"no decoder for {isa}", f"there is one for {' and one for '.join(known)}")
     return Decoder(load_table(isa))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from cyclescope.isa.registry import instruction_set
+
 _LEGACY = ("AX", "CX", "DX", "BX", "SP", "BP", "SI", "DI")
 VECTOR_CLASSES = ("XMM", "YMM", "ZMM")
 GENERAL_CLASSES = ("R8l", "R8h", "R16", "R32", "R64")
@@ -88,7 +90,7 @@ def units(name: str, isa: str) -> tuple[str, ...]:
         match = _PART.fullmatch(part)
         if match and match[1] in _FILES:
             first = int(match[2])
-            zero = isa == "riscv64" and part == "X0"
+            zero = part == instruction_set(isa).registers.zero
             found += [f"{_FILES[match[1]]}{n}" for n in range(first, first + int(match[3] or 1)) if not zero]
         elif len(part) > 1 and part not in _ZEROS and part != "Pair":
             found.append("ZA" if part.startswith("ZA") else part)

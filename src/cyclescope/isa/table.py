@@ -12,10 +12,10 @@ import msgspec
 from cyclescope.errors import UsageError
 from cyclescope.isa.form import Encoding, InstructionForm, Slot
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.registry import instruction_set, isa_names
 
 _Scatter = tuple[tuple[int, ...], ...]
 _Signature = list[tuple[str, str, str, int, int, str, str]]
-ISAS = ("x86-64", "aarch64", "riscv64")
 
 
 class _RawForm(msgspec.Struct, array_like=True, gc=False):
@@ -83,26 +83,13 @@ class Table:
         """The form with this id, or None."""
         form = self._by_id.get(form_id)
         if form is None and "@" in form_id:
-            return self._configured(form_id) if self.isa == "riscv64" else self._variant(form_id)
+            return self._variant(form_id)
         return form
 
     def _variant(self, form_id: str) -> InstructionForm | None:
-        from cyclescope.isa.aarch64.variants import variants
-
         plain, _, text = form_id.partition("@")
-        form = self._by_id.get(plain)
-        return next((each for each in variants(form, (text,)) if each.id == form_id), None) if form else None
-
-    def _configured(self, form_id: str) -> InstructionForm | None:
-        from cyclescope.isa.riscv64.configuration import parse
-        from cyclescope.isa.riscv64.vector import configured
-
-        plain, _, text = form_id.partition("@")
-        form = self._by_id.get(plain)
-        try:
-            found = configured(form, parse(text)) if form else None
-        except UsageError:
-            return None
+        form, variants = self._by_id.get(plain), instruction_set(self.isa).variants
+        found = variants.named(form, text) if form and variants else None
         return found if found and found.id == form_id else None
 
 
@@ -223,11 +210,11 @@ def _build(raw: _RawTable) -> Table:
 @cache
 def load_table(isa: str) -> Table:
     """The instruction table of an ISA. Raises UsageError where none ships."""
-    if isa not in ISAS:
-        raise UsageError(f"no instruction table for {isa}", f"this version knows {', '.join(ISAS)}")
-    package = f"cyclescope.isa.{isa.replace('-', '_')}"
-    data = lzma.decompress(resources.files(package).joinpath("tables/forms.json.xz").read_bytes())
-    if isa != "x86-64":
+    if isa not in isa_names():
+        raise UsageError(f"no instruction table for {isa}", f"this version knows {', '.join(isa_names())}")
+    record = instruction_set(isa)
+    data = lzma.decompress(resources.files(record.tables).joinpath("tables/forms.json.xz").read_bytes())
+    if record.fixed_width:
         from cyclescope.isa.fixed_width import read_forms
 
         return Table(isa, *read_forms(data))

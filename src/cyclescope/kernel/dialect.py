@@ -7,6 +7,7 @@ from typing import Protocol
 
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Block, Register
 from cyclescope.kernel.chain import Chain, Use
@@ -93,15 +94,9 @@ class Dialect(Protocol):
 
 
 def dialect_of(table: Table, executes: Executes) -> Dialect:
-    """The dialect of a table's instruction set; helpers are forms that `executes` says may be used."""
-    if table.isa == "aarch64":
-        from cyclescope.kernel.aarch64.dialect import AArch64Dialect
+    """That of a table's instruction set; helpers are forms that `executes` says may be used.
 
-        return AArch64Dialect(table, executes)
-    if table.isa == "riscv64":
-        from cyclescope.kernel.riscv64.dialect import RiscV64Dialect
-
-        return RiscV64Dialect(table, executes)
-    from cyclescope.kernel.x86_64.dialect import X86Dialect
-
-    return X86Dialect(table, executes)
+    It is what `dialect` of its module `kernel/NAME/dialect.py` makes.
+    """
+    found: Dialect = instruction_set(table.isa).module("kernel", "dialect").dialect(table, executes)
+    return found

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.kernel import Kernel
 
@@ -67,14 +68,5 @@ class Differential(Protocol):
 
 def differential_of(table: Table) -> Differential:
     """The check of a table's instruction set."""
-    if table.isa == "x86-64":
-        from cyclescope.kernel.x86_64.differential import X86Differential
-
-        return X86Differential()
-    if table.isa == "aarch64":
-        from cyclescope.kernel.aarch64.differential import AArch64Differential
-
-        return AArch64Differential(table)
-    from cyclescope.kernel.riscv64.differential import RiscV64Differential
-
-    return RiscV64Differential(table)
+    found: Differential = instruction_set(table.isa).module("kernel", "differential").differential(table)
+    return found

@@ -13,7 +13,7 @@ import msgspec
 from cyclescope.backend.base import OK, Backend, Effort, Sample, without_address
 from cyclescope.errors import MeasurementError, UnsupportedInstruction, UsageError
 from cyclescope.isa.assemble import assemble
-from cyclescope.kernel.fixed_width.registers import AARCH64, RISCV64
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.patterns import pattern
 from cyclescope.kernel.state import (
@@ -42,7 +42,6 @@ from cyclescope.measure.sampling import (
 
 ROUNDS = 5  # by default: enough for Student's distribution to say something
 PLACES = 4  # lengths and places of the code in each
-NOPS = {"x86-64": b"\x90", "aarch64": bytes.fromhex("1f2003d5"), "riscv64": bytes.fromhex("13000000")}
 PAUSE = 0.05  # seconds between rounds: what disturbs lasts for a tenth, and a mean of all averages over it
 WITHIN = 0.01  # relative: rounds of one kernel agree to half of the noise of a whole table's
 EFFORT = Effort(rounds=PLACES, want=12, target=50000.0)  # ten times as long: a step of the clock is 0.1 %
@@ -53,13 +52,6 @@ LEVELS = {
     "sse": VECTOR_LEGACY, "avx": VECTOR_VEX128, "avx2": VECTOR_VEX256, "avx512": VECTOR_EVEX512,
     "float": VECTOR_FLOAT, "scalable": VECTOR_SCALABLE,
 }  # fmt: skip
-USUAL = {"x86-64": "avx", "aarch64": "float", "riscv64": "float"}  # of machine code
-COUNTERS = {"x86-64": r"r15[dwb]?", "aarch64": "[xw]28", "riscv64": "x27|s11"}
-_STARTS = {
-    "x86-64": "RSP is a stack, R13, R14, RSI and RDI point to 4096 bytes",
-    "aarch64": "SP is a stack, X20 and X21 point to 4096 bytes",
-    "riscv64": "sp is a stack, s0 and s1 point to 4096 bytes",
-}
 _OUTCOMES = {
     "SIGSEGV at 0x0": "address 0 was accessed, or no address at all: an instruction that may not run in user "
     "space or not with these operands; {{init}} can set registers",
@@ -72,10 +64,9 @@ _OUTCOMES = {
     "too long": "unroll less",
 }
 _POINTERS = (BASE, ALIAS, 6, 7)  # R14, R13, RSI, RDI
-_FIXED_WIDTH = {pools.isa: pools for pools in (AARCH64, RISCV64)}
 
 
-def default_state(level: int, isa: str = "x86-64") -> MachineState:
+def default_state(level: int, isa: str = DEFAULT) -> MachineState:
     """What a snippet starts with.
 
     RSP points into a stack, R13, R14, RSI and RDI to the middle of 4096 bytes of memory, the other
@@ -84,11 +75,13 @@ def default_state(level: int, isa: str = "x86-64") -> MachineState:
     of RISC-V hold the double 1.0.
     """
     ones = pattern("f32")
-    if pools := _FIXED_WIDTH.get(isa):
+    record = instruction_set(isa)
+    if record.fixed_width:
+        pools = record.module("kernel", "registers").POOLS
         general = [n + 1 for n in range(32)]
         general[pools.stack] = STACK_TOP
         general[pools.base] = general[pools.alias] = FIRST_WINDOW
-        scalars = (int.from_bytes(pattern("f64")[:8], "little"),) * 32 if isa == "riscv64" else ()
+        scalars = (int.from_bytes(pattern("f64")[:8], "little"),) * 32 if record.registers.has_floats else ()
         return MachineState(
             tuple(general), ones, fill=(ones, ones), vector_level=level, flags=0, control=0, scalars=scalars
         )
@@ -111,7 +104,7 @@ def level_of(text: str) -> int:
 
 def snippet(text: str, init: str, unroll: int, vectors: str) -> Kernel:
     """The kernel of an assembly text of x86-64, repeated `unroll` times per body."""
-    check_counter(text, init, "x86-64")
+    check_counter(text, init, DEFAULT)
     body = assemble(text)
     level = LEVELS[vectors] if vectors else level_of(f"{text}\n{init}")
     return machine_code(body.code, assemble(init).code if init else b"", body.instructions, unroll, level)
@@ -120,12 +113,12 @@ def snippet(text: str, init: str, unroll: int, vectors: str) -> Kernel:
 def check_counter(text: str, init: str, isa: str) -> None:
     """Raise UsageError where code names the register that counts its repetitions."""
     for part in (text, init):
-        if found := re.search(rf"\b({COUNTERS[isa]})\b", part.lower()):
+        if found := re.search(rf"\b({instruction_set(isa).registers.counter})\b", part.lower()):
             raise UsageError(f"{found[0]} counts the repetitions", "use another register")
 
 
 def machine_code(
-    code: bytes, setup: bytes, instructions: int, unroll: int, level: int, isa: str = "x86-64"
+    code: bytes, setup: bytes, instructions: int, unroll: int, level: int, isa: str = DEFAULT
 ) -> Kernel:
     """The kernel of machine code, repeated `unroll` times per body."""
     if not code:
@@ -146,7 +139,7 @@ def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
     if not measurement.usable:
         kind = without_address(measurement.error)
         remedy = _OUTCOMES.get(measurement.error) or _OUTCOMES.get(kind, "")
-        start = _STARTS[backend.capabilities().isa]
+        start = instruction_set(backend.capabilities().isa).registers.start
         raise MeasurementError(f"the code cannot be timed, {measurement.error}", remedy.format(start))
     return measurement
 
@@ -195,7 +188,7 @@ def _is_whole(nop: float) -> bool:
 
 def _reference(isa: str) -> Kernel:
     """NOPs, whose time is known where the width is a whole number."""
-    return Kernel(NOPS[isa], 1, default_state(VECTOR_NONE, isa), b"", CANARY | FAST)
+    return Kernel(instruction_set(isa).nop, 1, default_state(VECTOR_NONE, isa), b"", CANARY | FAST)
 
 
 def _off(readings: Sequence[float], nop: float) -> float:

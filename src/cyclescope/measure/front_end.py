@@ -12,6 +12,7 @@ from functools import partial
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
@@ -27,32 +28,10 @@ BODY = 24  # instructions: what 2, 3 and 4 forms share evenly
 FEW = 4  # instances of a form in a mix: half of the registers
 LONGEST = 15  # bytes of an instruction of x86-64
 
-SIMPLE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "x86-64": {
-        NOPS: ("NOP (M32)", "NOP (R32)", "NOP", "NOP_W"),
-        MOVES: ("MOV_89 (R64, R64)", "MOV_89 (R32, R32)", "MOVAPS_0F28 (XMM, XMM)"),
-        IDIOMS: ("XOR_31 (R32, R32)", "PXOR (XMM, XMM)"),
-        GENERAL: ("LEA_B_D8 (R64)", "ADD_01 (R64, R64)", "CMP_39 (R64, R64)", "MOV (R32, I32)"),
-        VECTOR: ("PADDD (XMM, XMM)", "PAND (XMM, XMM)"),
-    },
-    "aarch64": {
-        NOPS: ("NOP",),
-        MOVES: ("MOVZXi",),
-        GENERAL: ("ADDXri", "SUBXri", "EORXrs", "ADDXrs"),
-        VECTOR: ("ANDv16i8", "ADDv4i32"),
-    },
-    "riscv64": {
-        NOPS: ("C_NOP",),
-        MOVES: ("C_MV", "C_LI", "LUI"),
-        GENERAL: ("ADDI", "ADD", "XOR", "SLTU"),
-        VECTOR: ("FSGNJ_D", "FADD_D"),
-    },
-}
 MIXED = (
     (NOPS, GENERAL), (NOPS, VECTOR), (NOPS, MOVES), (NOPS, IDIOMS), (GENERAL, VECTOR), (GENERAL, IDIOMS),
     (NOPS, GENERAL, VECTOR), (NOPS, GENERAL, IDIOMS, VECTOR), (NOPS, NOPS, NOPS, GENERAL),
 )  # fmt: skip
-_BYTES = {"x86-64": ("NOP", "NOP_W", "NOP (R32)", "NOP (M32)", "NOP (M16)"), "riscv64": ("C_NOP",)}
 
 
 class Simple(msgspec.Struct, frozen=True):
@@ -101,7 +80,7 @@ class FrontEndPlanner:
         return Simple(part.form, part.kind, some, written | read) if apart else part
 
     def _forms(self, known: Mapping[str, InstructionForm]) -> Iterator[tuple[InstructionForm, str]]:
-        for kind, names in SIMPLE[self.isa].items():
+        for kind, names in instruction_set(self.isa).roles.simple.items():
             yield from ((known[name], kind) for name in names if name in known)
 
     # --- questions -------------------------------------------------------------------------------
@@ -134,7 +113,7 @@ class FrontEndPlanner:
 
     def lengths(self, known: Mapping[str, InstructionForm]) -> Iterator[Question]:
         """NOPs of every length that there is."""
-        plain = [part for name in _BYTES.get(self.isa, ()) if name in known
+        plain = [part for name in instruction_set(self.isa).roles.sized if name in known
                  if (part := self.simple(known[name], NOPS)) is not None]  # fmt: skip
         for size in range(1, LONGEST + 1):
             found = [made for part in plain if (made := _of_length(part, size, self.isa)) is not None]
@@ -170,6 +149,6 @@ def _zeroing(instruction: Instruction) -> Instruction:
 def _of_length(part: Simple, size: int, isa: str) -> list[Instruction] | None:
     """A body of instances of so many bytes, with prefixes where they are shorter."""
     missing = size - len(part.instructions[0].code())
-    if missing < 0 or (missing and isa != "x86-64"):
+    if missing < 0 or (missing and not instruction_set(isa).padded):
         return None
     return [msgspec.structs.replace(one, padding=missing) for one in part.take(BODY)]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cyclescope.errors import StoreError
+from cyclescope.isa.registry import DEFAULT
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.variant import AGAIN, Kind
@@ -40,7 +41,6 @@ from cyclescope.measure.sampling import Measurement
 from cyclescope.measure.sessions import Sessions
 
 VERSION = 1
-X86_64 = "x86-64"
 COLUMNS = (
     "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
     "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
@@ -50,7 +50,7 @@ COLUMNS = (
 class Store:
     """Measurements of one machine; `isa` is the instruction set of a new one. Raises StoreError."""
 
-    def __init__(self, path: Path, machine: str = "", *, isa: str = X86_64, readonly: bool = False) -> None:
+    def __init__(self, path: Path, machine: str = "", *, isa: str = DEFAULT, readonly: bool = False) -> None:
         self.path = path
         self._states: dict[int, tuple[int, MachineState]] = {}
         if readonly and not path.is_file():
@@ -123,7 +123,7 @@ class Store:
     @explaining
     def isa(self) -> str:
         """Instruction set of the forms; stores of the first versions do not say it."""
-        return self._meta("isa") or X86_64
+        return self._meta("isa") or DEFAULT
 
     @property
     @explaining

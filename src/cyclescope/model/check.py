@@ -12,7 +12,8 @@ from itertools import islice
 from cyclescope.errors import CyclescopeError
 from cyclescope.isa.dataflow import overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.table import ISAS, load_table
+from cyclescope.isa.registry import isa_names
+from cyclescope.isa.table import load_table
 from cyclescope.model import limits
 from cyclescope.model.limits import Range
 from cyclescope.model.machine import (
@@ -124,8 +125,8 @@ def _size_problems(model: MachineModel) -> Iterator[str]:
 
 def _head_problems(model: MachineModel) -> Iterator[str]:
     yield from _name_problems("name", model.name)
-    if model.isa not in ISAS:
-        yield f"isa: unknown {shown(model.isa)!r}; there are {', '.join(ISAS)}"
+    if model.isa not in isa_names():
+        yield f"isa: unknown {shown(model.isa)!r}; there are {', '.join(isa_names())}"
     for port in dict.fromkeys(model.ports):
         yield from _name_problems("ports", port)
         if model.ports.count(port) > 1:
@@ -294,7 +295,7 @@ def _word_problems(place: str, cost: FormCost) -> Iterator[str]:
 
 def _pairs_by_form(model: MachineModel) -> dict[str, set[str]] | None:
     """Pairs of the forms that the table knows; None where there is no table."""
-    if model.isa not in ISAS:
+    if model.isa not in isa_names():
         return None
     table = load_table(model.isa)
     by_signature: dict[object, set[str]] = {}

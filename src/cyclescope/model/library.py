@@ -10,11 +10,12 @@ import lzma
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.isa.table import ISAS
+from cyclescope.isa.registry import isa_names
 from cyclescope.model.check import checked, shown
 from cyclescope.model.machine import (
     BORROWED_PORTS,
@@ -82,15 +83,23 @@ class _Archive(msgspec.Struct, frozen=True):
     machines: dict[str, _Machine]
 
 
+def _isas() -> Iterator[str]:
+    """Instruction sets that models ship of."""
+    return (isa for isa in isa_names() if _file(isa).is_file())
+
+
+def _file(isa: str) -> Traversable:
+    return resources.files("cyclescope.model").joinpath(f"machines/{isa}.json.xz")
+
+
 @cache
 def _archive(isa: str) -> _Archive:
-    data = resources.files("cyclescope.model").joinpath(f"machines/{isa}.json.xz").read_bytes()
-    return msgspec.json.decode(lzma.decompress(data), type=_Archive)
+    return msgspec.json.decode(lzma.decompress(_file(isa).read_bytes()), type=_Archive)
 
 
 def summaries() -> Iterator[Summary]:
     """All shipped machines, without reading their forms."""
-    for isa in ISAS:
+    for isa in _isas():
         archive = _archive(isa)
         for name, m in archive.machines.items():
             same = tuple(other for other in m.aliases if is_same_core(other))
@@ -150,7 +159,7 @@ def _unknown(name: str) -> UsageError:
 @cache
 def _place(name: str) -> tuple[str, str] | None:
     """ISA and name of the model by any of LLVM's names."""
-    for isa in ISAS:  # an archive is read when it is needed
+    for isa in _isas():  # an archive is read when it is needed
         for known, machine in _archive(isa).machines.items():
             if name == known or name in machine.aliases:
                 return isa, known

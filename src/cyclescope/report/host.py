@@ -7,6 +7,7 @@ import textwrap
 import msgspec
 
 from cyclescope.host.identity import Identity
+from cyclescope.isa.registry import instruction_set
 from cyclescope.measure.survey import Survey
 from cyclescope.report.card import EMULATED
 
@@ -72,11 +73,8 @@ def host_text(survey: Survey) -> str:
 
 def _numbers(cpu: Identity, isa: str) -> str:
     """What tells CPUs apart, in the words of its manuals."""
-    if isa == "aarch64":
-        return f"part {cpu.family:#05x} variant {cpu.model} revision {cpu.stepping}"
-    if isa == "riscv64":
-        return f"marchid {cpu.family:#x} mimpid {cpu.model:#x}"
-    return f"family {cpu.family} model {cpu.model} stepping {cpu.stepping}"
+    known = instruction_set(isa).identity
+    return known.format(family=cpu.family, model=cpu.model, stepping=cpu.stepping)
 
 
 def _row(name: str, text: str) -> str:

@@ -14,6 +14,7 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction, Register
 from cyclescope.analyze.decode.decoder import NEXT, decoder
 from cyclescope.errors import CyclescopeError
 from cyclescope.isa.register import domain
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.patterns import pattern
 from cyclescope.kernel.state import (
@@ -32,12 +33,6 @@ NOTIONS = (UNROLLED, LOOP)
 LOOPS_BACK, COUNTER_SHIFT = 1, 8  # flags of a block's kernel; see native/protocol.h
 LONGEST = 0x3FFF  # bytes of a block: eight copies are within a region of the runner
 MXCSR = 0x1F80 | 0x8040  # denormals are zeros: memory holds small integers
-_KEPT = {"aarch64": {28}, "riscv64": {3, 4, 27}}  # registers that are the runner's
-_STACKS = {"x86-64": {4}, "aarch64": {31}, "riscv64": {0, 2}}  # and what is always 0
-_NOT_STARTED = {"riscv64": (0, 3, 4)}  # the zero register, gp and tp
-_GENERALS = {"x86-64": 16, "aarch64": 32, "riscv64": 32}
-_SHORT_JUMP = -128
-_SCALABLE = {"aarch64": re.compile(r"\b[zp]\d+\b"), "riscv64": re.compile(r"\bv\d+\b|\bvset")}
 _WHOLE = Choice(whole=True)
 
 
@@ -46,7 +41,7 @@ class ProgramBlock(msgspec.Struct, frozen=True):
 
     code: bytes
     where: str = ""
-    isa: str = "x86-64"
+    isa: str = DEFAULT
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -60,7 +55,7 @@ class Case(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def decoded(code: bytes, isa: str = "x86-64", vendor: str = "") -> Block:
+def decoded(code: bytes, isa: str = DEFAULT, vendor: str = "") -> Block:
     """The instructions of machine code, all of it."""
     return read_block(code, isa, _WHOLE, vendor=vendor)
 
@@ -110,23 +105,23 @@ def _unfit(origin: ProgramBlock, block: Block) -> str:
     for one in block:
         if one.form is None:
             return f"unknown instruction: {one.problem}"
-        if origin.isa == "x86-64" and (why := unmeasurable(one.form)) and one.form.encoding is not None:
+        if one.form.encoding is not None and (why := unmeasurable(one.form)):
             return f"{one.form.mnemonic}: {why}"
         if "serializing" in one.form.attributes or one.form.mnemonic in ("CPUID", "RDTSC", "RDTSCP"):
             return f"{one.form.mnemonic} is for the machine around it to answer"
     if any(step.flow != NEXT for step in decoder(origin.isa).steps(origin.code, 0)):
         return "it branches"
-    if _KEPT.get(origin.isa, set()) & _used(block):
+    if _used(block).intersection(instruction_set(origin.isa).registers.kept):
         return "it uses a register that the runner keeps"
     return "it is too long" if len(origin.code) > LONGEST else ""
 
 
 def _free(block: Block) -> Iterator[int]:
     """General registers that a block does not use, those with no role in calls or addresses first."""
-    used, isa = _used(block), block.isa
-    avoided = _STACKS[isa] | _KEPT.get(isa, set())
-    for number in range(_GENERALS[isa] - 1, -1, -1):
-        if number not in used and number not in avoided:
+    used, own = _used(block), instruction_set(block.isa).registers
+    avoided = used.union(own.set_apart, own.kept)
+    for number in range(own.count - 1, -1, -1):
+        if number not in avoided:
             yield number
 
 
@@ -161,24 +156,8 @@ def _general(register: Register | None) -> int | None:
 
 def loop_end(isa: str, counter: int, before: int) -> bytes:
     """A decrement of a register and a branch over so many bytes back while it is not 0; "" if too far."""
-    if isa == "x86-64":
-        down = bytes([0x48 | counter >> 3, 0xFF, 0xC8 | counter & 7])  # dec
-        short = -(before + len(down) + 2)
-        if short >= _SHORT_JUMP:
-            return down + struct.pack("<Bb", 0x75, short)  # jnz
-        return down + b"\x0f\x85" + struct.pack("<i", -(before + len(down) + 6))
-    if isa == "aarch64":
-        down = struct.pack("<I", 0xD1000400 | counter << 5 | counter)  # sub x, x, #1
-        return down + struct.pack("<I", 0xB5000000 | (-(before + 4) // 4 & 0x7FFFF) << 5 | counter)  # cbnz
-    down = struct.pack("<I", 0xFFF00013 | counter << 15 | counter << 7)  # addi x, x, -1
-    distance = -(before + 4)
-    return down + struct.pack("<I", 0x1063 | counter << 15 | _branch(distance)) if distance >= -4096 else b""
-
-
-def _branch(distance: int) -> int:
-    """The fields of a RISC-V branch's distance in bytes."""
-    d = distance & 0x1FFF
-    return (d >> 12 & 1) << 31 | (d >> 5 & 0x3F) << 25 | (d >> 1 & 15) << 8 | (d >> 11 & 1) << 7
+    made: bytes = instruction_set(isa).module("kernel", "loops").loop_end(counter, before)
+    return made
 
 
 def _kernel(code: bytes, block: Block, flags: int) -> Kernel:
@@ -188,22 +167,24 @@ def _kernel(code: bytes, block: Block, flags: int) -> Kernel:
 def _vectors(block: Block) -> tuple[int, bool]:
     """How much vector state a block needs, and whether it uses x87."""
     text = "\n".join(one.text for one in block)
-    if block.isa == "x86-64":
+    record = instruction_set(block.isa)
+    if not record.fixed_width:
         classes = {register[0] for one in block for register in one.registers if register}
         return level_of(text), bool(classes & {"ST", "MM"})
-    return VECTOR_SCALABLE if _SCALABLE[block.isa].search(text) else VECTOR_FLOAT, False
+    return VECTOR_SCALABLE if re.search(record.writing.scalable, text) else VECTOR_FLOAT, False
 
 
 @cache
 def _state(isa: str, level: int, x87: bool) -> MachineState:
     """Every general register points to a page and a line of its own; vectors hold 1.5."""
-    general = [REGISTERS_BASE + n * PLACE_STEP for n in range(_GENERALS[isa])]
-    for number in _NOT_STARTED.get(isa, ()):
+    record = instruction_set(isa)
+    general = [REGISTERS_BASE + n * PLACE_STEP for n in range(record.registers.count)]
+    for number in record.registers.untouched:
         general[number] = 0
     values = struct.pack("<f", 1.5) * 16
-    if isa == "x86-64":
+    if not record.fixed_width:
         return MachineState(tuple(general), values, vector_level=level, x87=x87, control=MXCSR)
-    scalars = (int.from_bytes(pattern("f64")[:8], "little"),) * 32 if isa == "riscv64" else ()
+    scalars = (int.from_bytes(pattern("f64")[:8], "little"),) * 32 if record.registers.has_floats else ()
     return MachineState(tuple(general), values, vector_level=level, flags=0, control=0, scalars=scalars)
 
 

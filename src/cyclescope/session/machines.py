@@ -14,14 +14,13 @@ from pathlib import Path
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
 from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.model import library
 from cyclescope.model.machine import MEASURED, MachineModel
 from cyclescope.model.names import NATIVE
 from cyclescope.model.schema import read_model
 
 _AMD = ("znver", "bdver", "btver", "zen")
-# What is taken for code that this host does not execute, or where nothing is known of the host.
-ELSEWHERE = {"x86-64": "sapphirerapids", "aarch64": "neoverse-v2", "riscv64": "sifive-p670"}
 
 
 def load_model(name: str | Path) -> MachineModel:
@@ -52,7 +51,7 @@ def is_file(name: str | Path) -> bool:
     return isinstance(name, Path) or "/" in name or name.lower().endswith((".json", ".xz"))
 
 
-def host_machine(isa: str = "x86-64") -> MachineModel | None:
+def host_machine(isa: str = DEFAULT) -> MachineModel | None:
     """This host: its measured model where it has ports, else LLVM's of its microarchitecture.
 
     None where it does not execute the ISA, or LLVM has no model of it.
@@ -66,9 +65,9 @@ def host_machine(isa: str = "x86-64") -> MachineModel | None:
     return _shipped(identity.llvm)
 
 
-def default_machine(isa: str = "x86-64") -> MachineModel:
-    """This host (`host_machine`), else always the same machine of the ISA (`ELSEWHERE`)."""
-    return host_machine(isa) or load_model(ELSEWHERE[isa])
+def default_machine(isa: str = DEFAULT) -> MachineModel:
+    """This host (`host_machine`), else always the same machine of the ISA."""
+    return host_machine(isa) or load_model(instruction_set(isa).default_machine)
 
 
 def _measured(machine: str) -> MachineModel | None:

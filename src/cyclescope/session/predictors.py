@@ -17,6 +17,7 @@ from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.osaca import Osaca
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import MachineModel
 from cyclescope.session.blocks import decoded
 from cyclescope.session.machines import stand_in_for, vendor_of
@@ -177,7 +178,7 @@ class OsacaPredictor:
 
 def _att(block: Block) -> list[str]:
     """The instructions as OSACA reads them best; other instruction sets have one syntax."""
-    reader = decoder(block.isa, syntax="att" if block.isa == "x86-64" else "")
+    reader = decoder(block.isa, syntax="att" if instruction_set(block.isa).writing.syntaxes else "")
     return [reader.instruction(one.code, one.address).text for one in block]
 
 

@@ -10,13 +10,14 @@ from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Imported, Request
 from cyclescope.formats.registry import by_name, of_contents
 from cyclescope.infer.native import stored_model
+from cyclescope.isa.registry import DEFAULT
 from cyclescope.model import library
 from cyclescope.session.machines import is_file, load_model
 
 DATABASE = b"SQLite format 3\x00"
 
 
-def source(text: str, format_name: str = "", column: str = "", isa: str = "x86-64") -> Imported:
+def source(text: str, format_name: str = "", column: str = "", isa: str = DEFAULT) -> Imported:
     """The machine that a text names. Raises UsageError, FormatError, StoreError.
 
     What exists as a file, or looks like one, is read as a store, a model or another tool's file; a `column`

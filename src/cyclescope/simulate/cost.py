@@ -17,18 +17,12 @@ import msgspec
 from cyclescope.isa.dataflow import OLD, Node, is_old, overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
 
 ZERO, BREAKING = "zero", "breaking"
 LOAD_LATENCY, LATENCY = 4.0, 1.0  # cycles where the model says nothing
-PLAIN_MOVES = {
-    "x86-64": ("MOV (R64, M64)", "MOV (M64, R64)"),
-    "aarch64": ("LDRXui", "STRXui"),
-    "riscv64": ("LD", "SD"),
-}  # from memory and to it
-_LOADS = ("MOVUPS (XMM, M128)", "MOVUPS_0F10 (XMM, M128)", "LDRQui", "FLD")
-_STORES = ("MOVUPS (M128, XMM)", "MOVUPS_0F11 (M128, XMM)", "STRQui", "FSD")
 _EXCHANGES = ("XCHG", "FXCH")
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
 
@@ -44,8 +38,9 @@ class Units(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, machine: MachineModel) -> Units:
         """Those of a machine."""
-        load, store = PLAIN_MOVES[machine.isa]
-        return cls(_port_sets(machine, (load, *_LOADS)), _port_sets(machine, (store, *_STORES)))
+        roles = instruction_set(machine.isa).roles
+        loads, stores = (roles.load, *roles.loads), (roles.store, *roles.stores)
+        return cls(_port_sets(machine, loads), _port_sets(machine, stores))
 
 
 def _port_sets(machine: MachineModel, forms: Iterable[str]) -> frozenset[tuple[int, ...]]:

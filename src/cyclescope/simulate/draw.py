@@ -17,6 +17,7 @@ import msgspec
 from cyclescope.isa.dataflow import overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
+from cyclescope.isa.registry import DEFAULT
 from cyclescope.model.machine import (
     DRAWN,
     Core,
@@ -70,7 +71,7 @@ def draw_machine(
     *,
     width: int | None = None,
     ports: int | None = None,
-    isa: str = "x86-64",
+    isa: str = DEFAULT,
 ) -> MachineModel:
     """A machine that executes `forms`. Equal seeds draw equal machines, and equal costs per form.
 

@@ -18,6 +18,7 @@ from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import domain, register_number
+from cyclescope.isa.registry import DEFAULT
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel
@@ -243,7 +244,7 @@ def _stack_change(form: InstructionForm) -> int:
 # --- the path --------------------------------------------------------------------------------------
 
 
-def path(instructions: Sequence[Instruction], isa: str = "x86-64") -> Iterable[Instruction]:
+def path(instructions: Sequence[Instruction], isa: str = DEFAULT) -> Iterable[Instruction]:
     """The instructions that one iteration executes: direct jumps, calls and returns are followed.
 
     Conditional branches are not taken, and indirect ones go to the next instruction.

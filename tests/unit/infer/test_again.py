@@ -11,7 +11,9 @@ from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.ports.experiments import NO_FILLER
-from cyclescope.infer.ports.in_order import BESIDE, SLOW
+from cyclescope.infer.ports.in_order import order_forms
+from cyclescope.isa.registry import instruction_set, isa_names
+from cyclescope.isa.table import load_table
 from cyclescope.kernel.variant import SECOND_LOOKS
 from cyclescope.measure.again import disturbed
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT
@@ -141,11 +143,10 @@ def test_ports_come_when_the_reference_is_read(machine):
     assert AGAIN not in machine.summary
 
 
-def test_every_table_has_the_forms_that_tell_the_order_of_issue(table):
-    from cyclescope.isa.table import load_table
-
-    for isa in SLOW:
-        assert {SLOW[isa], BESIDE[isa]} <= {form.id for form in load_table(isa)}
+def test_every_table_has_the_forms_that_tell_the_order_of_issue():
+    for isa in isa_names():
+        table, roles = load_table(isa), instruction_set(isa).roles
+        assert [form.id for form in order_forms(table)] == [roles.slow, roles.beside]
 
 
 def test_the_order_of_issue_is_asked_for(machine):

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from cyclescope.kernel import locations
-from cyclescope.kernel.locations import A64, RISCV, X86, location_set, members, names
+from cyclescope.kernel.aarch64.locations import A64
+from cyclescope.kernel.locations import location_set, members, names
+from cyclescope.kernel.riscv64.locations import RISCV
+from cyclescope.kernel.x86_64.locations import X86
 
 HEADER = Path(__file__).parents[3] / "src/cyclescope/native/protocol.h"
 COMMON = {

@@ -8,9 +8,10 @@ import pytest
 from cyclescope.backend.base import OK, SIGNAL, Depth, Observation, Outcome
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.differential import READ, WRITE, differential_of
-from cyclescope.kernel.locations import FAULT, X86, location_set, members
+from cyclescope.kernel.locations import FAULT, location_set, members
 from cyclescope.kernel.x86_64.declared import declared
 from cyclescope.kernel.x86_64.differential import specimen
+from cyclescope.kernel.x86_64.locations import X86
 from cyclescope.measure.verify import Finding, verify
 
 TABLE = load_table("x86-64")

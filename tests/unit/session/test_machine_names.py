@@ -13,6 +13,7 @@ import cyclescope
 from cyclescope.analyze.cost.cores import family_of
 from cyclescope.cli.main import main
 from cyclescope.errors import UsageError
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model import library, names
 from cyclescope.model.library import summaries
 from cyclescope.model.machine import ASSUMED, MEASURED, PUBLISHED, Provenance
@@ -217,7 +218,7 @@ def test_a_host_that_llvm_has_no_model_of_has_none(monkeypatch):
     monkeypatch.setattr(machines, "this_host", Old)
     monkeypatch.setattr(machines, "_measured", lambda machine: None)
     assert machines.host_machine("x86-64") is None
-    assert machines.default_machine("x86-64").name == machines.ELSEWHERE["x86-64"]
+    assert machines.default_machine("x86-64").name == instruction_set("x86-64").default_machine
 
 
 # --- widths ---------------------------------------------------------------------------------------

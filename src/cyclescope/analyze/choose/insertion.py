@@ -7,8 +7,9 @@ from cyclescope.analyze.choose.markers import marked_regions
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.masm import is_masm
 from cyclescope.analyze.read.program import Code, Program
-from cyclescope.analyze.read.syntax import COMMENT_STARTS, Line, split
+from cyclescope.analyze.read.syntax import Line, split
 from cyclescope.errors import SourceError, UsageError
+from cyclescope.isa.registry import instruction_set
 
 STYLES = {"osaca": ("OSACA-BEGIN", "OSACA-END"), "llvm-mca": ("LLVM-MCA-BEGIN", "LLVM-MCA-END")}
 
@@ -35,7 +36,7 @@ def marked(program: Program, loop: Candidate, style: str = "osaca") -> str:
         raise UsageError(f"unknown style of markers {style!r}", f"choose one of {', '.join(STYLES)}")
     first, last = loop.lines
     first = _label_line(split(program.lines, program.isa), first)
-    comment = ";" if is_masm("\n".join(program.lines)) else COMMENT_STARTS[program.isa][0]
+    comment = ";" if is_masm("\n".join(program.lines)) else instruction_set(program.isa).writing.comments[0]
     begin, end = (f"{comment} {word}" for word in STYLES[style])
     lines = [*program.lines[: first - 1], begin, *program.lines[first - 1 : last], end, *program.lines[last:]]
     return "\n".join(lines) + "\n"

@@ -12,6 +12,8 @@ from cyclescope.analyze.decode.decoder import Step
 from cyclescope.analyze.decode.instruments import COMMENT, Comment
 from cyclescope.analyze.read.program import Code, Program
 from cyclescope.errors import SourceError, shortened
+from cyclescope.isa.record import Markers
+from cyclescope.isa.registry import instruction_set
 
 # In a comment: OSACA-BEGIN, LLVM-MCA-BEGIN name, IACA START, ... and their ends.
 _MARKER = re.compile(
@@ -23,15 +25,6 @@ _NEARLY = re.compile(r"\b(OSACA|LLVM[-_ ]MCA|IACA)[-_ ]*(BEGIN|START|END|STOP)",
 _ASIDE = re.compile(COMMENT)
 _BEGIN, _END = "begin", "end"
 _NAMING = "LLVM-MCA"  # the tool whose regions have names
-_BYTE_MARKS = {
-    "x86-64": (bytes((0x64, 0x67, 0x90)),),
-    "aarch64": (bytes((213, 3, 32, 31)), bytes((31, 32, 3, 213))),  # NOP, in either order
-    "riscv64": (bytes((19, 0, 0, 0)), bytes((1, 0))),  # NOP, long and short
-}
-_STORED = bytes((0x65, 0xC6, 0x04, 0x25))  # mov byte ptr gs:[...], ...
-_LOADED = {  # a move, and the registers it may load
-    "MOV": (("R32", 3), ("R64", 3)), "MOVZ": (("X", 1),), "ADDI": (("X", 11),),
-}  # fmt: skip
 _IACA = {111: _BEGIN, 222: _END}
 _MOST = 1 << 21  # steps of all regions: as many as a program may have
 _SHOWN = 8  # lines in a note
@@ -279,31 +272,33 @@ def _positions(code: Code, pattern: bytes) -> Iterator[int]:
 
 def _byte_marks(code: Code) -> Iterator[_ByteMark]:
     """Loads of 111 or 222 in front of the marker's bytes."""
-    for pattern in _BYTE_MARKS.get(code.program.isa, ()):
+    known = instruction_set(code.program.isa).markers
+    for pattern in known.codes:
         for position in _positions(code, pattern):
-            number = _loaded(code.instruction(code.steps[position - 1])) if position else None
+            number = _loaded(code.instruction(code.steps[position - 1]), known) if position else None
             if number in _IACA:
                 yield _ByteMark(position - 1, position + 1, _IACA[number])
 
 
 def _stored_marks(code: Code) -> Iterator[_ByteMark]:
-    for number, kind in _IACA.items() if code.program.isa == "x86-64" else ():
-        for position in _positions(code, _STORED + bytes((number, 0, 0, 0, number))):
+    stored = instruction_set(code.program.isa).markers.stored
+    for number, kind in _IACA.items() if stored else ():
+        for position in _positions(code, stored + bytes((number, 0, 0, 0, number))):
             yield _ByteMark(position, position + 1, kind)
 
 
-def _loaded(one: BlockInstruction) -> int | None:
+def _loaded(one: BlockInstruction, markers: Markers) -> int | None:
     """The constant that a move puts into the register of markers."""
     name = one.form.mnemonic if one.form is not None else ""
-    if not one.registers or one.registers[0] not in _LOADED.get(name, ()):
+    if not one.registers or one.registers[0] not in markers.moves.get(name, ()):
         return None
-    if name == "ADDI" and one.registers[1] is not None:  # of the zero register
+    if any(one.registers[1:]):  # the number is added to something
         return None
     return next((value for value in one.immediates if value is not None), None)
 
 
 def _tool(code: Code) -> str:
-    return "IACA" if code.program.isa == "x86-64" else "OSACA"
+    return instruction_set(code.program.isa).markers.tool
 
 
 def _spot(code: Code, mark: _ByteMark) -> str:

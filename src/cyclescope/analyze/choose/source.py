@@ -20,6 +20,7 @@ from cyclescope.analyze.read.objects import object_program
 from cyclescope.analyze.read.program import Code, Function, Piece, Program
 from cyclescope.analyze.read.syntax import SYNTAXES, likely_isa
 from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction, UsageError, shortened
+from cyclescope.isa.registry import DEFAULT
 
 _FORMATS = {
     b"MZ": "a Windows program",
@@ -126,7 +127,7 @@ def read_program(code: str | bytes | Path, isa: str = "", syntax: str = "", sour
     if not data.strip():
         raise SourceError(f"{source} is empty", "give assembly text, an object file or machine code")
     if isinstance(code, bytes):
-        return _machine_code(code, isa or "x86-64", source)
+        return _machine_code(code, isa or DEFAULT, source)
     folder = str(code.parent) if isinstance(code, Path) and str(code) != "-" else ""
     return _text(data, source, isa, syntax, folder)
 
@@ -139,16 +140,16 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
         raise SourceError(f"{source} is binary, but no ELF file", "give assembly text or an ELF file")
     text = data.decode("utf-8-sig", errors="replace")
     if HEXADECIMAL.fullmatch(text.strip()):
-        return _machine_code(_hexadecimal(text), isa or "x86-64", source)
+        return _machine_code(_hexadecimal(text), isa or DEFAULT, source)
     if text.count("\n") > _MOST_LINES:
         raise SourceError(f"{source} has more than {_MOST_LINES} lines", "give a part of it")
     lines = lines_of(text)
     if is_disassembly(lines):
         return _listing(lines, source, isa, syntax)
     guessed = likely_isa(lines)
-    decoder(isa or guessed or "x86-64")  # before an assembler is looked for
+    decoder(isa or guessed or DEFAULT)  # before an assembler is looked for
     try:
-        program = text_program(text, source, isa or guessed or "x86-64", syntax, folder)
+        program = text_program(text, source, isa or guessed or DEFAULT, syntax, folder)
     except UnsupportedInstruction as error:
         raise _explained(error, text, source, isa, guessed) from error
     return msgspec.structs.replace(program, notes=(*program.notes, *_not_preprocessed(text)))

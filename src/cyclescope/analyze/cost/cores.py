@@ -10,8 +10,8 @@ from functools import cache
 
 import msgspec
 
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import MachineModel
-from cyclescope.simulate.cost import PLAIN_MOVES
 
 LOAD_LATENCY = 4.0  # cycles where the model does not say
 FORWARD_EXTRA = 2.0  # cycles that a load from a store in flight takes longer, where the model does not say
@@ -80,7 +80,7 @@ def family_of(machine: str) -> Family:
 
 def load_latency(machine: MachineModel) -> float:
     """Cycles from the address to a general register: of the plain load, else what the core says."""
-    plain = machine.forms.get(PLAIN_MOVES[machine.isa][0])
+    plain = machine.forms.get(instruction_set(machine.isa).roles.load)
     known = plain.latencies if plain else {}
     found = known.get("op2.address->op1") or known.get("op2->op1")  # x86-64; others have a register for it
     return found or machine.core.load_latency or LOAD_LATENCY

@@ -8,10 +8,10 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, port_throughput
-from cyclescope.simulate.cost import PLAIN_MOVES
 
 _SIMPLE = 2  # slots
 
@@ -20,9 +20,9 @@ def known_cost(form: InstructionForm, machine: MachineModel) -> FormCost | None:
     """What a machine knows of a form, by its id or LLVM's name of it."""
     names = (*_measured_names(form), *_configured_names(form), form.llvm)
     found = next((machine.forms[name] for name in names if name in machine.forms), None)
-    if found is not None and machine.isa == "riscv64" and form.configuration is None:
+    if found is not None and form.configuration is None and instruction_set(machine.isa).has_configurations:
         return _largest(form, found, machine)
-    return _unlocked(form, machine.forms) if found is None and is_locked(form) else found
+    return _unlocked(form, machine.forms, machine.isa) if found is None and is_locked(form) else found
 
 
 def _largest(form: InstructionForm, cost: FormCost, machine: MachineModel) -> FormCost:
@@ -72,7 +72,9 @@ def borrowed_cost(form: InstructionForm, cost: FormCost, core: Core, machine: Ma
 def _moves(form: InstructionForm, machine: MachineModel) -> tuple[Operation, ...] | None:
     """The operations of plain moves from and to memory, for a form that does so; None where not known."""
     memory = [op for op in form.operands if op.is_memory]
-    names = [name for name, does in zip(PLAIN_MOVES[machine.isa], _directions(memory), strict=True) if does]
+    roles = instruction_set(machine.isa).roles
+    both = zip((roles.load, roles.store), _directions(memory), strict=True)
+    names = [name for name, does in both if does]
     found = [machine.forms[name].operations for name in names if name in machine.forms]
     if not names or len(found) < len(names) or None in found:
         return None
@@ -88,10 +90,10 @@ def is_locked(form: InstructionForm) -> bool:
     return "lock" in form.attributes
 
 
-def _unlocked(form: InstructionForm, forms: Mapping[str, FormCost]) -> FormCost | None:
+def _unlocked(form: InstructionForm, forms: Mapping[str, FormCost], isa: str) -> FormCost | None:
     """The cost of the same LLVM opcode on the same operands without the prefix."""
     signature = [(op.kind, op.cls, op.implicit) for op in form.operands]
-    for other in load_table("x86-64"):
+    for other in load_table(isa):
         same = other.llvm == form.llvm and other.id in forms
         if same and [(op.kind, op.cls, op.implicit) for op in other.operands] == signature:
             return forms[other.id]

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.errors import UsageError
-from cyclescope.isa.table import ISAS
+from cyclescope.isa.registry import instruction_set, isa_names
 
 NEXT, BRANCH, JUMP, CALL, END, INVALID = "next", "branch", "jump", "call", "end", "invalid"
 
@@ -88,12 +88,12 @@ def decoder(isa: str, vendor: str = "", syntax: str = "") -> Decoder:
 
     Raises UsageError where there is none, BackendUnavailable where its library is missing.
     """
-    if isa == "x86-64":
-        from cyclescope.analyze.decode.x86_64 import X86Decoder
-
-        return X86Decoder(vendor, syntax)
-    if isa in ISAS:
+    if isa not in isa_names():
+        raise UsageError(f"code of {isa} cannot be decoded", f"choose one of {', '.join(isa_names())}")
+    if instruction_set(isa).fixed_width:
         from cyclescope.analyze.decode.fixed_width import FixedWidthDecoder
 
         return FixedWidthDecoder(isa)
-    raise UsageError(f"code of {isa} cannot be decoded", f"choose one of {', '.join(ISAS)}")
+    from cyclescope.analyze.decode.x86_64 import X86Decoder
+
+    return X86Decoder(vendor, syntax)

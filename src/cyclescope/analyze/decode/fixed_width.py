@@ -13,12 +13,12 @@ from cyclescope.analyze.decode.system_registers import with_state
 from cyclescope.isa.decode import Decoded
 from cyclescope.isa.decode import decoder as table_decoder
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 
 _FILES = {"r": "X", "v": "V", "p": "P", "f": "F", "t": "T"}
 _UNIT = re.compile(r"([rvpft])(\d+)")
 _NUMBER = re.compile(r"#?(-?(?:0x[0-9a-f]+|\d+))(?:, lsl #(\d+))?")
 _EXTEND = re.compile(r"(lsl|[su]xt[wx])(?: #(\d+))?")
-_RETURN_REGISTERS = ("X1", "X5")  # of RISC-V
 _DECODED = 1 << 14  # instructions that are remembered
 
 
@@ -39,7 +39,7 @@ class FixedWidthDecoder:
 
     def _decode(self, code: bytes, at: int) -> tuple[_Known, bytes]:
         """The instruction at an offset and its bytes; programs repeat themselves."""
-        own = code[at : at + _length(self.isa, code[at])]
+        own = code[at : at + instruction_set(self.isa).length(code[at])]
         known = self._known.get(own)
         if known is None:
             if len(self._known) >= _DECODED:
@@ -81,7 +81,7 @@ class FixedWidthDecoder:
         self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
     ) -> tuple[BlockInstruction, ...]:
         """Instructions under what others in front of them set, of which `before` are behind each other."""
-        if self.isa != "riscv64":
+        if not instruction_set(self.isa).has_configurations:
             return tuple(instructions)
         from cyclescope.analyze.decode.vector_types import form_under, is_setting, setting, types
 
@@ -89,7 +89,7 @@ class FixedWidthDecoder:
         found = []
         for one, seen in zip(instructions, types([i.code for i in instructions], start), strict=True):
             form = form_under(one.form, one.code, seen) if one.form is not None else None
-            found.append(one if form is one.form or form is None else as_form(one, form))
+            found.append(one if form is one.form or form is None else as_form(one, form, self.isa))
         return tuple(found)
 
 
@@ -105,20 +105,11 @@ def _instruction(
     )  # fmt: skip
 
 
-def as_form(one: BlockInstruction, form: InstructionForm) -> BlockInstruction:
-    """A vector instruction of RISC-V as a form of the same encoding."""
+def as_form(one: BlockInstruction, form: InstructionForm, isa: str) -> BlockInstruction:
+    """A vector instruction as a form of the same encoding."""
     assert form.bits is not None
     values = form.bits.extract(int.from_bytes(one.code, "little"))
-    return _instruction(Decoded(form, values, "riscv64"), one.code, one.address, None, one.text, one.line)
-
-
-def _length(isa: str, low: int) -> int:
-    """Bytes of the instruction that begins with a byte."""
-    if isa == "aarch64":
-        return 4
-    if low & 3 != 3:
-        return 2
-    return 4 if low & 0x1F != 0x1F else 6 if low & 0x3F == 0x1F else 8
+    return _instruction(Decoded(form, values, isa), one.code, one.address, None, one.text, one.line)
 
 
 class _Values:
@@ -258,23 +249,20 @@ def _flow(found: Decoded) -> str:
     attributes = found.form.attributes
     if "conditional_branch" in attributes:
         return BRANCH
-    if (
-        found.isa == "riscv64"
-        and "return" not in attributes
-        and not attributes.isdisjoint(("branch", "call"))
-    ):
-        return _linked(found)
+    returns = instruction_set(found.isa).registers.returns
+    if returns and "return" not in attributes and not attributes.isdisjoint(("branch", "call")):
+        return _linked(found, returns)
     for attribute, flow in (("call", CALL), ("return", END), ("trap", END), ("branch", JUMP)):
         if attribute in attributes:
             return flow
     return NEXT
 
 
-def _linked(found: Decoded) -> str:
+def _linked(found: Decoded, kept: tuple[str, ...]) -> str:
     """RISC-V: a jump that keeps the way back is a call, one by the kept way a return."""
     registers = [found.register(i) for i, op in enumerate(found.form.operands) if op.is_register]
     written = [found.register(i) for i, op in enumerate(found.form.operands) if op.is_register and op.write]
     if any(name != "X0" for name in written):
         return CALL
-    returns = "indirect" in found.form.attributes and registers[-1] in _RETURN_REGISTERS
+    returns = "indirect" in found.form.attributes and registers[-1] in kept
     return END if returns else JUMP

@@ -16,6 +16,7 @@ import msgspec
 
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.errors import shortened
+from cyclescope.isa.registry import instruction_set, instruction_sets
 
 COMMENT = r"(?:#|//|/\*|;|@|!)[\s#;/*!]{0,20}"  # the beginning of a comment in any of the assemblers
 _INSTRUMENT = re.compile(COMMENT + r"LLVM-MCA-(?!BEGIN|END)([\w-]*)[ \t]*([^*\n]*)")
@@ -26,7 +27,6 @@ _VALUES = {
     _LMUL: (re.compile(r"M[1248]|MF[248]"), "one of M1, M2, M4, M8, MF2, MF4, MF8"),
     _SEW: (re.compile(r"E(8|16|32|64)"), "one of E8, E16, E32, E64"),
 }
-_ISAS = {_LMUL: "riscv64", _SEW: "riscv64"}
 
 
 class Comment(NamedTuple):
@@ -92,8 +92,9 @@ def _problem(kind: str, value: str, isa: str) -> str:
     """Why a comment for llvm-mca cannot be followed, "" where it can."""
     if kind not in _VALUES:
         return f"known are LLVM-MCA-BEGIN, -END, {', '.join(f'-{name}' for name in _VALUES)}"
-    if _ISAS.get(kind, isa) != isa:
-        return f"it is for {_ISAS[kind]} code"
+    if kind in (_LMUL, _SEW) and not instruction_set(isa).has_configurations:
+        able = (record.name for record in instruction_sets() if record.has_configurations)
+        return f"it is for {' and '.join(able)} code"
     pattern, wanted = _VALUES[kind]
     good = pattern.fullmatch(value) and (kind != _LATENCY or int(value or 0) <= _MOST)
     return "" if good else f"it wants {wanted}"

@@ -6,7 +6,6 @@ the names of its operands there; every other one is a location of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 import msgspec
@@ -14,19 +13,12 @@ import msgspec
 from cyclescope.isa.decode import Decoded
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.registry import instruction_set
 
 STICKY = ("FPSR", "FFLAGS", "VXSAT")  # what arithmetic adds to: no instruction of the table writes them
 
+_MOVES = {"MRS": (True, False), "MRRS": (True, False), "MSR": (False, True), "MSRR": (False, True)}
 _NUMBERS = ("csr_sysreg", "mrs_sysreg_op", "msr_sysreg_op")  # classes of operands
-_KNOWN: Mapping[str, tuple[str, Mapping[int, tuple[str, ...]]]] = {
-    # Volume I of the RISC-V manual, chapters on F, V and Zicntr; VLENB is a constant.
-    "riscv64": ("CSR", {
-        0x001: ("FFLAGS",), 0x002: ("FRM",), 0x003: ("FFLAGS", "FRM"), 0x008: ("VSTART",), 0x009: ("VXSAT",),
-        0x00A: ("VXRM",), 0x00F: ("VXSAT", "VXRM"), 0xC20: ("VL",), 0xC21: ("VTYPE",), 0xC22: (),
-    }),
-    # op0, op1, CRn, CRm and op2 as MRS encodes them: Arm's architecture reference manual, chapter C5.2.
-    "aarch64": ("SYS", {0xDA10: ("NZCV",), 0xDA20: ("FPCR",), 0xDA21: ("FPSR",), 0xDA22: ("FPMR",)}),
-}  # fmt: skip
 
 
 def with_state(found: Decoded) -> Decoded:
@@ -34,15 +26,15 @@ def with_state(found: Decoded) -> Decoded:
     form = found.form
     if form.mnemonic.endswith("FF.V") and form.configuration is None:
         return msgspec.structs.replace(found, form=_shortening(form))
-    if found.isa == "aarch64" and form.id.startswith("MSRpstate"):
+    if form.id.startswith("MSRpstate"):
         return msgspec.structs.replace(
             found, form=_form(form, "pstate", (), ())
         )  # LLVM: NZCV, whatever it is
     number = next((found.value(k) for k, op in enumerate(form.operands) if op.cls in _NUMBERS), None)
     if number is None:
         return found
-    prefix, known = _KNOWN[found.isa]
-    names = known.get(number, (f"{prefix}{number}",))
+    registers = instruction_set(found.isa).registers
+    names = registers.system.get(number, (f"{registers.system_prefix}{number}",))
     if not names:
         return found
     reads, writes = _directions(found)
@@ -53,8 +45,8 @@ def with_state(found: Decoded) -> Decoded:
 def _directions(found: Decoded) -> tuple[bool, bool]:
     """Whether an instruction reads and whether it writes the register that it names."""
     mnemonic = found.form.mnemonic
-    if found.isa == "aarch64":
-        return mnemonic in ("MRS", "MRRS"), mnemonic in ("MSR", "MSRR")
+    if mnemonic in _MOVES:
+        return _MOVES[mnemonic]
     if mnemonic in ("CSRRW", "CSRRWI"):
         return found.register(0) != "X0", True
     given = found.value(2) or 0  # the mask, or the register that has it: x0 changes nothing

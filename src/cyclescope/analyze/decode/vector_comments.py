@@ -9,7 +9,7 @@ from cyclescope.analyze.decode.fixed_width import as_form
 from cyclescope.analyze.decode.instruments import Vectors
 from cyclescope.analyze.decode.vector_types import form_under
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.configuration import SEWS, Configuration
+from cyclescope.isa.riscv64.configuration import RISCV64, SEWS, Configuration
 from cyclescope.isa.riscv64.shapes import takes_configuration
 from cyclescope.isa.table import load_table
 
@@ -38,7 +38,7 @@ def configured_by(
         sew = vectors.sew or (known.sew if known else 0)
         form = _first(plain, one.code, [Configuration(n, lmul) for n in ([sew] if sew else SEWS)])
         guessed += [one.line] * (not sew)
-        found.append(as_form(one, form) if form is not plain else one)
+        found.append(as_form(one, form, RISCV64) if form is not plain else one)
     notes = [f"{_lines(guessed)}: nothing says how wide elements are: the narrowest"] * bool(guessed)
     notes += [f"{_lines(useless)}: LLVM-MCA-RISCV-SEW has no effect without a length multiplier"] * bool(
         useless
@@ -50,7 +50,7 @@ def _plain(one: BlockInstruction) -> InstructionForm | None:
     """The form without a configuration, None where it takes none."""
     if one.form is None:
         return None
-    form = load_table("riscv64")[one.form.id.partition("@")[0]]
+    form = load_table(RISCV64)[one.form.id.partition("@")[0]]
     return form if takes_configuration(form) else None
 
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
+from cyclescope.isa.riscv64.configuration import LMULS, RISCV64, SEWS, Configuration
 from cyclescope.isa.riscv64.legality import all_configurations, applicable
 from cyclescope.isa.riscv64.shapes import shapes, takes_configuration
 from cyclescope.isa.riscv64.vector import configured
@@ -97,7 +97,7 @@ def cost_names(form: InstructionForm) -> tuple[str, ...]:
 def _plain(form: InstructionForm) -> InstructionForm:
     from cyclescope.isa.table import load_table
 
-    return load_table("riscv64")[form.id.partition("@")[0]]
+    return load_table(RISCV64)[form.id.partition("@")[0]]
 
 
 def _length(lmul: Fraction) -> str:

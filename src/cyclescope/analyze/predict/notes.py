@@ -10,6 +10,7 @@ from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.predict.prediction import Unknown
+from cyclescope.isa.registry import instruction_set
 
 _MOST = 8  # places that are listed
 
@@ -35,7 +36,7 @@ def notes(graph: Graph, shapes: Shapes, unknown: Mapping[int, Unknown]) -> Itera
     if any(is_locked(shape.form) for shape in graph.shapes):
         yield "locked instructions count as their plain forms, one after the other through memory"
     yield from _about_state(graph)
-    if shapes.machine.isa == "riscv64":
+    if instruction_set(shapes.machine.isa).has_configurations:
         yield from _about_vectors(graph.instructions, shapes)
 
 

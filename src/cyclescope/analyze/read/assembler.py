@@ -14,7 +14,7 @@ from itertools import pairwise
 import msgspec
 
 from cyclescope.analyze.decode.instruments import Comment
-from cyclescope.analyze.read.assemblers import GNU_NAMES, tools
+from cyclescope.analyze.read.assemblers import tools
 from cyclescope.analyze.read.attempt import INTEL_HEADER, Attempt
 from cyclescope.analyze.read.binary import Binary
 from cyclescope.analyze.read.disassembly import as_text
@@ -25,6 +25,7 @@ from cyclescope.analyze.read.program import Function, Program, Statement, Table
 from cyclescope.analyze.read.syntax import ATT, INTEL, Line, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
 from cyclescope.isa.find.written import forms_of
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.isa.table import load_table
 
 _MARK = re.compile(r"__cs(\d+)__")
@@ -34,8 +35,6 @@ _NAME = re.compile(r"[\w.$@?]+")
 _LOCAL_LABEL = re.compile(r"[.$\d]|L[A-Z]*\d+")  # the latter are Darwin's
 _NEAR = 5  # lines
 # What says that x86 code is for another mode of the CPU: it would be read as other instructions.
-_OTHER_MODE = re.compile(r"\s*\.(code(16|32)(gcc)?|[3-6]86P?|model\s+flat)\b", re.IGNORECASE)
-_RV32 = re.compile(r"\s*\.(attribute\s+(arch|5)|option\s+arch)\s*,\s*\"?rv32", re.IGNORECASE)
 
 
 def text_program(text: str, source: str, isa: str = "", syntax: str = "", folder: str = "") -> Program:
@@ -46,7 +45,8 @@ def text_program(text: str, source: str, isa: str = "", syntax: str = "", folder
     """
     raw = lines_of(text)
     isa = isa or guess_isa(raw)
-    masm = isa == "x86-64" and is_masm(text)
+    writing = instruction_set(isa).writing
+    masm = writing.syntaxes and is_masm(text)
     names: dict[str, str] = {}
     written = translated(raw, names) if masm else raw
     return _written_program(written, raw, source, isa, syntax or INTEL * masm, folder, names)
@@ -79,7 +79,7 @@ def _written_program(
     if not any(line.kind in ("code", "bytes") or _REPEATED.match(line.text) for line in lines):
         raise SourceError(f"{source} has no instructions", "give assembly text, an ELF file or machine code")
     modes = _modes(raw, source, isa)
-    syntax = "" if isa != "x86-64" else syntax or guess_syntax(lines)
+    syntax = (syntax or guess_syntax(lines)) if instruction_set(isa).writing.syntaxes else ""
     data, notes = _assembled(lines, source, isa, syntax, folder)
     binary = Binary(data, f"the assembler's output for {source}")
     comments = tuple(
@@ -93,14 +93,15 @@ def _written_program(
 
 def _modes(raw: Sequence[str], source: str, isa: str) -> tuple[str, ...]:
     """Notes on code for 32 bits that is read as code for 64; SourceError where that means another thing."""
-    pattern = {"x86-64": _OTHER_MODE, "riscv64": _RV32}.get(isa)
-    found = ((number, pattern.match(text)) for number, text in enumerate(raw, 1)) if pattern else ()
+    writing = instruction_set(isa).writing
+    pattern = re.compile(writing.other_mode or "(?!)", re.IGNORECASE)
+    found = ((number, pattern.match(text)) for number, text in enumerate(raw, 1))
     first = next(((number, match[0].strip()) for number, match in found if match), None)
     if first is None:
         return ()
     number, what = first
-    if isa == "riscv64":
-        return (f"line {number}: code for RV32, read as the same instructions of RV64",)
+    if writing.mode_note:
+        return (f"line {number}: {writing.mode_note}",)
     told = f"{source}, line {number}: {what!r}, but only 64-bit code is analysed"
     raise SourceError(told, "compile it for 64 bits, or give the part that is")
 
@@ -127,7 +128,8 @@ def _assembled(
     """The object file, and notes on what of the text is not in it."""
     found = tools(isa)
     if not found:
-        names = ", ".join(("as" if isa == "x86-64" else GNU_NAMES[isa][0], "clang", "llvm-mc", "zig"))
+        own = "as" if isa == DEFAULT else next(iter(instruction_set(isa).toolchain.gnu_names), "as")
+        names = ", ".join((own, "clang", "llvm-mc", "zig"))
         raise BackendUnavailable(
             f"no assembler for {isa} found", f"install one of {names}, or give an object file or machine code"
         )
@@ -151,7 +153,7 @@ def _assembled(
 
 def _exists(isa: str, text: str) -> bool:
     """Whether the table has an instruction, as far as it reads text: not that of x86."""
-    return isa != "x86-64" and bool(forms_of(load_table(isa), text))
+    return instruction_set(isa).fixed_width and bool(forms_of(load_table(isa), text))
 
 
 def _program(

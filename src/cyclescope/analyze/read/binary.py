@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from cyclescope.analyze.read.contents import MAGIC
 from cyclescope.errors import CyclescopeError, SourceError
+from cyclescope.isa.registry import instruction_sets
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-MACHINES = {62: "x86-64", 183: "aarch64", 243: "riscv64"}
 _OTHERS = {
     3: "32-bit x86",
     8: "MIPS",
@@ -119,10 +119,11 @@ class Binary:
 
     def _machine(self, file: ELFFile) -> str:
         number = _number(file, "e_machine")
-        if file.elfclass == 64 and file.little_endian and number in MACHINES:
-            return MACHINES[number]
+        machines = {record.elf: record.name for record in instruction_sets() if record.elf}
+        if file.elfclass == 64 and file.little_endian and number in machines:
+            return machines[number]
         name = _OTHERS.get(number, f"machine {number}")
-        known = ", ".join(MACHINES.values())
+        known = ", ".join(machines.values())
         raise SourceError(f"{self.source} is an ELF file for {name}", f"files for {known} can be read")
 
     def _damaged(self) -> SourceError:

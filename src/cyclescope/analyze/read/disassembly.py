@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,11 +16,9 @@ from cyclescope.analyze.decode.instruments import Comment
 from cyclescope.analyze.read.program import Function, Piece, Program, Statement
 from cyclescope.analyze.read.syntax import guess_isa
 from cyclescope.errors import SourceError
+from cyclescope.isa.registry import instruction_set, instruction_sets
 
-_FORMAT = re.compile(
-    r"file format (?:elf64-|mach-o[ -]|coff-)?(x86-64|x86_64|\w*aarch64|arm64|\w*riscv)", re.IGNORECASE
-)
-_ISAS = {"x86": "x86-64", "aar": "aarch64", "arm": "aarch64", "ris": "riscv64"}
+_FORMAT = r"file format (?:elf64-|mach-o[ -]|coff-)?(?:{})"
 _SECTION = re.compile(r"Disassembly of section (\S+?):?\s*$")
 _HEADER = re.compile(r"([0-9a-f]{4,16}) <([^>\n]+)>:\s*$")
 _CODED = re.compile(
@@ -29,7 +28,7 @@ _PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+([a-z.(].*)$")
 _RELOCATION = re.compile(r"\s*[0-9a-f]+:[ \t]+R_\w+")
 _TARGET = re.compile(r"\b(?:0x)?([0-9a-f]{1,16}) <[^>]+>")
 _COMMENT = re.compile(r"[ \t]*(?:#|//)\s.*$")
-_WORDS = {"aarch64": (4,), "riscv64": (2, 4), "": (2, 4)}  # bytes of code that is printed as one number
+_WORDS = (2, 4)  # bytes of code that is printed as one number, where it is not known whose it is
 _ALIGNED = 64  # bytes
 
 
@@ -53,12 +52,18 @@ def is_disassembly(lines: Sequence[str]) -> bool:
 def listed_isa(lines: Sequence[str]) -> str:
     """The instruction set of a listing: as it says, else what operands look like."""
     for line in lines:
-        if match := _FORMAT.search(line):
-            found = match[1].lower().removeprefix("little").removeprefix("pe-")
-            return _ISAS.get(found[:3], "x86-64")
+        if match := _format().search(line):
+            return instruction_sets()[(match.lastindex or 1) - 1].name
     texts = [match[3] or "" for line in lines if (match := _CODED.match(line))]
     texts += [match[2] for line in lines if (match := _PLAIN.match(line))]
     return guess_isa([_COMMENT.sub("", text) for text in texts])
+
+
+@cache
+def _format() -> re.Pattern[str]:
+    """The line that names the instruction set, with a group for each."""
+    listed = "|".join(f"({record.writing.listed})" for record in instruction_sets())
+    return re.compile(_FORMAT.format(listed), re.IGNORECASE)
 
 
 def has_code(lines: Sequence[str], isa: str) -> bool:
@@ -122,7 +127,7 @@ def _row(number: int, line: str, isa: str) -> _Row | None:
     digits = match[2]
     code = bytes.fromhex(digits)
     if " " not in digits and len(code) > 1:  # a number, the least byte last
-        if len(code) not in _WORDS.get(isa, ()):
+        if len(code) not in (instruction_set(isa).writing.words if isa else _WORDS):
             return None
         code = code[::-1]
     return _Row(number, int(match[1], 16), code, match[3] or "")

@@ -10,6 +10,7 @@ from cyclescope.analyze.decode.block import Place
 from cyclescope.analyze.read.binary import ADDED, SYMBOLS, Binary
 from cyclescope.analyze.read.program import Located
 from cyclescope.errors import CyclescopeError
+from cyclescope.isa.registry import instruction_set
 
 if TYPE_CHECKING:
     from elftools.dwarf.compileunit import CompileUnit
@@ -21,10 +22,6 @@ _MOST_LINES = 1 << 31
 _SYMBOL_VALUE, _SYMBOL_SIZE = 8, 24  # bytes: where the value is in a symbol, and its size
 _HEADERS, _HEADER_SIZE, _SECTION_SIZE = 40, 64, 32  # bytes: the same of sections
 _WORD = (1 << 64) - 1
-_RISCV = {  # by type: whether it sets (0), adds or subtracts, and how many bytes
-    1: (0, 4), 2: (0, 8), 33: (1, 1), 34: (1, 2), 35: (1, 4), 36: (1, 8),
-    37: (-1, 1), 38: (-1, 2), 39: (-1, 4), 40: (-1, 8), 54: (0, 1), 55: (0, 2), 56: (0, 4),
-}  # fmt: skip
 
 
 class _Row(NamedTuple):
@@ -75,13 +72,15 @@ def _moved(binary: Binary, bases: Mapping[int, int]) -> bytes:
             for number, value in enumerate(values):
                 at = table.offset + number * _SYMBOL_SIZE + _SYMBOL_VALUE
                 data[at : at + 8] = value.to_bytes(8, "little")
-    if binary.isa == "riscv64":
-        _relocate(binary, values, data)
+    if sums := instruction_set(binary.isa).relocations.sums:
+        _relocate(binary, values, data, sums)
     return bytes(data)
 
 
-def _relocate(binary: Binary, values: Sequence[int], data: bytearray) -> None:
-    """Apply RISC-V's relocations of debugging information, which pyelftools does not know.
+def _relocate(
+    binary: Binary, values: Sequence[int], data: bytearray, sums: Mapping[int, tuple[int, int]]
+) -> None:
+    """Apply relocations of debugging information such as RISC-V's, which pyelftools does not know.
 
     They are sums and differences, because the linker shortens code. Their tables are empty then.
     """
@@ -89,7 +88,7 @@ def _relocate(binary: Binary, values: Sequence[int], data: bytearray) -> None:
         if not section.name.startswith(".debug_"):
             continue
         for relocation in binary.relocations(number):
-            change = _RISCV.get(relocation.kind)
+            change = sums.get(relocation.kind)
             if change is None:
                 continue
             sign, size = change

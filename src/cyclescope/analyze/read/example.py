@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.isa.form import InstructionForm
-
-_HEADERS = {"riscv64": ".option norvc\n"}  # an example is the instruction that it names, not its short one
+from cyclescope.isa.registry import instruction_set
 
 
 def assembled_forms(isa: str, text: str) -> Sequence[InstructionForm]:
@@ -20,7 +19,7 @@ def assembled_forms(isa: str, text: str) -> Sequence[InstructionForm]:
     from cyclescope.analyze.read.assembler import text_program
 
     try:
-        program = text_program(f"{_HEADERS.get(isa, '')}{text}\n", "the example", isa)
+        program = text_program(f"{instruction_set(isa).writing.header}{text}\n", "the example", isa)
     except BackendUnavailable as error:
         raise UsageError(f"{error.message} that could read it otherwise") from error
     except CyclescopeError as error:

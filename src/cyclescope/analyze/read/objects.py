@@ -11,11 +11,10 @@ from cyclescope.analyze.decode.decoder import Reference
 from cyclescope.analyze.read.binary import FUNCTION, SECTION, Binary, Relocation, Symbol
 from cyclescope.analyze.read.program import Function, Located, Piece, Program
 from cyclescope.errors import SourceError
+from cyclescope.isa.registry import instruction_set
 
 _ALIGNED = 64
 # x86-64: fields that count from their own address, and those of an entry in the global offset table.
-_HINTS = {"riscv64": (43, 51)}  # how a linker may shorten the code
-_RELATIVE = {2: "", 4: "", 9: "@got", 13: "", 15: "", 22: "@gottpoff", 24: "", 41: "@got", 42: "@got"}
 
 
 def bases(binary: Binary) -> dict[int, int]:
@@ -99,9 +98,10 @@ def references(binary: Binary, places: dict[int, int]) -> dict[int, Reference]:
     if not binary.relocatable:
         return {}
     found = {}
+    hints = instruction_set(binary.isa).relocations.hints
     for number, base in places.items():
         for relocation in binary.relocations(number):
-            if relocation.symbol < len(binary.symbols) and relocation.kind not in _HINTS.get(binary.isa, ()):
+            if relocation.symbol < len(binary.symbols) and relocation.kind not in hints:
                 found[base + relocation.offset] = _reference(binary, places, relocation)
     return found
 
@@ -111,7 +111,7 @@ def _reference(binary: Binary, places: dict[int, int], relocation: Relocation) -
     name = symbol.name
     if symbol.kind == SECTION and symbol.section < len(binary.sections):
         name = binary.sections[symbol.section].name
-    relative = binary.isa == "x86-64" and relocation.kind in _RELATIVE
-    suffix = _RELATIVE[relocation.kind] if relative else ""
+    known = instruction_set(binary.isa).relocations.relative
+    relative, suffix = relocation.kind in known, known.get(relocation.kind, "")
     target = symbol_address(binary, places, symbol)
     return Reference(name + suffix, relocation.addend, relative, target)

@@ -13,9 +13,9 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction, Place
 from cyclescope.analyze.decode.decoder import END, JUMP, Decoder, Reference, Step
 from cyclescope.analyze.decode.instruments import Comment, instrumented
 from cyclescope.errors import SourceError
+from cyclescope.isa.registry import instruction_set
 
 _LOOKED_BACK = 200  # instructions
-_JALR = 0x67  # major opcode of RISC-V
 _MOST = 20_000  # instructions of a block: half a second, and far more than a person reads
 
 
@@ -266,8 +266,9 @@ class Code:
 
 def _fields(program: Program, step: Step) -> tuple[int, ...]:
     """Addresses at which a relocation is for a branch's target."""
-    if program.isa == "x86-64":
-        return step.end - 4, step.end - 1
-    if program.isa == "riscv64" and program.code(step.address, 1)[0] & 0x7F == _JALR:
-        return step.address, step.address - 4  # an AUIPC in front makes the address
+    known = instruction_set(program.isa).relocations
+    if known.branch_fields:
+        return tuple(step.end - back for back in known.branch_fields)
+    if program.code(step.address, 1)[0] & 0x7F == known.joint_jump:
+        return step.address, step.address - 4  # the one in front may make the address
     return (step.address,)

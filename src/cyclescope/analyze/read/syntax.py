@@ -7,43 +7,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cyclescope.isa.registry import DEFAULT, instruction_set, instruction_sets
+from cyclescope.isa.x86_64.record import RECORD, REGISTER
+
 INTEL, ATT = "intel", "att"
 SYNTAXES = (INTEL, ATT)
-_X86_REGISTER = (
-    r"(?:[re]?(?:ax|bx|cx|dx|si|di|bp)|[re]sp|[abcd][lh]|(?:si|di|sp|bp)l|r(?:8|9|1[0-5])[dwb]?"
-    r"|[xyz]?mm\d+|rip)"
-)
-_ATT_REGISTER = re.compile(rf"%{_X86_REGISTER}\b|%k[0-7]\b|%st\b|(^|[\s,])\$-?\w", re.IGNORECASE)
-_EVIDENCE = {
-    "x86-64": re.compile(rf"(^|[\s,\[(%*+-]){_X86_REGISTER}\b|\bptr\b", re.IGNORECASE),
-    "aarch64": re.compile(
-        r"(^|[\s,\[{])([xw]([0-9]|[12]\d|30)|[xw]zr|sp|[vz]\d+\.\d*[bhsdq]|[dsq]\d+|p\d+/[mz])\b"
-        r"|\blsl #?\d|,\s*#-?\d",
-        re.IGNORECASE,
-    ),
-    "riscv64": re.compile(
-        r"(^|[\s,(])(a[0-7]|s\d+|t[0-6]|f[ast]\d+|[sgt]p|ra|zero|x([1-9]|[12]\d|3[01])|v\d+)(?=[\s,)]|$)",
-        re.IGNORECASE,
-    ),
-}
-_MNEMONICS = {
-    "x86-64": re.compile(
-        r"^(v?p?(add|sub|mul|div|and|or|xor|sh[lr]|cmp|mov|lea|test|inc|dec|push|pop|call|ret|cmov|set|unpck|shuf)\w*"
-        r"|vf[n]?m(add|sub)\w+|i(mul|div)\w?|j[a-z]{1,3}|cvt\w+|lock|rep\w*)\b"
-    ),
-    "aarch64": re.compile(
-        r"^(ldu?r\w*|stu?r\w*|ld[pn]\w*|st[pn]|b\.\w\w|bl|blr|cb(z|nz)|tb(z|nz)|adrp?|fm(la|ls|add|sub|ov)|mov[kzn]|csel"
-        r"|csinc|cset|[su]bfm|[su]xt[bhw]|mrs|msr|ccmp|madd|cmn|subs|adds|eor|orr|ld1\w*|st1\w*|ret|b)\b"
-    ),
-    "riscv64": re.compile(
-        r"^(c\.\w+|l[bhwd]u?|s[bhwd]|li|mv|la|lui|auipc|jalr?|jr|j|tail|b(eq|ne|lt|ge|gt|le)[zu]*|addi?w?|slli|srli"
-        r"|srai|s[lr][la]iw|andi|ori|xori|fl[wd]|fs[wd]|f\w+\.[sd]\w*|sh[123]add|vset\w+|v\w+\.[vwx]\w*|seqz|snez|sext\.\w)\b"
-    ),
-}
+_ATT_REGISTER = re.compile(rf"%{REGISTER}\b|%k[0-7]\b|%st\b|(^|[\s,])\$-?\w", re.IGNORECASE)
+_OPERANDS = re.compile(RECORD.writing.operands, re.IGNORECASE)
 _LOOKED_AT = 2000  # lines, enough to tell
 _WIDEST = 200  # characters of a line: more is comment or data
-_WHOLE_LINES = {"aarch64": "#"}  # what begins a comment at the beginning of a line only
-COMMENT_STARTS = {"x86-64": ("#", "//"), "aarch64": ("//",), "riscv64": ("#", "//")}
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _HELD = re.compile(r"\x00(\d+)\x00")  # a string that was put aside
 _LABEL = re.compile(r"\s*([A-Za-z_.$@?][\w.$@?]*|\d+|\"[^\"]+\")\s*:(?!:)")
@@ -83,7 +55,7 @@ class Line(msgspec.Struct, frozen=True):
 
 def guess_isa(lines: Sequence[str]) -> str:
     """The instruction set that most operands look like; x86-64 where nothing tells."""
-    return likely_isa(lines) or "x86-64"
+    return likely_isa(lines) or DEFAULT
 
 
 def likely_isa(lines: Sequence[str]) -> str:
@@ -91,9 +63,12 @@ def likely_isa(lines: Sequence[str]) -> str:
     code = [_LABEL.sub("", line[:_WIDEST]).strip() for line in lines[:_LOOKED_AT]]
     code = [line for line in code if not line.startswith((".", "#", "//"))]
     text = "\n".join(code)
-    operands = {isa: len(pattern.findall(text)) for isa, pattern in _EVIDENCE.items()}
-    names = {isa: sum(bool(known.match(line.lower())) for line in code) for isa, known in _MNEMONICS.items()}
-    votes = {isa: operands[isa] + names[isa] for isa in _EVIDENCE}
+    lower = [line.lower() for line in code]
+    votes = {
+        record.name: len(re.findall(record.writing.operands, text, re.IGNORECASE))
+        + sum(re.match(record.writing.mnemonics, line) is not None for line in lower)
+        for record in instruction_sets()
+    }
     return max(votes, key=lambda isa: votes[isa]) if any(votes.values()) else ""
 
 
@@ -101,14 +76,15 @@ def guess_syntax(lines: Sequence[Line]) -> str:
     """AT&T where registers have a percent sign or immediates a dollar sign, else Intel."""
     code = [line for line in lines if line.kind == "code"]
     marked = sum(bool(_ATT_REGISTER.search(line.text)) for line in code)
-    bare = sum(bool(_EVIDENCE["x86-64"].search(line.text)) for line in code) - marked
+    bare = sum(bool(_OPERANDS.search(line.text)) for line in code) - marked
     return ATT if marked > bare or (marked and marked == bare) else INTEL
 
 
 def split(lines: Sequence[str], isa: str) -> list[Line]:
     """Every line of a text with its kind."""
     result = []
-    reader = _Reader(COMMENT_STARTS[isa], _WHOLE_LINES.get(isa, ""))
+    writing = instruction_set(isa).writing
+    reader = _Reader(writing.comments, writing.whole_line)
     for number, raw in enumerate(lines, 1):
         result.append(reader.line(number, raw))
     return result

@@ -8,13 +8,14 @@ from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.find.pattern import select
-from cyclescope.isa.table import ISAS, load_table
+from cyclescope.isa.registry import isa_names
+from cyclescope.isa.table import load_table
 from cyclescope.report.forms import forms_json, forms_text
 
 
 @click.command("forms")
 @patterns_argument
-@click.option("--isa", type=click.Choice(ISAS), default=host_isa, show_default="this machine's")
+@click.option("--isa", type=click.Choice(isa_names()), default=host_isa, show_default="this machine's")
 @json_option
 def command(patterns: tuple[str, ...], isa: str, as_json: bool) -> None:
     """List instruction forms, with their operands and names in other tools.

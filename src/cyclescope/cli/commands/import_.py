@@ -10,7 +10,7 @@ import msgspec
 
 from cyclescope.errors import UsageError
 from cyclescope.formats.registry import FORMATS, READABLE
-from cyclescope.isa.table import ISAS
+from cyclescope.isa.registry import DEFAULT, isa_names
 from cyclescope.model.library import names
 from cyclescope.model.names import NATIVE
 from cyclescope.model.schema import write_model
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
               help="File of the model; NAME.json if not said.")  # fmt: skip
 @click.option("--format", "kind", type=click.Choice(READABLE), help="Format of the file, if it is not seen.")
 @click.option("--column", default="", metavar="NAME", help="Which machine of a file with several.")
-@click.option("--isa", type=click.Choice(ISAS), default="x86-64", show_default=True,
+@click.option("--isa", type=click.Choice(isa_names()), default=DEFAULT, show_default=True,
               help="Instruction set of files that do not say it.")  # fmt: skip
 @click.option("--refused", is_flag=True, help="List every cell that was refused.")
 def command(

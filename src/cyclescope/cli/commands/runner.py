@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from cyclescope.backend.build import ISAS, build
+from cyclescope.backend.build import build
 from cyclescope.backend.link import runner_path
 from cyclescope.host.uname import host_isa
+from cyclescope.isa.registry import isa_names
 
 
 @click.group("runner")
@@ -22,7 +23,7 @@ def command() -> None:
 
 
 @command.command("build")
-@click.option("--isa", type=click.Choice(ISAS), default=host_isa, show_default="this machine's")
+@click.option("--isa", type=click.Choice(isa_names()), default=host_isa, show_default="this machine's")
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File to write."
 )

@@ -12,6 +12,7 @@ from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, timings
 from cyclescope.infer.gaps import Gaps
 from cyclescope.isa.find.pattern import select_known
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
@@ -59,8 +60,8 @@ def command(
 
 
 def _known(store: Store) -> set[str]:
-    """Forms that were measured, or do not run; all that x86-64 has of an instruction is in the table."""
-    if store.isa == "x86-64":
+    """Forms that were measured, or do not run; where a table lists all forms they are known."""
+    if instruction_set(store.isa).variants is None:
         return set()
     illegal = {form for form, outcome in store.legality().items() if outcome != "ok"}
     return illegal | store.throughputs().keys()

@@ -9,6 +9,7 @@ from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
+from cyclescope.isa.registry import instruction_sets
 from cyclescope.isa.table import Table
 
 MOST_BYTES = 8  # of a blocking instruction: longer ones are limited by fetching
@@ -20,8 +21,6 @@ _APART = frozenset(
     ("atomic", "exclusive", "branch", "call", "return", "trap", "side_effects", "writeback", "compressed",
      "predicated", "merging", "zeroing", "unique_registers", "optional")
 )  # fmt: skip
-NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "C_NOP"}  # nothing but a front-end slot, as a rule
-_MOVES = ("LDRXui", "STRXui", "LDRQui", "STRQui", "LD", "SD", "FLD", "FSD")  # of AArch64 and RISC-V
 _STATE = frozenset((*MODES, "VL", "VTYPE"))  # read, and never written by a blocking instruction
 _WHOLE = ("GPR64", "GPR", "FPR64", "V128", "ZPR64", "PPR64", "PPR8", "PPRAny", "VR")  # begin LLVM's classes
 _PLAIN_MOVES = ("MOV", "VMOVUPS", "MOVUPS")  # a load or a store and nothing else
@@ -84,7 +83,7 @@ def candidates(table: Table) -> tuple[InstructionForm, ...]:
 
 
 def _is_fixed_width_candidate(form: InstructionForm) -> bool:
-    if form.id in _MOVES:
+    if any(form.id in record.roles.plain_moves for record in instruction_sets() if record.fixed_width):
         return True
     if not form.attributes.isdisjoint(_APART) or any(op.is_memory for op in form.operands):
         return False

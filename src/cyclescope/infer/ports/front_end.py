@@ -15,10 +15,11 @@ from cyclescope.infer.front_end.dispatch import (
 from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
 from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted
 from cyclescope.infer.front_end.width import GRAIN, Rate, Width, rates_of, width_of
-from cyclescope.infer.ports.candidates import NOPS, files_of, is_candidate
+from cyclescope.infer.ports.candidates import files_of, is_candidate
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set, instruction_sets
 from cyclescope.isa.table import Table
-from cyclescope.measure.front_end import IDIOMS, MOVES, SIMPLE
+from cyclescope.measure.front_end import IDIOMS, MOVES
 from cyclescope.measure.front_end import NOPS as NOP_KIND
 from cyclescope.measure.ports import blocked
 from cyclescope.measure.record import STABLE, FrontEndReadings, Reading
@@ -60,7 +61,11 @@ class FrontEndFacts:
 
     @property
     def _known_rates(self) -> list[Rate]:
-        kinds = ((kind, name) for kind, names in SIMPLE[self.table.isa].items() for name in names)
+        kinds = (
+            (kind, name)
+            for kind, names in instruction_set(self.table.isa).roles.simple.items()
+            for name in names
+        )
         found = [(kind, name, self.throughputs.get(name, 0.0)) for kind, name in kinds if kind != IDIOMS]
         return [
             Rate((name,), kind, 1 / cycles, GRAIN / cycles)
@@ -118,7 +123,7 @@ class FrontEndFacts:
         best = min(
             others, key=lambda f: (round(others[f], 2), self.table[f].mnemonic != "MOV", f), default=""
         )
-        name = NOPS[self.table.isa]
+        name = instruction_set(self.table.isa).roles.nop
         nop = self.throughputs.get(name, math.inf)
         if best and (others[best] < 1.05 * nop or abs(others[best] - 2 * nop) < 0.1 * nop):
             return best
@@ -214,7 +219,7 @@ def _length(form: InstructionForm) -> int:
 
 def is_nop(form: InstructionForm) -> bool:
     """Whether a form does nothing at all."""
-    return "nop" in form.attributes or form.id in NOPS.values()
+    return "nop" in form.attributes or form.id in {record.roles.nop for record in instruction_sets()}
 
 
 def _dropped(form: InstructionForm) -> str:

@@ -15,10 +15,11 @@ from functools import cached_property, partial
 import msgspec
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.ports.candidates import NOPS, files_of, is_candidate, updates
+from cyclescope.infer.ports.candidates import files_of, is_candidate, updates
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.structure import Structure
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
@@ -28,8 +29,6 @@ from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, bl
 from cyclescope.measure.record import STABLE, Record
 
 ORDER = "order"
-SLOW = {"x86-64": "IMUL (R64, R64)", "aarch64": "MADDXrrr", "riscv64": "MUL"}  # of several cycles
-BESIDE = {"x86-64": "MOVSXD (R64, R32)", "aarch64": "ADDXri", "riscv64": "ADDI"}  # for several ports
 COUNTS = (4, 8, 16, 32)  # of the others: one of them takes about as long as the chain
 HIDDEN = 1.2  # times what the longer of both takes: more shows that nothing is hidden
 TOGETHER, APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
@@ -43,14 +42,16 @@ _MOST = 12  # forms that others are paired with
 
 def order_forms(table: Table) -> list[InstructionForm]:
     """The forms that tell the order of issue."""
-    return [table[names[table.isa]] for names in (SLOW, BESIDE)]
+    roles = instruction_set(table.isa).roles
+    return [table[name] for name in (roles.slow, roles.beside) if name in table]
 
 
 def order_questions(table: Table, plans: PortPlanner) -> Iterator[Question]:
     """A chain alone, and with more and more instructions behind it."""
-    slow, beside = order_forms(table)
-    chain = _chain(slow, plans)
-    if chain is None:
+    roles = instruction_set(table.isa).roles
+    slow, beside = table.get(roles.slow), table.get(roles.beside)
+    chain = _chain(slow, plans) if slow and beside else None
+    if slow is None or beside is None or chain is None:
         return
     body = chain.kernel.body * 2
     written = [plans.planner.dialect.written(i.form, i.registers) for i in body]
@@ -107,7 +108,7 @@ class InOrderFacts(PortFacts):
     @property
     def filler(self) -> str:
         """The form that needs a front-end slot and nothing else, as far as the ISA has one."""
-        return NOPS[self.table.isa]
+        return instruction_set(self.table.isa).roles.nop
 
     @cached_property
     def width(self) -> float:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from cyclescope.backend.base import Effort
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
-from cyclescope.measure.front_end import SIMPLE, FrontEndPlanner
+from cyclescope.measure.front_end import FrontEndPlanner
 from cyclescope.measure.ports import COUNTED, Filling, PortPlanner, Question
 
 PROVING = Effort(rounds=4, want=8, target=40000.0)  # few, and everything stands on them
@@ -23,7 +24,7 @@ SECOND_LOOK = 4, 17, 31
 
 def simple_forms(table: Table) -> list[InstructionForm]:
     """The forms by which the width is measured."""
-    names = (name for some in SIMPLE[table.isa].values() for name in some)
+    names = (name for some in instruction_set(table.isa).roles.simple.values() for name in some)
     return [table[name] for name in names if name in table]
 
 

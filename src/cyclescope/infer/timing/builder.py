@@ -38,6 +38,7 @@ from cyclescope.infer.timing.results import (
 from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
 from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, Record
 
@@ -51,7 +52,6 @@ PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in e
 AVERAGE = Remark("an average: several paths, or something in the way")
 REPEATED = Remark("the load behind the store may have to be repeated")
 _ONE = 1.12  # cycles: the law, but for noise
-_MOVES = ("FMOV", "ORR", "C.MV", "ADDI", "FSGNJ")  # of AArch64 and RISC-V
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
@@ -257,7 +257,7 @@ class TimingBuilder:
     def _below_law(self, pair: Pair, value: float, most: float) -> tuple[str | None, Remark]:
         """Less than a cycle, even without conventions, is proof that there is no dependency."""
         if -_LOST < most < _LEAST_LATENCY:
-            moves = ("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH", *_MOVES)
+            moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:
                 return EXACT, ELIMINATED

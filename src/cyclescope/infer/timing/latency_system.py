@@ -21,13 +21,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER
 
-X86 = "x86-64"
-# Links of two dependent instructions.
-_TWICE = ("restore.", "flag>r.AF", "r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64")
 _TO_FLOAT = TRANSFER.replace("v", "f")
-_TWICE_ELSEWHERE = ("restore.", "r>p")
 LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 SMALLEST = 0.04
@@ -61,15 +58,15 @@ class LinkLatency(msgspec.Struct, frozen=True):
         return self.most - self.least <= DETERMINED
 
 
-def lower_bound(key: str, isa: str = X86) -> float:
+def lower_bound(key: str, isa: str = DEFAULT) -> float:
     """What a link takes at least: one cycle per dependent instruction."""
     if key.startswith(("r>v.", "r>f.")):
         return 3 * LEAST
-    twice = _TWICE if isa == X86 else _TWICE_ELSEWHERE
-    return 2 * LEAST if key.startswith(twice) and not key.startswith("restore.f") else LEAST
+    doubled = instruction_set(isa).links.doubled
+    return 2 * LEAST if key.startswith(doubled) and not key.startswith("restore.f") else LEAST
 
 
-def conventions(keys: Iterable[str], isa: str = X86) -> list[tuple[str, str, str]]:
+def conventions(keys: Iterable[str], isa: str = DEFAULT) -> list[tuple[str, str, str]]:
     """(convention, key, key it equals) for the keys at hand."""
     known = set(keys)
     wanted = [
@@ -83,7 +80,7 @@ def conventions(keys: Iterable[str], isa: str = X86) -> list[tuple[str, str, str
     wanted += [
         ("loads", key, "load." + key[4:])
         for key in known
-        if key.startswith("mem>") and key[4] != "x" and (isa != X86 or key not in ("mem>r.32", "mem>r.64"))
+        if key.startswith("mem>") and key[4] != "x" and key not in instruction_set(isa).links.through_vector
     ]
     return [(name, a, b) for name, a, b in wanted if {a, b} <= known]
 
@@ -91,7 +88,7 @@ def conventions(keys: Iterable[str], isa: str = X86) -> list[tuple[str, str, str
 class LatencySystem:
     """Solves the equations with HiGHS."""
 
-    def __init__(self, equations: Sequence[Equation], isa: str = X86) -> None:
+    def __init__(self, equations: Sequence[Equation], isa: str = DEFAULT) -> None:
         self.isa = isa
         self.equations = list(equations)
         self.keys = sorted({k for e in equations for k in e.keys})
@@ -218,7 +215,7 @@ def _named(key: str, link: LinkLatency, isa: str) -> LinkLatency:
         names.append("loads")
     if "k" in files:
         names.append("masks")
-    through_vector = isa == X86 and files == {"r", "mem"} and key.endswith((".32", ".64"))
+    through_vector = key in instruction_set(isa).links.through_vector
     transfers = ("v" in files and files != {"v", "k"}) or "f" in files
     if transfers or "x" in files or files in ({"r", "k"}, {"k"}) or through_vector:
         names.append("transfer")

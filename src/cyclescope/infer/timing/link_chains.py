@@ -9,12 +9,12 @@ from cyclescope.errors import MeasurementError
 from cyclescope.infer.timing.latency_system import (
     LEAST,
     UNCUT,
-    X86,
     Equation,
     LatencySystem,
     LinkLatency,
     lower_bound,
 )
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.measure.plan import LINK, Experiment, Key
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
@@ -75,7 +75,7 @@ def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, Link
 
 
 def solve_links(
-    settled: Sequence[tuple[Experiment, Measurement]], isa: str = "x86-64", real: bool = True
+    settled: Sequence[tuple[Experiment, Measurement]], isa: str = DEFAULT, real: bool = True
 ) -> dict[str, LinkLatency]:
     """Latencies of the links whose chains carry a dependency.
 
@@ -130,11 +130,11 @@ def _undelayed(equations: Sequence[Equation]) -> Iterator[Equation]:
 def _uncut(equations: Sequence[Equation], hidden: Sequence[Equation], isa: str) -> Iterator[Equation]:
     """Chains of a link, or of one there and back, that nothing else tells of though cutting changes nothing.
 
-    A core that issues in order waits for what cuts a chain as for the chain itself. No core of x86-64 does:
-    there a link that carries no dependency has no latency.
+    A core that issues in order waits for what cuts a chain as for the chain itself. Where no core does, a
+    link that carries no dependency has no latency.
     """
     known = {key for equation in equations for key in equation.keys}
-    for equation in hidden if isa != X86 else ():
+    for equation in hidden if instruction_set(isa).links.cut_hides else ():
         if len(set(equation.keys)) <= 2 and not known.issuperset(equation.keys):
             yield equation
 

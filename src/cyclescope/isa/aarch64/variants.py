@@ -7,6 +7,7 @@ kind and distance, so that a form of the table, which has none, is not all there
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 
@@ -15,6 +16,7 @@ import msgspec
 from cyclescope.errors import UsageError
 from cyclescope.isa.fields import Field, Values
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.record import Variants
 
 # Measured by default, by class of operand: on both sides of the shifts that several cores do for nothing.
 _SHIFTS = ("lsl1", "lsl4", "lsl5", "lsr4", "asr4")
@@ -97,3 +99,29 @@ def _variant(form: InstructionForm, place: int, value: int, name: str) -> Instru
 @cache
 def _only(width: int, value: int) -> Values:
     return Values(width, ("range", value, value), ())
+
+
+class _Variants:
+    """See `isa.record.Variants`."""
+
+    def named(self, plain: InstructionForm, text: str) -> InstructionForm | None:
+        """The form with another operand."""
+        return next((each for each in variants(plain, (text,)) if each.id == f"{plain.id}@{text}"), None)
+
+    def measured(self, plain: InstructionForm) -> list[InstructionForm]:
+        """The form itself, and shifted and extended."""
+        return [plain, *variants(plain)]
+
+    def chosen(self, forms: Sequence[InstructionForm], text: str) -> list[InstructionForm]:
+        """Forms with the operands that a glob matches. Raises UsageError where there are none."""
+        glob = text.strip().lower()
+        return [each for form in forms for each in variants(form, (glob,))] or [variant(forms[0], glob)]
+
+    def with_features(
+        self, forms: Iterable[InstructionForm], wanted: Callable[[str], object]
+    ) -> Iterable[InstructionForm]:
+        """None: an operand needs no feature."""
+        return ()
+
+
+VARIANTS: Variants = _Variants()

@@ -8,12 +8,10 @@ from fnmatch import translate
 from functools import cache
 
 from cyclescope.errors import UsageError, shortened
-from cyclescope.isa.aarch64.variants import variant, variants
 from cyclescope.isa.find import written
 from cyclescope.isa.find.suggestion import single_features, suggestion
 from cyclescope.isa.form import InstructionForm, model_form_id
-from cyclescope.isa.riscv64.legality import FEATURES
-from cyclescope.isa.riscv64.vector import configured_as, default_forms
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.isa.x86_64 import written as x86_64
 
@@ -75,36 +73,25 @@ def _in_order(form_id: str) -> list[str | int]:
 
 def _expanded(table: Table, form: InstructionForm) -> list[InstructionForm]:
     """A form of the table as it is measured."""
-    if "@" in form.id or table.isa == "x86-64":
-        return [form]
-    return (default_forms(form) or [form]) if table.isa == "riscv64" else [form, *variants(form)]
+    variants = instruction_set(table.isa).variants
+    return [form] if "@" in form.id or variants is None else variants.measured(form)
 
 
 def _found(table: Table, pattern: str, read: Reader | None) -> list[InstructionForm]:
     if len(pattern) > LONGEST:
         raise UsageError(f"no instruction form matches {shortened(pattern)!r}", "it is longer than any name")
-    plain, at, text = pattern.partition("@") if table.isa in ("riscv64", "aarch64") else (pattern, "", "")
+    variants = instruction_set(table.isa).variants
+    plain, at, text = pattern.partition("@") if variants else (pattern, "", "")
     found = _matching(table, plain.strip())
-    if table.isa == "riscv64" and not at and plain.lower().startswith("isa:"):
-        found += _configured_with(table, plain[4:], {form.id for form in found})
+    if variants and not at and plain.lower().startswith("isa:"):
+        known = {form.id for form in found}
+        more = variants.with_features(
+            [form for form in table if form.id not in known], _glob(plain[4:]).match
+        )
+        found += [form for form in more if _has_feature(form, plain[4:])]
     if not found:
         found = _read(table, plain, read)
-    if at and table.isa == "aarch64":
-        return _varied(found, text.strip().lower())
-    return configured_as(found, text) if at else found
-
-
-def _configured_with(table: Table, pattern: str, known: set[str]) -> list[InstructionForm]:
-    """Forms that need a feature under some of their default configurations only."""
-    if not any(_glob(pattern).match(name) for name in FEATURES):
-        return []
-    every = (form for plain in table if plain.id not in known for form in default_forms(plain))
-    return [form for form in every if _has_feature(form, pattern)]
-
-
-def _varied(forms: Sequence[InstructionForm], text: str) -> list[InstructionForm]:
-    found = [each for form in forms for each in variants(form, (text,))]
-    return found or [variant(forms[0], text)]
+    return variants.chosen(found, text) if variants and at else found
 
 
 def _matching(table: Table, pattern: str) -> list[InstructionForm]:
@@ -116,7 +103,7 @@ def _matching(table: Table, pattern: str) -> list[InstructionForm]:
     glob = _glob(pattern)
     found = [f for f in table if any(glob.match(name) for name in names(f))]
     found = found or _spelled(table, x86_64.spellings(pattern.upper()))
-    if " " not in pattern and table.isa != "x86-64":
+    if " " not in pattern and instruction_set(table.isa).fixed_width:
         found = list(dict.fromkeys([*found, *written.aliased(table, pattern.lower())]))
     found = found or by_example(table, pattern)
     found = found or [f for f in table if f.bits and f.mnemonic.partition(".")[0] == pattern.upper()]
@@ -173,4 +160,6 @@ def _looks_written(pattern: str) -> bool:
 
 def by_example(table: Table, text: str) -> list[InstructionForm]:
     """Forms that an instruction such as `imul rax, rbx` or `add x1, x2, x3` can be, aliases too."""
-    return x86_64.forms_of(table, text) if table.isa == "x86-64" else written.forms_of(table, text)
+    if instruction_set(table.isa).fixed_width:
+        return written.forms_of(table, text)
+    return x86_64.forms_of(table, text)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from cyclescope.isa.find import written
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import example
 from cyclescope.isa.x86_64 import written as x86_64
@@ -45,7 +46,7 @@ def _close(word: str, known: Iterable[str]) -> str:
 
 
 def _same_name(table: Table, word: str) -> list[InstructionForm]:
-    if table.isa == "x86-64":
+    if not instruction_set(table.isa).fixed_width:
         names = x86_64.spellings(word.upper())
         return [form for form in table if form.mnemonic in names]
     own = [form for form in table if form.mnemonic == word.upper() and "optional" not in form.attributes]
@@ -55,7 +56,7 @@ def _same_name(table: Table, word: str) -> list[InstructionForm]:
 def _written(table: Table, forms: list[InstructionForm], pattern: str) -> str:
     """The forms that are most like what was written."""
     texts = list(dict.fromkeys(example(form) or form.id for form in forms))
-    like = _classes(pattern) if table.isa == "x86-64" else pattern.lower()
+    like = pattern.lower() if instruction_set(table.isa).fixed_width else _classes(pattern)
     close = difflib.get_close_matches(like, texts, n=_SHOWN, cutoff=0.0)
     shown = ", ".join(map(repr, close))
     more = f" and {len(texts) - len(close)} more" if len(texts) > len(close) else ""

@@ -1,4 +1,4 @@
-"""AArch64 and RISC-V forms of an instruction as people and compilers write it.
+"""Forms of tables with fields, as people and compilers write an instruction.
 
 A table has one spelling of a form. Here a line gets that spelling: what may be left out is added, registers
 and conditions get their usual names, symbols become numbers, aliases what they stand for.
@@ -10,40 +10,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from cyclescope.isa.aarch64.aliases import ALIASES as AARCH64_ALIASES
-from cyclescope.isa.aarch64.aliases import OTHER_CONDITIONS
-from cyclescope.isa.alias import Alias
 from cyclescope.isa.fields import normal
+from cyclescope.isa.find.spelling import Spelling
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.riscv64.aliases import ALIASES as RISCV64_ALIASES
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 
-ALIASES: dict[str, dict[str, list[Alias]]] = {"aarch64": AARCH64_ALIASES, "riscv64": RISCV64_ALIASES}
-_LISTS = {"aarch64": ("{ ", " }"), "riscv64": ("{", "}")}  # how the tables write lists of registers
 _SYMBOL = re.compile(r"(?<=[ ,])(?:[a-z_.$][\w.$@]*(?:[-+]\d+)?|\d+[fb]|\.[-+]\d+)$")
 _RELOCATION = re.compile(r":\w+:[\w.$@]+(?:[-+]\d+)?|%\w+\([^)]*\)(?:[-+]\d+)?")
-_CONDITION = re.compile(r"(?<=[ .])(cs|cc)(?=$|[ ,])")
-_AARCH64_NAMES = {"fp": "x29", "lr": "x30", "ip0": "x16", "ip1": "x17"}
-_ABI = ("zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", *(f"a{n}" for n in range(8)),
-        *(f"s{n}" for n in range(2, 12)), *(f"t{n}" for n in range(3, 7)))  # fmt: skip
-_FLOAT_ABI = (*(f"ft{n}" for n in range(8)), "fs0", "fs1", *(f"fa{n}" for n in range(8)),
-              *(f"fs{n}" for n in range(2, 12)), *(f"ft{n}" for n in range(8, 12)))  # fmt: skip
-_RISCV64_NAMES = {
-    "fp": "s0", **{f"x{n}": name for n, name in enumerate(_ABI)},
-    **{f"f{n}": name for n, name in enumerate(_FLOAT_ABI)},
-}  # fmt: skip
-_NAMES = {"aarch64": _AARCH64_NAMES, "riscv64": _RISCV64_NAMES}
-_VECTOR_LIST = re.compile(r"\{ ?v(\d+)\.(\w+) ?- ?v(\d+)\.\w+ ?\}")
-_NO_OFFSET = re.compile(r"(?<= )\((\w+)\)")
-_NO_SHIFT = re.compile(r"(?:(?<=[us]xt[bhwx])|, lsl) 0$")
-_STACK = re.compile(r"\bw?sp\b")
-_BARE_LIST = re.compile(r"(?<= )(z\d+\.\w), (?=p\d+)")
-_LAST_BASE = re.compile(r"\[([^\],]+)\]$")
-_ADDED = {  # what assemblers let out at the end
-    "aarch64": (", uxtx", ", uxtw", ", all", ", all, mul 1", ", mul 1"),
-    "riscv64": (", dyn", ", tu, mu"),
-}
 _ADDRESS_ONLY = ("adr", "adrp", "ldr", "ldrsw", "prfm")  # take a symbol without being branches
+
+
+@cache
+def spelling(isa: str) -> Spelling:
+    """How an instruction set is written: `isa/NAME/spelling.py`."""
+    found: Spelling = instruction_set(isa).module("isa", "spelling").SPELLING
+    return found
 
 
 def forms_of(table: Table, text: str) -> list[InstructionForm]:
@@ -53,7 +35,7 @@ def forms_of(table: Table, text: str) -> list[InstructionForm]:
     direct = _first(known, _spelled(table.isa, line))
     if direct:
         return direct
-    for alias in ALIASES[table.isa].get(line.partition(" ")[0], ()):
+    for alias in spelling(table.isa).aliases.get(line.partition(" ")[0], ()):
         for lines in alias.lines(line):
             found = [_first(known, _spelled(table.isa, each)) for each in lines]
             if all(found):
@@ -65,7 +47,7 @@ def aliased(table: Table, mnemonic: str) -> list[InstructionForm]:
     """Forms that an alias can stand for, whatever its operands."""
     known = _by_first_word(table)
     found: dict[InstructionForm, None] = {}
-    for alias in ALIASES[table.isa].get(mnemonic, ()):
+    for alias in spelling(table.isa).aliases.get(mnemonic, ()):
         for example in alias.examples():
             for lines in alias.lines(example):
                 for line in lines:
@@ -75,48 +57,28 @@ def aliased(table: Table, mnemonic: str) -> list[InstructionForm]:
 
 def mnemonics(isa: str) -> list[str]:
     """Names of the aliases."""
-    return list(ALIASES.get(isa, ()))
+    return list(spelling(isa).aliases) if instruction_set(isa).fixed_width else []
 
 
 def _line(isa: str, text: str) -> str:
     """A line in the table's spelling, as far as its words alone say."""
     line = re.sub(r"\s*,\s*", ", ", " ".join(text.lower().split()))
-    opening, closing = _LISTS[isa]
+    own = spelling(isa)
+    opening, closing = own.lists
     line = re.sub(r"\s*\}", closing, re.sub(r"\{\s*", opening, line))
     line = _RELOCATION.sub("0", normal(line))
     line = re.sub(r"(?<=[\[(])\s+|\s+(?=[\])])", "", line)
-    if isa == "aarch64":
-        line = _CONDITION.sub(lambda m: OTHER_CONDITIONS[m[1]], line)
-        line = _VECTOR_LIST.sub(_listed, line)
-    head, _, operands = line.partition(" ")
-    names = _NAMES[isa]
+    head, _, operands = own.line(line).partition(" ")
+    names = own.names
     return f"{head} {re.sub(r'[a-z]+[0-9]*', lambda m: names.get(m[0], m[0]), operands)}".rstrip()
-
-
-def _listed(match: re.Match[str]) -> str:
-    first, last = int(match[1]), int(match[3])
-    count = (last - first) % 32 + 1
-    return "{ " + ", ".join(f"v{(first + n) % 32}.{match[2]}" for n in range(count)) + " }"
 
 
 def _spelled(isa: str, line: str) -> Iterator[tuple[str, bool]]:
     """The line, then others that may be meant; and whether a number stands for the symbol at its end."""
     for text in (line, _SYMBOL.sub("0", line)):
-        variants = _aarch64_spelled(text) if isa == "aarch64" else [_NO_OFFSET.sub(r"0(\1)", text)]
-        for each in (text, *variants, *(text + end for end in _ADDED[isa])):
+        own = spelling(isa)
+        for each in (text, *own.alternatives(text), *(text + end for end in own.endings)):
             yield each, text != line
-
-
-def _aarch64_spelled(line: str) -> Iterator[str]:
-    yield _NO_SHIFT.sub("", line)
-    if _STACK.search(line):  # its forms extend what others shift
-        yield line.replace(" lsl ", " uxtx ")
-        yield line.replace(" lsl ", " uxtw ")
-    listed = _BARE_LIST.sub(r"{ \1 }, ", line)  # SVE's loads and stores
-    for text in dict.fromkeys((line, listed)):
-        yield text
-        yield _LAST_BASE.sub(r"[\1, 0]", text)
-        yield _LAST_BASE.sub(r"[\1, 0, mul vl]", text)
 
 
 def _first(

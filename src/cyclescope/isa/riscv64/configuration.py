@@ -13,6 +13,7 @@ import msgspec
 
 from cyclescope.errors import UsageError
 
+RISCV64 = "riscv64"  # the name of the instruction set
 SEWS = (8, 16, 32, 64)
 LMULS = tuple(Fraction(2) ** power for power in range(-3, 4))
 _CODES = {Fraction(2) ** power: power & 7 for power in range(-3, 4)}

@@ -8,7 +8,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.aarch64.links import AArch64Links
 from cyclescope.kernel.aarch64.special import AArch64Branches, is_check, is_streaming, unmeasurable
-from cyclescope.kernel.dialect import Executes
+from cyclescope.kernel.dialect import Dialect, Executes
 from cyclescope.kernel.fixed_width.branches import BranchBuilder
 from cyclescope.kernel.fixed_width.dialect import FixedWidthDialect
 from cyclescope.kernel.fixed_width.links import SCALABLE
@@ -64,3 +64,8 @@ def _in_mode(form: InstructionForm, state: MachineState) -> MachineState:
     if not is_streaming(form):
         return state
     return msgspec.structs.replace(state, streaming=True, vector_level=VECTOR_SCALABLE)
+
+
+def dialect(table: Table, executes: Executes) -> Dialect:
+    """See `kernel.dialect.dialect_of`."""
+    return AArch64Dialect(table, executes)

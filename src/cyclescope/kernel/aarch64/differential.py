@@ -13,12 +13,13 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.table import Table
 from cyclescope.kernel.aarch64.links import AArch64Links
+from cyclescope.kernel.aarch64.locations import A64, CONDITION_FLAGS
 from cyclescope.kernel.aarch64.special import is_streaming, unmeasurable
 from cyclescope.kernel.block import Register
+from cyclescope.kernel.differential import Differential
 from cyclescope.kernel.fixed_width.differential import FixedWidthDifferential, condition_flags
 from cyclescope.kernel.fixed_width.numbers import is_floating, number_type
 from cyclescope.kernel.fixed_width.operands import scalable
-from cyclescope.kernel.locations import A64, CONDITION_FLAGS
 
 _SATURATING = re.compile(r"(S|U|SU|US)Q")
 _SCALABLE = re.compile(r"SVE|SME|SSVE")
@@ -68,3 +69,8 @@ class AArch64Differential(FixedWidthDifferential):
     def element(self, form: InstructionForm) -> str:
         """Of scalable vectors that of the first one, where the form is one of floating point."""
         return number_type(form)
+
+
+def differential(table: Table) -> Differential:
+    """See `kernel.differential.differential_of`."""
+    return AArch64Differential(table)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.aarch64.registers import POOLS
 from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, SCALABLE, Helpers
-from cyclescope.kernel.fixed_width.registers import AARCH64
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.paths import Edges, Emitter
 from cyclescope.kernel.place import Place
@@ -24,7 +24,7 @@ _LETTERS = {8: "B", 16: "H", 32: "S", 64: "D", 128: "Q"}
 class AArch64Links(Helpers):
     """Links and constants of AArch64."""
 
-    pools = AARCH64
+    pools = POOLS
     flags = tuple(CONDITIONS)
     stores = {
         ("r", 8): "STRBBui", ("r", 16): "STRHHui", ("r", 32): "STRWui", ("r", 64): "STRXui",
@@ -34,9 +34,9 @@ class AArch64Links(Helpers):
         ("r", 8): "LDRBBui", ("r", 16): "LDRHHui", ("r", 32): "LDRWui", ("r", 64): "LDRXui",
         ("r", 128): "LDRXui", ("v", 256): "LDRQui", ("v", SCALABLE): "LDR_ZXI", ("p", SCALABLE): "LDR_PXI",
     } | {("v", bits): f"LDR{letter}ui" for bits, letter in _LETTERS.items()}  # fmt: skip
-    general = Place("r", AARCH64.temporary, 64)
-    vector = Place("v", AARCH64.scratch, 128)
-    long_vector = Place("v", AARCH64.scratch, SCALABLE)
+    general = Place("r", POOLS.temporary, 64)
+    vector = Place("v", POOLS.scratch, 128)
+    long_vector = Place("v", POOLS.scratch, SCALABLE)
     routes = (
         (), (general,), (vector,), (general, vector), (vector, general), (long_vector,),
         (general, long_vector), (long_vector, general),

@@ -1,4 +1,4 @@
-"""Which register plays which role in a kernel of AArch64 or RISC-V.
+"""Which register plays which role in a kernel of an instruction set with fields of bits.
 
 Pools are in order of preference; a field takes the first register of its pool that it can hold, so that
 forms with few registers (compressed ones, indexed elements) need no pools of their own.
@@ -59,39 +59,6 @@ class Pools(msgspec.Struct, frozen=True, dict=True):
         vectors = (self.ones, self.nought, self.value, self.scratch) if self.ones >= 0 else ()
         predicates = {("p", n) for n in (self.mask, *self.truths)}
         return {("r", n) for n in general} | {("v", n) for n in vectors} | predicates
-
-
-AARCH64 = Pools(
-    "aarch64", 31, 20, 21, 22, 23, 24, 28,
-    {
-        RING: {"r": (*range(18), 19, 25, 26, 27), "v": tuple(range(24)), "p": (*range(1, 7), *range(8, 15))},
-        CHAIN: {"r": (1, 2, 3, 5, 6, 7, 4, 0, 8), "v": (1, 2, 3, 5, 6, 7, 4, 0), "p": (1, 2, 3, 4, 5, 8, 9)},
-        SOURCE: {"r": (9, 10, 11, 12, 13), "v": (16, 17, 18, 15, 14, 13, 7, 6, 5), "p": (7, 6, 12, 5, 13)},
-    },
-    ones=31, nought=30, value=29, scratch=26, addresses=28, indices=27, mask=7, truths=(15, 0),
-    others=(19, 25, 26, 27),
-)  # fmt: skip
-RISCV64 = Pools(
-    "riscv64", 2, 9, 8, 24, 22, 23, 27,
-    {
-        RING: {
-            "r": (10, 11, 12, 13, 15, 5, 6, 7, 16, 17, 25, 28, 29, 30, 1),
-            "f": (*range(10, 18), *range(8), 28, 29, 30, 31),
-            "v": (*range(8, 32), 0),
-        },
-        CHAIN: {
-            "r": (10, 11, 12, 13, 5, 6, 7),
-            "f": (10, 11, 12, 13, 5, 6, 7),
-            "v": (8, 24, 16, 12, 20, 28, 10, 14, 9),
-        },
-        SOURCE: {
-            "r": (18, 19, 20, 21, 15, 13, 12),
-            "f": (18, 19, 20, 21, 15, 14, 13),
-            "v": (24, 8, 28, 12, 20, 26, 16),
-        },
-    },
-    ones=-1, nought=24, value=-1, scratch=16, addresses=-1, indices=-1, others=(28, 29, 30, 25),
-)  # fmt: skip
 
 
 @cache

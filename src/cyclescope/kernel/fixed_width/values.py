@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, Helpers
 from cyclescope.kernel.fixed_width.numbers import (
@@ -90,7 +91,7 @@ def start_state(form: InstructionForm, helpers: Helpers, level: int) -> MachineS
         for number in {n for use in (RING, CHAIN, SOURCE) for n in pools.pools[use]["r"]} - {*pools.others}:
             general[number] = CONSTANT_VALUE
     scalars: tuple[int, ...] = ()
-    if pools.isa == "riscv64":
+    if instruction_set(pools.isa).registers.has_floats:
         element = number_type(form) if number_type(form) in ONE else "f64"
         general[FLOAT_BITS] = float_bits(element, ONE[element])
         scalars = (general[FLOAT_BITS],) * 32

@@ -9,7 +9,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration, setup_code
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import Cycle
-from cyclescope.kernel.dialect import Executes, Items
+from cyclescope.kernel.dialect import Dialect, Executes, Items
 from cyclescope.kernel.fixed_width.branches import BranchBuilder
 from cyclescope.kernel.fixed_width.cycles import CycleBuilder
 from cyclescope.kernel.fixed_width.dialect import FixedWidthDialect
@@ -103,3 +103,8 @@ class RiscV64Dialect(FixedWidthDialect):
 def _named(cycle: Cycle, configuration: Configuration) -> Cycle:
     name = f"{cycle.name} {str(configuration).split(',')[1]}"
     return Cycle(name, cycle.items, cycle.keys, cycle.cut, cycle.at)
+
+
+def dialect(table: Table, executes: Executes) -> Dialect:
+    """See `kernel.dialect.dialect_of`."""
+    return RiscV64Dialect(table, executes)

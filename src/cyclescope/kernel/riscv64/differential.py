@@ -16,11 +16,12 @@ from cyclescope.isa.riscv64.configuration import setup_code
 from cyclescope.isa.riscv64.legality import ELEMENT_GROUPS
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
-from cyclescope.kernel.differential import READ, Access, Specimen
+from cyclescope.kernel.differential import READ, Access, Differential, Specimen
 from cyclescope.kernel.fixed_width.differential import FixedWidthDifferential
 from cyclescope.kernel.fixed_width.numbers import number_type
-from cyclescope.kernel.locations import RISCV, location_set
+from cyclescope.kernel.locations import location_set
 from cyclescope.kernel.riscv64.links import RiscV64Links
+from cyclescope.kernel.riscv64.locations import RISCV
 from cyclescope.kernel.riscv64.special import unmeasurable
 
 _FLOATING = re.compile(r"(VM?)?F(?!ENCE)|C\.F")
@@ -98,3 +99,8 @@ class RiscV64Differential(FixedWidthDifferential):
         if not written >> access.location & 1:
             return ""
         return "keeps agnostic elements past VL or masked off, as a machine may, and all where VL is 0"
+
+
+def differential(table: Table) -> Differential:
+    """See `kernel.differential.differential_of`."""
+    return RiscV64Differential(table)

@@ -15,11 +15,11 @@ from cyclescope.isa.riscv64.configuration import Configuration
 from cyclescope.isa.table import Table
 from cyclescope.kernel.dialect import Executes
 from cyclescope.kernel.fixed_width.links import CONSTANT_VALUE, FLOAT_SCRATCH, SCALABLE, Helpers
-from cyclescope.kernel.fixed_width.registers import RISCV64
 from cyclescope.kernel.fixed_width.values import DIVISOR_BITS, FLOAT_BITS
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.paths import Edges, Emitter
 from cyclescope.kernel.place import Place
+from cyclescope.kernel.riscv64.registers import POOLS
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_NONE, VECTOR_SCALABLE
 
 FLOAT_VALUE = 27  # f register with the form's value
@@ -31,10 +31,10 @@ DEFAULT = Configuration(64, Fraction(1))
 class RiscV64Links(Helpers):
     """Links and constants of RISC-V, under a vector configuration."""
 
-    pools = RISCV64
-    general = Place("r", RISCV64.temporary, 64)
+    pools = POOLS
+    general = Place("r", POOLS.temporary, 64)
     floating = Place("f", FLOAT_SCRATCH, 64)
-    vector = Place("v", RISCV64.scratch, SCALABLE)
+    vector = Place("v", POOLS.scratch, SCALABLE)
     routes = (
         (), (general,), (floating,), (vector,), (general, floating), (floating, general), (vector, general),
         (general, vector),

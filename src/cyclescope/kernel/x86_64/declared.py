@@ -13,8 +13,9 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
 from cyclescope.kernel.differential import WRITE, Access, Declared, Specimen
-from cyclescope.kernel.locations import EXIT, FIRST_PAGE, SECOND_PAGE, STACK_PAGE, X86, location_set, members
+from cyclescope.kernel.locations import EXIT, FIRST_PAGE, SECOND_PAGE, STACK_PAGE, location_set, members
 from cyclescope.kernel.state import SECOND_WINDOW, STACK_TOP
+from cyclescope.kernel.x86_64.locations import X86
 
 _PUSHED = X86.X87 + 7  # the x87 register a push fills: the top of the stack is register 0
 _EMPTIES = frozenset(("EMMS", "FEMMS", "FNINIT", "FFREE", "FFREEP"))

@@ -12,7 +12,7 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Block, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.cycle import Cycle
-from cyclescope.kernel.dialect import Executes, Items
+from cyclescope.kernel.dialect import Dialect, Executes, Items
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.state import MachineState
@@ -183,3 +183,8 @@ def _divides_vectors_or_integers(form: InstructionForm) -> bool:
 
 def _is_x87(cycle: Cycle) -> bool:
     return any("x" in key.split(".")[0].split(">") or ".x." in key for key in cycle.keys)
+
+
+def dialect(table: Table, executes: Executes) -> Dialect:
+    """See `kernel.dialect.dialect_of`."""
+    return X86Dialect(table, executes)

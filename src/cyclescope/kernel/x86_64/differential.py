@@ -12,6 +12,7 @@ from cyclescope.isa.encode import default_immediates
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
+from cyclescope.isa.table import Table
 from cyclescope.kernel.differential import (
     EXIT_SPACING,
     INDEX_SHIFT,
@@ -19,6 +20,7 @@ from cyclescope.kernel.differential import (
     VALUES,
     Access,
     Declared,
+    Differential,
     Specimen,
 )
 from cyclescope.kernel.instruction import Instruction
@@ -183,3 +185,8 @@ def _register_value(form: InstructionForm, part: int, usual: int) -> int:
     if "indirect" in form.attributes:
         return CODE_BASE + EXIT_SPACING
     return SECOND_WINDOW if form.mnemonic in _POINTER_OPERANDS else usual
+
+
+def differential(table: Table) -> Differential:
+    """See `kernel.differential.differential_of`."""
+    return X86Differential()

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from cyclescope.isa.registry import DEFAULT
 from cyclescope.measure.blocks import CLEAN
 from cyclescope.report.tables import table
 from cyclescope.report.words import printable
@@ -214,7 +215,7 @@ def rounded(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, 4)
 
 
-def table_row(row: Row, isa: str = "x86-64") -> dict[str, object]:
+def table_row(row: Row, isa: str = DEFAULT) -> dict[str, object]:
     """A block as a row of the table that is kept, with the predictions."""
     timing = row.timing
     found: dict[str, object] = {

@@ -16,7 +16,7 @@ from cyclescope.analyze.read.program import Code
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
 from cyclescope.isa.decode import decoder
 from cyclescope.isa.find.pattern import by_example, select
-from cyclescope.isa.find.written import ALIASES, forms_of
+from cyclescope.isa.find.written import forms_of, spelling
 from cyclescope.isa.form import model_form_id
 from cyclescope.isa.table import load_table
 from tests.support.assembling import machine_code
@@ -33,7 +33,9 @@ TARGET = re.compile(
 
 
 def _lines(isa):
-    of_rules = (line for rules in ALIASES[isa].values() for rule in rules for line in rule.examples())
+    of_rules = (
+        line for rules in spelling(isa).aliases.values() for rule in rules for line in rule.examples()
+    )
     return list(dict.fromkeys([*(TARGET.sub(r"\1 there", line) for line in of_rules), *EXAMPLES[isa]]))
 
 

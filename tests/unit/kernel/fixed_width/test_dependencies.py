@@ -7,9 +7,10 @@ import pytest
 from benchmarks.lib.taint import ASTRAY, KEEPING, THROUGH, Marks, around, cycles, verdicts
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.aarch64.registers import POOLS as AARCH64
 from cyclescope.kernel.chain import Use
 from cyclescope.kernel.cycle import NOP
-from cyclescope.kernel.fixed_width.registers import AARCH64, RISCV64
+from cyclescope.kernel.riscv64.registers import POOLS as RISCV64
 from tests.support.fixed_width import ISAS, planner, sample
 
 POOLS = {"aarch64": AARCH64, "riscv64": RISCV64}

@@ -10,8 +10,9 @@ from cyclescope.isa.dataflow import is_old
 from cyclescope.isa.decode import decoder
 from cyclescope.isa.form import model_form_id
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.aarch64.registers import POOLS as AARCH64
 from cyclescope.kernel.chain import Use
-from cyclescope.kernel.fixed_width.registers import AARCH64, RISCV64
+from cyclescope.kernel.riscv64.registers import POOLS as RISCV64
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP
 from tests.support.fixed_width import ISAS, planner, reads, sample, writes
 

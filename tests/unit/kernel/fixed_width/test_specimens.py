@@ -8,6 +8,7 @@ import pytest
 
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.aarch64.locations import A64
 from cyclescope.kernel.differential import (
     GROUP_SHIFT,
     INDEX_SHIFT,
@@ -19,7 +20,8 @@ from cyclescope.kernel.differential import (
     differential_of,
 )
 from cyclescope.kernel.fixed_width.registers import choices, fixed_registers
-from cyclescope.kernel.locations import A64, RISCV, members, names
+from cyclescope.kernel.locations import members, names
+from cyclescope.kernel.riscv64.locations import RISCV
 from cyclescope.kernel.state import CODE_BASE, DATA_BASE, FIRST_WINDOW, STACK_TOP
 
 ISAS = ("aarch64", "riscv64")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.aarch64.registers import POOLS as AARCH64
 from cyclescope.kernel.fixed_width.numbers import compared_bytes
-from cyclescope.kernel.fixed_width.registers import AARCH64
 from cyclescope.kernel.fixed_width.values import TOWARDS_ZERO
 from cyclescope.kernel.state import FIRST_WINDOW
 from tests.support.fixed_width import planner, reads

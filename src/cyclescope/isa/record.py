@@ -1,0 +1,241 @@
+"""What code for all instruction sets asks about one: a record per instruction set, `isa/NAME/record.py`.
+
+A record is data, and where to find the modules that are code. It imports nothing that is slow, for a command
+line asks for all of them to know which there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Protocol
+
+import msgspec
+
+from cyclescope.isa.form import InstructionForm
+
+
+class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
+    """What compilers, assemblers and llvm-mca are told: names, options, directives.
+
+    `gnu_options` are tried one after the other: an older assembler refuses newer names. `extensions` are
+    allowed one by one by `allowing`, a directive with a place for the name, where a text is refused;
+    `gnu_extensions` says that GNU's assembler needs that too, `fixed_options` that a text cannot change
+    what clang's options allow. `features` are LLVM's names of extensions, `packages` Debian's of a
+    cross compiler.
+    """
+
+    triple: str
+    packages: str = ""
+    gnu_names: tuple[str, ...] = ()
+    gnu_options: tuple[tuple[str, ...], ...] = ((),)
+    gnu_extensions: bool = False
+    llvm_mc_options: tuple[str, ...] = ()
+    clang_options: tuple[str, ...] = ()
+    fixed_options: bool = False
+    allowing: str = ""
+    extensions: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    header: str = ".text"
+    osaca_options: tuple[str, ...] = ()
+
+
+class Writing(msgspec.Struct, frozen=True, kw_only=True):
+    """How assembly text looks, as regular expressions where nothing else is said.
+
+    `comments` begin one anywhere, `whole_line` at the beginning of a line only. `operands` and `mnemonics`
+    tell the instruction set of a text, `scalable` that it needs vectors of a length that the machine
+    chooses; `other_mode` is a directive of code for 32 bits, `mode_note` what is said where that is read all
+    the same (else it is refused). `syntaxes` tells that there are Intel's and AT&T's. `listed` is what
+    disassemblers call the instruction set, `words` are the sizes in bytes of code that they print as one
+    number. `header` stands before an example.
+    """
+
+    comments: tuple[str, ...]
+    listed: str
+    operands: str = r"(?!)"
+    mnemonics: str = r"(?!)"
+    whole_line: str = ""
+    scalable: str = r"(?!)"
+    other_mode: str = ""
+    mode_note: str = ""
+    syntaxes: bool = False
+    words: tuple[int, ...] = ()
+    header: str = ""
+
+
+class Relocations(msgspec.Struct, frozen=True, kw_only=True):
+    """Kinds of relocations in ELF files that mean something of their own.
+
+    `hints` tell a linker how it may shorten code, `relative` count from the end of an instruction, with what
+    is written behind the symbol then. `branch_fields` are where, from a branch's end, its target may be,
+    none where that is its beginning. `joint_jump` are the low seven bits of a jump whose target the
+    instruction before it may make. `sums` are of debugging information: the sign with which a symbol is
+    added to what is there (0: it takes its place), and bytes.
+    """
+
+    hints: tuple[int, ...] = ()
+    relative: Mapping[int, str] = {}
+    branch_fields: tuple[int, ...] = ()
+    joint_jump: int = -1
+    sums: Mapping[int, tuple[int, int]] = {}
+
+
+class Markers(msgspec.Struct, frozen=True, kw_only=True):
+    """Markers of regions that are instructions: a move of a number, then some bytes.
+
+    `moves` are mnemonics with the registers that they load, `stored` begins a store of the number in place of
+    both; `tool` is whose markers they are.
+    """
+
+    codes: tuple[bytes, ...] = ()
+    moves: Mapping[str, Sequence[tuple[str, int]]] = {}
+    stored: bytes = b""
+    tool: str = "OSACA"
+
+
+class Registers(msgspec.Struct, frozen=True, kw_only=True):
+    """General registers by number, and who uses them.
+
+    Programs' code may not use those that are `kept` for the runner; those in `set_apart` (the stack pointer,
+    what is always 0) never count its trips; `untouched` are left as they are at the start. `zero` is LLVM's
+    name of a register that is always 0 though its name is a usual one. A snippet may not use the `counter`
+    (a regular expression); `start` says where its pointers point, `usual` what vectors machine code may use.
+    `has_floats`: floating-point numbers have registers of their own. `returns` are LLVM's names of registers
+    that jumps keep the way back in, where those are no calls of their own. `system` are the names that forms
+    have for system registers, by the number in the instruction; others are the prefix and the number.
+    """
+
+    count: int
+    kept: Collection[int] = ()
+    set_apart: Collection[int] = ()
+    untouched: tuple[int, ...] = ()
+    zero: str = ""
+    counter: str = r"(?!)"
+    start: str = ""
+    usual: str = "float"
+    has_floats: bool = False
+    returns: tuple[str, ...] = ()
+    system: Mapping[int, tuple[str, ...]] = {}
+    system_prefix: str = ""
+
+
+class Roles(msgspec.Struct, frozen=True, kw_only=True):
+    """Ids of forms that do what many questions need; those that a table or a core lacks are left out.
+
+    `nop` is nothing but a front-end slot, as a rule. `load` and `store` move a general register, `loads` and
+    `stores` are the same of vectors. `slow` takes several cycles, and several ports take `beside`. `simple`
+    are forms of a slot by kind (`measure.front_end`), `sized` NOPs of different lengths. `moves` are
+    beginnings of mnemonics of instructions that a core may do by renaming.
+    """
+
+    nop: str
+    load: str
+    store: str
+    loads: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    slow: str = ""
+    beside: str = ""
+    simple: Mapping[str, tuple[str, ...]] = {}
+    sized: tuple[str, ...] = ()
+    moves: tuple[str, ...] = ()
+
+    @property
+    def plain_moves(self) -> tuple[str, ...]:
+        """Plain loads and stores."""
+        return (self.load, self.store, *self.loads, *self.stores)
+
+
+class Links(msgspec.Struct, frozen=True, kw_only=True):
+    """Links of latency chains that are more than one instruction, by the beginnings of their names.
+
+    `doubled` are two dependent ones. `through_vector` go from a general register to memory, or back, by way
+    of a vector register. `cut_hides` says that what cuts a chain may take as long as the chain: so it is
+    where cores issue in order.
+    """
+
+    doubled: tuple[str, ...] = ("restore.",)
+    through_vector: tuple[str, ...] = ()
+    cut_hides: bool = True
+
+
+class Variants(Protocol):
+    """Forms that a table does not list, made of those that it does: see `Table`."""
+
+    def named(self, plain: InstructionForm, text: str) -> InstructionForm | None:
+        """The form whose id is the plain form's, `@` and the text."""
+
+    def measured(self, plain: InstructionForm) -> list[InstructionForm]:
+        """The forms that are measured for one of the table."""
+
+    def chosen(self, forms: Sequence[InstructionForm], text: str) -> list[InstructionForm]:
+        """The forms that a text or a glob names. Raises UsageError where there are none."""
+
+    def with_features(
+        self, forms: Iterable[InstructionForm], wanted: Callable[[str], object]
+    ) -> Iterable[InstructionForm]:
+        """Forms of those that may need a wanted feature, though the plain ones do not."""
+
+
+class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One instruction set.
+
+    `name` is what users and files call it. `home` has a place for the room: `cyclescope.{}.riscv64` has its
+    modules in `cyclescope.isa.riscv64`, `cyclescope.kernel.riscv64`. `runner` is its number in the runner's
+    protocol, `elf` in ELF files; `machines` are names that `uname -m` has for it. `lengths` are bytes of an
+    instruction by its first byte, None where only a decoder of its own tells; instructions begin at
+    multiples of `step` bytes, and are made longer by prefixes where it is `padded`. `fixed_width` says that
+    the table has fields of bits (`isa/fixed_width.py`), `varies` that it does not list all forms,
+    `asks_files` that CPUs do not tell programs what they are, `has_configurations` that instructions set
+    what vectors others work on. `nop` is machine code, `identity` how the numbers of a CPU are shown,
+    `default_machine` whose model is taken where nothing is known of the host.
+    """
+
+    name: str
+    home: str
+    runner: int
+    elf: int
+    machines: tuple[str, ...]
+    nop: bytes
+    toolchain: Toolchain
+    writing: Writing
+    registers: Registers
+    roles: Roles
+    markers: Markers = Markers()
+    links: Links = Links()
+    relocations: Relocations = Relocations()
+    lengths: tuple[int, ...] | None = None
+    step: int = 1
+    padded: bool = False
+    fixed_width: bool = True
+    varies: bool = False
+    asks_files: bool = False
+    has_configurations: bool = False
+    identity: str = "family {family} model {model} stepping {stepping}"
+    default_machine: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The name of its folders."""
+        return self.home.rpartition(".")[2]
+
+    @property
+    def tables(self) -> str:
+        """The package with the folder of its tables."""
+        return self.home.format("isa")
+
+    def module(self, room: str, name: str) -> ModuleType:
+        """One of its modules in a room: (`kernel`, `dialect`) is `cyclescope.kernel.NAME.dialect`."""
+        return import_module(f"{self.home.format(room)}.{name}")
+
+    @property
+    def variants(self) -> Variants | None:
+        """Forms that the table does not list, None where it lists all."""
+        found: Variants | None = self.module("isa", "variants").VARIANTS if self.varies else None
+        return found
+
+    def length(self, first: int) -> int:
+        """Bytes of the instruction that begins with a byte. Raises TypeError where a byte does not tell."""
+        assert self.lengths is not None, self.name
+        return self.lengths[first]

@@ -1,0 +1,49 @@
+"""The instruction sets there are: one line to register each."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from cyclescope.errors import UsageError
+from cyclescope.isa.record import InstructionSet
+
+SHIPPED = ("x86_64", "aarch64", "riscv64")  # folders in `isa`, each with a `record`
+DEFAULT = "x86-64"  # what is taken where neither a text nor a caller names one
+_added: dict[str, InstructionSet] = {}
+
+
+@cache
+def _shipped() -> dict[str, InstructionSet]:
+    records = [import_module(f"cyclescope.isa.{folder}.record").RECORD for folder in SHIPPED]
+    return {record.name: record for record in records}
+
+
+def instruction_sets() -> tuple[InstructionSet, ...]:
+    """The records of all instruction sets, those that ship first."""
+    return (*_shipped().values(), *_added.values())
+
+
+def isa_names() -> tuple[str, ...]:
+    """Their names."""
+    return tuple(record.name for record in instruction_sets())
+
+
+def instruction_set(name: str) -> InstructionSet:
+    """The record of one. Raises UsageError for another name."""
+    found = _shipped().get(name) or _added.get(name)
+    if found is None:
+        raise UsageError(
+            f"{name} is no instruction set known here", f"choose one of {', '.join(isa_names())}"
+        )
+    return found
+
+
+def register(record: InstructionSet) -> None:
+    """Add an instruction set that does not ship; what was read of another of that name stays read."""
+    _added[record.name] = record
+
+
+def unregister(name: str) -> None:
+    """Take one away that was added."""
+    _added.pop(name, None)
