@@ -9,25 +9,20 @@ from cyclescope.analyze.cost.shape import LEAST, MOST, Shape, Shapes
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.depend.critical_path import critical_path, whole_path
 from cyclescope.analyze.depend.graph import Graph, build
-from cyclescope.analyze.depend.loop_carried import Chain, loop_carried, renamed_memory
+from cyclescope.analyze.depend.loop_carried import Chain, loop_carried
 from cyclescope.analyze.depend.memory import Memory
-from cyclescope.analyze.predict import bounds
+from cyclescope.analyze.predict import bounds, effects
+from cyclescope.analyze.predict.effects import EFFECTS, Situation, effect_named
 from cyclescope.analyze.predict.notes import notes
 from cyclescope.analyze.predict.prediction import (
-    BRANCHES,
     CRITICAL_PATH,
     CRITICAL_PATH_FIXED,
     FRONT_END,
     IN_ORDER,
-    LOCKED,
     LOOP_CARRIED,
     NO_BOUNDS,
     PORTS,
     PORTS_FIXED,
-    RENAMED,
-    RESOURCES,
-    STORES,
-    UNITS,
     CriticalPath,
     Dependency,
     InstructionCost,
@@ -205,6 +200,10 @@ class _Analysis:
 
     # --- bounds ----------------------------------------------------------------------------------
 
+    @cached_property
+    def _situation(self) -> Situation:
+        return Situation(self.block, self.graph, self.shapes, self.machine, self.predictor.shapes.forward)
+
     def _counts(self, name: str) -> bool:
         """Whether a bound of this name decides."""
         return name not in NO_BOUNDS or (name == PORTS_FIXED and self.fixed)
@@ -220,14 +219,7 @@ class _Analysis:
             CRITICAL_PATH: self.paths[0].cycles,
             CRITICAL_PATH_FIXED: self.paths[1].cycles,
         }
-        more = {
-            BRANCHES: bounds.branches(shapes, self.block.loop),
-            RESOURCES: max(bounds.resources(shapes, machine).values(), default=0.0),
-            UNITS: max(bounds.units(shapes).values(), default=0.0),
-            LOCKED: bounds.locked(shapes, self.predictor.shapes.forward),
-            STORES: self.graph.chunks,
-            RENAMED: renamed_memory(self.graph),
-        }
+        more = {effect.name: effect.of(self._situation) for effect in EFFECTS}
         if machine.core.in_order and self.simulate:
             more[IN_ORDER] = self.predictor.simulated(self.graph, ideal=True) or 0.0
         return found | {name: cycles for name, cycles in more.items() if cycles}
@@ -238,7 +230,7 @@ class _Analysis:
         That is time in memory, latencies that are ranges, a width that nobody claims, and the throughput of
         forms that the machine's own model does not know.
         """
-        left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, LOCKED, STORES, RENAMED, IN_ORDER, UNITS)
+        left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, *effects.ASSUMED)
         sure = [c for n, c in found.items() if n not in left_out]
         own = (shape for shape in self.shapes if not self.predictor.shapes.is_borrowed(shape.form))
         return max(*sure, self._front_end, max(bounds.units(own).values(), default=0.0), self._proved[0])
@@ -282,9 +274,8 @@ class _Analysis:
         if bottleneck == PORTS_FIXED:
             even = self._by_port(bounds.evenly(self.loads, len(self.machine.ports)))
             return tuple(name for name, cycles in even.items() if cycles == max(even.values()))
-        used = {
-            RESOURCES: bounds.resources(self.shapes, self.machine), UNITS: bounds.units(self.shapes)
-        }.get(bottleneck, {})  # fmt: skip
+        effect = effect_named(bottleneck)
+        used = effect.filled(self._situation) if effect else {}
         return (max(used, key=used.__getitem__),) if used else ()
 
     def _by_port(self, cycles: Sequence[float]) -> dict[str, float]:

@@ -11,15 +11,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from cyclescope.analyze.predict.effects import Data, effect_named
 from cyclescope.analyze.predict.prediction import (
-    BRANCHES,
     FRONT_END,
     IN_ORDER,
-    LOCKED,
     LOOP_CARRIED,
     NO_BOUNDS,
-    RENAMED,
-    STORES,
 )
 from cyclescope.model.machine import EXTRACTED, MEASURED
 
@@ -36,9 +33,12 @@ class Spread(msgspec.Struct, frozen=True):
 
     def of(self, bound: str) -> _Factors:
         """The factors of a bound."""
-        if bound in (BRANCHES, STORES, RENAMED):
-            return _EXACT
-        if bound in (LOOP_CARRIED, LOCKED):
+        effect = effect_named(bound)
+        if effect is not None:
+            return {Data.NONE: _EXACT, Data.LATENCY: self.latency, Data.THROUGHPUT: self.throughput}[
+                effect.data
+            ]
+        if bound == LOOP_CARRIED:
             return self.latency
         if bound == IN_ORDER:
             return min(self.throughput[0], self.latency[0]), max(self.throughput[1], self.latency[1])

@@ -15,21 +15,11 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.predict.prediction import Prediction
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.read.syntax import SYNTAXES
-from cyclescope.cli.options import Amount, json_option
+from cyclescope.cli.options import Amount
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.model.machine import MEASURED, MachineModel
-from cyclescope.report.predictions.graph import dot, svg
-from cyclescope.report.predictions.html import comparison_page, page
-from cyclescope.report.predictions.markdown import markdown, regions_markdown
-from cyclescope.report.predictions.text import (
-    analysis_json,
-    analysis_text,
-    comparison_json,
-    comparison_text,
-    regions_json,
-    regions_text,
-)
+from cyclescope.report.predictions.views import TEXT, VIEWS, View
 from cyclescope.report.progress import when_needed
 from cyclescope.report.words import printable
 from cyclescope.session.machines import default_machine, host_machine, load_model, stand_in_for, vendor_of
@@ -68,11 +58,8 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--whole", is_flag=True, help="All the code in place of its innermost loop."),
     click.option("--syntax", type=click.Choice(list(SYNTAXES)), default=None,
                  help="Of x86 text; default: found out."),
-    click.option("--dot", "as_dot", type=_FILE, help="Write the dependency graph for Graphviz here."),
-    click.option("--svg", "as_svg", type=_FILE, help="Write the dependency graph as a drawing here."),
-    click.option("--html", "as_html", type=_FILE, help="Write a page with all of it here."),
-    click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown."),
-    json_option,
+    *(click.option(f"--{view.name}", view.parameter, type=_FILE, help=view.help) if view.is_file
+      else click.option(f"--{view.name}", view.parameter, is_flag=True, help=view.help) for view in VIEWS),
 ]  # fmt: skip
 
 
@@ -99,11 +86,7 @@ def command(
     region: str,
     whole: bool,
     syntax: str | None,
-    as_dot: Path | None,
-    as_svg: Path | None,
-    as_html: Path | None,
-    as_markdown: bool,
-    as_json: bool,
+    **asked: Path | bool | None,
 ) -> None:
     """Say what bounds a loop: ports, front end, dependencies, line by line.
 
@@ -116,40 +99,41 @@ def command(
     """
     click.get_current_context().with_resource(when_needed())
     gc.disable()  # a short life, and tables of many objects
-    if compare and (as_dot or as_svg or as_markdown):
-        raise UsageError("several machines are compared as text, JSON or --html", "leave out --compare")
-    if as_json and as_markdown:
-        raise UsageError("both JSON and Markdown", "choose one of --json and --markdown")
+    shown, files = _views(asked, bool(compare))
     choice = Choice(lines, addresses, region, function, whole)
     read = _read_and_measure if measure_missing else _read
     blocks, machine = read(file, arch, choice, syntax or "")
     for missing in machine.provenance.missing:
         click.echo(f"note: the model of this host is not complete: {missing}", err=True)
     wanted = Wanted(fixed, ignore_unknown, unroll_factor or 0)
-    if len(blocks) > 1 and not any((compare, as_dot, as_svg, as_html)):
-        _regions([wanted.of(block, machine) for block in blocks], as_json, as_markdown)
+    if len(blocks) > 1 and not compare and not files:
+        click.echo(shown.all_shown([wanted.of(block, machine) for block in blocks]), color=_colours())
         return
     block = only(blocks)
     if compare:
         rows = _compared(block, [machine, *map(load_model, compare)], wanted)
-        if as_html:
-            _write(as_html, comparison_page(rows))
-        click.echo(comparison_json(rows) if as_json else comparison_text(rows))
-        for note in () if as_json else block.notes:
+        for view, path in files:
+            _write(path, view.compared(rows))
+        click.echo(shown.compared(rows))
+        for note in block.notes if shown is TEXT else ():
             click.echo(f"note: {printable(note)}")
         return
     found = wanted.of(block, machine)
-    for path, draw in ((as_dot, dot), (as_svg, svg), (as_html, page)):
-        if path:
-            _write(path, draw(found))
-    write = analysis_json if as_json else markdown if as_markdown else analysis_text
-    click.echo(write(found), color=_colours())
+    for view, path in files:
+        _write(path, view.shown(found))
+    click.echo(shown.shown(found), color=_colours())
 
 
-def _regions(found: list[Prediction], as_json: bool, as_markdown: bool) -> None:
-    """All marked regions, one behind the other."""
-    write = regions_json if as_json else regions_markdown if as_markdown else regions_text
-    click.echo(write(found), color=_colours())
+def _views(asked: dict[str, Path | bool | None], comparing: bool) -> tuple[View, list[tuple[View, Path]]]:
+    """The view to print, and those to write with their files. Raises UsageError."""
+    chosen = [view for view in VIEWS if asked[view.parameter]]
+    if comparing and any(not view.comparison for view in chosen):
+        raise UsageError("several machines are compared as text, JSON or --html", "leave out --compare")
+    printed = [view for view in chosen if not view.is_file]
+    if len(printed) > 1:
+        raise UsageError("both JSON and Markdown", "choose one of --json and --markdown")
+    files = [(view, path) for view in chosen if isinstance(path := asked[view.parameter], Path)]
+    return printed[0] if printed else TEXT, files
 
 
 def _colours() -> bool | None:

@@ -6,19 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.analyze.predict.prediction import (
-    BRANCHES,
     CRITICAL_PATH,
     FRONT_END,
     IN_ORDER,
-    LOCKED,
     LOOP_CARRIED,
     PORTS,
     PORTS_FIXED,
-    RENAMED,
-    RESOURCES,
-    STORES,
-    UNITS,
     InstructionCost,
     Prediction,
 )
@@ -27,10 +22,9 @@ from cyclescope.report.words import borrowing, counted, listed, plain, printable
 
 SCHEMA_VERSION = 1
 WORDS = {
-    PORTS: "ports", PORTS_FIXED: "ports, split evenly", FRONT_END: "front end", BRANCHES: "taken branches",
-    RESOURCES: "shared resources", UNITS: "units without a port", LOCKED: "locked instructions",
-    STORES: "stores to different places", LOOP_CARRIED: "loop-carried dependency",
-    RENAMED: "steps of renamed memory", CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
+    PORTS: "ports", PORTS_FIXED: "ports, split evenly", FRONT_END: "front end",
+    LOOP_CARRIED: "loop-carried dependency", CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
+    **{effect.name: effect.words for effect in EFFECTS},
 }  # fmt: skip
 SPREADS = {
     EXTRACTED: "if the model is off by as much as 8 of 10 of LLVM's costs are",

@@ -1,0 +1,86 @@
+"""What else limits a loop, beside its ports, the front end and its dependencies: one record each.
+
+An effect is added here, and nowhere else: predictions have its cycles, the lower end of their bracket leaves
+it out where it is assumed, their interval has the error of its data, and reports say its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from cyclescope.analyze.cost.shape import Shape
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.depend.loop_carried import renamed_memory
+from cyclescope.analyze.predict import bounds
+from cyclescope.analyze.predict.prediction import BRANCHES, LOCKED, RENAMED, RESOURCES, STORES, UNITS
+from cyclescope.model.machine import MachineModel
+
+
+class Data(StrEnum):
+    """The data of a model that an effect rests on, whose error it has."""
+
+    NONE = "none"
+    THROUGHPUT = "throughput"
+    LATENCY = "latency"
+
+
+class Situation(msgspec.Struct, frozen=True):
+    """One iteration on one machine, which an effect looks at; `forward` are cycles from store to load."""
+
+    block: Block
+    graph: Graph
+    shapes: Sequence[Shape]
+    machine: MachineModel
+    forward: float
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """A bound on the cycles of one iteration, 0 where there is none.
+
+    `name` is that of JSON, `words` are those of reports. With `parts` it has cycles by what the loop fills,
+    of which the greatest counts; without it `cycles` has the one number. Where it is `assumed`, a core that
+    is as the model says may be faster.
+    """
+
+    name: str
+    words: str
+    data: Data
+    assumed: bool = False
+    cycles: Callable[[Situation], float] | None = None
+    parts: Callable[[Situation], Mapping[str, float]] | None = None
+
+    def of(self, situation: Situation) -> float:
+        """Cycles of one iteration."""
+        if self.cycles is not None:
+            return self.cycles(situation)
+        return max(self.filled(situation).values(), default=0.0)
+
+    def filled(self, situation: Situation) -> Mapping[str, float]:
+        """Cycles by what the loop fills, nothing where it is one thing."""
+        return self.parts(situation) if self.parts is not None else {}
+
+
+EFFECTS = (
+    Effect(name=BRANCHES, words="taken branches", data=Data.NONE,
+           cycles=lambda s: bounds.branches(s.shapes, s.block.loop)),
+    Effect(name=RESOURCES, words="shared resources", data=Data.THROUGHPUT,
+           parts=lambda s: bounds.resources(s.shapes, s.machine)),
+    Effect(name=UNITS, words="units without a port", data=Data.THROUGHPUT, assumed=True,
+           parts=lambda s: bounds.units(s.shapes)),
+    Effect(name=LOCKED, words="locked instructions", data=Data.LATENCY, assumed=True,
+           cycles=lambda s: bounds.locked(s.shapes, s.forward)),
+    Effect(name=STORES, words="stores to different places", data=Data.NONE, assumed=True,
+           cycles=lambda s: s.graph.chunks),
+    Effect(name=RENAMED, words="steps of renamed memory", data=Data.NONE, assumed=True,
+           cycles=lambda s: renamed_memory(s.graph)),
+)  # fmt: skip
+ASSUMED = tuple(effect.name for effect in EFFECTS if effect.assumed)
+
+
+def effect_named(name: str) -> Effect | None:
+    """The effect of a name, None for another bound."""
+    return next((effect for effect in EFFECTS if effect.name == name), None)

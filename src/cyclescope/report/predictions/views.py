@@ -1,0 +1,66 @@
+"""The ways in which predictions are shown: one record each, from which the options of `analyze` are made.
+
+A view is added here, and in a file of its own. The first is what is printed where none is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+import msgspec
+
+from cyclescope.analyze.predict.prediction import Prediction
+
+Rows = Sequence[
+    tuple[str, Prediction | str]
+]  # machines, each with a prediction or the reason why there is none
+
+
+class View(msgspec.Struct, frozen=True):
+    """One view. `one`, `regions` and `comparison` are `module:function` of this folder, or "".
+
+    They are of one prediction, of several marked regions, and of several machines. `is_file` says that it is
+    written to a file, which the option names, and not printed.
+    """
+
+    name: str
+    help: str
+    one: str
+    regions: str = ""
+    comparison: str = ""
+    is_file: bool = False
+
+    @property
+    def parameter(self) -> str:
+        """The name of its parameter."""
+        return f"as_{self.name}"
+
+    def shown(self, found: Prediction) -> str:
+        """One prediction."""
+        return _function(self.one)(found)
+
+    def all_shown(self, found: Sequence[Prediction]) -> str:
+        """Several regions, one behind the other."""
+        return _function(self.regions)(found)
+
+    def compared(self, rows: Rows) -> str:
+        """One block on several machines."""
+        return _function(self.comparison)(rows)
+
+
+def _function(path: str) -> Callable[[object], str]:
+    module, _, name = path.partition(":")
+    found: Callable[[object], str] = getattr(import_module(f"cyclescope.report.predictions.{module}"), name)
+    return found
+
+
+TEXT = View("text", "", "text:analysis_text", "text:regions_text", "text:comparison_text")
+VIEWS = (
+    View("dot", "Write the dependency graph for Graphviz here.", "graph:dot", is_file=True),
+    View("svg", "Write the dependency graph as a drawing here.", "graph:svg", is_file=True),
+    View("html", "Write a page with all of it here.", "html:page", comparison="html:comparison_page",
+         is_file=True),
+    View("markdown", "Print Markdown.", "markdown:markdown", "markdown:regions_markdown"),
+    View("json", "Print JSON.", "text:analysis_json", "text:regions_json", "text:comparison_json"),
+)  # fmt: skip
