@@ -1,9 +1,9 @@
-"""Tests that would notice: every numeric constant of inference and analysis halved and doubled, one at a time.
+"""Tests that notice: every numeric constant of inference and analysis halved and doubled, one at a time.
 
 A constant is a number in an assignment to a name in capitals, at the top of a module of `infer` (its `ports`
 apart) or `analyze`. Each mutant runs the tests of its room in a process of its own, with the module's source
-changed when it is imported; it is killed where one of them fails. Survivors are listed: their tests are missing,
-or the constant decides nothing.
+changed when it is imported; it is killed where one of them fails. Survivors are listed: their tests are
+missing, or the constant decides nothing.
 
     python -m benchmarks.mutants [PATTERN ...] [--jobs 2] [--seconds N]
 
@@ -111,13 +111,18 @@ class Mutating(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoade
         super().__init__(self.wanted, str(PACKAGE / mutant.place.module))
 
     def find_spec(self, name: str, path: object, target: object = None) -> object:
+        """That of the wanted module."""
         return importlib.util.spec_from_loader(name, self) if name == self.wanted else None
 
     def get_code(self, name: str) -> object:
+        """Its code with the other number."""
         place = self.mutant.place
         tree = ast.parse(Path(self.path).read_text())
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and (node.lineno, node.col_offset) == (place.line, place.column):
+            if isinstance(node, ast.Constant) and (node.lineno, node.col_offset) == (
+                place.line,
+                place.column,
+            ):
                 node.value = self.mutant.changed
         return compile(tree, self.path, "exec")
 
@@ -128,13 +133,8 @@ def tests_of(module: str) -> tuple[str, ...]:
     return tuple(str(ROOT / "tests" / "unit" / name) for name in TESTS[room])
 
 
-def is_killed(mutant: Mutant) -> bool:
-    """Whether a test fails, or does not end."""
-    with get_context("fork").Pool(1) as pool:
-        return pool.apply(_killed, (mutant,))
-
-
 def _killed(mutant: Mutant) -> bool:
+    """Whether a test of its room fails."""
     import pytest
 
     sys.meta_path.insert(0, Mutating(mutant))

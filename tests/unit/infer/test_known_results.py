@@ -1,6 +1,7 @@
 """What a noisy campaign on a known core finds, number by number: what changes a result is seen here.
 
-`python -m tests.unit.infer.test_known_results` writes what is expected; read the difference before committing it.
+`python -m tests.unit.infer.test_known_results` writes what is expected; read the difference before
+committing it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def _lines(timing: FormTiming) -> Iterator[str]:
     found = timing.throughput
     yield f"{timing.id}: {timing.status} {timing.idiom} {'; '.join(timing.notes)}".rstrip()
     if found is not None:
-        yield f"  throughput {found.value} {found.spread} {found.kind} {found.confidence} {found.note}".rstrip()
+        told = (found.value, found.spread, found.kind, found.confidence, found.note)
+        yield f"  throughput {' '.join(map(str, told))}".rstrip()
         yield f"    {' '.join(f'{name}={cycles}' for name, cycles in sorted(found.variants.items()))}"
     yield from map(_line, timing.latencies)
 
