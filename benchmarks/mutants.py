@@ -41,7 +41,7 @@ TESTS = {
     "analyze/read": ("analyze/test_kernels.py", "analyze/read"),
     "analyze/choose": ("analyze/test_kernels.py", "analyze/choose"),
     "analyze": ("analyze/test_kernels.py", "analyze/test_aarch64_kernels.py", "analyze/predict",
-                "analyze/depend", "analyze/choose", "../golden"),
+                "analyze/depend", "../golden"),
 }  # fmt: skip
 LEFT_OUT = ("infer/ports",)  # asked by counted cores, and of its own benchmark
 

@@ -128,10 +128,14 @@ def _views(asked: dict[str, Path | bool | None], comparing: bool) -> tuple[View,
     """The view to print, and those to write with their files. Raises UsageError."""
     chosen = [view for view in VIEWS if asked[view.parameter]]
     if comparing and any(not view.comparison for view in chosen):
-        raise UsageError("several machines are compared as text, JSON or --html", "leave out --compare")
+        *able, last = [v.words or f"--{v.name}" for v in (TEXT, *reversed(VIEWS)) if v.comparison]
+        raise UsageError(
+            f"several machines are compared as {', '.join(able)} or {last}", "leave out --compare"
+        )
     printed = [view for view in chosen if not view.is_file]
     if len(printed) > 1:
-        raise UsageError("both JSON and Markdown", "choose one of --json and --markdown")
+        words, options = zip(*((v.words, f"--{v.name}") for v in reversed(printed)), strict=True)
+        raise UsageError(f"both {' and '.join(words)}", f"choose one of {' and '.join(options)}")
     files = [(view, path) for view in chosen if isinstance(path := asked[view.parameter], Path)]
     return printed[0] if printed else TEXT, files
 

@@ -21,7 +21,7 @@ class View(msgspec.Struct, frozen=True):
     """One view. `one`, `regions` and `comparison` are `module:function` of this folder, or "".
 
     They are of one prediction, of several marked regions, and of several machines. `is_file` says that it is
-    written to a file, which the option names, and not printed.
+    written to a file, which the option names, and not printed; `words` are for what is printed.
     """
 
     name: str
@@ -30,6 +30,7 @@ class View(msgspec.Struct, frozen=True):
     regions: str = ""
     comparison: str = ""
     is_file: bool = False
+    words: str = ""
 
     @property
     def parameter(self) -> str:
@@ -55,12 +56,14 @@ def _function(path: str) -> Callable[[object], str]:
     return found
 
 
-TEXT = View("text", "", "text:analysis_text", "text:regions_text", "text:comparison_text")
+TEXT = View("text", "", "text:analysis_text", "text:regions_text", "text:comparison_text", words="text")
 VIEWS = (
     View("dot", "Write the dependency graph for Graphviz here.", "graph:dot", is_file=True),
     View("svg", "Write the dependency graph as a drawing here.", "graph:svg", is_file=True),
     View("html", "Write a page with all of it here.", "html:page", comparison="html:comparison_page",
          is_file=True),
-    View("markdown", "Print Markdown.", "markdown:markdown", "markdown:regions_markdown"),
-    View("json", "Print JSON.", "text:analysis_json", "text:regions_json", "text:comparison_json"),
+    View("markdown", "Print Markdown.", "markdown:markdown", "markdown:regions_markdown",
+         words="Markdown"),
+    View("json", "Print JSON.", "text:analysis_json", "text:regions_json", "text:comparison_json",
+         words="JSON"),
 )  # fmt: skip
