@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
+from hypothesis import strategies as st
+
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.host.identity import Identity
 from cyclescope.infer.campaign import Campaign, Request
@@ -145,3 +147,37 @@ def cut(path, share):
     """Leave only the beginning of the file."""
     with path.open("r+b") as file:
         file.truncate(int(share * path.stat().st_size))
+
+
+DAMAGE = st.one_of(
+    st.tuples(
+        st.sampled_from([(table, column) for table, names in COLUMNS.items() for column in names]),
+        st.sampled_from((*VALUES, UTF8)),
+        st.sampled_from((0.0, 0.02, 0.5, 1.0)),
+    ).map(lambda d: lambda path: spoil(path, *d[0], d[1], d[2])),
+    st.tuples(st.integers(2, 9), st.integers(0, 8)).map(
+        lambda d: lambda path: change(path, (f"DELETE FROM measurement WHERE id % {d[0]} = {d[1]}",))
+    ),
+    st.sampled_from(
+        ["DELETE FROM measurement WHERE quantity = 'latency' AND variant NOT GLOB '*link'",
+         "DELETE FROM measurement WHERE variant = 'slow'", "DELETE FROM measurement WHERE variant = 'fast'",
+         "DELETE FROM measurement WHERE quantity = 'throughput'",
+         "DELETE FROM measurement WHERE form GLOB 'NOP*'", "DELETE FROM session", "DELETE FROM legality",
+         "DELETE FROM state", "DELETE FROM meta", "DELETE FROM link", "DROP TABLE state", "DROP TABLE link",
+         "DROP TABLE legality", "DROP TABLE session", "DROP TABLE measurement", "DROP TABLE meta",
+         *(f"DELETE FROM measurement WHERE quantity = '{q}'" for q in ("alone", "slots", "pairs", "ports")),
+         "UPDATE meta SET value = '2' WHERE key = 'version'",
+         "UPDATE meta SET value = 'z80' WHERE key = 'isa'",
+         "UPDATE measurement SET form = 'AAA ' || form WHERE id % 3 = 0",
+         "UPDATE measurement SET source = 'AAA ' || source WHERE id % 3 = 0",
+         "UPDATE measurement SET verdict = 'failed', error = 'SIGFPE' WHERE id % 3 = 0",
+         "UPDATE measurement SET cycles = 0, verdict = 'noisy' WHERE id % 3 = 0",
+         "ALTER TABLE measurement DROP COLUMN counters", "ALTER TABLE measurement RENAME COLUMN links TO l"]
+    ).map(lambda statement: lambda path: change(path, (statement,))),
+)  # fmt: skip
+BYTES = st.one_of(
+    st.tuples(
+        st.floats(0, 1), st.binary(min_size=1, max_size=8) | st.sampled_from([b"\xff" * 16, bytes(4096)])
+    ).map(lambda d: lambda path: overwrite(path, *d)),
+    st.floats(0, 1).map(lambda share: lambda path: cut(path, share)),
+)
