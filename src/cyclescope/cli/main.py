@@ -30,9 +30,12 @@ COMMANDS = {
     "export": "Write a machine in another tool's format.",
     "import": "Make a machine model of another tool's file.",
     "compare": "Say how far machines from two or more sources agree.",
+    "report": "Make a site of a machine: a table of all forms, a card of each.",
     "store": "Inspect and merge stores of measurements.",
     "runner": "Build the program that runs kernels, for other machines.",
 }
+
+EXCHANGE = ("export", "import", "compare", "report")  # whose modules are in the room of that name
 
 _HELP: tuple[type[click.UsageError], ...] = tuple(
     filter(None, [getattr(click.exceptions, "NoArgsIsHelpError", None)])  # new in click 8.2
@@ -54,7 +57,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
-        module = import_module(f"cyclescope.cli.commands.{name}")
+        room = "exchange" if cmd_name in EXCHANGE else "commands"
+        module = import_module(f"cyclescope.cli.{room}.{name}")
         command: click.Command = module.command
         return command
 

@@ -362,9 +362,9 @@ class Store:
         return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @explaining
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """What a query finds, but for rows with text that is not UTF-8."""
-        return self._rows.fetch(query, ())
+        return self._rows.fetch(query, values)
 
     @explaining
     def damaged(self) -> int:

@@ -95,7 +95,12 @@ def compare(first: MachineModel, second: MachineModel, tolerance: Tolerance = To
     every = (
         comparison
         for name in shared
-        for comparison in _compared(name, _timed(first, name), _timed(second, name), tolerance)
+        for comparison in _compared(
+            name,
+            with_throughput(first.forms[name], first),
+            with_throughput(second.forms[name], second),
+            tolerance,
+        )
     )
     return Agreement(
         tuple(every),
@@ -104,9 +109,8 @@ def compare(first: MachineModel, second: MachineModel, tolerance: Tolerance = To
     )
 
 
-def _timed(model: MachineModel, name: str) -> FormCost:
+def with_throughput(cost: FormCost, model: MachineModel) -> FormCost:
     """A form's cost, with the throughput that ports and front end allow where there is no other."""
-    cost = model.forms[name]
     bound = issue_throughput(cost, model.core) if cost.throughput is None and model.core.width > 0 else None
     return cost if bound is None or bound[0] == 0 else msgspec.structs.replace(cost, throughput=bound[0])
 

@@ -25,10 +25,10 @@ def timings_json(store: Store, timings: Sequence[FormTiming]) -> str:
     head = {"schema_version": SCHEMA_VERSION, "machine": store.machine, "isa": store.isa}
     note = {"emulated": True, "note": EMULATED} if store.emulated else {"emulated": False}
     told = {"notes": notes} if (notes := Gaps(timings).notes(store)) else {}
-    return msgspec.json.encode(head | note | told | {"forms": list(map(_documented, timings))}).decode()
+    return msgspec.json.encode(head | note | told | {"forms": list(map(documented, timings))}).decode()
 
 
-def _documented(timing: FormTiming) -> dict[str, object]:
+def documented(timing: FormTiming) -> dict[str, object]:
     """A timing without causes: their sentences are in it."""
     found: dict[str, object] = msgspec.to_builtins(timing)
     for part in (timing.throughput and found["throughput"], *found["latencies"]):  # type: ignore[misc]

@@ -31,9 +31,14 @@ def borrowing(borrowed: Borrowed) -> str:
 def printable(text: str) -> str:
     """A text for a terminal: what would control it is written as an escape, a name of any length ends."""
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
-    if shown.isprintable():
-        return shown
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in shown)
+    return escaped(shown)
+
+
+def escaped(text: str) -> str:
+    """A text of any length without what would control a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def plain(report: _Report) -> _Report:

@@ -31,11 +31,17 @@ def source(text: str, format_name: str = "", column: str = "", isa: str = DEFAUL
         if is_file(name) or path.suffix:
             raise UsageError(f"{name}: no such file", "{machines} lists machines by name")
         return Imported(load_model(text))
-    with path.open("rb") as file:
-        is_store = file.read(len(DATABASE)) == DATABASE
-    if is_store:
+    if is_store(path):
         return Imported(stored_model(path))
     chosen = by_name(format_name) if format_name else of_contents(path)
     machine = column or behind or path.stem
     found = chosen.read(path, Request(machine, path.name, column or behind, isa))
     return msgspec.structs.replace(found, model=library.sound(found.model, str(path)))
+
+
+def is_store(path: Path) -> bool:
+    """Whether there is a file that is a database."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(DATABASE)) == DATABASE

@@ -1,0 +1,50 @@
+"""`cyclescope report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cyclescope.errors import UsageError
+from cyclescope.report.exchange import left_out_text
+from cyclescope.report.progress import when_needed
+from cyclescope.report.site.pages import site
+from cyclescope.report.site.writing import check_target, write_site
+from cyclescope.report.words import counted
+from cyclescope.session.subjects import narrowed, subject
+
+
+@click.command("report")
+@click.argument("what", metavar="SOURCE")
+@click.option("--compare", "others", multiple=True, metavar="OTHER",
+              help="Another source to show beside it (repeatable).")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR|FILE.html",
+              help="One file that ends in .html, or a folder.")  # fmt: skip
+@click.option(
+    "--form", "patterns", multiple=True, metavar="PATTERN", help="Only forms that match (repeatable)."
+)
+def command(what: str, others: tuple[str, ...], output: Path, patterns: tuple[str, ...]) -> None:
+    """Make a site of a machine: a table of all forms to search and sort, and a card of each.
+
+    SOURCE and OTHER are what `compare` takes: a machine's name, a store, a model's file, another tool's file.
+    Of a store the cards have every latency with its confidence and remarks, and the kernels behind each
+    number with the command that runs it again. The site works from a file, without a server and without
+    network.
+    """
+    check_target(output)
+    click.get_current_context().with_resource(when_needed())
+    subjects = [narrowed(subject(name), patterns) for name in (what, *others)]
+    isas = {one.model.isa for one in subjects}
+    if len(isas) > 1:
+        raise UsageError(
+            f"machines of several instruction sets ({', '.join(sorted(isas))})", "compare those of one"
+        )
+    files = site(subjects, single=output.suffix.lower() == ".html")
+    size = write_site(files, output)
+    first = subjects[0]
+    forms = counted(len(first.timings or first.model.forms), "form")
+    click.echo(f"{output}: {first.model.name}, {forms}, {size / 1e6:.1f} MB")
+    for name, one in zip((what, *others), subjects, strict=True):
+        if one.refused:
+            click.echo(f"{name}: {left_out_text(one.refused, 'refused')}", err=True, nl=False)

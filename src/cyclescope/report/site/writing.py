@@ -1,0 +1,46 @@
+"""Putting a site's files where they are asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from cyclescope.errors import UsageError
+from cyclescope.report.site.pages import INDEX, PARTS
+
+
+def check_target(output: Path) -> None:
+    """Raise UsageError where a site would go over something else."""
+    if output.suffix.lower() == ".html":
+        if output.is_dir():
+            raise UsageError(f"{output} is a folder", "name a file, or a folder without .html")
+        if not output.parent.is_dir():
+            raise UsageError(f"{output.parent}: no such folder", "make it first")
+        return
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"{output} is no folder", "name one, or a file that ends in .html")
+    if output.is_dir() and any(output.iterdir()) and not (output / INDEX).is_file():
+        raise UsageError(f"{output} has other files in it", "name an empty folder, or a new one")
+
+
+def write_site(files: Mapping[str, str], output: Path) -> int:
+    """Write a site and return its bytes; parts of a larger one that was there before are removed."""
+    if output.suffix.lower() == ".html":
+        return _write(output, files[INDEX])
+    (output / PARTS).mkdir(parents=True, exist_ok=True)
+    for old in (output / PARTS).glob("*.js"):
+        if f"{PARTS}/{old.name}" not in files:
+            old.unlink()
+    return sum(_write(output / name, text) for name, text in files.items())
+
+
+def _write(path: Path, text: str) -> int:
+    """All of a file or nothing of it: one that is half there would look like a site."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path.stat().st_size
