@@ -183,3 +183,12 @@ def test_markup_in_names_stays_text(browser, cyclescope, tmp_path, other):
     assert browser.run("document.getElementById('in')") is None
     assert "<b id=" in browser.run("document.querySelector('h1').textContent")
     assert browser.problems == []
+
+
+def test_findings_of_a_store(cyclescope, store):
+    done = cyclescope("show", "--findings", "--store", store)
+    assert done.code == 0, done.err
+    assert "Operand pairs that differ in latency" in done.out
+    data = json.loads(cyclescope("show", "imul", "--findings", "--json", "--store", store).out)
+    assert {group["key"] for group in data["groups"]} >= {"pairs", "idioms", "outputs", "hidden", "isolation"}
+    assert all(one["form"].startswith("IMUL") for group in data["groups"] for one in group["findings"])

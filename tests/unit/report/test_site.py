@@ -190,7 +190,7 @@ def test_what_comes_from_outside_is_text():
     provenance = msgspec.structs.replace(model.provenance, source=NASTY, notes=(NASTY,), missing=(NASTY,))
     nasty = msgspec.structs.replace(model, name=NASTY, forms=forms, provenance=provenance)
     rows = [{"form": NASTY, "text": NASTY, "alike": 0}]
-    group = {"key": "k", "title": NASTY, "about": NASTY, "total": 1, "rows": rows, "missing": ""}
+    group = {"key": "k", "title": NASTY, "about": NASTY, "total": 1, "kinds": 1, "rows": rows, "missing": ""}
     text = site([Subject(nasty), Subject(nasty)], single=True, pages={"findings": [group]})["index.html"]
     found = Page(text)
     assert "img" not in found.tags

@@ -16,7 +16,11 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
+from cyclescope.report.findings import findings_json, findings_text
 from cyclescope.report.outputs import outputs_text, waiting
+from cyclescope.report.progress import when_needed
+from cyclescope.session.findings import findings
+from cyclescope.session.subjects import narrowed, of_store
 
 
 @click.command("show")
@@ -26,14 +30,24 @@ from cyclescope.report.outputs import outputs_text, waiting
 @click.option("--evidence", is_flag=True, help="Also the kernels that prove the values.")
 @click.option("--false-dependencies", "outputs", is_flag=True,
               help="Only forms that wait for the value that they overwrite.")  # fmt: skip
+@click.option("--findings", "unexpected", is_flag=True,
+              help="Only what one might not expect: pairs that differ, idioms, hidden units.")  # fmt: skip
 def command(
-    patterns: tuple[str, ...], store: Path | None, as_json: bool, evidence: bool, outputs: bool
+    patterns: tuple[str, ...],
+    store: Path | None,
+    as_json: bool,
+    evidence: bool,
+    outputs: bool,
+    unexpected: bool,
 ) -> None:
     """Print a card per form: latency of every operand pair, throughput, notes, confidence.
 
-    Patterns are those of `cyclescope forms`; --json or --false-dependencies without a pattern look at every
-    form.
+    Patterns are those of `cyclescope forms`; --json, --findings or --false-dependencies without a pattern
+    look at every form.
     """
+    if unexpected:
+        _show_findings(store or only_store(), patterns, as_json)
+        return
     if not patterns and not as_json and not outputs:
         raise UsageError("no pattern", 'give one such as imul, "VADD*" or isa:BMI2')
     opened = Store(store or only_store(), readonly=True)
@@ -57,6 +71,13 @@ def command(
             click.echo(f"note: {note}")
     finally:
         opened.close()
+
+
+def _show_findings(path: Path, patterns: tuple[str, ...], as_json: bool) -> None:
+    click.get_current_context().with_resource(when_needed())
+    one = narrowed(of_store(path), patterns)
+    found = findings(one)
+    click.echo(findings_json(one.model.name, found) if as_json else findings_text(found))
 
 
 def _known(store: Store) -> set[str]:

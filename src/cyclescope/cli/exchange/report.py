@@ -8,10 +8,12 @@ import click
 
 from cyclescope.errors import UsageError
 from cyclescope.report.exchange import left_out_text
+from cyclescope.report.findings import finding_rows
 from cyclescope.report.progress import when_needed
 from cyclescope.report.site.pages import site
 from cyclescope.report.site.writing import check_target, write_site
 from cyclescope.report.words import counted
+from cyclescope.session.findings import findings
 from cyclescope.session.subjects import narrowed, subject
 
 
@@ -40,9 +42,10 @@ def command(what: str, others: tuple[str, ...], output: Path, patterns: tuple[st
         raise UsageError(
             f"machines of several instruction sets ({', '.join(sorted(isas))})", "compare those of one"
         )
-    files = site(subjects, single=output.suffix.lower() == ".html")
+    first, *rest = subjects
+    found = finding_rows(findings(first, [one.model for one in rest]))
+    files = site(subjects, single=output.suffix.lower() == ".html", pages={"findings": found})
     size = write_site(files, output)
-    first = subjects[0]
     forms = counted(len(first.timings or first.model.forms), "form")
     click.echo(f"{output}: {first.model.name}, {forms}, {size / 1e6:.1f} MB")
     for name, one in zip((what, *others), subjects, strict=True):
