@@ -42,6 +42,6 @@ def simulate(patch, **more):
         opened.append(Machine(**more))
         return opened[-1], IDENTITY
 
-    for name in ("measure", "bench", "host", "verify_isa"):
+    for name in ("measure", "bench", "host", "store", "verify_isa"):
         patch.setattr(f"cyclescope.cli.commands.{name}.open_backend", open_backend)
     return opened

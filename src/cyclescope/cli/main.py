@@ -31,7 +31,7 @@ COMMANDS = {
     "import": "Make a machine model of another tool's file.",
     "compare": "Say how far machines from two or more sources agree.",
     "report": "Make a site of a machine: a table of all forms, a card of each.",
-    "store": "Inspect and merge stores of measurements.",
+    "store": "Inspect, merge and verify stores of measurements.",
     "runner": "Build the program that runs kernels, for other machines.",
 }
 

@@ -15,14 +15,18 @@ from cyclescope.model import library
 from cyclescope.session.machines import is_file, load_model
 
 DATABASE = b"SQLite format 3\x00"
+LLVM = "llvm:"  # in front of a machine's name: LLVM's model, whatever else has the name
 
 
 def source(text: str, format_name: str = "", column: str = "", isa: str = DEFAULT) -> Imported:
     """The machine that a text names. Raises UsageError, FormatError, StoreError.
 
     What exists as a file, or looks like one, is read as a store, a model or another tool's file; a `column`
-    can stand behind a `#` (`instructions.xml#ZEN3`). Everything else is a machine's name.
+    can stand behind a `#` (`instructions.xml#ZEN3`). Everything else is a machine's name; `llvm:znver4` is
+    LLVM's model.
     """
+    if text.startswith(LLVM):
+        return Imported(library.shipped(text.removeprefix(LLVM)))
     name, _, behind = text.partition("#")
     path = Path(name)
     if not format_name and name.lower().endswith((".json", ".xz")):

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
 
-from cyclescope.cli.options import json_option, store_option
-from cyclescope.errors import UsageError
-from cyclescope.infer.api import only_store
+from cyclescope.backend.link import Link
+from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
+from cyclescope.errors import MeasurementError, StoreError, UsageError
+from cyclescope.infer.api import calibrated, only_store, open_backend
 from cyclescope.measure.merge import by_machine, merge_files
 from cyclescope.measure.store import Store
+from cyclescope.report.replay import replay_json, replay_text
 from cyclescope.report.summary import store_json, store_text
 from cyclescope.report.words import counted
+from cyclescope.session.replay import SAMPLE, Replay, verified
+
+SHOWN = 10  # differences
 
 
 @click.group("store")
 def command() -> None:
-    """Inspect and merge stores of measurements."""
+    """Inspect, merge and verify stores of measurements."""
 
 
 @command.command("info")
@@ -53,3 +59,44 @@ def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None
             lost = f", without {counted(done.damaged, 'damaged row')}" if done.damaged else ""
             where = f" to {target}" if directory else ""
             click.echo(f"{done.taken} measurements from {done.path}{where}{lost}")
+
+
+@command.command("verify")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--sample", type=click.IntRange(1, 100_000), default=SAMPLE, show_default=True,
+              help="Kernels to repeat.")  # fmt: skip
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Which ones: equal seeds, equal kernels."
+)
+@target_option
+@cpu_option
+@json_option
+def verify(file: Path, sample: int, seed: int, link: Link, cpu: int | None, as_json: bool) -> None:
+    """Repeat a random sample of a store's kernels on a machine of its kind.
+
+    Each kernel runs byte by byte as it is stored. Exit code 1 where more of them differ than between two runs
+    of one machine, or where nothing could be compared.
+    """
+    with closing(Store(file, readonly=True)) as opened:
+        backend, identity = open_backend(cpu, link)
+        with closing(backend):
+            if identity.machine != opened.machine or identity.emulated:
+                here = f"{identity.machine}{', emulated' if identity.emulated else ''}"
+                raise StoreError(f"{file} is of {opened.machine}, this machine is {here}",
+                                 "name one of its kind with {target}")  # fmt: skip
+            calibrated(backend, identity)
+            found = verified(opened, backend, sample, seed)
+    write = (
+        replay_json(found, str(file), identity.machine)
+        if as_json
+        else _verdict(found, file, identity.machine)
+    )
+    click.echo(write)
+    if not found.agrees:
+        raise MeasurementError(f"{file} does not agree with this machine",
+                               "look at the kernels, or repeat it where nothing else runs")  # fmt: skip
+
+
+def _verdict(found: Replay, file: Path, machine: str) -> str:
+    text = replay_text(found, str(file), machine, SHOWN)
+    return f"{text}\n{file} agrees with this machine" if found.agrees else text

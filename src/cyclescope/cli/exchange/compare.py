@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
 import click
 import msgspec
 
 from cyclescope.cli.options import FiniteRange, json_option
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Imported
+from cyclescope.infer.machine_model import refuse_emulated
+from cyclescope.isa.find.pattern import select
+from cyclescope.isa.table import load_table
+from cyclescope.measure.store import Store
 from cyclescope.model.agreement import CYCLES, RELATIVE, Tolerance, compare
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.select import select_forms
 from cyclescope.report.agreement import agreement_csv, agreement_json, agreement_text
 from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
-from cyclescope.session.sources import source
+from cyclescope.report.replay import replay_json, replay_text
+from cyclescope.session.replay import SAMPLE, is_backend, open_model, replayed
+from cyclescope.session.sources import is_store, source
 
 
 @click.command("compare")
@@ -29,22 +39,30 @@ from cyclescope.session.sources import source
 @click.option("--differences", type=click.IntRange(0), default=20, show_default=True,
               help="How many differences to list.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="Print every comparison as CSV.")
+@click.option("--sample", type=click.IntRange(1), default=SAMPLE, show_default=True,
+              help="Forms whose experiments are repeated on mca: or simulated:.")  # fmt: skip
 @json_option
 def command(
     names: tuple[str, ...], patterns: tuple[str, ...], tolerance: float, cycles: float, differences: int,
-    as_csv: bool, as_json: bool,
+    as_csv: bool, sample: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Say how far machines from two or more sources agree, form by form, each with the first.
 
     A source is a machine's name (native, znver4, ...), a store, a model's file, or another tool's file that
     `import` reads (instructions.xml#ZEN3 is the machine ZEN3 of it). Forms are matched by the names that the
     instruction table has of them in LLVM and uops.info.
+
+    A store and mca:CPU or simulated:MACHINE compare experiments: the kernels of some of its forms, drawn at
+    random, run on llvm-mca's model of a CPU or on the simulated core of a machine.
     """
     if len(names) < 2:
         raise UsageError("one source alone", "name another to compare it with")
     if as_csv and as_json:
         raise UsageError("--csv and --json at once", "choose one")
     click.get_current_context().with_resource(when_needed())
+    if any(map(is_backend, names)):
+        click.echo(_experiments(names, patterns, sample, differences, as_json))
+        return
     read = [source(name) for name in names]
     models = [_chosen(found, name, patterns) for found, name in zip(read, names, strict=True)]
     first, *others = models
@@ -58,6 +76,22 @@ def command(
     for name, imported in zip(names, read, strict=True):
         if imported.refused:
             click.echo(f"{name}: {left_out_text(imported.refused, 'refused')}", err=True, nl=False)
+
+
+def _experiments(
+    names: Sequence[str], patterns: Sequence[str], sample: int, shown: int, as_json: bool
+) -> str:
+    """What the kernels of a store take elsewhere."""
+    if len(names) != 2 or is_backend(names[0]) or not is_store(Path(names[0])):
+        raise UsageError("experiments are compared of one store and one of mca:CPU and simulated:MACHINE",
+                         "give these two")  # fmt: skip
+    with closing(Store(Path(names[0]), readonly=True)) as store:
+        refuse_emulated(store)
+        forms = [form.id for form in select(load_table(store.isa), patterns)]
+        with closing(open_model(names[1], store.isa)) as backend:
+            found = replayed(store, backend, forms, sample)
+            where = backend.capabilities().description
+    return replay_json(found, names[0], where) if as_json else replay_text(found, names[0], where, shown)
 
 
 def _chosen(found: Imported, name: str, patterns: tuple[str, ...]) -> MachineModel:

@@ -1,0 +1,68 @@
+"""Experiments that were repeated, as text and JSON."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import msgspec
+
+from cyclescope.report.tables import table
+from cyclescope.session.replay import QUANTITIES, Again, Outcome, Replay, farthest
+
+SCHEMA_VERSION = 1
+_HEAD = ("", "compared", *(outcome.value for outcome in Outcome), "equal of compared")
+
+
+def replay_text(found: Replay, store: str, where: str, shown: int) -> str:
+    """How many agree, by quantity, and what is farthest off."""
+    lines = [f"the same experiments: {store} and {where}"]
+    lines.append(table([_HEAD, *(_row(found, quantity) for quantity in QUANTITIES)], words=1))
+    lines += [f"  {number:6} left out: {reason}" for reason, number in found.left_out.items()]
+    differing = list(islice(farthest(found), shown))
+    if differing:
+        lines.append("farthest apart (cycles of the body):")
+        head = ("kernel", "question", "stored", "again")
+        lines.append(table([head, *map(_difference, differing)], words=2))
+    return "\n".join(lines).rstrip()
+
+
+def _row(found: Replay, quantity: str) -> tuple[str, ...]:
+    counts = found.counts(quantity)
+    compared = counts[Outcome.EQUAL] + counts[Outcome.DIFFERENT]
+    share = f"{counts[Outcome.EQUAL] / compared:.1%}" if compared else "-"
+    return quantity, str(compared), *(str(counts[outcome]) for outcome in Outcome), share
+
+
+def _difference(one: Again) -> tuple[str, ...]:
+    record = one.record
+    pair = f" {record.source} -> {record.target}" if record.target else ""
+    what = f"{record.form}, {record.quantity}{pair}, {record.variant}"
+    return str(record.id), what, f"{record.cycles:.3f}", f"{one.cycles:.3f}"
+
+
+def replay_json(found: Replay, store: str, where: str) -> str:
+    """Every experiment with both answers."""
+    data = {
+        "schema_version": SCHEMA_VERSION,
+        "store": store,
+        "where": where,
+        "agrees": found.agrees,
+        "left_out": found.left_out,
+        "counts": {
+            quantity: {outcome.name.lower(): found.counts(quantity)[outcome] for outcome in Outcome}
+            for quantity in QUANTITIES
+        },
+        "experiments": [_experiment(one) for one in found.answers],
+    }
+    return msgspec.json.encode(data).decode()
+
+
+def _experiment(one: Again) -> dict[str, object]:
+    names = ("id", "form", "quantity", "source", "target", "variant", "count")
+    asked = {name: getattr(one.record, name) for name in names}
+    stored = {"cycles": one.record.cycles, "spread": one.record.spread}
+    return {
+        **asked,
+        "stored": stored,
+        "again": {"cycles": one.cycles, "spread": one.spread, "outcome": one.outcome, "reason": one.reason},
+    }

@@ -1,0 +1,196 @@
+"""Experiments of a store once more: on a machine of its kind, to verify it, or on a model, to compare."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from cyclescope.backend.base import Backend
+from cyclescope.backend.llvm_mca import LlvmMcaBackend
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.errors import StoreError, UsageError
+from cyclescope.isa.table import Table, load_table
+from cyclescope.measure.kernels import shown_kernels
+from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Key, Planner
+from cyclescope.measure.record import STABLE, Record
+from cyclescope.measure.sampling import AGREE, GRAIN, Measurement, Sampler
+from cyclescope.measure.store import Store
+from cyclescope.session.machines import load_model
+
+MCA, SIMULATED = "mca:", "simulated:"  # in front of a CPU and of a machine: what can run kernels
+QUANTITIES = (THROUGHPUT, LATENCY)
+SAMPLE = 200  # kernels: a share of one in ten is known within a twentieth
+# Share of kernels that may differ between two runs on machines of one kind. Two full runs of one machine had
+# one in 25; another core differs in most.
+MAY_DIFFER = 0.1
+
+
+class Outcome(StrEnum):
+    """What came of an experiment."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    UNREAD = "not read"  # it failed, or was not quiet enough to tell
+
+
+class Again(msgspec.Struct, frozen=True):
+    """An experiment and its second answer, in cycles of the body."""
+
+    record: Record
+    cycles: float
+    spread: float
+    outcome: Outcome
+    reason: str = ""
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """All answers; `left_out` counts, by reason, what could not be asked."""
+
+    answers: tuple[Again, ...]
+    left_out: Mapping[str, int] = {}
+
+    def counts(self, quantity: str = "") -> Counter[Outcome]:
+        """How often each outcome was reached, of a quantity or of all."""
+        return Counter(one.outcome for one in self.answers if quantity in ("", one.record.quantity))
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no more differ than between two runs of one machine. False where nothing was compared."""
+        found = self.counts()
+        compared = found[Outcome.EQUAL] + found[Outcome.DIFFERENT]
+        return compared > 0 and found[Outcome.DIFFERENT] <= MAY_DIFFER * compared
+
+
+def is_backend(name: str) -> bool:
+    """Whether a name is that of something that runs kernels: `mca:znver4`, `simulated:znver4`."""
+    return name.startswith((MCA, SIMULATED))
+
+
+def open_model(name: str, isa: str) -> Backend:
+    """The backend that a name names. Raises UsageError, BackendUnavailable."""
+    kind, _, machine = name.partition(":")
+    if not machine:
+        raise UsageError(f"{name!r} names no machine", "write for instance mca:znver4")
+    if kind == MCA.rstrip(":"):
+        return LlvmMcaBackend(machine, isa=isa)
+    model = load_model(machine)
+    if model.isa != isa:
+        raise UsageError(f"{machine} is a machine of {model.isa}", f"name one of {isa}")
+    return SimulatedBackend(model)
+
+
+# --- on a machine of the same kind -------------------------------------------------------------------
+
+
+def verified(store: Store, backend: Backend, sample: int = SAMPLE, seed: int = 0) -> Replay:
+    """A random sample of a store's stable kernels, byte by byte as they are stored, on another backend."""
+    known = [one for one in store.records_of(QUANTITIES) if one.verdict == STABLE]
+    if not known:
+        raise StoreError(f"{store.path} has no stable measurement to repeat", "run {measure} first")
+    chosen = random.Random(seed).sample(known, min(sample, len(known)))  # noqa: S311 - no secret
+    experiments = (_stored(store, record) for record in chosen)
+    return _answered(backend, experiments, {_key(record): record for record in chosen})
+
+
+def _stored(store: Store, record: Record) -> Experiment:
+    _, kernel = store.kernel(record.id)
+    return Experiment(*_key(record), kernel, record.count, record.links)
+
+
+def _key(record: Record) -> Key:
+    return record.form, record.quantity, record.source, record.target, record.variant
+
+
+# --- on a model --------------------------------------------------------------------------------------
+
+
+def replayed(store: Store, backend: Backend, forms: Sequence[str], sample: int, seed: int = 0) -> Replay:
+    """The experiments of some of the forms on a model, which reads instructions and not bytes.
+
+    They are planned anew; what is not planned today as it was measured is left out. `forms` are those to draw
+    `sample` from.
+    """
+    table = load_table(store.isa)
+    chosen = random.Random(seed).sample(list(forms), min(sample, len(forms)))  # noqa: S311 - no secret
+    planned, left_out = _planned(store, table, chosen)
+    if isinstance(backend, LlvmMcaBackend):
+        planned = _accepted(backend, planned, left_out)
+    records = {key: record for key, (record, _) in planned.items()}
+    found = _answered(backend, (experiment for _, experiment in planned.values()), records)
+    return msgspec.structs.replace(found, left_out=dict(left_out))
+
+
+_Planned = dict[Key, tuple[Record, Experiment]]
+
+
+def _planned(store: Store, table: Table, forms: Collection[str]) -> tuple[_Planned, Counter[str]]:
+    """Experiments with their stable records, and why others are left out."""
+    legality = store.legality()
+    planner = Planner(table, lambda form: legality.get(form.id) == "ok")
+    found: _Planned = {}
+    left_out: Counter[str] = Counter()
+    for name, kernels in shown_kernels(store, sorted(forms)):
+        if legality.get(name) != "ok" or (form := table.get(name)) is None:
+            continue
+        made = {one.key: one for one in (*planner.throughput(form), *planner.latency(form))}
+        for kernel in kernels:
+            if kernel.record.quantity not in QUANTITIES:
+                continue
+            experiment = made.get(_key(kernel.record))
+            if why := _why_not(kernel.record, kernel.code, experiment):
+                left_out[why] += 1
+            elif experiment is not None:
+                found[experiment.key] = kernel.record, experiment
+    return found, left_out
+
+
+def _why_not(record: Record, code: bytes, experiment: Experiment | None) -> str:
+    if record.verdict != STABLE:
+        return f"the reading is {record.verdict}"
+    if experiment is None or experiment.kernel.code != code:
+        return "it is not planned today as it was measured"
+    return ""
+
+
+def _accepted(backend: LlvmMcaBackend, planned: _Planned, left_out: Counter[str]) -> _Planned:
+    """What llvm-mca reads."""
+    places = backend.accepted([experiment.kernel for _, experiment in planned.values()])
+    taken = {key: both for (key, both), place in zip(planned.items(), places, strict=True) if place < 0}
+    if len(taken) < len(planned):
+        left_out["llvm-mca does not take an instruction of it"] += len(planned) - len(taken)
+    return taken
+
+
+# --- both --------------------------------------------------------------------------------------------
+
+
+def _answered(backend: Backend, experiments: Iterable[Experiment], records: Mapping[Key, Record]) -> Replay:
+    answers: list[Again] = []
+    for settled in Sampler(backend).measure(experiments):
+        answers += [again(records[experiment.key], measurement) for experiment, measurement in settled]
+    return Replay(tuple(sorted(answers, key=lambda one: one.record.id)))
+
+
+def again(record: Record, answer: Measurement) -> Again:
+    """What a second answer says of a first one: within what rounds agree, and the spreads of both."""
+    if answer.verdict != STABLE:
+        reason = answer.error or f"the reading is {answer.verdict}"
+        return Again(record, answer.cycles, answer.spread, Outcome.UNREAD, reason)
+    grain = GRAIN * record.count + AGREE * max(record.cycles, answer.cycles)
+    within = abs(record.cycles - answer.cycles) <= grain + record.spread + answer.spread
+    return Again(record, answer.cycles, answer.spread, Outcome.EQUAL if within else Outcome.DIFFERENT)
+
+
+def farthest(found: Replay) -> Iterator[Again]:
+    """What differs, by ratio, the farthest apart first."""
+    some = [one for one in found.answers if one.outcome is Outcome.DIFFERENT]
+    yield from sorted(some, key=lambda one: -abs(_ratio(one.record.cycles, one.cycles)))
+
+
+def _ratio(one: float, other: float) -> float:
+    low, high = sorted((one, other))
+    return (high + GRAIN) / (max(low, 0.0) + GRAIN)

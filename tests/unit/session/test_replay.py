@@ -1,0 +1,93 @@
+"""Experiments of a store once more: what is equal, what differs, and what nothing can be said of."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from cyclescope.errors import UsageError
+from cyclescope.measure.record import Record
+from cyclescope.measure.sampling import AGREE, Measurement
+from cyclescope.report.replay import replay_json, replay_text
+from cyclescope.session.replay import (
+    MAY_DIFFER,
+    Again,
+    Outcome,
+    Replay,
+    again,
+    farthest,
+    is_backend,
+    open_model,
+)
+
+
+def record(cycles=10.0, spread=0.0, number=1, **more):
+    parts = {"quantity": "latency", "source": "op1", "target": "op1", "variant": "self"} | more
+    return Record(
+        form="ADD", cycles=cycles, spread=spread, verdict="ok", count=1, links=(), id=number, **parts
+    )
+
+
+def answer(cycles, spread=0.0, verdict="ok", error=""):
+    return Measurement(cycles, spread, verdict, 12, 0, (cycles,), 0, error)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "spread", "outcome"),
+    [(10.0, 0.0, Outcome.EQUAL), (10 * (1 + 0.9 * AGREE), 0.0, Outcome.EQUAL),
+     (10 * (1 + 1.9 * AGREE), 0.0, Outcome.DIFFERENT), (10 * (1 - 1.9 * AGREE), 0.0, Outcome.DIFFERENT),
+     (10 * (1 + 1.9 * AGREE), 0.3, Outcome.EQUAL)],
+)  # fmt: skip
+def test_within_what_rounds_agree_and_the_spreads(cycles, spread, outcome):
+    assert again(record(), answer(cycles, spread)).outcome is outcome
+    assert again(record(spread=spread), answer(cycles)).outcome is outcome
+
+
+def test_what_is_not_stable_says_nothing():
+    found = again(record(), answer(99.0, verdict="noisy", error="disturbed"))
+    assert (found.outcome, found.reason) == (Outcome.UNREAD, "disturbed")
+
+
+def replay(equal, different, unread=0):
+    outcomes = [Outcome.EQUAL] * equal + [Outcome.DIFFERENT] * different + [Outcome.UNREAD] * unread
+    return Replay(tuple(Again(record(number=n), 10.0 + n, 0.0, one) for n, one in enumerate(outcomes)))
+
+
+def test_a_store_agrees_as_far_as_two_runs_of_one_machine():
+    within, beyond = round(0.8 * MAY_DIFFER * 1000), round(1.5 * MAY_DIFFER * 1000)
+    assert replay(1000 - within, within).agrees
+    assert not replay(1000 - beyond, beyond).agrees
+    assert replay(20, 1).agrees, "two runs of one machine differ by as much"
+    assert not replay(0, 0, 50).agrees, "nothing was compared"
+    assert not replay(1, 1).agrees
+
+
+def test_the_farthest_come_first():
+    some = Replay(
+        tuple(Again(record(number=n), c, 0.0, Outcome.DIFFERENT) for n, c in enumerate((11.0, 40.0, 1.0)))
+    )
+    assert [one.cycles for one in farthest(some)] == [1.0, 40.0, 11.0]
+
+
+def test_text_and_json():
+    found = msgspec.structs.replace(replay(3, 2, 1), left_out={"because": 7})
+    text = replay_text(found, "a.sqlite", "there", 1)
+    assert "60.0%" in text
+    assert "7 left out: because" in text
+    assert text.count("latency op1 -> op1, self") == 1
+    data = json.loads(replay_json(found, "a.sqlite", "there"))
+    assert data["counts"]["latency"] == {"equal": 3, "different": 2, "unread": 1}
+    assert len(data["experiments"]) == 6
+    assert data["agrees"] is False
+
+
+def test_names_of_backends():
+    assert is_backend("mca:znver4")
+    assert is_backend("simulated:znver4")
+    assert not is_backend("znver4")
+    with pytest.raises(UsageError, match="names no machine"):
+        open_model("mca:", "x86-64")
+    with pytest.raises(UsageError, match="aarch64"):
+        open_model("simulated:neoverse-v2", "x86-64")
