@@ -21,6 +21,7 @@ COMMANDS = {
     "show": "Show what was measured about instruction forms.",
     "forms": "List instruction forms without measuring.",
     "bench": "Time a piece of assembly with the same engine.",
+    "probe": "Ask the core what it does: moves, idioms, fusion, memory.",
     "host": "Say what a machine is and how well it can be measured.",
     "verify-isa": "Check the instruction table against real execution.",
     "analyze": "Say what bounds a loop: ports, front end, dependencies.",

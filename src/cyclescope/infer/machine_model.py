@@ -77,7 +77,8 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
     core = _core(costs, table, facts, store)
     names = ports.names if ports else ()
     provenance = _provenance(store, builder, gaps.notes(store))
-    return MachineModel(store.machine, table.isa, provenance, core, names, costs, capacities)
+    asked = tuple(fact for fact in store.facts() if fact.is_resolved)
+    return MachineModel(store.machine, table.isa, provenance, core, names, costs, capacities, facts=asked)
 
 
 # --- forms -------------------------------------------------------------------------------------------

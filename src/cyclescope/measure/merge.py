@@ -14,7 +14,8 @@ from cyclescope.errors import StoreError, UsageError
 from cyclescope.measure.database import DAMAGE, file_name, store_error
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.rows import READABLE, conditions_of
-from cyclescope.measure.store import COLUMNS, Store
+from cyclescope.measure.store import COLUMNS, FACTS, Store
+from cyclescope.model.facts import Fact
 
 _KEY = "form, quantity, source, target, variant"
 _SESSION, _STATE = (COLUMNS.split(", ").index(name) for name in ("session", "state"))
@@ -90,6 +91,7 @@ def _merge(db: sqlite3.Connection, source: Store) -> int:
     db.executemany("INSERT OR IGNORE INTO legality VALUES (?, ?)", list(source.legality().items()))
     links = [(key, value.decode()) for key, value in source.links().items()]
     db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?)", links)
+    _copy_facts(db, source)
     rows = source.rows(
         f"SELECT {COLUMNS}, packed FROM measurement JOIN state ON state.id = measurement.state "
         f"WHERE {READABLE}"
@@ -103,6 +105,17 @@ def _merge(db: sqlite3.Connection, source: Store) -> int:
 
 def _better(verdict: str, known: str | None) -> bool:
     return known is None or (verdict == STABLE != known)
+
+
+def _copy_facts(db: sqlite3.Connection, source: Store) -> None:
+    """Facts of probes that the target has none of."""
+    found: dict[str, list[Fact]] = {}
+    for fact in source.facts():
+        found.setdefault(fact.probe, []).append(fact)
+    if found:
+        db.execute(FACTS)
+        rows = [(probe, msgspec.json.encode(facts).decode()) for probe, facts in found.items()]
+        db.executemany("INSERT OR IGNORE INTO fact VALUES (?, ?)", rows)
 
 
 def _copy_sessions(db: sqlite3.Connection, source: Store, wanted: set[int], damaged: bool) -> dict[int, int]:

@@ -13,6 +13,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cyclescope.errors import StoreError
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.kernel.kernel import Kernel
@@ -39,8 +41,10 @@ from cyclescope.measure.rows import (
 )
 from cyclescope.measure.sampling import Measurement
 from cyclescope.measure.sessions import Sessions
+from cyclescope.model.facts import Fact
 
 VERSION = 1
+FACTS = "CREATE TABLE IF NOT EXISTS fact (probe TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 COLUMNS = (
     "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
     "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
@@ -152,6 +156,7 @@ class Store:
         with self.database:
             for table in ("measurement", "legality", "link", "session", "state"):
                 self.database.execute(f"DELETE FROM {table}")
+            self.database.execute("DROP TABLE IF EXISTS fact")
         self._states.clear()
 
     def begin_session(self, started: str, conditions: Mapping[str, object]) -> None:
@@ -203,6 +208,22 @@ class Store:
         where = "form = ? AND quantity = ? AND source = ? AND target = ? AND variant = ?"
         with self._transaction():
             self.database.executemany(f"DELETE FROM measurement WHERE {where}", list(keys))
+
+    @explaining
+    def write_probe(
+        self, probe: str, facts: Sequence[Fact], settled: Iterable[tuple[Experiment, Measurement]]
+    ) -> None:
+        """What a probe found, with the measurements that it rests on. One transaction.
+
+        It replaces the facts of an earlier run about the same subjects; a shorter one leaves the others.
+        """
+        known = {fact.subject: fact for fact in self.facts() if fact.probe == probe}
+        known |= {fact.subject: fact for fact in facts}
+        encoded = msgspec.json.encode(list(known.values())).decode()
+        with self._transaction():
+            self._insert(settled)
+            self.database.execute(FACTS)
+            self.database.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (probe, encoded))
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -260,6 +281,20 @@ class Store:
         """Latencies of links, encoded as JSON."""
         found = self._rows.texts("link", "SELECT key, value FROM link")
         return {key: value.encode() for key, value in found.items()}
+
+    @explaining
+    def facts(self) -> list[Fact]:
+        """What probes found; stores of the first versions have no place for it."""
+        tables = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'fact'"
+        if self.database.execute(tables).fetchone() is None:
+            return []
+        found: list[Fact] = []
+        for probe, value in self._rows.texts("fact", "SELECT probe, value FROM fact ORDER BY probe").items():
+            try:
+                found += msgspec.json.decode(value, type=list[Fact])
+            except msgspec.DecodeError:
+                self.leave_out("fact", probe, "no facts")
+        return found
 
     @explaining
     def done(self, variants: str = "*") -> set[Key]:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from cyclescope.model.facts import Fact
+
 SCHEMA_VERSION = 1
 MEASURED, EXTRACTED, PUBLISHED, DRAWN = "measured", "extracted", "published", "drawn"  # kinds of provenance
 ASSUMED = "assumed"  # a width that nobody claims: a scheduling model's issue width
@@ -132,6 +134,7 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
 class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
     """A machine: `ports` are names, `resources` capacities (cycles offered per cycle) by name.
 
+    `facts` are what probes found.
     `forms` has the cost of each form by the id of the instruction table of the `isa`, or by LLVM's
     opcode name where there is no table. `borrowed` says what is another core's.
     """
@@ -144,6 +147,7 @@ class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
     forms: Mapping[str, FormCost]
     resources: Mapping[str, float] = {}
     borrowed: Borrowed | None = None
+    facts: tuple[Fact, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
     @property

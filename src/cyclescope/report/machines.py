@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from cyclescope.model.facts import Answer
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
@@ -67,6 +68,7 @@ def machine_text(model: MachineModel, everything: bool = False) -> str:
         ("ports", f"{len(model.ports)}: {' '.join(model.ports)}" if model.ports else "not known"),
         *(("scheduler", _scheduler(model, *s)) for s in _schedulers(model.core)),
         *_resources(model, len(model.resources) if everything else _MOST_RESOURCES),
+        *_facts(model),
         ("forms", str(len(model.forms))),
         *(("missing", note) for note in model.provenance.missing),
         *(("note", note) for note in model.provenance.notes),
@@ -156,6 +158,18 @@ def cost_card(model: MachineModel, form: str, cost: FormCost, everything: bool =
         lines.append(f"  idiom       with one register for all sources, {what}")
     lines += [f"  note        {cost.note}"] if cost.note else []
     return "\n".join([*lines, ""])
+
+
+def _facts(model: MachineModel) -> Iterable[tuple[str, str]]:
+    """What probes found, by probe and answer."""
+    groups: dict[str, dict[str, list[str]]] = {}
+    for fact in model.facts:
+        value = f" {fact.value:g} {fact.unit}" if fact.answer is Answer.VALUE else ""
+        groups.setdefault(fact.probe, {}).setdefault(fact.answer, []).append(fact.subject + value)
+    for probe, answers in groups.items():
+        for answer, subjects in answers.items():
+            told = ", ".join(subjects)
+            yield "facts", f"{probe}: {told if answer == Answer.VALUE else f'{answer}: {told}'}"
 
 
 def _taken(model: MachineModel, cost: FormCost, everything: bool) -> str:

@@ -1,0 +1,65 @@
+"""`cyclescope probe`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from cyclescope.backend.link import Link
+from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
+from cyclescope.errors import UsageError
+from cyclescope.infer.api import isa_of
+from cyclescope.probe.catalogue import chosen
+from cyclescope.report.probes import asked_json, asked_text, head, list_json, list_text, summary
+from cyclescope.session.probes import open_session, simulated_core
+
+
+@click.command("probe")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "listing", is_flag=True, help="Only list the probes with their questions.")
+@click.option("--quick", is_flag=True, help="Only the cases that matter most.")
+@click.option("--all", "everything", is_flag=True, help="Also what is not resolved, with the reason.")
+@click.option("--simulated", metavar="CORE",
+              help="A simulated core instead: a machine's name or file, or drawn:SEED.")  # fmt: skip
+@target_option
+@cpu_option
+@store_option
+@json_option
+def command(
+    names: tuple[str, ...],
+    listing: bool,
+    quick: bool,
+    everything: bool,
+    simulated: str | None,
+    link: Link,
+    cpu: int | None,
+    store: Path | None,
+    as_json: bool,
+) -> None:
+    """Ask the core what it does: which moves it eliminates, what it fuses, how it forwards.
+
+    Each probe is a question with kernels of its own; NAMEs are those of --list, all where none is given. An
+    answer has a value with its error and a confidence, or is not resolved, with the reason. Answers and
+    measurements are kept in the store, and are part of the machine model of it.
+    """
+    probes = chosen(names)
+    if simulated is not None and (link.remote or cpu is not None):
+        raise UsageError("a simulated core has no other machine and no CPU", "leave out {target} and {cpu}")
+    if listing:
+        isa = isa_of(link)
+        click.echo(list_json(probes, isa) if as_json else list_text(probes, isa))
+        return
+    core = simulated_core(simulated, probes) if simulated is not None else None
+    session = open_session(link, cpu, store, core)
+    with closing(session.backend):
+        if as_json:
+            click.echo(asked_json(session.machine, session.table.isa, list(session.run(probes, quick))))
+            return
+        click.echo(head(session.machine, session.emulated))
+        found = []
+        for asked in session.run(probes, quick):
+            click.echo(asked_text(asked, session.table.isa, everything))
+            found.append(asked)
+        click.echo(summary(found, session.path))

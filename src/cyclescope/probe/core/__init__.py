@@ -1,0 +1,1 @@
+"""Questions about the front end and the renamer."""

@@ -1,0 +1,60 @@
+"""Which instructions with one register for all their sources need no execution unit?
+
+So many ordinary instances that their ports are the limit, and a few of the candidate among them: as slow as
+with as many more ordinary ones where it is executed, as fast as with NOPs in its place where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cyclescope.model.facts import Answer
+from cyclescope.probe.code import MORE, SOME, Line, written
+from cyclescope.probe.core.breaking import GROUPS, Group, lines
+from cyclescope.probe.levels import is_higher, steady
+from cyclescope.probe.question import Case, Model, Point, Probe, Readings, Verdict, parallel
+
+_NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
+_BUSY, _SOURCE, _FEW = SOME + MORE[:2], MORE[2], MORE[3:]  # registers: of ordinary ones, source, candidates
+
+
+def _cases(isa: str) -> Iterator[Case]:
+    for group in GROUPS.get(isa, ()):
+        for form in group.forms:
+            yield Case(form, tuple(_points(isa, group, form)), form in group.quick)
+
+
+def _points(isa: str, group: Group, form: str) -> Iterator[Point]:
+    few = {
+        "idle": [written(isa, _NOPS[isa])] * len(_FEW),
+        "asked": [lines(isa, f"{form}: {group.alone}", name, name) for name in _FEW],
+        "busy": [lines(isa, f"{form}: {group.apart}", name, _SOURCE) for name in _FEW],
+    }
+    ordinary = [lines(isa, f"{form}: {group.apart}", name, _SOURCE) for name in _BUSY]
+    for part, candidates in few.items():
+        yield parallel(part, *_spread(ordinary, candidates))
+
+
+def _spread(many: list[tuple[Line, ...]], few: list[tuple[Line, ...]]) -> Iterator[Line]:
+    """The few evenly among the many."""
+    step = len(many) // len(few)
+    for number, one in enumerate(many):
+        yield from one
+        if number % step == step - 1 and number // step < len(few):
+            yield from few[number // step]
+
+
+def _judge(case: Case, readings: Readings) -> Verdict:
+    idle, asked, busy = (readings.get(part) for part in ("idle", "asked", "busy"))
+    answer = Answer.EXECUTED if is_higher(asked, idle, busy) else Answer.ZERO
+    return Verdict(answer, None, steady(idle, asked, busy))
+
+
+PROBE = Probe(
+    "zero-idioms",
+    "Which instructions whose sources are one register need no execution unit?",
+    Model.TWO_LEVEL,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, xor", "LLVM, IsZeroIdiomFunction of the scheduling models"),
+)

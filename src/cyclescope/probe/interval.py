@@ -1,0 +1,62 @@
+"""What a reading may be, at the least and at the most."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cyclescope.measure.sampling import STABLE, Measurement
+
+_SURE = 2.0  # times the spread: 95 of 100 independent readings are within
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """A value with its error, in the unit of what was read.
+
+    `is_steady` says that the readings behind it agree.
+    """
+
+    low: float
+    high: float
+    is_steady: bool = True
+
+    @property
+    def value(self) -> float:
+        """The middle."""
+        return (self.low + self.high) / 2
+
+    @property
+    def error(self) -> float:
+        """How far the value may be off."""
+        return (self.high - self.low) / 2
+
+    def __sub__(self, other: Interval) -> Interval:
+        return Interval(self.low - other.high, self.high - other.low, self.is_steady and other.is_steady)
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high, self.is_steady and other.is_steady)
+
+    def scaled(self, factor: float) -> Interval:
+        """So many times as much; the factor is above 0."""
+        return Interval(self.low * factor, self.high * factor, self.is_steady)
+
+    def inverse(self) -> Interval:
+        """One by it; of what is above 0."""
+        return Interval(1 / self.high, 1 / self.low, self.is_steady)
+
+    def meets(self, other: Interval) -> bool:
+        """Whether both can be the same."""
+        return self.low <= other.high and other.low <= self.high
+
+    def hull(self, other: Interval) -> Interval:
+        """From the least to the most of both."""
+        steady = self.is_steady and other.is_steady
+        return Interval(min(self.low, other.low), max(self.high, other.high), steady)
+
+
+def interval_of(measurement: Measurement) -> Interval:
+    """What a usable measurement leaves open; of rounds that disagree all of them."""
+    cycles, spread = measurement.cycles, measurement.spread
+    if measurement.verdict == STABLE:
+        return Interval(cycles - _SURE * spread, cycles + _SURE * spread)
+    least = min((value for value in measurement.rounds if value > 0), default=cycles)
+    return Interval(min(least, cycles), cycles + spread, is_steady=False)

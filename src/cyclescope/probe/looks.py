@@ -1,0 +1,80 @@
+"""Kernels looked at more than once: what two looks agree on is steady, what none do has no value.
+
+What disturbs a core lasts for tenths of seconds, longer than the rounds of one look, which then agree on what
+is wrong. So every kernel has an independent second look, and those whose looks differ have more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from cyclescope.measure.plan import Experiment
+from cyclescope.measure.sampling import FAILED, Measurement, Sampler
+from cyclescope.probe.interval import Interval, interval_of
+
+MOST_LOOKS = 7  # at a kernel; beside neighbours that never rest the rest has no value
+PAUSE = 0.1  # seconds before a third look at cores that have neighbours, then twice as long each time: what
+# disturbs lasts for a tenth to some seconds
+
+Look = tuple[Interval, Measurement]
+
+
+class Looks:
+    """What was seen of one kernel."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.failed: Measurement | None = None
+        self._seen: list[Look] = []
+
+    def add(self, measurement: Measurement) -> None:
+        """Take another look."""
+        if measurement.verdict == FAILED:
+            self.failed = measurement
+        else:
+            self._seen.append((interval_of(measurement), measurement))
+
+    @property
+    def _agreed(self) -> tuple[Look, Look] | None:
+        """The lowest two steady looks that agree: what disturbs makes slower."""
+        steady = sorted((look for look in self._seen if look[0].is_steady), key=lambda look: look[0].value)
+        return next(((one, other) for one, other in pairwise(steady) if one[0].meets(other[0])), None)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether more looks would say nothing new."""
+        return self.failed is not None or self._agreed is not None
+
+    @property
+    def interval(self) -> Interval:
+        """What the looks leave open."""
+        if self._agreed is not None:
+            return self._agreed[0][0].hull(self._agreed[1][0])
+        low = min(interval.low for interval, _ in self._seen)
+        high = max(interval.high for interval, _ in self._seen)
+        return Interval(low, high, is_steady=False)
+
+    @property
+    def measurement(self) -> Measurement:
+        """The look that stands for all: the lowest that another one agrees with, or the last."""
+        if self.failed is not None:
+            return self.failed
+        return (self._agreed[0] if self._agreed is not None else self._seen[-1])[1]
+
+
+def look(
+    sampler: Sampler, experiments: Iterable[Experiment], once: bool, pause: float = PAUSE
+) -> Sequence[Looks]:
+    """Look at kernels until each is settled, or often enough; `once` where cycles mean nothing."""
+    found = {experiment.key: Looks(experiment) for experiment in experiments}
+    for number in range(1 if once else MOST_LOOKS):
+        open_ones = [one.experiment for one in found.values() if not one.is_settled]
+        if not open_ones:
+            break
+        time.sleep(pause * 2 ** (number - 2) if number > 1 else 0)
+        for settled in sampler.measure(open_ones):
+            for experiment, measurement in settled:
+                found[experiment.key].add(measurement)
+    return list(found.values())

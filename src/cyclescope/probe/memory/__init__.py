@@ -1,0 +1,1 @@
+"""Questions about loads and stores."""

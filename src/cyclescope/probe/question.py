@@ -1,0 +1,121 @@
+"""What a probe is: a question, kernels that answer it for each subject, and how their times are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from cyclescope.model.facts import HIGH, MEDIUM, Answer
+from cyclescope.probe.code import CHAIN, PARALLEL, PLAIN, Line, Setting
+from cyclescope.probe.interval import Interval
+
+CYCLES = "cycles"
+
+
+class Model(StrEnum):
+    """What readings are compared with."""
+
+    TWO_LEVEL = "two levels"  # controls of the same run say what each answer would take
+    PLATEAU = "plateau"  # a sweep, and where it goes on to another level
+    RATIO = "ratio"  # so many per cycle
+    MATRIX = "matrix"  # two levels, or a value, for every combination
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One kernel of a case: its part in the comparison, and its place `x` in a sweep."""
+
+    part: str
+    lines: tuple[Line, ...]
+    x: int = 0
+    flags: int = CHAIN
+    setting: Setting = PLAIN
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A subject with its kernels; `is_quick` for those that are asked in any hurry."""
+
+    subject: str
+    points: tuple[Point, ...]
+    is_quick: bool = True
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """An answer with its value, and what it rests on."""
+
+    answer: Answer
+    value: Interval | None = None
+    is_steady: bool = True
+
+    @property
+    def confidence(self) -> str:
+        """High where the rounds of every reading agree."""
+        steady = self.is_steady and (self.value is None or self.value.is_steady)
+        return HIGH if steady else MEDIUM
+
+
+class Unresolved(Exception):
+    """Why a case has no answer: data, not an error. `detail` is what only this case has of it."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason)
+        self.reason, self.detail = reason, detail
+
+
+class Readings:
+    """What the kernels of a case took, in cycles per body, by part and place in the sweep."""
+
+    def __init__(
+        self, found: Mapping[tuple[str, int], Interval], missing: Mapping[tuple[str, int], str]
+    ) -> None:
+        self._found = found
+        self._missing = missing
+
+    def get(self, part: str, x: int = 0) -> Interval:
+        """A reading. Raises Unresolved where there is none."""
+        if (part, x) not in self._found:
+            raise Unresolved(self._missing.get((part, x), "not measured"))
+        return self._found[part, x]
+
+    def places(self, part: str) -> list[int]:
+        """Places of a part's points in the sweep, in order, with a reading or not."""
+        return sorted(x for name, x in (*self._found, *self._missing) if name == part)
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """A question about a core.
+
+    `cases` are those of an instruction set, none where it has no such thing; `why_not` says why. `sources`
+    are where the method or the expectation is described. `unit` is that of the values.
+    """
+
+    name: str
+    question: str
+    model: Model
+    cases: Callable[[str], Iterable[Case]]
+    judge: Callable[[Case, Readings], Verdict]
+    sources: tuple[str, ...]
+    why_not: Mapping[str, str] = {}
+    unit: str = CYCLES
+
+
+def first_of(way: Callable[[int], Verdict], places: Sequence[int]) -> Verdict:
+    """The verdict at the first place of a sweep that has one. Raises Unresolved, with the first reason."""
+    why: Unresolved | None = None
+    for x in places:
+        try:
+            return way(x)
+        except Unresolved as error:
+            why = why or error
+    raise why or Unresolved("not measured")
+
+
+def chain(part: str, *lines: Line, x: int = 0, setting: Setting = PLAIN) -> Point:
+    """A point that waits for its own results."""
+    return Point(part, lines, x, CHAIN, setting)
+
+
+def parallel(part: str, *lines: Line, x: int = 0, setting: Setting = PLAIN) -> Point:
+    """A point that is near the width of something."""
+    return Point(part, lines, x, PARALLEL, setting)

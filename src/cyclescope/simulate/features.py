@@ -1,0 +1,62 @@
+"""What renamers of drawn cores do besides what forms cost: which moves and idioms they execute themselves.
+
+`draw_machine` gives all moves of a register file one answer, and zero idioms to the same mnemonics always.
+Real cores differ by width and by mnemonic; these are drawn on top.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import msgspec
+
+from cyclescope.isa.dataflow import pairs
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.register import domain
+from cyclescope.model.machine import FormCost, MachineModel, Operation
+
+_MOVES = ("MOV", "MOVAPS", "MOVDQA", "MOVZX", "MOVSXD")
+_IDIOMS = ("XOR", "SUB", "AND", "PXOR", "PXORD", "PSUB", "PAND", "PCMP", "PADDD")
+
+
+def with_drawn_renamer(machine: MachineModel, forms: Iterable[InstructionForm], seed: int) -> MachineModel:
+    """The machine with elimination drawn per mnemonic and width, idioms per mnemonic and width."""
+    costs = dict(machine.forms)
+    for form in forms:
+        if _is_move(form):
+            costs[form.id] = _moved(machine, form, _draw(seed, "move", _key(form)).random() < 0.5)
+        elif _stem(form).startswith(_IDIOMS) and form.memory < 0:
+            kind = _draw(seed, "idiom", _key(form)).choice(("", "zero", "breaking"))
+            costs[form.id] = msgspec.structs.replace(costs[form.id], idiom=kind)
+    return msgspec.structs.replace(machine, forms=costs)
+
+
+def _is_move(form: InstructionForm) -> bool:
+    both = len(form.operands) == 2 and all(op.is_register for op in form.operands)
+    return both and _stem(form) in _MOVES and len({domain(op.cls) for op in form.operands}) == 1
+
+
+def _stem(form: InstructionForm) -> str:
+    return form.mnemonic.removeprefix("V") if form.is_vex else form.mnemonic
+
+
+def _key(form: InstructionForm) -> str:
+    return f"{_stem(form)} {form.operands[0].width} {form.operands[-1].width}"
+
+
+def _draw(*key: object) -> random.Random:
+    return random.Random(" ".join(map(str, key)))  # noqa: S311 - no secret
+
+
+def _moved(machine: MachineModel, form: InstructionForm, eliminated: bool) -> FormCost:
+    cycles = 0.0 if eliminated else 1.0
+    latencies = {f"{p.source.name}->{p.target.name}": cycles for p in pairs(form) if not p.excluded}
+    work = () if eliminated else _simple_work(machine, form)
+    return FormCost(1.0, work, latencies, eliminated=eliminated)
+
+
+def _simple_work(machine: MachineModel, form: InstructionForm) -> tuple[Operation, ...]:
+    """The ports of an addition in the same register file."""
+    plain = "ADD_01 (R64, R64)" if domain(form.operands[0].cls) == "r" else "PADDD (XMM, XMM)"
+    return machine.forms[plain].operations or ()

@@ -1,0 +1,74 @@
+"""Probes on simulated cores: what was asked, and what of it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cyclescope.backend.simulated import Noise, SimulatedBackend
+from cyclescope.isa.table import load_table
+from cyclescope.model.facts import Answer, Fact
+from cyclescope.probe.code import instruction
+from cyclescope.probe.question import Probe
+from cyclescope.probe.run import ask
+from cyclescope.simulate.draw import draw_machine
+from cyclescope.simulate.features import with_drawn_renamer
+
+NOISE = Noise(jitter=0.0015, burst=0.35, step=32.0)
+
+
+class Score(NamedTuple):
+    """Answers to all questions of some cores: those that are wrong, how many are right, and how many open."""
+
+    wrong: list[str]
+    right: int
+    open: int
+
+    @property
+    def stated(self) -> float:
+        """Share of the questions that have an answer."""
+        return (self.right + len(self.wrong)) / (self.right + len(self.wrong) + self.open)
+
+
+def forms_of(probes: list[Probe], isa: str):
+    """Every form that kernels of probes have."""
+    table = load_table(isa)
+    lines = (t for p in probes for case in p.cases(isa) for point in case.points for t in point.lines)
+    return list({form.id: form for form in (instruction(table, text).form for text in lines)}.values())
+
+
+def drawn(probes: list[Probe], seed: int, **more: int):
+    """A drawn core with the forms of the probes, and a renamer of its own."""
+    forms = forms_of(probes, "x86-64")
+    return with_drawn_renamer(draw_machine(seed, forms, **more), forms, seed)
+
+
+def facts(probe: Probe, backend: SimulatedBackend) -> list[Fact]:
+    """What a probe finds on a simulated core."""
+    table = load_table(backend.capabilities().isa)
+    (asked,) = ask([probe], backend, table)
+    return list(asked.facts)
+
+
+def scored(
+    probe: Probe, cores: list[tuple[SimulatedBackend, Callable[[str], Answer | float | None]]]
+) -> Score:
+    """How a probe does on cores whose truth is known by subject."""
+    wrong: list[str] = []
+    right = unanswered = 0
+    for backend, truth in cores:
+        for fact in facts(probe, backend):
+            expected = truth(fact.subject)
+            if not fact.is_resolved:
+                unanswered += 1
+            elif _agrees(fact, expected):
+                right += 1
+            else:
+                wrong.append(f"{backend.machine.name}: {fact} is {expected}")
+    return Score(wrong, right, unanswered)
+
+
+def _agrees(fact: Fact, expected: Answer | float | None) -> bool:
+    if isinstance(expected, Answer):
+        return fact.answer is expected
+    return expected is not None and fact.value is not None and abs(fact.value - expected) <= (fact.error or 0)

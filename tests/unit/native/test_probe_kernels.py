@@ -1,0 +1,20 @@
+"""Every kernel of every probe runs on AArch64 and RISC-V, under qemu-user."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.backend.base import Effort
+from cyclescope.isa.table import load_table
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.run import EMULATED, ask
+
+ONCE = Effort(rounds=1, want=1, maximum=2, target=200.0)
+
+
+@pytest.mark.parametrize("probe", PROBES.values(), ids=list(PROBES))
+def test_every_kernel_runs_and_answers_nothing(backend, isa, probe):
+    (asked,) = ask([probe], backend, load_table(isa.name), effort=ONCE)
+    assert bool(asked.facts) != bool(probe.why_not.get(isa.name))
+    assert [(fact.subject, fact.reason) for fact in asked.facts if fact.reason != EMULATED] == []
+    assert len(asked.measured) >= len(asked.facts)

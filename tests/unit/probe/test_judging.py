@@ -1,0 +1,125 @@
+"""How readings become answers: intervals, levels, looks. The constants are noticed when halved or doubled."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.measure.bench import default_state
+from cyclescope.measure.plan import Experiment
+from cyclescope.measure.sampling import FAILED, NOISY, STABLE, Measurement
+from cyclescope.probe import looks
+from cyclescope.probe.interval import Interval, interval_of
+from cyclescope.probe.levels import is_higher
+from cyclescope.probe.looks import Looks, look
+from cyclescope.probe.question import Unresolved
+
+LOW, HIGH = Interval(1.0, 1.0), Interval(2.0, 2.0)
+
+
+def measured(cycles, spread=0.01, verdict=STABLE, rounds=()):
+    return Measurement(cycles, spread, verdict, 8, 0, rounds or (cycles,) * 4)
+
+
+def around(value, error=0.0):
+    return Interval(value - error, value + error)
+
+
+def test_a_steady_reading_is_within_twice_its_spread():
+    assert interval_of(measured(3.0, 0.1)) == Interval(2.8, 3.2)
+
+
+def test_of_rounds_that_disagree_all_count():
+    found = interval_of(measured(3.0, 2.0, NOISY, (2.5, 3.0, 5.0)))
+    assert (found.low, found.high, found.is_steady) == (2.5, 5.0, False)
+
+
+@pytest.mark.parametrize(("value", "answer"), [(0.9, False), (1.25, False), (1.75, True), (2.4, True)])
+def test_a_reading_is_at_the_level_that_is_near(value, answer):
+    assert is_higher(around(value), LOW, HIGH) is answer
+
+
+@pytest.mark.parametrize("value", [1.4, 1.5, 1.6])
+def test_a_reading_between_two_levels_is_at_none(value):
+    with pytest.raises(Unresolved, match="not clearly"):
+        is_higher(around(value), LOW, HIGH)
+
+
+def test_an_answer_holds_wherever_in_the_intervals_things_are():
+    assert is_higher(around(1.1, 0.1), LOW, HIGH) is False
+    with pytest.raises(Unresolved):
+        is_higher(around(1.1, 0.4), LOW, HIGH)
+    with pytest.raises(Unresolved):
+        is_higher(around(1.7), LOW, around(2.0, 0.5))
+    with pytest.raises(Unresolved, match="not apart"):
+        is_higher(around(1.0), around(1.4, 0.4), around(2.0, 0.3))
+
+
+def experiment():
+    return Experiment("a probe", "probe", "s", "part", "x0", Kernel(b"\x90", 1, default_state(0)), 1)
+
+
+def test_two_looks_that_agree_settle():
+    seen = Looks(experiment())
+    seen.add(measured(4.0))
+    assert not seen.is_settled, "one look may be wrong as a whole"
+    seen.add(measured(6.0))
+    assert not seen.is_settled
+    seen.add(measured(4.03))
+    assert seen.is_settled
+    assert (seen.interval.low, seen.interval.high) == pytest.approx((3.98, 4.05))
+    assert seen.measurement.cycles == 4.0
+
+
+def test_the_lower_of_two_agreements_counts():
+    seen = Looks(experiment())
+    for cycles in (6.0, 4.0, 6.01, 4.01):
+        seen.add(measured(cycles))
+    assert seen.interval.high < 5
+
+
+def test_looks_that_never_agree_leave_everything_open():
+    seen = Looks(experiment())
+    for cycles in (4.0, 5.0, 6.0):
+        seen.add(measured(cycles))
+    assert not seen.is_settled
+    assert (seen.interval.low, seen.interval.high, seen.interval.is_steady) == (3.98, 6.02, False)
+
+
+class Played:
+    """A sampler that answers from a list."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def measure(self, experiments):
+        yield [(one, self.answers.pop(0)) for one in experiments]
+
+
+def test_a_kernel_is_looked_at_until_two_agree():
+    sampler = Played(measured(9.0), measured(4.0), measured(7.0), measured(4.0), measured(1.0))
+    (seen,) = look(sampler, [experiment()], once=False, pause=0.0)
+    assert len(sampler.answers) == 1
+    assert seen.measurement.cycles == 4.0
+
+
+def test_it_is_not_looked_at_for_ever():
+    sampler = Played(*[measured(float(n)) for n in range(1, 20)])
+    (seen,) = look(sampler, [experiment()], once=False, pause=0.0)
+    assert 5 <= 19 - len(sampler.answers) == looks.MOST_LOOKS <= 10
+    assert not seen.interval.is_steady
+
+
+def test_what_does_not_run_is_not_tried_again():
+    sampler = Played(Measurement(0.0, 0.0, FAILED, 0, 0, (), error="SIGILL"), measured(1.0))
+    (seen,) = look(sampler, [experiment()], once=False, pause=0.0)
+    assert seen.failed is not None
+    assert len(sampler.answers) == 1
+
+
+def test_pauses_outlast_what_disturbs(monkeypatch):
+    slept = []
+    monkeypatch.setattr(looks.time, "sleep", slept.append)
+    look(Played(*[measured(float(n)) for n in range(1, 20)]), [experiment()], once=False)
+    assert 2 <= sum(slept) <= 6, "seconds: neighbours disturb for a tenth to three"
+    assert slept[:3] == [0, 0, looks.PAUSE]
