@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.errors import UsageError, shortened
-from cyclescope.probe.core import breaking, idioms, moves
+from cyclescope.probe.core import breaking, fusion, idioms, moves
 from cyclescope.probe.question import Probe
 
-PROBES: Mapping[str, Probe] = {module.PROBE.name: module.PROBE for module in (moves, breaking, idioms)}
+PROBES: Mapping[str, Probe] = {
+    module.PROBE.name: module.PROBE for module in (moves, breaking, idioms, fusion)
+}
 
 
 def chosen(names: Sequence[str]) -> list[Probe]:

@@ -15,8 +15,10 @@ from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
 from cyclescope.model.machine import FormCost, MachineModel, Operation
+from cyclescope.simulate.front_end import FrontEnd
 
 _MOVES = ("MOV", "MOVAPS", "MOVDQA", "MOVZX", "MOVSXD")
+_OFTEN = 0.5
 _IDIOMS = ("XOR", "SUB", "AND", "PXOR", "PXORD", "PSUB", "PAND", "PCMP", "PADDD")
 
 
@@ -60,3 +62,11 @@ def _simple_work(machine: MachineModel, form: InstructionForm) -> tuple[Operatio
     """The ports of an addition in the same register file."""
     plain = "ADD_01 (R64, R64)" if domain(form.operands[0].cls) == "r" else "PADDD (XMM, XMM)"
     return machine.forms[plain].operations or ()
+
+
+def draw_front_end(seed: int, firsts: Iterable[str], branches: Iterable[str]) -> FrontEnd:
+    """A front end that fuses some mnemonics with some branches, and perhaps moves with what works on them."""
+    conditions = [name for name in branches if _draw(seed, "condition", name).random() < _OFTEN]
+    some = [name for name in firsts if _draw(seed, "fused", name).random() < _OFTEN]
+    fused = frozenset((first, branch) for first in some for branch in conditions)
+    return FrontEnd(fuses=_draw(seed, "moves").random() < _OFTEN, branches=fused)

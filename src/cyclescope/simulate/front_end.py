@@ -23,13 +23,15 @@ class FrontEnd(msgspec.Struct, frozen=True):
 
     With `pairs`, two NOPs next to each other share a slot; with `fuses`, a move between general registers
     and a simple instruction right behind it that works on its target. With `whole`, the slots of an
-    instruction are in one cycle. `fetch` is in bytes of code per cycle, 0 for no limit.
+    instruction are in one cycle. `fetch` is in bytes of code per cycle, 0 for no limit. `branches` are
+    mnemonics that share a slot with the conditional branch right behind them, each with that of the branch.
     """
 
     pairs: bool = False
     fuses: bool = False
     whole: bool = False
     fetch: float = 0.0
+    branches: frozenset[tuple[str, str]] = frozenset()
 
     def shared(self, instructions: Sequence[Instruction]) -> list[bool]:
         """Which instructions of a body take no slot, as they share that of the one before."""
@@ -41,6 +43,8 @@ class FrontEnd(msgspec.Struct, frozen=True):
 
     def _share(self, first: Instruction, second: Instruction) -> bool:
         if self.pairs and is_nop(first.form) and is_nop(second.form):
+            return True
+        if (first.form.mnemonic, second.form.mnemonic) in self.branches:
             return True
         return self.fuses and _is_fused(first, second)
 
@@ -56,6 +60,8 @@ class FrontEnd(msgspec.Struct, frozen=True):
         """What it does, in words."""
         named = {"pairs NOPs": self.pairs, "fuses moves": self.fuses, "divides nothing": self.whole}
         yield from (name for name, has in named.items() if has)
+        if self.branches:
+            yield f"fuses {len(self.branches)} pairs with branches"
         if self.fetch:
             yield f"{self.fetch:g} bytes per cycle"
 

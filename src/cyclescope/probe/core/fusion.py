@@ -1,0 +1,136 @@
+"""Which two instructions next to each other share a slot of the front end?
+
+NOPs fill the rest of so many slots that these are the limit: more of them cost the same in all kernels that
+are compared. With only the first of the two a loop takes a slot less than with both, with a NOP between them
+a slot more. What is next to each other takes as long as the first alone where the two are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from cyclescope.model.facts import Answer
+from cyclescope.probe.code import Line, Setting, written
+from cyclescope.probe.levels import is_higher, steady
+from cyclescope.probe.question import (
+    Case,
+    Model,
+    Point,
+    Probe,
+    Readings,
+    Unresolved,
+    Verdict,
+    first_of,
+    parallel,
+)
+
+PARTS = ("alone", "together", "apart")
+WITH = " + "  # between the two of a subject
+FILLERS = (8, 12, 16, 24)  # NOPs behind a pair, even numbers: branches and chains are no limit beside so many
+LIKE = 0.25  # of what more NOPs cost: what differs by more has another limit than slots
+_ELEVEN = Setting(numbers=((0, 11), (1, 0)))  # results with an odd number of bits: no condition holds
+_LARGE = Setting(numbers=((0, 1 << 40), (1, 4)))
+_GREATER = Setting(numbers=((0, 11), (1, 4)))
+
+
+class Pairs(NamedTuple):
+    """Instructions and those behind them, all with each; `quick` are the latter that matter most."""
+
+    firsts: tuple[str, ...]
+    seconds: tuple[str, ...]
+    setting: Setting = Setting()
+    quick: tuple[str, ...] = ()
+
+
+_ALL = tuple(f"J{name} (Rel8): #0" for name in ("Z", "B", "BE", "L", "LE", "S", "O", "P"))
+_MOST = _ALL[:-1]
+_WORK = (
+    "ADD_01 (R64, R64): a c", "SUB_29 (R64, R64): a c", "AND_21 (R64, R64): a c", "OR_09 (R64, R64): a c",
+    "XOR_31 (R64, R64): a c", "INC (R64): a", "DEC (R64): a", "NEG (R64): a", "NOT (R64): a",
+    "ADD (R64, I8): a #3", "SHL (R64, I8): a #3", "IMUL (R64, R64): a c", "CMP_39 (R64, R64): a c",
+    "TEST (R64, R64): a c", "LEA_B_D8 (R64): a a +8",
+)  # fmt: skip
+_PAIRS: Mapping[str, tuple[Pairs, ...]] = {
+    "x86-64": (
+        Pairs(("CMP_39 (R64, R64): a b", "CMP_39 (R32, R32): a b", "CMP (R64, I8): a #4"), _ALL, _GREATER,
+              ("JZ (Rel8): #0", "JB (Rel8): #0", "JL (Rel8): #0", "JS (Rel8): #0")),
+        Pairs(("TEST (R64, R64): a a", "AND_21 (R64, R64): a a", "ADD_01 (R64, R64): a b",
+               "SUB_29 (R64, R64): a b", "OR_09 (R64, R64): a b", "XOR_31 (R64, R64): a b"), _ALL, _ELEVEN,
+              ("JZ (Rel8): #0",)),
+        Pairs(("INC (R64): a", "DEC (R64): a"), _MOST, _LARGE, ("JZ (Rel8): #0", "JB (Rel8): #0")),
+        Pairs(("NEG (R64): a", "ADC_11 (R64, R64): a b", "CMP (R64, M64): a p +8", "CMP (M64, R64): p a +8",
+               "CMP (M64, I8): p +8 #4"), _ALL[:1], _ELEVEN),
+        Pairs(("BT (R64, R64): a b",), ("JB (Rel8): #0",), _GREATER),
+        Pairs(("MOV_89 (R64, R64): a b",), _WORK, Setting(), _WORK[:2]),
+        Pairs(("LEA_B_D8 (R64): a b +8", "MOVZX (R32, R8l): a b"), _WORK[:2]),
+    ),
+    "aarch64": (
+        Pairs(("SUBSXrs: z a b #0", "ANDSXrs: z a a #0", "SUBSXrs: c a b #0", "ADDSXrs: c a b #0",
+               "ANDSXrs: c a a #0", "SUBSWrs: z a b #0"), ("Bcc: #0 #1",), Setting(), ("Bcc: #0 #1",)),
+        Pairs(("ADDXrs: c a b #0",), ("CBZX: c #1",)),
+        Pairs(("MOVZXi: c #7 #0",), ("MOVKXi: c #7 #1", "ADDXrs: c c a #0"), Setting(), ("MOVKXi: c #7 #1",)),
+        Pairs(("ORRXrs: c z a #0",), ("ADDXrs: c c b #0", "SUBXrs: c c b #0", "EORXrs: c c b #0")),
+    ),
+    "riscv64": (
+        Pairs(("LUI: c #7",), ("ADDI: c c #7", "ADDIW: c c #7"), Setting(), ("ADDI: c c #7",)),
+        Pairs(("AUIPC: c #0",), ("ADDI: c c #7",)),
+        Pairs(("SLLI: c a #32",), ("SRLI: c c #32", "ADD: c c b"), Setting(), ("SRLI: c c #32",)),
+        Pairs(("ADDI: c a #0",), ("ADD: c c b", "SUB: c c b", "XOR: c c b")),
+        Pairs(("SLT: c z a",), ("BEQ: c z #2",)),
+    ),
+}  # fmt: skip
+_NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
+
+
+def _cases(isa: str) -> Iterator[Case]:
+    for pairs in _PAIRS.get(isa, ()):
+        for first in pairs.firsts:
+            for second in pairs.seconds:
+                subject = f"{_name(first)}{WITH}{_name(second)}"
+                points = (p for x in FILLERS for p in _points(isa, first, second, pairs.setting, x))
+                yield Case(subject, tuple(points), second in pairs.quick)
+
+
+def _name(text: str) -> str:
+    """An instruction as subjects have it: with the registers, where forms do not say what they are."""
+    form, _, operands = text.partition(": ")
+    return form if "(" in form else f"{form} {operands}"
+
+
+def _points(isa: str, first: str, second: str, setting: Setting, x: int) -> Iterator[Point]:
+    def point(part: str, *lines: Line) -> Point:
+        return parallel(part, *lines, *(nop * x), x=x, setting=setting)
+
+    one, other, nop = (written(isa, text) for text in (first, second, _NOPS[isa]))
+    yield point("alone", *one)
+    yield point("together", *one, *other)
+    yield point("apart", *one, *nop, *other)
+
+
+def _judge(case: Case, readings: Readings) -> Verdict:
+    places = readings.places("apart")
+    before = dict(pairwise(places[::-1]))
+    return first_of(lambda x: _told(readings, before[x], x), places[1:])
+
+
+def _told(readings: Readings, fewer: int, x: int) -> Verdict:
+    """What kernels with `x` NOPs say, beside those with fewer."""
+    alone, together, apart = (readings.get(part, x) for part in PARTS)
+    cost, *others = (readings.get(part, x) - readings.get(part, fewer) for part in PARTS)
+    if cost.low <= 0 or any(abs(other.value - cost.value) > LIKE * cost.value for other in others):
+        raise Unresolved("something else than slots is the limit")
+    separate = is_higher(together, alone, (alone + apart).scaled(0.5))  # half of the two slots more
+    answer = Answer.SEPARATE if separate else Answer.FUSED
+    return Verdict(answer, None, steady(alone, together, apart))
+
+
+PROBE = Probe(
+    "fusion",
+    "Which two instructions next to each other share a slot of the front end?",
+    Model.TWO_LEVEL,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, fused_branch", "T. Downs, uarch-bench, fusion"),
+)
