@@ -13,8 +13,8 @@ from cyclescope.isa.table import load_table
 PACKAGE = Path(cyclescope.__file__).parent
 MOST = 15  # modules in a folder, `__init__` not counted
 # Where instruction sets are named: what registers them, other tools' files, which are of one, and what Linux
-# says of a CPU in files.
-NAMING = ("isa/registry.py", "formats/", "host/")
+# says of a CPU in files; probes, whose kernels are written for each.
+NAMING = ("isa/registry.py", "formats/", "host/", "probe/")
 
 
 def rooms() -> Iterator[tuple[Path, list[str]]]:

@@ -44,7 +44,7 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import SPACING
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
-from cyclescope.measure.again import Disturbed, disturbed
+from cyclescope.infer.again import Disturbed, disturbed
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record

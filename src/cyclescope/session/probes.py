@@ -12,6 +12,7 @@ from cyclescope.backend.link import Link
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import conditions, default_store, open_backend
+from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
@@ -35,7 +36,7 @@ def simulated_core(name: str, probes: Sequence[Probe]) -> MachineModel:
     seed = name.removeprefix(DRAWN)
     if not seed.isdecimal() or int(seed) > _LARGEST:
         raise UsageError(f"{name!r} is no drawn core", f"{DRAWN} and a number, such as {DRAWN}7")
-    table = load_table("x86-64")
+    table = load_table(DEFAULT)
     forms = {
         instruction(table, text).form.id
         for probe in probes

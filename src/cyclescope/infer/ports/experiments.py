@@ -48,7 +48,7 @@ from cyclescope.infer.workload import (
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
-from cyclescope.measure.again import Disturbed
+from cyclescope.infer.again import Disturbed
 from cyclescope.measure.plan import Experiment, Key, Planner
 from cyclescope.measure.ports import INSTANCES, PortPlanner, Question
 from cyclescope.measure.sampling import Sampler
