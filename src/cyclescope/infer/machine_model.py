@@ -74,7 +74,7 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
     capacities: Mapping[str, float] = {}
     if ports is not None:
         costs, capacities = with_resources(costs, ports)
-    core = _core(costs, table, facts, store)
+    core = _core(costs, table, facts, readout)
     names = ports.names if ports else ()
     provenance = _provenance(store, builder, gaps.notes(store))
     asked = tuple(fact for fact in store.facts() if fact.is_resolved)
@@ -171,9 +171,10 @@ def _width(store: Store, facts: PortFacts) -> float:
     return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
 
 
-def _core(costs: Mapping[str, FormCost], table: Table, known: PortFacts | None, store: Store) -> Core:
+def _core(costs: Mapping[str, FormCost], table: Table, known: PortFacts | None, readout: Readout) -> Core:
     """The front end, and what plain moves tell of loads and of the way through memory."""
-    facts = known or read_facts(store, table)
+    store = readout.store
+    facts = readout.ports.facts if readout.ports else known or read_facts(store, table)
     width = facts.width_fact
     roles = instruction_set(table.isa).roles
     loading, storing = table[roles.load], table[roles.store]

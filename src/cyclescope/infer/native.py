@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -111,10 +112,21 @@ def stored_model(path: Path) -> MachineModel:
 
 def build_file(path: Path) -> MachineModel:
     """The model of a store in a file. Raises StoreError."""
-    with closing(Store(path, readonly=True)) as store:
+    with _collecting_seldom(), closing(Store(path, readonly=True)) as store:
         refuse_emulated(store)
         readout = Readout(store, load_table(store.isa), known_machine(store.machine))
         return model_of(readout, readout.each(_tell))
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """What is read of a store stays until the model is made: looking for garbage in it took a fifth."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 10, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> list[FormTiming]:

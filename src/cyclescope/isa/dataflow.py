@@ -140,13 +140,15 @@ def pairs(form: InstructionForm) -> list[Pair]:
     result = []
     whole = _no_data(form)
     given = CONFIGURED if form.configuration else ()
+    reached = [(target, _excluded(form, target)) for target in targets(form)]
     for source in sources(form):
-        for target in targets(form):
+        without = whole or _excluded(form, source)
+        for target, unreached in reached:
             if source.name in given or target.name in given:
                 continue
             if _is_apart(form, source, target):
                 continue
-            reason = whole or _excluded(form, source) or _excluded(form, target)
+            reason = without or unreached
             if source.part == "flag" and not form.attributes.isdisjoint(("rep", "repne")):
                 reason = reason or "flags pass a repeated instruction only where the count is 0"
             result.append(Pair(source, target, reason))

@@ -58,7 +58,9 @@ def filled(one, several, **more):
 
 
 def found(*records, streams=None, missing=""):
-    return output_latency(PAIR, records, [stream(0.5)] if streams is None else streams, LINKS, missing)
+    return output_latency(
+        PAIR, records, [stream(0.5)] if streams is None else streams, LINKS, lambda: missing
+    )
 
 
 # --- one kernel ------------------------------------------------------------------------------------
@@ -157,8 +159,8 @@ def test_long_latencies_agree_within_their_errors():
 
 def test_nothing_is_faster_than_a_nop():
     floor = {**LINKS, NOP: LinkLatency(0.25, 0.25, 0.25)}
-    assert "withheld" in output_latency(PAIR, [kept(0.2)], [stream(0.25)], floor, "").reason
-    assert output_latency(PAIR, [kept(0.24)], [stream(0.25)], floor, "").note == ABSENT
+    assert "withheld" in output_latency(PAIR, [kept(0.2)], [stream(0.25)], floor, str).reason
+    assert output_latency(PAIR, [kept(0.24)], [stream(0.25)], floor, str).note == ABSENT
 
 
 def test_a_second_kernel_confirms():
@@ -194,8 +196,8 @@ def test_a_link_whose_unit_is_as_busy_as_it_takes_tells_nothing():
     busy = {"r>r": LinkLatency(1.0, 1.0, 1.0, UNCUT)}
     streams = [stream(2.0)]
     chain = filled(4.0, 4.0)
-    assert output_latency(PAIR, [kept(2.0), *chain], streams, busy, "").note == HIDDEN
-    assert output_latency(PAIR, [kept(2.0), *chain], streams, LINKS, "").note == ABSENT
+    assert output_latency(PAIR, [kept(2.0), *chain], streams, busy, str).note == HIDDEN
+    assert output_latency(PAIR, [kept(2.0), *chain], streams, LINKS, str).note == ABSENT
 
 
 def test_what_asks_for_a_second_kernel():

@@ -12,7 +12,7 @@ import msgspec
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.structure import port_sets
-from cyclescope.infer.ports.usage import Usage, UsageSolver
+from cyclescope.infer.ports.usage import Usage, UsageSolver, explains_slowness
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import Operation
@@ -138,7 +138,7 @@ class PortBuilder:
         alone = [port_throughput(part.operations or ()) for part in parts]
         for place, (solver, some, total) in enumerate(asked):
             elsewhere = max([0.0, *alone[:place], *alone[place + 1 :]])
-            if elsewhere >= alone[place]:
+            if elsewhere >= alone[place] and explains_slowness(throughput, elsewhere):
                 parts[place] = solver.solve(some, throughput, expected, total, elsewhere, per_slot)
                 alone[place] = port_throughput(parts[place].operations or ())
         return parts

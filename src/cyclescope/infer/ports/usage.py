@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import combinations_with_replacement
 
 import msgspec
@@ -20,7 +21,6 @@ from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
 Ports = tuple[int, ...]
-Names = tuple[int, tuple[str, ...]]  # of classes, with the number that a solver has given to them
 
 MOST = 4  # micro-operations of a form in one group of ports
 CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation misses a class
@@ -66,7 +66,6 @@ class UsageSolver:
         uneven = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
         explanations = [_Explanation(some, self.blockers, uneven) for some in _multisets(sets)]
         self.explanations = sorted(explanations, key=lambda explanation: explanation.simple)
-        self._numbers: dict[tuple[str, ...], int] = {}
         self._ordered: dict[tuple[float, int], list[_Costed]] = {}
 
     def solve(
@@ -92,8 +91,8 @@ class UsageSolver:
         least = math.inf
         fastest = _TOO_FAST * throughput + 0.02
         slow = _SLOWER * throughput
-        unexplained = elsewhere < slow < math.inf
-        names, values = self._numbered(tuple(confined)), tuple(confined.values())
+        unexplained = slow < math.inf and not explains_slowness(throughput, elsewhere)
+        measured = tuple(confined.items())
         for alone, place, explanation in self._by_cost(slots if total is None else MOST, per_slot):
             if alone > least + EQUAL:  # likely ones first: they tell which others can be better
                 break
@@ -102,7 +101,7 @@ class UsageSolver:
             cost = alone + _UNEXPLAINED if unexplained and explanation.throughput < slow else alone
             if cost > least + EQUAL:
                 continue
-            misfit = explanation.misfit(names, values, total, least + EQUAL - cost)
+            misfit = explanation.misfit(measured, total, least + EQUAL - cost)
             if misfit < math.inf:
                 least = min(least, misfit + cost)
                 scored.append((misfit + cost, place, misfit, explanation))
@@ -116,9 +115,6 @@ class UsageSolver:
             tied = scored[1][0] - score < TIED
             confidence = LOW if tied else MEDIUM if confidence == HIGH else confidence
         return Usage(best.operations, misfit, confidence, tuple(e.operations for e in others[:3]))
-
-    def _numbered(self, classes: tuple[str, ...]) -> Names:
-        return self._numbers.setdefault(classes, len(self._numbers)), classes
 
     def _by_cost(self, slots: float, per_slot: int) -> list[_Costed]:
         """Explanations by what makes each less likely than a simpler one, for so many slots.
@@ -159,6 +155,11 @@ class UsageSolver:
         return len(held) > 1 and max(sizes.values()) > max(2.0, slots + 0.5) and full
 
 
+def explains_slowness(throughput: float, elsewhere: float) -> bool:
+    """Whether other ports explain why a form runs slower than some allow, so that these need not."""
+    return elsewhere >= _SLOWER * throughput
+
+
 def _conflict(most: float, misfit: float) -> Usage:
     return Usage(None, misfit, LOW, (), f"conflict: it holds ports for {most:.1f} port cycles")
 
@@ -188,7 +189,6 @@ class _Explanation:
             for name, wide in blockers.items()
         }
         shared = sum(one not in blockers.values() for one in ports)
-        self._expected: dict[int, tuple[tuple[int, float, float], ...]] = {}
         self.simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
 
     def cost(self, slots: float, per_slot: int) -> float:
@@ -196,21 +196,18 @@ class _Explanation:
         beyond = max(0.0, len(self.ports) - max(1.0, slots))
         return self.simple + _BEYOND * beyond + _UNPAIRED * (len(self.ports) % per_slot)
 
-    def expected(self, names: Names) -> tuple[tuple[int, float, float], ...]:
-        """What it costs each of some classes at least, what as a rule, and the weight of what is more."""
-        number, classes = names
-        found = self._expected.get(number)
-        if found is None:
-            weights = [_CROWDED if name in self.crowded else 1.0 for name in classes]
-            costs = [(self.confined[name], self.usual[name]) for name in classes]
-            found = tuple((*cost, weight) for cost, weight in zip(costs, weights, strict=True))
-            self._expected[number] = found
-        return found
+    @cached_property
+    def expected(self) -> Mapping[str, tuple[int, float, float]]:
+        """What it costs each class at least, what as a rule, and the weight of what is more."""
+        return {
+            name: (least, self.usual[name], _CROWDED if name in self.crowded else 1.0)
+            for name, least in self.confined.items()
+        }
 
-    def misfit(self, names: Names, values: Sequence[float], total: float | None, most: float) -> float:
+    def misfit(self, measured: Sequence[tuple[str, float]], total: float | None, most: float) -> float:
         """Micro-operations too many or too few, mostly where most are; infinite above `most`.
 
-        `values` are those measured for the classes of these `names`.
+        `measured` are classes with what was measured for them.
 
         A core that binds micro-operations to ports before it knows which will be free makes a class
         slower than its confined micro-operations do: too many measured count less where others of its
@@ -219,7 +216,9 @@ class _Explanation:
         worst = every = abs(total - len(self.ports)) if total is not None else 0.0
         if worst > most:
             return math.inf
-        for value, (least, usual, weight) in zip(values, self.expected(names), strict=True):
+        expected = self.expected
+        for name, value in measured:
+            least, usual, weight = expected[name]
             if value > usual:
                 miss = (value - usual) * (weight if total is None else 1.0)
             elif value < least:

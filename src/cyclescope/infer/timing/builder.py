@@ -109,7 +109,7 @@ class TimingBuilder:
         if unfinished := _unfinished(self.unmeasured.get((source, target))):
             return Latency(source, target, None, None, None, None, reason=unfinished, unfinished=True)
         records = self.chains.get((source, target), ())
-        return output_latency(pair, records, self.streams, self.links, self.missing(source, target))
+        return output_latency(pair, records, self.streams, self.links, lambda: self.missing(source, target))
 
     def latency(self, pair: Pair, throughput: Throughput) -> Latency:
         """Latency of one pair."""

@@ -9,7 +9,7 @@ chain longer than the throughput.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -72,16 +72,16 @@ def output_latency(
     records: Sequence[Record],
     streams: Sequence[Record],
     links: Mapping[str, LinkLatency],
-    missing: str,
+    missing: Callable[[], str],
 ) -> Latency:
     """The latency from a destination's old value; `streams` are the form's sequences of its throughput.
 
-    `missing` says why there is no kernel, or "".
+    `missing` says why there is no kernel, or "": a question that takes its time.
     """
     source, target = pair.source.name, pair.target.name
     usable = {r.kind: r for r in records if r.verdict != FAILED}
     if Kind.KEPT not in usable:
-        reason = pair.excluded or missing or first_error(records) or UNMEASURED
+        reason = pair.excluded or missing() or first_error(records) or UNMEASURED
         return Latency(source, target, None, None, None, None, reason=reason)
     floor = links.get(NOP)
     if floor is not None and usable[Kind.KEPT].per_instance < _FASTER * floor.value:
