@@ -16,7 +16,7 @@ from itertools import product
 
 import msgspec
 
-from cyclescope.analyze.cost.shape import Shape, Shapes, Variant
+from cyclescope.analyze.cost.shape import CostVariant, PlacedCost, PlacedCosts
 from cyclescope.analyze.decode.vector_types import form_under
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
@@ -40,10 +40,10 @@ class Violation(msgspec.Struct, frozen=True):
     what: str
 
 
-Relation = Callable[[Shapes, Sequence[InstructionForm]], Iterator[str]]
+Relation = Callable[[PlacedCosts, Sequence[InstructionForm]], Iterator[str]]
 
 
-def latencies(shape: Shape) -> dict[str, float]:
+def latencies(shape: PlacedCost) -> dict[str, float]:
     """Cycles by `source->target`, as the dependency graph has them."""
     return {
         f"{shape.sources[k].name}->{target.name}": cycles
@@ -52,8 +52,8 @@ def latencies(shape: Shape) -> dict[str, float]:
     }
 
 
-def _shape(shapes: Shapes, form: InstructionForm) -> Shape | None:
-    return shapes.get(form, Variant()) if shapes.cost(form) is not None else None
+def _shape(shapes: PlacedCosts, form: InstructionForm) -> PlacedCost | None:
+    return shapes.get(form, CostVariant()) if shapes.cost(form) is not None else None
 
 
 @cache
@@ -64,7 +64,7 @@ def _register_forms() -> dict[str, Register]:
 # --- relations ------------------------------------------------------------------------------------
 
 
-def folded(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def folded(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """Operands beside a load take no less than in the form without it, out of order no more either."""
     table = load_table("x86-64")
     for form in forms:
@@ -88,7 +88,7 @@ def folded(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
                 yield f"{form.id} {pair} {known[pair]:g}, {register.name} {least:g}"
 
 
-def loads_last(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def loads_last(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """What is loaded is there no sooner than what is not: an address leads to a result by a load."""
     for form in forms:
         shape = _shape(shapes, form) if form.memory >= 0 and form.operands[form.memory].read else None
@@ -107,7 +107,7 @@ def loads_last(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str
                 yield f"{form.id} {name}.address->{target.name} {address:g}, a register {max(others):g}"
 
 
-def stack_known(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def stack_known(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """x87: every way from a register of the stack to another has a latency in the model."""
     for form in forms:
         shape = _shape(shapes, form) if "x87" in form.attributes else None
@@ -120,7 +120,7 @@ def stack_known(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[st
                 yield f"{form.id} {pair}"
 
 
-def memory_units(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def memory_units(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """Units that only loads and stores use are not those of arithmetic, nor of LEA."""
     arithmetic: set[tuple[int, ...]] = set()
     for form in forms:
@@ -135,7 +135,7 @@ def memory_units(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[s
                 yield f"{form.id} on ports of loads"
 
 
-def policies(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def policies(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """RISC-V's policies change what a result waits for, not what it costs."""
     for form, sew, lmul in product(filter(takes_configuration, forms), SEWS, LMULS):
         found = {
@@ -146,7 +146,7 @@ def policies(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
             yield f"{form.id} e{sew},m{lmul}: {sorted(found, key=str)}"
 
 
-def unknown_types(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def unknown_types(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """RISC-V's vectors cost no more under a VTYPE that is known than without one."""
     for form, sew, lmul in product(filter(takes_configuration, forms), SEWS, LMULS):
         under = form_under(form, _UNMASKED, Configuration(sew, lmul))
@@ -155,7 +155,7 @@ def unknown_types(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[
             yield f"{under.id} {known:g}, {form.id} {plain:g}"
 
 
-def _cost(shapes: Shapes, form: InstructionForm) -> float | None:
+def _cost(shapes: PlacedCosts, form: InstructionForm) -> float | None:
     cost = shapes.cost(form)
     return None if cost is None or cost.operations is None else port_throughput(cost.operations)
 
@@ -169,7 +169,7 @@ def _unmasked() -> dict[tuple[object, ...], InstructionForm]:
     }
 
 
-def masked(shapes: Shapes, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def masked(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """A mask makes nothing cheaper."""
     for form in forms:
         if "masked" not in form.attributes:
@@ -202,7 +202,7 @@ CONTRADICTED: dict[str, tuple[Relation, ...]] = {"x86-64": (masked,)}
 def violations(machine: str, every: int = 1, relations: Iterable[Relation] = ()) -> Iterator[Violation]:
     """What breaks the relations on a shipped machine, of every n-th form."""
     model = load_model(machine)
-    shapes, forms = Shapes(model), list(load_table(model.isa))[::every]
+    shapes, forms = PlacedCosts(model), list(load_table(model.isa))[::every]
     for relation in relations or RELATIONS.get(model.isa, ()):
         for what in relation(shapes, forms):
             yield Violation(relation.__name__, machine, what)

@@ -34,7 +34,7 @@ FACTORS = (0.5, 2.0)
 # Rooms, and the tests that know what comes out of them, the quickest first.
 TESTS = {
     "infer/timing": ("infer/timing", "infer/test_known_results.py"),
-    "infer/front_end": ("infer/front_end", "infer/test_machine_model.py"),
+    "infer/front_end": ("infer/front_end", "test_fourth_isa.py"),
     "infer": ("infer/test_gaps.py", "infer/test_snippets.py", "infer/test_known_results.py",
               "infer/test_machine_model.py", "infer/test_campaign.py"),
     "analyze/decode": ("analyze/test_kernels.py", "analyze/decode"),

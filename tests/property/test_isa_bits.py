@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyclescope.isa.decode import Decoder, decoder
+from cyclescope.isa.decode import TableDecoder, decoder
 from cyclescope.isa.table import load_table
 
 TABLES = {isa: load_table(isa) for isa in ("aarch64", "riscv64")}
@@ -33,7 +33,7 @@ def test_decoding_undoes_encoding(one):
 @given(instructions({isa: list(table) for isa, table in TABLES.items()}))
 def test_optional_extensions_decode_where_they_are_asked_for(one):
     isa, form, values = one
-    only = Decoder(TABLES[isa], form.features) if "optional" in form.attributes else decoder(isa)
+    only = TableDecoder(TABLES[isa], form.features) if "optional" in form.attributes else decoder(isa)
     assert form.bits.matches(int.from_bytes(form.bits.encode(values), "little"))
     assert only.decode(form.bits.encode(values)) is not None
 

@@ -32,12 +32,12 @@ from cyclescope.kernel.kernel import CANARY, Kernel
 
 NAMES = ("llvm-mca", *(f"llvm-mca-{version}" for version in range(22, 13, -1)))
 _ALWAYS = "nop"  # in a call that may have nothing else to answer
-PATIENCE = 5.0  # seconds for a call with next to nothing to do
+_PATIENCE = 5.0  # seconds for a call with next to nothing to do
 WORTH = 50_000  # simulated instructions that are worth as much again; the usual rate is ten times that
 CALL = 500  # instructions in one call
 WORK = 400_000  # simulated instructions in one call
 SETTLE = 512  # instructions before the steady state: as many as a large reorder buffer holds
-WINDOW = 500.0  # cycles at least of the steady state that are counted
+_WINDOW = 500.0  # cycles at least of the steady state that are counted
 
 _REMEDY = "install LLVM (apt install llvm), or name another program"
 
@@ -140,7 +140,7 @@ class LlvmMcaBackend(AnalyzerBackend):
     """
 
     def __init__(
-        self, cpu: str, executable: str | None = None, patience: float = PATIENCE, isa: str = DEFAULT
+        self, cpu: str, executable: str | None = None, patience: float = _PATIENCE, isa: str = DEFAULT
     ) -> None:
         super().__init__()
         self.cpu, self.isa = cpu, isa
@@ -332,7 +332,7 @@ def _window(settling: int, found: _Region | None) -> int:
     """Iterations until WINDOW cycles, and a quarter of the settling, have passed in the steady state."""
     if found is None:
         return settling
-    needed = WINDOW * found.summary.iterations / found.summary.cycles
+    needed = _WINDOW * found.summary.iterations / found.summary.cycles
     return settling + _power(max(needed, settling / 4))
 
 

@@ -18,7 +18,7 @@ FEW_INSTRUCTIONS, HUNDRED_INSTRUCTIONS, LOOP_INSTRUCTIONS = 12, 100, 400
 LOOP_BYTES, LONGER_TRIPS, PLACE_BYTES = 3072, 3, 20
 
 
-class Region(msgspec.Struct, frozen=True):
+class TimedLoop(msgspec.Struct, frozen=True):
     """A loop of so many copies of a body, at a place behind an alignment, and how often it goes round."""
 
     copies: int
@@ -37,7 +37,7 @@ class Loops(msgspec.Struct, frozen=True):
     most: int = 5
     short: int = 200
 
-    def trip(self, kernel: Kernel, cycles: float, region: Region) -> float:
+    def trip(self, kernel: Kernel, cycles: float, region: TimedLoop) -> float:
         """Cycles of a trip, of a body that takes so many by itself."""
         time = region.copies * cycles
         if not kernel.flags & CANARY:
@@ -54,21 +54,23 @@ class Loops(msgspec.Struct, frozen=True):
         time = self.time(kernel, cycles, longer) - self.time(kernel, cycles, shorter) - ends
         return time / (longer.copies * longer.trips - shorter.copies * shorter.trips)
 
-    def time(self, kernel: Kernel, cycles: float, region: Region) -> float:
+    def time(self, kernel: Kernel, cycles: float, region: TimedLoop) -> float:
         """Cycles of a region."""
         return region.trips * self.trip(kernel, cycles, region)
 
-    def regions(self, kernel: Kernel, cycles: float, target: float, number: int) -> tuple[Region, Region]:
+    def regions(
+        self, kernel: Kernel, cycles: float, target: float, number: int
+    ) -> tuple[TimedLoop, TimedLoop]:
         """The two regions whose times are differenced."""
         if not one_loop(kernel):
             return two_lengths(kernel, cycles, target, number)
         copies, place = loop_copies(kernel, number), number * PLACE_BYTES % 64
-        trip = self.trip(kernel, cycles, Region(copies, 1, place))
+        trip = self.trip(kernel, cycles, TimedLoop(copies, 1, place))
         if LONGER_TRIPS * trip > 1.5 * target and copies > 1:
             copies = max(int(copies * target / (LONGER_TRIPS * trip)), 1)
             trip = target / LONGER_TRIPS
         trips = max(int(target / trip / LONGER_TRIPS + 0.5), 1)
-        return Region(copies, trips, place), Region(copies, LONGER_TRIPS * trips, place)
+        return TimedLoop(copies, trips, place), TimedLoop(copies, LONGER_TRIPS * trips, place)
 
 
 def one_loop(kernel: Kernel) -> bool:
@@ -85,12 +87,12 @@ def loop_copies(kernel: Kernel, number: int) -> int:
     return (3 * copies + 3) // 4 if number & 1 else copies
 
 
-def two_lengths(kernel: Kernel, cycles: float, target: float, number: int) -> tuple[Region, Region]:
+def two_lengths(kernel: Kernel, cycles: float, target: float, number: int) -> tuple[TimedLoop, TimedLoop]:
     """Few copies and four or five times as many, for the same trips: right for what hides its loop."""
     few, factor = _copies(kernel, FEW_INSTRUCTIONS), 4 if number & 1 else 5
     few += (few + 1) // 2 if number & 1 else 0
     trips = max(int(target / max(few * factor * cycles, 0.5) + 0.5), 1)
-    return Region(few, trips), Region(few * factor, trips)
+    return TimedLoop(few, trips), TimedLoop(few * factor, trips)
 
 
 def _copies(kernel: Kernel, instructions: int) -> int:

@@ -11,7 +11,7 @@ from cyclescope.backend.analyzers import TimedOut, ending, find_programs, run_pr
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import DEFAULT, instruction_set
 
-PATIENCE = 60.0  # seconds for a block: most take one
+_PATIENCE = 60.0  # seconds for a block: most take one
 # OSACA's models by LLVM's names of cores; a core that has none is asked of no other.
 ARCHES = {
     "sandybridge": "SNB", "ivybridge": "IVB", "haswell": "HSW", "broadwell": "BDW", "skylake": "SKX",
@@ -37,7 +37,7 @@ class Osaca:
             raise UsageError(f"OSACA has no model of {cpu}", f"it has {', '.join(sorted(ARCHES))}")
         self._options = ["--arch", ARCHES[cpu], "--ignore-unknown"]
         self._options += instruction_set(isa).toolchain.osaca_options
-        said = run_program([self._program, "--version"], "", PATIENCE).stdout.split()
+        said = run_program([self._program, "--version"], "", _PATIENCE).stdout.split()
         self.description = f"OSACA {said[-1] if said else ''}, model of {ARCHES[cpu]}"
 
     def cycles(self, lines: Sequence[str]) -> tuple[float | None, str]:
@@ -47,7 +47,7 @@ class Osaca:
             source.write_text("".join(f"\t{line}\n" for line in lines))
             command = [self._program, *self._options, "--yaml-out", str(found), str(source)]
             try:
-                done = run_program(command, "", PATIENCE)
+                done = run_program(command, "", _PATIENCE)
             except TimedOut as error:
                 return None, error.message
             if done.returncode or not found.is_file():

@@ -28,7 +28,7 @@ from cyclescope.simulate.front_end import PLAIN, FrontEnd
 from cyclescope.simulate.program import Simulator
 
 SIGILL = 4
-CYCLES, UOPS = "cycles", "uops"
+_CYCLES, UOPS = "cycles", "uops"
 _KEPT = 1 << 17  # steady states remembered
 
 
@@ -86,7 +86,7 @@ class SimulatedBackend:
         ports = tuple(f"p{name}" for name in self.machine.ports)
         return Capabilities(
             self.machine.isa, f"simulated {self.machine.name}, {self._policy} port binding", 0, "simulated",
-            (CYCLES, UOPS, *ports) if self._counters else (),
+            (_CYCLES, UOPS, *ports) if self._counters else (),
             notes=("kernels without a list of instructions are not run",), real_time=False,
         )  # fmt: skip
 

@@ -24,7 +24,7 @@ FRAME = struct.Struct("<4I")
 _BEGINNING = MAGIC.to_bytes(4, "little")
 GOODBYE = 10.0  # seconds that a process has to end
 _SAID = 2000  # bytes of its standard error that are kept
-SHORT = 4096  # bytes that any answer may have: an error
+_SHORT = 4096  # bytes that any answer may have: an error
 _SHOWN = 200  # characters of it
 _LOOK = 1.0  # seconds between two looks whether anybody is still listened to, where none takes what is sent
 
@@ -109,7 +109,7 @@ class Transport:
         *,
         patience: float | None = None,
         answered: bool = True,
-        room: int = SHORT,
+        room: int = _SHORT,
     ) -> None:
         """Send a frame, `answered` if an answer will come, of at most `room` bytes (or SHORT, an error).
 
@@ -118,7 +118,7 @@ class Transport:
         self.unanswered += 2 if answered else 1  # until the frame is whole, lest a signal comes in between
         self._heard = time.monotonic()
         if answered:
-            self._room.append(max(room, SHORT))
+            self._room.append(max(room, _SHORT))
         try:
             self._write(FRAME.pack(MAGIC, kind, len(payload), count) + payload, patience)
         except (OSError, ValueError) as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-CLEAN, BUSY = 0.9, 0.4
+_CLEAN, _BUSY = 0.9, 0.4
 
 
-class Noise(msgspec.Struct, frozen=True):
+class HostNoise(msgspec.Struct, frozen=True):
     """Verdict on the noise: `quiet`, `busy` or `loud`, why, and the remedies."""
 
     verdict: str
@@ -16,7 +16,7 @@ class Noise(msgspec.Struct, frozen=True):
     remedies: tuple[str, ...]
 
 
-def judge(clean_share: float, load: float, usable: int, siblings: int) -> Noise:
+def judge(clean_share: float, load: float, usable: int, siblings: int) -> HostNoise:
     """Noise of a host from the share of undisturbed canaries, the load and the CPUs."""
     reasons = [f"{clean_share:.0%} of the canaries ran undisturbed"]
     remedies = []
@@ -29,8 +29,8 @@ def judge(clean_share: float, load: float, usable: int, siblings: int) -> Noise:
     if siblings:
         reasons.append(f"{siblings} hardware threads share the core")
         remedies.append("leave the other hardware thread idle")
-    if clean_share >= CLEAN:
-        return Noise("quiet", clean_share, tuple(reasons), tuple(remedies))
+    if clean_share >= _CLEAN:
+        return HostNoise("quiet", clean_share, tuple(reasons), tuple(remedies))
     remedies.append("measure again later, or on another CPU with --cpu")
-    verdict = "busy" if clean_share >= BUSY else "loud"
-    return Noise(verdict, clean_share, tuple(reasons), tuple(remedies))
+    verdict = "busy" if clean_share >= _BUSY else "loud"
+    return HostNoise(verdict, clean_share, tuple(reasons), tuple(remedies))

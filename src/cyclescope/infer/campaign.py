@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from cyclescope.backend.base import Backend
+from cyclescope.infer.again import Disturbed, disturbed
 from cyclescope.infer.ports.candidates import candidates
 from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
 from cyclescope.infer.ports.facts import PortFacts
@@ -44,7 +45,6 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.cycle import SPACING
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
-from cyclescope.infer.again import Disturbed, disturbed
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record

@@ -120,7 +120,9 @@ def explained(
         return timing
     missing = lacking(form.features, announced)
     why = f"this CPU lacks {', '.join(missing)}" if missing else reason
-    return msgspec.structs.replace(timing, status=f"SIGILL: {why}") if why else timing
+    if not why:
+        return timing
+    return msgspec.structs.replace(timing, status=f"SIGILL: {why}", lacks=tuple(missing))
 
 
 def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[InstructionForm, list[Record]]]:

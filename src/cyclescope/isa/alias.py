@@ -18,7 +18,7 @@ _PLACE = re.compile(r"\{(\w+):(\w+)\}")
 _SAMPLES = 64  # lines that a rule is tried with
 
 
-class Kind:
+class OperandKind:
     """Operands of one kind: a regular expression, and some of them."""
 
     def __init__(self, pattern: str, *samples: str) -> None:
@@ -29,7 +29,7 @@ class Kind:
 class Alias:
     """One rule."""
 
-    def __init__(self, rule: str, kinds: Mapping[str, Kind], values: Values) -> None:
+    def __init__(self, rule: str, kinds: Mapping[str, OperandKind], values: Values) -> None:
         self._left, _, self._right = (part.strip() for part in rule.partition(" = "))
         self._kinds = kinds
         self._values = values
@@ -69,7 +69,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
         return ""
 
 
-def aliases(rules: Sequence[str], kinds: Mapping[str, Kind], values: Values) -> dict[str, list[Alias]]:
+def aliases(rules: Sequence[str], kinds: Mapping[str, OperandKind], values: Values) -> dict[str, list[Alias]]:
     """Rules by the name that they begin with."""
     found: dict[str, list[Alias]] = {}
     for rule in rules:

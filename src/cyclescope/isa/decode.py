@@ -127,7 +127,7 @@ class _Node:
         return self._children
 
 
-class Decoder:
+class TableDecoder:
     """Decoder of one ISA.
 
     RISC-V's optional extensions (vendors', drafts, those for 32 bits) use the same encodings; `features`
@@ -183,12 +183,12 @@ class Decoder:
 
 
 @cache
-def decoder(isa: str) -> Decoder:
+def decoder(isa: str) -> TableDecoder:
     """The decoder of a table of fields, without optional extensions. Raises UsageError for another ISA."""
     if isa not in isa_names() or not instruction_set(isa).fixed_width:
         known = (record.name for record in instruction_sets() if record.fixed_width)
         raise UsageError(f"no decoder for {isa}", f"there is one for {' and one for '.join(known)}")
-    return Decoder(load_table(isa))
+    return TableDecoder(load_table(isa))
 
 
 def _encoding(form: InstructionForm) -> tuple[int, int]:

@@ -34,7 +34,7 @@ def _plain(match: re.Match[str]) -> str:
     return str(int(text, 16)) if "x" in text else repr(float(text)) if "." in text else str(int(text))
 
 
-class Values(msgspec.Struct, frozen=True, dict=True, eq=False):
+class FieldValues(msgspec.Struct, frozen=True, dict=True, eq=False):
     """What the values of a field are.
 
     `legal` is the table's rule: empty for all, else a kind and its arguments. `registers` has LLVM's name of
@@ -150,7 +150,7 @@ class Field(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     operand: int
     positions: tuple[int, ...]
-    values: Values
+    values: FieldValues
 
     @property
     def is_register(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cyclescope.isa.fields import BitEncoding, Field, Notation, Syntax, Values
+from cyclescope.isa.fields import BitEncoding, Field, FieldValues, Notation, Syntax
 from cyclescope.isa.form import ALL_FLAGS, InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import file_of, units
@@ -119,12 +119,12 @@ class _Shared:
     def __init__(self, rule: list[object], registers: tuple[str, ...]) -> None:
         self._rule = tuple(rule)
         self._registers = registers
-        self._known: dict[int, Values] = {}
+        self._known: dict[int, FieldValues] = {}
 
-    def of(self, width: int) -> Values:
+    def of(self, width: int) -> FieldValues:
         """The values of a field of so many bits."""
         if width not in self._known:
-            self._known[width] = Values(width, self._rule, self._registers)
+            self._known[width] = FieldValues(width, self._rule, self._registers)
         return self._known[width]
 
 

@@ -95,7 +95,7 @@ class Markers(msgspec.Struct, frozen=True, kw_only=True):
     tool: str = "OSACA"
 
 
-class Registers(msgspec.Struct, frozen=True, kw_only=True):
+class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     """General registers by number, and who uses them.
 
     Programs' code may not use those that are `kept` for the runner; those in `set_apart` (the stack pointer,
@@ -121,7 +121,7 @@ class Registers(msgspec.Struct, frozen=True, kw_only=True):
     system_prefix: str = ""
 
 
-class Roles(msgspec.Struct, frozen=True, kw_only=True):
+class FormRoles(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of forms that do what many questions need; those that a table or a core lacks are left out.
 
     `nop` is nothing but a front-end slot, as a rule. `load` and `store` move a general register, `loads` and
@@ -147,7 +147,7 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
         return (self.load, self.store, *self.loads, *self.stores)
 
 
-class Links(msgspec.Struct, frozen=True, kw_only=True):
+class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
     """Links of latency chains that are more than one instruction, by the beginnings of their names.
 
     `doubled` are two dependent ones. `through_vector` go from a general register to memory, or back, by way
@@ -200,10 +200,10 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     nop: bytes
     toolchain: Toolchain
     writing: Writing
-    registers: Registers
-    roles: Roles
+    registers: GeneralRegisters
+    roles: FormRoles
     markers: Markers = Markers()
-    links: Links = Links()
+    links: LinkRules = LinkRules()
     relocations: Relocations = Relocations()
     lengths: tuple[int, ...] | None = None
     step: int = 1

@@ -9,7 +9,7 @@ from cyclescope.kernel.instruction import Instruction
 Register = tuple[str, int]  # register file and number
 
 
-class Block(msgspec.Struct, frozen=True):
+class BlockingSequence(msgspec.Struct, frozen=True):
     """Instances of a blocking instruction, to be repeated, and the registers that they read and write."""
 
     form: str

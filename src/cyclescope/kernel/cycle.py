@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from cyclescope.kernel.instruction import Instruction
@@ -10,7 +12,41 @@ NOP = "nop"  # no link: a sequence of NOPs, than which no instruction is faster
 TRANSFER = "transfer.r>v"  # a move to a vector register alone, without restoring the value
 SPACED = " spaced"  # ends the name of a chain through memory with other instructions on its way
 SPACING = 8  # one-cycle instructions there; from five on, the loads of a Golden Cove need not be repeated
+_ROLES = ("load", "transfer")
 MASK_SYNC = "sync.mask"  # mask operand to result of the instruction that makes masks of vectors
+
+
+class LinkKey(NamedTuple):
+    """The key of a link, taken apart: `mem>r.32` leads from memory to a general register, with 32 bits.
+
+    `role` is `load` of a load by its address and `transfer` of a move alone, "" of others. A key of one word
+    (`load.r.64`, `restore.f.64`) has no target.
+    """
+
+    role: str
+    source: str
+    target: str
+    detail: str
+
+    @classmethod
+    def read(cls, key: str) -> LinkKey:
+        """The parts of a key."""
+        first, _, rest = key.partition(".")
+        role, key = (first, rest) if first in _ROLES else ("", key)
+        way, _, detail = key.partition(".")
+        source, _, target = way.partition(">")
+        return cls(role, source, target, detail)
+
+    @property
+    def text(self) -> str:
+        """The key."""
+        way = ">".join(filter(None, (self.source, self.target)))
+        return ".".join(filter(None, (self.role, way, self.detail)))
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Register files, or memory, that it leads from and to."""
+        return frozenset(filter(None, (self.source, self.target)))
 
 
 class Cycle(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
-from cyclescope.kernel.block import Block, Register
+from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Chain, Use
 from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.instruction import Instruction
@@ -72,7 +72,7 @@ class Dialect(Protocol):
     def cycles(self) -> list[tuple[Cycle, MachineState, bytes]]:
         """Closed chains of all links, with state and setup."""
 
-    def block(self, form: InstructionForm, avoid: Iterable[Register]) -> Block:
+    def block(self, form: InstructionForm, avoid: Iterable[Register]) -> BlockingSequence:
         """Blocking instances of a form that touch none of the registers to avoid. Raises Unmeasurable."""
 
     def written(self, form: InstructionForm, registers: Sequence[int]) -> set[Register]:

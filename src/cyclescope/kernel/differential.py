@@ -39,7 +39,7 @@ class Declared(msgspec.Struct, frozen=True):
     status: int = 0
 
 
-class Access(msgspec.Struct, frozen=True):
+class SeenAccess(msgspec.Struct, frozen=True):
     """A read or write that was seen: of which location, and for a read the outputs that showed it."""
 
     kind: str
@@ -62,7 +62,7 @@ class Differential(Protocol):
     def declared(self, specimen: Specimen) -> Declared:
         """What the table says of it."""
 
-    def exception(self, specimen: Specimen, access: Access) -> str:
+    def exception(self, specimen: Specimen, access: SeenAccess) -> str:
         """Why the table rightly does not declare an access, or ""."""
 
 

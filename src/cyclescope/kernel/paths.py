@@ -13,7 +13,7 @@ from itertools import pairwise
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.place import Place, Step
+from cyclescope.kernel.place import LinkStep, Place
 
 Emitter = Callable[[Place, Place], list[Instruction]]
 Edges = Mapping[tuple[str, str], tuple[str, Emitter]]
@@ -50,24 +50,24 @@ class Links(ABC):
     def detail(self, source: Place, target: Place) -> str:
         """What distinguishes links between the same register files: widths and flags."""
 
-    def step(self, source: Place, target: Place) -> Step | None:
+    def step(self, source: Place, target: Place) -> LinkStep | None:
         """A one-step link, or None where none exists."""
         edge = self.edges.get((source.kind, target.kind))
         if edge is None or not self.fits(source, target):
             return None
         key, emit = edge
-        return Step(tuple(emit(source, target)), (key + self.detail(source, target),))
+        return LinkStep(tuple(emit(source, target)), (key + self.detail(source, target),))
 
-    def path(self, source: Place, target: Place) -> Step | None:
+    def path(self, source: Place, target: Place) -> LinkStep | None:
         """The shortest way from one place to another: directly, or through up to two registers."""
         found = (self.through(source, middle, target) for middle in self.routes)
         return next((step for step in found if step is not None), None)
 
-    def through(self, source: Place, middle: tuple[Place, ...], target: Place) -> Step | None:
+    def through(self, source: Place, middle: tuple[Place, ...], target: Place) -> LinkStep | None:
         """The way from one place to another through given ones, or None where a step is missing."""
         steps = [self.step(a, b) for a, b in pairwise((source, *middle, target))]
         if any(step is None for step in steps):
             return None
         some = [step for step in steps if step is not None]
         instructions = tuple(i for step in some for i in step.instructions)
-        return Step(instructions, tuple(key for step in some for key in step.keys))
+        return LinkStep(instructions, tuple(key for step in some for key in step.keys))

@@ -22,7 +22,7 @@ class Place(msgspec.Struct, frozen=True):
     offset: int = 0
 
 
-class Step(msgspec.Struct, frozen=True):
+class LinkStep(msgspec.Struct, frozen=True):
     """A piece of a chain: instructions and the keys of the links they are made of."""
 
     instructions: tuple[Instruction, ...]

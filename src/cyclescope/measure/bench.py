@@ -43,7 +43,7 @@ from cyclescope.measure.sampling import (
 ROUNDS = 5  # by default: enough for Student's distribution to say something
 PLACES = 4  # lengths and places of the code in each
 PAUSE = 0.05  # seconds between rounds: what disturbs lasts for a tenth, and a mean of all averages over it
-WITHIN = 0.01  # relative: rounds of one kernel agree to half of the noise of a whole table's
+_WITHIN = 0.01  # relative: rounds of one kernel agree to half of the noise of a whole table's
 EFFORT = Effort(rounds=PLACES, want=12, target=50000.0)  # ten times as long: a step of the clock is 0.1 %
 # 97.5 % quantiles of Student's distribution, for 2 readings on
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -158,7 +158,7 @@ def _timed(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
         found, *reference = _round(backend, kernels, EFFORT)
         samples += found
         known += [sample for row in reference for sample in row if sample.status == OK]
-        measurement = summarise(samples, PLACES, WITHIN, most=MOST_ROUNDS * PLACES)
+        measurement = summarise(samples, PLACES, _WITHIN, most=MOST_ROUNDS * PLACES)
         if measurement is not None:
             failed = any(not sample.usable for sample in samples)
             read = _with_error(measurement, samples, _off([s.cycles for s in known], nop))
@@ -169,7 +169,7 @@ def _timed(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
 
 def _is_precise(measurement: Measurement) -> bool:
     """Whether the error is within what rounds agree to; of what is not `ok` nothing better comes."""
-    return measurement.verdict != STABLE or measurement.spread <= WITHIN / 2 * measurement.cycles
+    return measurement.verdict != STABLE or measurement.spread <= _WITHIN / 2 * measurement.cycles
 
 
 def _doubted(measurement: Measurement) -> Measurement:

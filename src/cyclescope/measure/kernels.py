@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cyclescope.measure.record import Record
-from cyclescope.measure.rows import NAMES, READABLE, record_of, unpack_kernel
+from cyclescope.measure.rows import FIELDS, READABLE, record_of, unpack_kernel
 from cyclescope.measure.store import Store
 
 GROUP = 500  # forms of one query: SQLite takes at least 999 values
@@ -29,7 +29,7 @@ def shown_kernels(store: Store, forms: Sequence[str]) -> Iterator[tuple[str, lis
         found: dict[str, list[ShownKernel]] = {form: [] for form in some}
         marks = ", ".join("?" * len(some))
         query = (
-            f"SELECT {', '.join(NAMES)}, kernel FROM measurement "
+            f"SELECT {', '.join(FIELDS)}, kernel FROM measurement "
             f"WHERE form IN ({marks}) AND {READABLE} ORDER BY form, id"
         )
         for row in store.rows(query, some):
@@ -37,7 +37,7 @@ def shown_kernels(store: Store, forms: Sequence[str]) -> Iterator[tuple[str, lis
                 _, code, text = unpack_kernel(row[-1])
                 shown = ShownKernel(record_of(row[:-1]), code, tuple(text.splitlines()))
             except (ValueError, zlib.error):
-                store.leave_out("measurement", row[NAMES.index("id")], "its kernel is damaged")
+                store.leave_out("measurement", row[FIELDS.index("id")], "its kernel is damaged")
                 continue
             found[shown.record.form].append(shown)
         yield from found.items()

@@ -24,7 +24,7 @@ from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.variant import SPEEDS
 
-NOPS = 48
+_NOPS = 48
 PLANS = 400  # kept; forms of one signature are rarely further apart
 THROUGHPUT, LATENCY, LINK = "throughput", "latency", "link"
 
@@ -283,8 +283,8 @@ class Planner:
             for variant, items in (("", cycle.items), ("cut", cycle.control)):
                 kernel = self._fixed_kernel(items, state, setup, 0)
                 result.append(Experiment(cycle.name, LINK, "", "", variant, kernel, 1, cycle.keys))
-        nops = self._fixed_kernel((self.dialect.nop(),) * NOPS, state, b"", CANARY | FAST)
-        return [*result, Experiment(NOP, LINK, "", "", "", nops, NOPS)]
+        nops = self._fixed_kernel((self.dialect.nop(),) * _NOPS, state, b"", CANARY | FAST)
+        return [*result, Experiment(NOP, LINK, "", "", "", nops, _NOPS)]
 
     def probe_kernel(self, form: InstructionForm) -> Kernel | None:
         """One instance of a form, to see whether the CPU executes it; None without encoding."""

@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.block import Block, Register
+from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
@@ -60,14 +60,16 @@ class PortPlanner:
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
         self._dialect = planner.dialect
-        self._blocks: dict[tuple[str, frozenset[Register]], Block | None] = {}
+        self._blocks: dict[tuple[str, frozenset[Register]], BlockingSequence | None] = {}
         self._codes: dict[Instruction, bytes] = {}
         self._found: Instances | None = None  # of the last form asked for
         self._asked = "", 0
 
     # --- kernels ---------------------------------------------------------------------------------
 
-    def block(self, form: InstructionForm, avoid: frozenset[Register] = frozenset()) -> Block | None:
+    def block(
+        self, form: InstructionForm, avoid: frozenset[Register] = frozenset()
+    ) -> BlockingSequence | None:
         """Blocking instances of a form, or None where the registers do not suffice."""
         key = form.id, avoid
         if key not in self._blocks:
@@ -77,7 +79,7 @@ class PortPlanner:
                 self._blocks[key] = None
         return self._blocks[key]
 
-    def beside(self, blocker: InstructionForm, found: Instances) -> Block | None:
+    def beside(self, blocker: InstructionForm, found: Instances) -> BlockingSequence | None:
         """Blocking instances that do not wait for the instances found.
 
         Nor, if there are registers for it, do those wait for them: all micro-operations of an instance
@@ -195,7 +197,7 @@ class PortPlanner:
         return Experiment(first.id, PAIRS, second.id, "", f"x{CYCLES}.{order}", kernel, 1)
 
     def _mixed(
-        self, found: Instances, block: Block, count: int, level: int, together: bool = False
+        self, found: Instances, block: BlockingSequence, count: int, level: int, together: bool = False
     ) -> Kernel:
         """The blocking instructions in equal parts, or in one, an instance of the form after each part."""
         items: list[Instruction] = []

@@ -20,13 +20,13 @@ from cyclescope.kernel.state import MachineState
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 
 LONGEST = 1e12  # cycles: minutes; no kernel is given as long
-MOST = 1_000_000  # instances of a form in a kernel
+_MOST = 1_000_000  # instances of a form in a kernel
 INFLATED = 16 << 20  # bytes that a packed kernel or state has at most
 _BLOCKING = "'slots', 'fetch', 'ports', 'pairs', 'order'"
 # whose variants count instructions or cycles: x12, x12.2
 _VERDICTS = (STABLE, UNSTABLE, NOISY, FAILED)
 _TEXTS = ("form", "quantity", "source", "target", "variant", "verdict", "links", "error", "counters")
-NAMES = (
+FIELDS = (
     "form", "quantity", "source", "target", "variant", "cycles", "spread", "verdict", "count", "links",
     "exceptions", "error", "id", "counters",
 )  # fmt: skip
@@ -38,7 +38,7 @@ READABLE = " AND ".join(
         *(f"typeof({name}) = 'text'" for name in _TEXTS),
         f"typeof(cycles) = 'real' AND cycles BETWEEN -{LONGEST} AND {LONGEST}",
         f"typeof(spread) = 'real' AND spread BETWEEN 0 AND {LONGEST}",
-        f"typeof(count) = 'integer' AND count BETWEEN 1 AND {MOST}",
+        f"typeof(count) = 'integer' AND count BETWEEN 1 AND {_MOST}",
         "typeof(exceptions) = 'integer'",
         f"verdict IN ({', '.join(map(repr, _VERDICTS))})",
         f"(cycles > 0 OR verdict <> '{STABLE}')",
@@ -93,7 +93,7 @@ class RowReader:
 
     def records(self, where: str, values: Sequence[object]) -> Iterator[Record]:
         """Records, as they come: there can be many."""
-        for row in self._stream(f"SELECT {', '.join(NAMES)}, {READABLE} FROM measurement {where}", values):
+        for row in self._stream(f"SELECT {', '.join(FIELDS)}, {READABLE} FROM measurement {where}", values):
             try:
                 if row[-1] and (not self._is_lenient or _is_all_text(row)):
                     yield record_of(row)
@@ -102,7 +102,7 @@ class RowReader:
             except ValueError:
                 reason = "counters are no numbers"
             form = row[0] if is_text(row[0]) else ascii(row[0])[:80]
-            self.leave_out("measurement", row[NAMES.index("id")], reason, form)
+            self.leave_out("measurement", row[FIELDS.index("id")], reason, form)
 
     @property
     def _is_lenient(self) -> bool:
@@ -143,8 +143,8 @@ def _is_all_text(row: Sequence[Any]) -> bool:
 
 
 def trouble(row: Sequence[Any]) -> str:
-    """What is wrong with a row of `NAMES` that is not readable."""
-    values = dict(zip(NAMES, row, strict=False))
+    """What is wrong with a row of `FIELDS` that is not readable."""
+    values = dict(zip(FIELDS, row, strict=False))
     for name in _TEXTS:
         if not is_text(values[name]):
             return f"{name} is no text"
@@ -152,7 +152,7 @@ def trouble(row: Sequence[Any]) -> str:
         value = values[name]
         if not isinstance(value, float) or not abs(value) <= LONGEST or (name == "spread" and value < 0):
             return f"{name} is {_shown(value)}"
-    for name, most in (("count", MOST), ("exceptions", None)):
+    for name, most in (("count", _MOST), ("exceptions", None)):
         value = values[name]
         if not isinstance(value, int) or (most and not 1 <= value <= most):
             return f"{name} is {_shown(value)}"

@@ -32,14 +32,14 @@ from cyclescope.measure.plan import Experiment
 
 AGREE = 0.02  # relative: rounds that differ by less are the same but for the noise
 GRAIN = 0.0005  # cycles: below this, two values are the same; 0.4 % of the fastest instruction
-ROUNDS = 2
+_ROUNDS = 2
 MOST_ROUNDS = 10
-BATCH = 2000
-MISSED = 3  # visits without a run that say nothing of a kernel
+_BATCH = 2000
+_MISSED = 3  # visits without a run that say nothing of a kernel
 CROWDED = 0.5  # share of samples beside neighbours: above, more of the same only takes time
 CROWDED_ROUNDS, CROWDED_TRIES = 4, 100  # rounds and tries then: a third of a full run's at most
 REMEMBERED = 200  # samples as which what was before counts in the share: some seconds
-SPACING = 4  # batches between two visits of an experiment
+_SPACING = 4  # batches between two visits of an experiment
 
 EMULATED = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean nothing are taken once
 
@@ -110,7 +110,7 @@ def failure(sample: Sample) -> str:
 
 def summarise(
     samples: Sequence[Sample],
-    places: int = ROUNDS,
+    places: int = _ROUNDS,
     within: float = AGREE,
     error: float = AGREE,
     most: int = MOST_ROUNDS,
@@ -237,7 +237,7 @@ class _Visit:
         """
         missed = any(sample.status == NOT_RUN for sample in samples)
         self.missed += missed
-        if not missed or self.missed > MISSED:
+        if not missed or self.missed > _MISSED:
             self.samples += samples
 
 
@@ -248,9 +248,9 @@ class Sampler:
     flight are always finished.
     """
 
-    def __init__(self, backend: Backend, effort: Effort | None = None, batch: int = BATCH) -> None:
+    def __init__(self, backend: Backend, effort: Effort | None = None, batch: int = _BATCH) -> None:
         self._backend = backend
-        self._effort = effort or Effort(rounds=ROUNDS)
+        self._effort = effort or Effort(rounds=_ROUNDS)
         self._once = backend.capabilities().emulated
         if self._once:
             self._effort = EMULATED
@@ -319,7 +319,7 @@ class Sampler:
         for visit, samples in zip(batch, answers, strict=True):
             measurement = self._judged(visit, samples)
             if measurement is None:
-                visit.ready = self._number + SPACING
+                visit.ready = self._number + _SPACING
                 again.append(visit)
                 continue
             self.accepted += measurement.accepted

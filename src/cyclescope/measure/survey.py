@@ -14,7 +14,7 @@ from cyclescope.host.counters import availability
 from cyclescope.host.features import features, remarks
 from cyclescope.host.files import Read, files_of
 from cyclescope.host.identity import Identity, as_leaves
-from cyclescope.host.noise import Noise, judge
+from cyclescope.host.noise import HostNoise, judge
 from cyclescope.host.topology import Topology, read_topology
 
 CALIBRATIONS = 8
@@ -30,7 +30,7 @@ class Survey(msgspec.Struct, frozen=True):
     calibrations: tuple[Calibration, ...]
     topology: Topology
     counters: str
-    noise: Noise
+    noise: HostNoise
 
     @property
     def calibration(self) -> Calibration:

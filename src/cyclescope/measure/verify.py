@@ -15,11 +15,11 @@ import msgspec
 
 from cyclescope.backend.base import OK, Depth, DifferBackend, Observation
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.differential import READ, WRITE, Access, Declared, Differential, Specimen
+from cyclescope.kernel.differential import READ, WRITE, Declared, Differential, SeenAccess, Specimen
 from cyclescope.kernel.locations import location_set, members, names
 from cyclescope.kernel.state import MachineState
 
-BATCH = 500
+_BATCH = 500
 OTHER_SEED = 0x5EED  # of the second look at what seems undeclared
 DEEPER = 4  # times the states in the second look
 
@@ -107,7 +107,7 @@ def sources(observation: Observation) -> int:
     return location_set(location for location, _ in observation.depends)
 
 
-def compare(table: Declared, observation: Observation) -> list[Access]:
+def compare(table: Declared, observation: Observation) -> list[SeenAccess]:
     """What the observation shows and the table does not declare.
 
     A difference in an undefined flag is no evidence of a read.
@@ -116,9 +116,9 @@ def compare(table: Declared, observation: Observation) -> list[Access]:
     for location, outputs in observation.depends:
         defined = outputs & ~table.undefined
         if defined and not table.reads >> location & 1:
-            found.append(Access(READ, location, defined))
+            found.append(SeenAccess(READ, location, defined))
     written = observation.written & ~table.writes
-    return found + [Access(WRITE, location) for location in members(written)]
+    return found + [SeenAccess(WRITE, location) for location in members(written)]
 
 
 # --- many forms ---------------------------------------------------------------------------------
@@ -142,8 +142,8 @@ class _Verifier:
     def verify(self, forms: Sequence[InstructionForm]) -> Verification:
         start = time.monotonic()
         runnable = list(self._runnable(forms))
-        for first in range(0, len(runnable), BATCH):
-            self._check(runnable[first : first + BATCH])
+        for first in range(0, len(runnable), _BATCH):
+            self._check(runnable[first : first + _BATCH])
         self._result.seconds = time.monotonic() - start
         return self._result
 
@@ -159,7 +159,7 @@ class _Verifier:
         self._result.not_run.append(NotRun(form.id, form.mnemonic, reason))
 
     def _check(self, subjects: Sequence[Specimen]) -> None:
-        doubtful: list[tuple[Specimen, list[Access]]] = []
+        doubtful: list[tuple[Specimen, list[SeenAccess]]] = []
         for subject, observation in self._observe(subjects, self._result.depth):
             if observation.outcome.status != OK:
                 self._leave_out(subject.form, observation.outcome.describe())
@@ -180,7 +180,7 @@ class _Verifier:
         self._result.trials += sum(o.trials for o in observations)
         return list(zip(subjects, observations, strict=True))
 
-    def _take(self, subject: Specimen, observation: Observation) -> list[Access]:
+    def _take(self, subject: Specimen, observation: Observation) -> list[SeenAccess]:
         form, table = subject.form, self._rules.declared(subject)
         self._result.checked.append(form.id)
         self._result.coverage.add(table, observation)
@@ -190,7 +190,7 @@ class _Verifier:
             self._result.status_unseen.append(form.id)
         return compare(table, observation)
 
-    def _confirmed(self, doubtful: Sequence[tuple[Specimen, list[Access]]]) -> Iterator[Finding]:
+    def _confirmed(self, doubtful: Sequence[tuple[Specimen, list[SeenAccess]]]) -> Iterator[Finding]:
         """Accesses that other random states show too: a chance event does not return."""
         if not doubtful:
             return
@@ -202,7 +202,7 @@ class _Verifier:
             seen = {(access.kind, access.location) for access in again}
             yield from (self._finding(subject, a) for a in found if (a.kind, a.location) in seen)
 
-    def _finding(self, subject: Specimen, access: Access) -> Finding:
+    def _finding(self, subject: Specimen, access: SeenAccess) -> Finding:
         through = tuple(self._names[n] for n in members(access.outputs))
         reason = self._rules.exception(subject, access)
         return Finding(subject.form.id, access.kind, self._names[access.location], through, reason)

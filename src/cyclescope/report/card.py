@@ -29,8 +29,9 @@ def timings_json(store: Store, timings: Sequence[FormTiming]) -> str:
 
 
 def documented(timing: FormTiming) -> dict[str, object]:
-    """A timing without causes: their sentences are in it."""
+    """A timing without causes and what the CPU lacks: their sentences are in it."""
     found: dict[str, object] = msgspec.to_builtins(timing)
+    del found["lacks"]
     for part in (timing.throughput and found["throughput"], *found["latencies"]):  # type: ignore[misc]
         if part:
             del part["cause"]
@@ -44,7 +45,7 @@ def card(form: InstructionForm, timing: FormTiming) -> str:
     if timing.status == "not run":
         return "\n".join([*lines, f'  not measured yet: cyclescope measure "{form.id}"', ""])
     if timing.status != "ok":
-        refused = timing.status == "SIGILL" or timing.status.startswith("SIGILL: this CPU lacks")
+        refused = timing.status == "SIGILL" or timing.lacks
         how = "not executed by this CPU" if refused else "cannot be run alone"
         return "\n".join([*lines, f"  {how}: {timing.status}", ""])
     if timing.throughput is not None:

@@ -10,11 +10,11 @@ from math import nan, sqrt
 
 import msgspec
 
-NEAR, WITHIN = 0.05, 0.10  # relative errors whose shares are told
+_NEAR, _WITHIN = 0.05, 0.10  # relative errors whose shares are told
 _ROUNDED = 0.02  # of an interval's end, and of a lower bound: the noise of a measurement
 
 
-class Pair(msgspec.Struct, frozen=True):
+class PredictedTime(msgspec.Struct, frozen=True):
     """A measured and a predicted time in cycles, with what the predictor says of its own error.
 
     `interval` and `lower` are None where it says nothing.
@@ -52,7 +52,7 @@ class Accuracy(msgspec.Struct, frozen=True):
     below_lower: float | None
 
 
-def accuracy(pairs: Sequence[Pair]) -> Accuracy:
+def accuracy(pairs: Sequence[PredictedTime]) -> Accuracy:
     """Statistics of predictions."""
     errors = [pair.error for pair in pairs]
     sizes = list(map(abs, errors))
@@ -63,10 +63,10 @@ def accuracy(pairs: Sequence[Pair]) -> Accuracy:
         _percent(statistics.fmean(sizes)) if sizes else None,
         _percent(statistics.median(sizes)) if sizes else None,
         kendall_tau([(p.measured, p.predicted) for p in pairs]),
-        share(e <= NEAR for e in sizes),
-        share(e <= WITHIN for e in sizes),
-        share(e < -NEAR for e in errors),
-        share(e > NEAR for e in errors),
+        share(e <= _NEAR for e in sizes),
+        share(e <= _WITHIN for e in sizes),
+        share(e < -_NEAR for e in errors),
+        share(e > _NEAR for e in errors),
         share(map(_is_covered, said)),
         _percent(statistics.median(map(_width, said))) if said else None,
         share(pair.measured * (1 + _ROUNDED) < (pair.lower or 0.0) for pair in bounded),
@@ -83,12 +83,12 @@ def _percent(value: float) -> float:
     return 100 * value
 
 
-def _is_covered(pair: Pair) -> bool:
+def _is_covered(pair: PredictedTime) -> bool:
     low, high = pair.interval or (nan, nan)
     return low * (1 - _ROUNDED) <= pair.measured <= high * (1 + _ROUNDED)
 
 
-def _width(pair: Pair) -> float:
+def _width(pair: PredictedTime) -> float:
     low, high = pair.interval or (nan, nan)
     return (high - low) / pair.measured
 

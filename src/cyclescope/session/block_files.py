@@ -20,7 +20,7 @@ CODE_COLUMNS = ("hex", "block", "code", "bytes", "code_hex", "asm", "assembly") 
 TIMING_COLUMNS = (
     "hex", "notion", "cycles", "spread", "linearity", "verdict", "reason", "pages", "isa", "where", "text",
 )  # fmt: skip
-LARGEST = 1 << 30  # bytes of a file: several million blocks
+_LARGEST = 1 << 30  # bytes of a file: several million blocks
 _BYTES = re.compile(r"(?:0x|\\x)?([0-9a-fA-F]{2})")
 _TOGETHER = 500  # blocks of assembly in one call of the assembler
 
@@ -68,8 +68,8 @@ def read_block_file(path: Path, isa: str) -> BlockFile:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{path} is longer than {LARGEST >> 20} MiB", "give a part of it")
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} is longer than {_LARGEST >> 20} MiB", "give a part of it")
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror})", "name another file") from error

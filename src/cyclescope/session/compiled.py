@@ -26,15 +26,15 @@ from cyclescope.measure.blocks import CLEAN, DISTURBED, UNSTABLE, BlockTiming, f
 from cyclescope.session.blocks import Case, ProgramBlock
 
 KERNELS = "kernels"  # the notion
-FUNCTION = "run"
+_FUNCTION = "run"
 ROUNDS = (512, 1536)  # between which the slope is: arrays stay in the first-level cache
-COUNTED = (128, 384)  # the same for the run step by step
+_COUNTED = (128, 384)  # the same for the run step by step
 SAMPLES, NANOSECONDS = 60, 20_000.0
-PASSES, AGREE = 3, 0.02  # runs of the program; what two of them differ by at most
+_PASSES, AGREE = 3, 0.02  # runs of the program; what two of them differ by at most
 FEWEST = 6  # samples of a run between quiet moments
 QUIET = 0.03  # relative: what NOPs take more than undisturbed; ends of loops and noise take one
-MOSTLY = 0.95  # of the steps have to be those of the loop
-PATIENCE = 60.0  # seconds for the compiler, and for a run
+_MOSTLY = 0.95  # of the steps have to be those of the loop
+_PATIENCE = 60.0  # seconds for the compiler, and for a run
 COMPILERS = ("gcc", "clang", "cc")
 LEVELS = (("-O2",), ("-O3", "-march=native"))
 
@@ -132,8 +132,8 @@ def _compiled(build: Build, folder: Path) -> Compiled:
     _compile(build, made)
     harness = str(shipped() / "harness" / "harness.c")
     _run([build.compiler, "-O2", "-w", harness, str(made), "-o", str(program)], "linked")
-    block = read_block(made, choice=Choice(function=FUNCTION))
-    entry = next(f.address for f in read_program(made).functions if f.name == FUNCTION)
+    block = read_block(made, choice=Choice(function=_FUNCTION))
+    entry = next(f.address for f in read_program(made).functions if f.name == _FUNCTION)
     if not block.loop:
         raise _Failed("no loop is found in it")
     return Compiled(program, block, block.instructions[0].address - entry)
@@ -149,7 +149,7 @@ def _run(command: Sequence[str], done: str = "run") -> str:
     """What a command prints. Raises _Failed."""
     try:
         found = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_PATIENCE
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _Failed(f"it cannot be {done}: {shlex.quote(command[0])} does not end or start") from error
@@ -164,13 +164,13 @@ def _run(command: Sequence[str], done: str = "run") -> str:
 
 def _iterations(made: Compiled) -> float:
     """Iterations of the machine's loop per round. Raises _Failed where the time is not the loop's."""
-    counts = [_count(made, rounds) for rounds in COUNTED]
-    rounds = COUNTED[1] - COUNTED[0]
+    counts = [_count(made, rounds) for rounds in _COUNTED]
+    rounds = _COUNTED[1] - _COUNTED[0]
     steps, hits = ((counts[1][n] - counts[0][n]) / rounds for n in range(2))
     if hits * rounds < 1:
         raise _Failed("another loop runs than the one that was found")
     share = hits * len(made.block) / steps
-    if not MOSTLY <= share <= 1 / MOSTLY:
+    if not _MOSTLY <= share <= 1 / _MOSTLY:
         raise _Failed("its time is not that of the loop alone")
     return hits
 
@@ -194,7 +194,7 @@ def _per_iteration(timing: BlockTiming, iterations: float) -> BlockTiming:
 
 def _time(program: Path, nop: float) -> BlockTiming:
     """Cycles per round, from several runs of the program."""
-    found = [_slope(_samples(program), nop) for _ in range(PASSES)]
+    found = [_slope(_samples(program), nop) for _ in range(_PASSES)]
     values = tuple(sorted(value for value in found if value is not None))
     if not values:
         return BlockTiming(0.0, 0.0, 1.0, DISTURBED, "the core was disturbed all the time")

@@ -11,14 +11,14 @@ import msgspec
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.backend.base import BlockBackend, BlockEffort
 from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_blocks
-from cyclescope.session.accuracy import Accuracy, Pair, accuracy
+from cyclescope.session.accuracy import Accuracy, PredictedTime, accuracy
 from cyclescope.session.block_files import Timed
 from cyclescope.session.blocks import Case, ProgramBlock, case_of, cases, text_of
 from cyclescope.session.predictors import ANALYTIC, Answer, BlockPredictor, cpu_seconds
 
-FEWEST = 3  # blocks of a group that is told apart
+_FEWEST = 3  # blocks of a group that is told apart
 NO_BOUND = "not predicted"
-LENGTHS = ((1, 4), (5, 10), (11, 20), (21, None))  # instructions
+_LENGTHS = ((1, 4), (5, 10), (11, 20), (21, None))  # instructions
 
 Report = Callable[[str, int, int], None]
 
@@ -47,7 +47,7 @@ class PredictorResult(msgspec.Struct, frozen=True):
     cpu_seconds_per_1000: float
 
 
-class Group(msgspec.Struct, frozen=True):
+class BlockGroup(msgspec.Struct, frozen=True):
     """Some of the blocks: how far every predictor is off on them."""
 
     name: str
@@ -55,7 +55,7 @@ class Group(msgspec.Struct, frozen=True):
     predictors: dict[str, Accuracy]
 
 
-class Section(msgspec.Struct, frozen=True):
+class ValidationSection(msgspec.Struct, frozen=True):
     """All about the blocks in one notion.
 
     `counts` is by verdict, `reasons` how many blocks are not clean for each reason, by verdict.
@@ -66,9 +66,9 @@ class Section(msgspec.Struct, frozen=True):
     counts: dict[str, int]
     reasons: dict[str, dict[str, int]]
     predictors: tuple[PredictorResult, ...]
-    by_group: tuple[Group, ...]
-    by_length: tuple[Group, ...]
-    by_bound: tuple[Group, ...]
+    by_group: tuple[BlockGroup, ...]
+    by_length: tuple[BlockGroup, ...]
+    by_bound: tuple[BlockGroup, ...]
 
     @property
     def clean(self) -> list[Row]:
@@ -85,7 +85,7 @@ class Validation(msgspec.Struct, frozen=True):
 
     machine: str
     model: str
-    sections: tuple[Section, ...]
+    sections: tuple[ValidationSection, ...]
     absent: dict[str, str] = {}
     problems: tuple[str, ...] = ()
     given: int = 0
@@ -124,7 +124,7 @@ def section(
     found: Sequence[tuple[Case, BlockTiming]],
     predictors: Sequence[BlockPredictor],
     report: Report = lambda what, done, of: None,
-) -> Section:
+) -> ValidationSection:
     """Predict all blocks that were timed, and compare."""
     clean = [n for n, (_, timing) in enumerate(found) if timing.is_clean]
     blocks = [found[n][0].block for n in clean]
@@ -144,13 +144,13 @@ def section(
     return _section(notion, rows, tuple(results), names)
 
 
-def _pairs(timings: Sequence[BlockTiming], answers: Sequence[Answer]) -> list[Pair]:
+def _pairs(timings: Sequence[BlockTiming], answers: Sequence[Answer]) -> list[PredictedTime]:
     both = zip(timings, answers, strict=True)
-    return [Pair(t.cycles, a.cycles, a.interval, a.lower) for t, a in both if a.cycles is not None]
+    return [PredictedTime(t.cycles, a.cycles, a.interval, a.lower) for t, a in both if a.cycles is not None]
 
 
 def _result(
-    predictor: BlockPredictor, answers: Sequence[Answer], pairs: Sequence[Pair], seconds: float
+    predictor: BlockPredictor, answers: Sequence[Answer], pairs: Sequence[PredictedTime], seconds: float
 ) -> PredictorResult:
     reasons = Counter(answer.reason for answer in answers if answer.cycles is None)
     each = 1000 * seconds / len(answers) if answers else 0.0
@@ -169,13 +169,13 @@ def _row(case: Case, timing: BlockTiming, answers: dict[str, Answer]) -> Row:
 
 def _section(
     notion: str, rows: tuple[Row, ...], results: tuple[PredictorResult, ...], names: Sequence[str]
-) -> Section:
+) -> ValidationSection:
     reasons: dict[str, Counter[str]] = {}
     for row in rows:
         if not row.timing.is_clean:
             reasons.setdefault(row.timing.verdict, Counter())[_kind(row.timing)] += 1
     clean = [row for row in rows if row.timing.is_clean]
-    return Section(
+    return ValidationSection(
         notion, rows, dict(Counter(row.timing.verdict for row in rows)),
         {verdict: dict(found.most_common()) for verdict, found in reasons.items()}, results,
         _groups(clean, names, lambda row: row.groups),
@@ -190,15 +190,17 @@ def _kind(timing: BlockTiming) -> str:
 
 
 def _groups(
-    rows: Sequence[Row], names: Sequence[str], of: Callable[[Row], Iterable[str]], fewest: int = FEWEST
-) -> tuple[Group, ...]:
+    rows: Sequence[Row], names: Sequence[str], of: Callable[[Row], Iterable[str]], fewest: int = _FEWEST
+) -> tuple[BlockGroup, ...]:
     """The blocks by a property, the largest group first."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         for name in of(row):
             found.setdefault(name, []).append(row)
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    return tuple(Group(name, len(some), _each(some, names)) for name, some in ordered if len(some) >= fewest)
+    return tuple(
+        BlockGroup(name, len(some), _each(some, names)) for name, some in ordered if len(some) >= fewest
+    )
 
 
 def _each(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Accuracy]:
@@ -217,7 +219,7 @@ def bound_of(row: Row) -> str:
 
 def length_of(instructions: int) -> str:
     """The length of a block in words."""
-    for low, high in LENGTHS:
+    for low, high in _LENGTHS:
         if high is None:
             return f"{low} or more"
         if instructions <= high:
@@ -287,7 +289,7 @@ class Miss(msgspec.Struct, frozen=True):
 ALIKE = 0.03  # relative: a bound that is so near to what was measured may be what decides
 
 
-def worst(part: Section, name: str, number: int) -> list[Miss]:
+def worst(part: ValidationSection, name: str, number: int) -> list[Miss]:
     """The blocks with the greatest relative errors of a predictor, too high or too low alike.
 
     The error is what the greater of measured and predicted is more than the other.

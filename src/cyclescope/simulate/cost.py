@@ -22,7 +22,7 @@ from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
 
 ZERO, BREAKING = "zero", "breaking"
-LOAD_LATENCY, LATENCY = 4.0, 1.0  # cycles where the model says nothing
+_LOAD_LATENCY, USUAL_LATENCY = 4.0, 1.0  # cycles where the model says nothing
 _EXCHANGES = ("XCHG", "FXCH")
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
 
@@ -145,7 +145,7 @@ class Latencies:
         self.ends = ends
         self._extracted = extracted
         self._known = cost.latencies
-        self._load = core.load_latency or LOAD_LATENCY
+        self._load = core.load_latency or _LOAD_LATENCY
         self._store = max(core.forward_latency - self._load, 0.0)
         self._read = [node for node in ends.sources if node.part != OLD]
         self._only_loads = bool(self._read) and all(map(ends.is_loaded, self._read))
@@ -162,7 +162,7 @@ class Latencies:
         if loaded:
             return max(max(loaded) - self._load, 0.0)
         every = (cycles for pair, cycles in self._known.items() if not is_old(pair))
-        return max(every, default=0.0 if self._only_loads and not self._modifies else LATENCY)
+        return max(every, default=0.0 if self._only_loads and not self._modifies else USUAL_LATENCY)
 
     @cached_property
     def _modifies(self) -> bool:
@@ -192,7 +192,7 @@ class Latencies:
         """A pointer moved on; the front end does it for the stack pointer."""
         if source.name != target.name and not self.ends.is_written_back(target):
             return None
-        return 0.0 if target.name == "RSP" else LATENCY
+        return 0.0 if target.name == "RSP" else USUAL_LATENCY
 
     def _given(self, source: Node, target: Node) -> float | None:
         return self._known.get(f"{source.name}->{target.name}")
@@ -233,7 +233,7 @@ def template(
     rows = _rows(ends, latencies, cost, idiom)
     read = len(rows) - len(ends.old)
     alone = not any(cycles is not None for row in rows[:read] for cycles in row)
-    base = (0.0 if idle or not alone else latencies.own or LATENCY,) * len(ends.targets)
+    base = (0.0 if idle or not alone else latencies.own or USUAL_LATENCY,) * len(ends.targets)
     work = () if idle else tuple(_work(ends, latencies, cost, units, idiom))
     slots = cost.slots if cost.slots is not None else max(sum(op.count for op in cost.operations or ()), 1.0)
     memory = [op for op in form.operands if op.is_memory]

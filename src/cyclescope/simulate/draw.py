@@ -42,7 +42,7 @@ _MICROCODED = {"CPUID", "CMPXCHG8B", "CMPXCHG16B", "RDTSC", "RDTSCP", "RDRAND", 
 _MICROCODE = ("rep", "repne", "lock", "vsib", "serializing", "state_save", "far", "interrupt", "system")
 
 
-class Shape(msgspec.Struct, frozen=True, dict=True):
+class DrawnPorts(msgspec.Struct, frozen=True, dict=True):
     """The ports of a machine by what they are for, and the classes of port sets in each group.
 
     `integer` and `vector` begin with the whole group; `dividers` are the unpipelined units, integer
@@ -85,7 +85,7 @@ def draw_machine(
     return MachineModel(f"drawn-{seed}", isa, provenance, core, shape.names, costs)
 
 
-def draw_shape(draw: random.Random, width: int, ports: int) -> Shape:
+def draw_shape(draw: random.Random, width: int, ports: int) -> DrawnPorts:
     """Ports and classes. With few ports, groups share them."""
     stores = 1 if ports < 10 else draw.randint(1, 2)
     loads = draw.randint(1, 2) if ports < 8 else draw.randint(2, 3)
@@ -102,7 +102,7 @@ def draw_shape(draw: random.Random, width: int, ports: int) -> Shape:
     addresses = agu if draw.random() < 0.6 or len(data) < 2 else data[:1]
     count = rest + loads + stores
     crossing = ((draw.choice(vector),), (draw.choice(integer),))
-    return Shape(
+    return DrawnPorts(
         width, _classes(draw, integer), _classes(draw, vector), crossing, agu, addresses, data[-1:],
         (count, count + 1), count + 2,
     )  # fmt: skip
@@ -118,7 +118,7 @@ def _classes(draw: random.Random, group: Ports) -> tuple[Ports, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _core(draw: random.Random, shape: Shape) -> Core:
+def _core(draw: random.Random, shape: DrawnPorts) -> Core:
     load = float(draw.randint(3, 5))
     queues: tuple[Scheduler, ...]
     compute = tuple(sorted({*shape.integer[0], *shape.vector[0]}))
@@ -147,7 +147,7 @@ class _Recipe(msgspec.Struct, frozen=True):
     slots: int
 
 
-def _cost(seed: int, shape: Shape, core: Core, form: InstructionForm) -> FormCost:
+def _cost(seed: int, shape: DrawnPorts, core: Core, form: InstructionForm) -> FormCost:
     stem = _stem(form)
     if "nop" in form.attributes or form.mnemonic == "NOP":
         return FormCost(slots=1.0, operations=())
@@ -209,7 +209,7 @@ def _is_plain_move(form: InstructionForm) -> bool:
     return name in moves and len(files) == 1 and "masked" not in form.attributes
 
 
-def _move(seed: int, shape: Shape, core: Core, form: InstructionForm) -> FormCost:
+def _move(seed: int, shape: DrawnPorts, core: Core, form: InstructionForm) -> FormCost:
     """Register moves: eliminated in some machines, when they write whole registers."""
     file = domain(form.operands[0].cls)
     whole = not any(op.cls in ("R8l", "R8h", "R16") for op in form.operands)
@@ -220,7 +220,7 @@ def _move(seed: int, shape: Shape, core: Core, form: InstructionForm) -> FormCos
     return FormCost(1.0, (Operation(group[0]),), _latencies(form, 1.0, core))
 
 
-def _recipe(draw: random.Random, shape: Shape, form: InstructionForm, stem: str) -> _Recipe:
+def _recipe(draw: random.Random, shape: DrawnPorts, form: InstructionForm, stem: str) -> _Recipe:
     files = {domain(op.cls) for op in form.operands if op.is_register} - {"?"}
     general, vector = files & {"r", "h"}, files - {"r", "h"}
     if stem.startswith(_DIVISIONS) or "SQRT" in stem:
@@ -238,7 +238,7 @@ def _recipe(draw: random.Random, shape: Shape, form: InstructionForm, stem: str)
     return _Recipe(tuple(chosen), float(latency + count - 1), count)
 
 
-def _division(draw: random.Random, shape: Shape, vector: bool) -> _Recipe:
+def _division(draw: random.Random, shape: DrawnPorts, vector: bool) -> _Recipe:
     """An operation on a port and the divider, which is busy for most of the latency."""
     latency = draw.randint(8, 20)
     classes = shape.vector if vector else shape.integer
@@ -246,7 +246,7 @@ def _division(draw: random.Random, shape: Shape, vector: bool) -> _Recipe:
     return _Recipe((Operation(classes[-1]), divider), float(latency), draw.randint(1, 2))
 
 
-def _crossing(draw: random.Random, shape: Shape, form: InstructionForm) -> _Recipe:
+def _crossing(draw: random.Random, shape: DrawnPorts, form: InstructionForm) -> _Recipe:
     to_vector = form.operands[0].is_register and domain(form.operands[0].cls) not in ("r", "h")
     operations = [Operation(shape.crossing[0 if to_vector else 1])]
     if draw.random() < 0.5:
@@ -254,7 +254,7 @@ def _crossing(draw: random.Random, shape: Shape, form: InstructionForm) -> _Reci
     return _Recipe(tuple(operations), float(draw.randint(2, 4)), len(operations))
 
 
-def _microcoded(draw: random.Random, shape: Shape, core: Core, form: InstructionForm) -> FormCost:
+def _microcoded(draw: random.Random, shape: DrawnPorts, core: Core, form: InstructionForm) -> FormCost:
     classes = (*shape.integer, *(shape.vector if form.vector_width else ()))
     operations = [Operation(draw.choice(classes), draw.randint(1, 4)) for _ in range(3)]
     operations += _memory(shape, form)
@@ -263,7 +263,7 @@ def _microcoded(draw: random.Random, shape: Shape, core: Core, form: Instruction
     return FormCost(float(slots), _merged(operations), latencies, microcoded=True)
 
 
-def _memory(shape: Shape, form: InstructionForm) -> tuple[Operation, ...]:
+def _memory(shape: DrawnPorts, form: InstructionForm) -> tuple[Operation, ...]:
     """One load per operand read, an address and a datum per operand written."""
     found: list[Operation] = []
     for op in form.operands:

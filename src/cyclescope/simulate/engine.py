@@ -21,7 +21,7 @@ from cyclescope.errors import BackendUnavailable, UsageError
 ONE = 1024  # parts of a cycle, parts of a slot
 IDEAL, STATIC, ROUND_ROBIN = "ideal", "static", "round robin"
 POLICIES = (IDEAL, STATIC, ROUND_ROBIN)
-PORTS = QUEUES = 64
+MOST_PORTS = QUEUES = 64
 MOST_OPERATIONS, MOST_TARGETS = 256, 32
 UNLIMITED = 1 << 20  # entries of a buffer whose size is not known
 WINDOW = 256  # entries of a reorder buffer whose size is not known
@@ -38,7 +38,7 @@ _REINSTALL = "reinstall with `pip install .` and a C compiler, or set CYCLESCOPE
 class _Outcome(ctypes.Structure):
     _fields_ = [
         ("cycles", ctypes.c_double),
-        ("operations", ctypes.c_double * PORTS),
+        ("operations", ctypes.c_double * MOST_PORTS),
         ("simulated_cycles", ctypes.c_int64),
         ("simulated_instructions", ctypes.c_int64),
         ("exact", ctypes.c_int64),
@@ -72,7 +72,7 @@ class Layout(msgspec.Struct, frozen=True):
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
         if self.policy not in POLICIES:
             raise UsageError(f"no port binding policy {self.policy}", f"one of {', '.join(POLICIES)}")
-        if not 1 <= self.ports <= PORTS or self.width <= 0 or len(self.queues) > QUEUES:
+        if not 1 <= self.ports <= MOST_PORTS or self.width <= 0 or len(self.queues) > QUEUES:
             raise UsageError(f"no core with {self.ports} ports, {self.width:g} slots per cycle")
         words = [
             max(round(self.width * ONE), 1), self.reorder_buffer, self.load_buffer, self.store_buffer,

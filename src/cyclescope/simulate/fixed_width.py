@@ -17,7 +17,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import units
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.simulate.cost import Ends, moves_base
-from cyclescope.simulate.step import FIRST, NOWHERE, POINTER, UNREAD, Access, Move, Step
+from cyclescope.simulate.step import FIRST, NOWHERE, POINTER, UNREAD, EngineAccess, EngineStep, Move
 
 UNKNOWN_SIZE = 16  # bytes that an access of a length vector registers decide about takes
 _NUMBER = re.compile(r"#?(-?(?:0x[0-9a-f]+|\d+))")
@@ -31,9 +31,9 @@ class FixedWidth:
         self.isa = isa
         self._locations: dict[str, int] = {}
 
-    def step(self, instruction: Instruction, ends: Ends, template: int) -> Step:
+    def step(self, instruction: Instruction, ends: Ends, template: int) -> EngineStep:
         """An instruction whose template has a source and a target per register (see `counts`)."""
-        values = Values(instruction, self.isa)
+        values = OperandValues(instruction, self.isa)
         words, accesses = [template], []
         for nodes, nowhere in ((ends.sources, NOWHERE), (ends.targets, UNREAD)):
             for node in nodes:
@@ -43,9 +43,9 @@ class FixedWidth:
                 else:
                     words += self._registers(values, node, nowhere)
         moves = tuple(values.moves())
-        return Step(tuple(words), tuple(accesses), 0, moves, values.written(moves))
+        return EngineStep(tuple(words), tuple(accesses), 0, moves, values.written(moves))
 
-    def _registers(self, values: Values, node: Node, nowhere: int) -> list[int]:
+    def _registers(self, values: OperandValues, node: Node, nowhere: int) -> list[int]:
         found = [self._location(unit) for unit in values.units(node.operand)]
         return found + [nowhere] * (count(values.form, node, self.isa) - len(found))
 
@@ -73,7 +73,7 @@ def _count(form: InstructionForm, position: int, isa: str) -> int:
     return max([1, *(len(units(name, isa)) for name in names if name)])
 
 
-class Values:
+class OperandValues:
     """The registers and numbers of one instruction."""
 
     def __init__(self, instruction: Instruction, isa: str) -> None:
@@ -105,12 +105,12 @@ class Values:
 
     # --- memory ----------------------------------------------------------------------------------
 
-    def access(self, position: int, word: int) -> Access:
+    def access(self, position: int, word: int) -> EngineAccess:
         """The access of a memory operand. `[PC]` and the like have no register: one address for all."""
         size = self.form.operands[position].width // 8 or UNKNOWN_SIZE
         found = [(role, self._general(role)) for role in ("base", "index")]
         registers = [(n, self._scale() if role == "index" else 1) for role, n in found if n is not None]
-        return Access(word, tuple(registers), self._offset(), size, vector=self._vector())
+        return EngineAccess(word, tuple(registers), self._offset(), size, vector=self._vector())
 
     def _general(self, role: str) -> int | None:
         """The number of the general register with a role in the address."""

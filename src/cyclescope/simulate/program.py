@@ -23,10 +23,20 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel
 from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template
-from cyclescope.simulate.engine import IDEAL, PORTS, UNLIMITED, WINDOW, Body, Engine, Layout, Steady, Trace
-from cyclescope.simulate.fixed_width import FixedWidth, Values
+from cyclescope.simulate.engine import (
+    IDEAL,
+    MOST_PORTS,
+    UNLIMITED,
+    WINDOW,
+    Body,
+    Engine,
+    Layout,
+    Steady,
+    Trace,
+)
+from cyclescope.simulate.fixed_width import FixedWidth, OperandValues
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
-from cyclescope.simulate.step import NOWHERE, Access, Step
+from cyclescope.simulate.step import NOWHERE, EngineAccess, EngineStep
 
 _FILES = {"r": 2, "v": 34, "k": 66, "m": 74, "x": 82}  # first location of each register file
 _FLAG, _OTHERS = 90, 97
@@ -49,7 +59,7 @@ class Simulator:
         self._templates: dict[tuple[str, str, bool], int] = {}
         self._slots: dict[int, float] = {}  # by the number of a template
         self._ends: dict[str, Ends] = {}
-        self._steps: dict[tuple[Instruction, int, bool], Step] = {}
+        self._steps: dict[tuple[Instruction, int, bool], EngineStep] = {}
         self._fixed_width = FixedWidth(machine.isa)
         self._others: dict[tuple[str, int], int] = {}
 
@@ -99,13 +109,13 @@ class Simulator:
 
     # --- one instruction -------------------------------------------------------------------------
 
-    def _step(self, instruction: Instruction, top: int, shared: bool) -> Step:
+    def _step(self, instruction: Instruction, top: int, shared: bool) -> EngineStep:
         known = self._steps.get((instruction, top, shared))
         if known is None:
             known = self._steps[instruction, top, shared] = self._translate(instruction, top, shared)
         return known
 
-    def _translate(self, instruction: Instruction, top: int, shared: bool) -> Step:
+    def _translate(self, instruction: Instruction, top: int, shared: bool) -> EngineStep:
         form = instruction.form
         cost = cost_of(self.machine, form)
         if cost is None:
@@ -124,7 +134,7 @@ class Simulator:
                 words.append(0)
             else:
                 words.append(self._location(instruction, node, base))
-        return Step(tuple(words), tuple(accesses), _stack_change(form))
+        return EngineStep(tuple(words), tuple(accesses), _stack_change(form))
 
     def _template(self, ends: Ends, cost: FormCost, instruction: Instruction, shared: bool) -> int:
         idiom = cost.idiom if cost.idiom and self._has_one_source(instruction) else ""
@@ -144,7 +154,7 @@ class Simulator:
         """Whether one register is all that the instruction's registers read."""
         read = [n for n, op in enumerate(instruction.form.operands) if op.is_register and op.read]
         if instruction.form.bits is not None:
-            values = Values(instruction, self.machine.isa)
+            values = OperandValues(instruction, self.machine.isa)
             return len(read) > 1 and len({values.units(n) for n in read}) == 1
         return len(read) > 1 and len({register_of(instruction, n) for n in read}) == 1
 
@@ -172,7 +182,7 @@ def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
     )
     return Layout(
         core.width, max(ports, 1), core.reorder_buffer or WINDOW, core.load_buffer or UNLIMITED,
-        core.store_buffer or UNLIMITED, core.in_order, policy, queues[:PORTS],
+        core.store_buffer or UNLIMITED, core.in_order, policy, queues[:MOST_PORTS],
     )  # fmt: skip
 
 
@@ -213,17 +223,17 @@ def _address_register(instruction: Instruction, node: Node) -> int | None:
 # --- memory ----------------------------------------------------------------------------------------
 
 
-def _access(instruction: Instruction, node: Node, word: int) -> Access:
+def _access(instruction: Instruction, node: Node, word: int) -> EngineAccess:
     op = instruction.form.operands[node.operand]
     size = max(op.width // 8, 1)
     if not op.implicit:
         found = (_slot(instruction, node.operand, 1), _index(instruction, node.operand))
         registers = tuple((n, 1) for n in found if n is not None)
-        return Access(word, registers, instruction.displacement, size)
+        return EngineAccess(word, registers, instruction.displacement, size)
     kind, number = _fixed(op)
     on_stack = number == _STACK and "stack" in instruction.form.attributes
     below = size if on_stack and op.write else 0
-    return Access(word, ((number, 1),) if kind == "R64" else (), -below, size, on_stack)
+    return EngineAccess(word, ((number, 1),) if kind == "R64" else (), -below, size, on_stack)
 
 
 def _index(instruction: Instruction, position: int) -> int | None:
@@ -282,5 +292,5 @@ def _target(instruction: Instruction, bounds: tuple[int, int], calls: list[int],
     if "call" in form.attributes:
         calls.append(end)
     if form.bits is not None:
-        return start + (Values(instruction, isa).target or 0)
+        return start + (OperandValues(instruction, isa).target or 0)
     return end + (instruction.immediates[0] if instruction.immediates else 0)

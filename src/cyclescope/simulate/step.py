@@ -13,7 +13,7 @@ FIRST = 2  # location of a register
 POINTER = -1  # instead of a register's number: AArch64's stack pointer, which is no general register
 
 
-class Access(msgspec.Struct, frozen=True):
+class EngineAccess(msgspec.Struct, frozen=True):
     """A memory access: its place among the words, and what its address is made of.
 
     `registers` are (number, scale); `on_stack` adds what pushes and pops have moved the stack pointer by, and
@@ -49,7 +49,7 @@ class Move(msgspec.Struct, frozen=True):
         return self.amount if self.by is None else _content(state, self.by)
 
 
-class Step(msgspec.Struct, frozen=True):
+class EngineStep(msgspec.Struct, frozen=True):
     """A translated instruction.
 
     `stack` is what it adds to the stack pointer, in bytes; `moves` are the bases that it moves on, `written`
@@ -57,7 +57,7 @@ class Step(msgspec.Struct, frozen=True):
     """
 
     words: tuple[int, ...]
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[EngineAccess, ...] = ()
     stack: int = 0
     moves: tuple[Move, ...] = ()
     written: tuple[int, ...] = ()

@@ -15,7 +15,7 @@ from benchmarks.consistency import (
     stack_known,
     violations,
 )
-from cyclescope.analyze.cost.shape import Shapes
+from cyclescope.analyze.cost.shape import PlacedCosts
 from cyclescope.analyze.decode import vector_types
 from cyclescope.isa.table import load_table
 from cyclescope.session.machines import load_model
@@ -37,7 +37,7 @@ def changed(machine, form, **fields):
     """A shipped machine on which one form costs something else."""
     model = load_model(machine)
     cost = msgspec.structs.replace(model.forms[form], **fields)
-    return Shapes(msgspec.structs.replace(model, forms={**model.forms, form: cost}))
+    return PlacedCosts(msgspec.structs.replace(model, forms={**model.forms, form: cost}))
 
 
 def test_a_folded_form_that_is_too_fast_or_too_slow_is_found():
@@ -72,7 +72,7 @@ def test_an_address_unit_for_lea_is_found():
 
 def test_policies_that_hide_a_type_are_found(monkeypatch):
     forms = [load_table("riscv64")["VDIV_VV"]]
-    shapes = Shapes(load_model("sifive-x390"))
+    shapes = PlacedCosts(load_model("sifive-x390"))
     assert not list(policies(shapes, forms))
     monkeypatch.setattr(vector_types, "applicable", lambda form, configuration: configuration)
     assert list(policies(shapes, forms))

@@ -9,13 +9,13 @@ import pytest
 
 from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.infer.again import disturbed
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.ports.experiments import NO_FILLER
 from cyclescope.infer.ports.in_order import order_forms
 from cyclescope.isa.registry import instruction_set, isa_names
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.variant import SECOND_LOOKS
-from cyclescope.infer.again import disturbed
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import NOISY, STABLE

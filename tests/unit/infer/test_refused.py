@@ -29,5 +29,7 @@ AMX = ["AMX_TILE", "AMX_INT8"]
 def test_why_a_form_was_refused(form_id, announced, status):
     form = load_table("x86-64")[form_id]
     timing = FormTiming(form_id, {}, "SIGILL", None, ())
-    found = explained(form, timing, announced, unmeasurable(form)).status
+    told = explained(form, timing, announced, unmeasurable(form))
+    assert told.lacks == tuple(name for name in AMX if name not in (announced or AMX) and "lacks" in status)
+    found = told.status
     assert found.startswith(status) and (found == "SIGILL") == (status == "SIGILL")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cyclescope.errors import UnsupportedInstruction, UsageError
-from cyclescope.isa.decode import Decoder, decoder
+from cyclescope.isa.decode import TableDecoder, decoder
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from tools.fixed_width.probe import Answer
@@ -61,7 +61,7 @@ def drawn(form, draw):
 def test_the_form_found_is_the_most_specific_that_matches(isa):
     forms = [form for form in load_table(isa) if "optional" not in form.attributes]
     forms.sort(key=lambda form: -form.bits.mask.bit_count())
-    draw, fresh = random.Random("decoder"), Decoder(load_table(isa))
+    draw, fresh = random.Random("decoder"), TableDecoder(load_table(isa))
     for chosen in draw.sample(forms, 300):
         length = chosen.bits.length
         word = chosen.bits.fixed | draw.getrandbits(8 * length) & ~chosen.bits.mask
@@ -158,7 +158,7 @@ def test_optional_extensions_are_asked_for():
     form = table["TH_ADDSL"]
     code = form.bits.encode([10, 11, 12, 1])
     assert decoder("riscv64").decode(code) is None
-    assert Decoder(table, {"XTHEADBA"}).decode(code).form is form
+    assert TableDecoder(table, {"XTHEADBA"}).decode(code).form is form
 
 
 def test_other_isas_have_no_decoder():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.isa.encode import default_immediates, encode, field_values
-from cyclescope.isa.fields import BitEncoding, Field, Notation, Syntax, Values, default_value
+from cyclescope.isa.fields import BitEncoding, Field, FieldValues, Notation, Syntax, default_value
 from cyclescope.isa.notation import FUNCTIONS, bit_mask
 from cyclescope.isa.table import load_table
 from cyclescope.isa.text import assembly, example
 
-SPLIT = Field(0, (7, 8, 2, 3, 4), Values(5, (), ()))
+SPLIT = Field(0, (7, 8, 2, 3, 4), FieldValues(5, (), ()))
 SHIFTS = Notation(2, ("list", ["", ", lsl #1", ", lsl #2", ", lsl #3"]))
 SIGNED = Notation(3, ("number", "#", "", 4, 0, 1, 10, [[7, "top"]]))
 HEX = Notation(4, ("number", "[", "]", 1, 16, 0, 16, []))
@@ -36,7 +36,7 @@ def test_bits_go_where_the_positions_say():
 
 
 def test_an_instruction_is_its_fixed_bits_and_legal_fields():
-    encoding = BitEncoding(0x8000, 0xFE00, 2, (Field(0, (0, 1), Values(2, ("bits", "b"), ())),))
+    encoding = BitEncoding(0x8000, 0xFE00, 2, (Field(0, (0, 1), FieldValues(2, ("bits", "b"), ())),))
     assert encoding.encode([3]) == b"\x03\x80"
     assert encoding.matches(0x8003)
     assert encoding.matches(0x81F3)  # bits that say nothing
@@ -63,13 +63,13 @@ def test_bits_that_should_be_ones_are_encoded_and_not_asked_for():
     ],
 )
 def test_legal_values(rule, legal):
-    values = Values(3, rule, ())
+    values = FieldValues(3, rule, ())
     assert list(values.legal) == legal
     assert [value for value in range(-1, 9) if value in values.allowed] == legal
 
 
 def test_legal_values_by_function():
-    values = Values(13, ("mask", "bit_mask_64"), ())
+    values = FieldValues(13, ("mask", "bit_mask_64"), ())
     assert len(values.legal) == 64 * 63 + 64 * (31 + 15 + 7 + 3 + 1)  # rotations beyond the size are taken
     assert 0b1_000000_111111 not in values.allowed
     assert 0b1_000000_000000 in values.allowed
@@ -183,7 +183,7 @@ def test_plain_values(arm):
     assert default_immediates(arm["ADDXri"]) == (1,)
     assert default_immediates(arm["LDRXui"]) == (0,)
     assert field_values(arm["LDRXui"], [1, 2]) == [1, 2, 0]
-    assert default_value(Field(0, (0, 1, 2), Values(3, ("bits", "f0"), ())), "") == 4
+    assert default_value(Field(0, (0, 1, 2), FieldValues(3, ("bits", "f0"), ())), "") == 4
 
 
 @pytest.mark.parametrize(

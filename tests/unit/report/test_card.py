@@ -74,7 +74,7 @@ def test_what_a_value_rests_on(table):
 def test_what_was_not_executed_or_not_measured(table):
     assert "not executed by this CPU: SIGILL" in shown(table, status="SIGILL")
     assert "not executed by this CPU: SIGILL: this CPU lacks" in shown(
-        table, status="SIGILL: this CPU lacks FMA"
+        table, status="SIGILL: this CPU lacks FMA", lacks=("FMA",)
     )
     assert "cannot be run alone: SIGILL: tile" in shown(table, status="SIGILL: tile registers need state")
     assert f'not measured yet: cyclescope measure "{IMUL}"' in shown(table, status="not run")

@@ -7,7 +7,7 @@ import pytest
 from cyclescope.measure.blocks import CLEAN, BlockTiming
 from cyclescope.report.predictions.validation_page import MOST_POINTS, SIDE, plot, validation_page
 from cyclescope.session.predictors import Answer
-from cyclescope.session.validation import Row, Section, Validation
+from cyclescope.session.validation import Row, Validation, ValidationSection
 
 NASTY = "<script>alert(1)</script>\x1b[31m"
 
@@ -48,7 +48,7 @@ def test_blocks_without_a_prediction_are_no_points():
 
 
 def test_what_comes_from_outside_is_text():
-    part = Section("unrolled", (row(1.0, 2.0, NASTY),), {CLEAN: 1}, {}, (), (), (), ())
+    part = ValidationSection("unrolled", (row(1.0, 2.0, NASTY),), {CLEAN: 1}, {}, (), (), (), ())
     page = validation_page(Validation(NASTY, NASTY, (part,), {NASTY: NASTY}, (NASTY,), 1, (NASTY,)), 5)
     assert "<script" not in page
     assert "\x1b" not in page

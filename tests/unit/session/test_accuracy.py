@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclescope.session.accuracy import Pair, accuracy, kendall_tau, share
+from cyclescope.session.accuracy import PredictedTime, accuracy, kendall_tau, share
 
 
 def by_definition(points):
@@ -42,7 +42,7 @@ def test_tau_at_its_ends():
 
 
 def test_errors_are_percent_of_what_was_measured():
-    found = accuracy([Pair(2.0, 1.0), Pair(1.0, 1.2), Pair(4.0, 4.0)])
+    found = accuracy([PredictedTime(2.0, 1.0), PredictedTime(1.0, 1.2), PredictedTime(4.0, 4.0)])
     assert found.blocks == 3
     assert found.mape == pytest.approx(100 * (0.5 + 0.2 + 0.0) / 3)
     assert found.median == pytest.approx(20)
@@ -50,20 +50,20 @@ def test_errors_are_percent_of_what_was_measured():
 
 
 def test_shares_within_5_and_10_percent_hold_their_ends():
-    found = accuracy([Pair(1.0, 1 + e) for e in (0.049, -0.049, 0.051, 0.099, 0.101)])
+    found = accuracy([PredictedTime(1.0, 1 + e) for e in (0.049, -0.049, 0.051, 0.099, 0.101)])
     assert found.within_5 == pytest.approx(40)
     assert found.within_10 == pytest.approx(80)
 
 
 def test_coverage_allows_for_the_noise_of_measuring():
-    pairs = [Pair(m, 1.0, (1.0, 2.0)) for m in (0.985, 0.975, 2.035, 2.045, 1.5)]
-    found = accuracy([*pairs, Pair(5.0, 1.0)])
+    pairs = [PredictedTime(m, 1.0, (1.0, 2.0)) for m in (0.985, 0.975, 2.035, 2.045, 1.5)]
+    found = accuracy([*pairs, PredictedTime(5.0, 1.0)])
     assert found.interval_coverage == pytest.approx(60)
     assert found.interval_width == pytest.approx(100 / 1.5)
 
 
 def test_a_lower_bound_is_broken_by_more_than_noise_only():
-    found = accuracy([Pair(m, 1.0, None, 1.0) for m in (1.0, 0.985, 0.975, 0.5)])
+    found = accuracy([PredictedTime(m, 1.0, None, 1.0) for m in (1.0, 0.985, 0.975, 0.5)])
     assert found.below_lower == pytest.approx(50)
 
 

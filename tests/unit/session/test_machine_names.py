@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import cyclescope
-from cyclescope.analyze.cost.cores import family_of
+from cyclescope.analyze.cost.cores import behaviour_of
 from cyclescope.cli.main import main
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import instruction_set
@@ -84,7 +84,7 @@ def test_every_name_that_is_said_to_be_the_same_exists():
 
 
 def test_facts_are_those_of_the_core_that_was_asked_for(run):
-    assert family_of("znver5").renamed != family_of("znver4").renamed  # else this shows nothing
+    assert behaviour_of("znver5").renamed != behaviour_of("znver4").renamed  # else this shows nothing
     cycles = {}
     for name in ("znver4", "znver5", "zen5", "ZNVER5"):
         _, out, _ = run("analyze", "x86.s", "--arch", name, "--json")

@@ -6,7 +6,7 @@ from bisect import bisect
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cyclescope.analyze.decode.decoder import BRANCH, END, INVALID, JUMP, Step
+from cyclescope.analyze.decode.decoder import BRANCH, END, INVALID, JUMP, FlowStep
 
 Tables = Sequence[tuple[int, Sequence[int]]]
 
@@ -39,7 +39,7 @@ class _Graph(NamedTuple):
 
 
 def loops(
-    steps: Sequence[Step], index: dict[int, int], entries: Sequence[int] = (), tables: Tables = ()
+    steps: Sequence[FlowStep], index: dict[int, int], entries: Sequence[int] = (), tables: Tables = ()
 ) -> list[Loop]:
     """All natural loops; loops with one head are one.
 
@@ -62,7 +62,7 @@ def loops(
     return _nested(graph, bodies, ends)
 
 
-def _graph(steps: Sequence[Step], index: dict[int, int], entries: Sequence[int]) -> _Graph:
+def _graph(steps: Sequence[FlowStep], index: dict[int, int], entries: Sequence[int]) -> _Graph:
     leaders = {0, *entries}
     for i, step in enumerate(steps):
         if step.flow in (BRANCH, JUMP, END, INVALID):
@@ -84,7 +84,9 @@ def _graph(steps: Sequence[Step], index: dict[int, int], entries: Sequence[int])
     return _Graph(starts, successors, predecessors)
 
 
-def _successors(steps: Sequence[Step], index: dict[int, int], number: dict[int, int], last: int) -> list[int]:
+def _successors(
+    steps: Sequence[FlowStep], index: dict[int, int], number: dict[int, int], last: int
+) -> list[int]:
     step = steps[last]
     found = []
     if step.flow in (BRANCH, JUMP) and step.target in index:
@@ -95,7 +97,7 @@ def _successors(steps: Sequence[Step], index: dict[int, int], number: dict[int, 
     return found
 
 
-def _connect(steps: Sequence[Step], graph: _Graph, entries: Sequence[int], tables: Tables) -> None:
+def _connect(steps: Sequence[FlowStep], graph: _Graph, entries: Sequence[int], tables: Tables) -> None:
     """Add where indirect jumps go to, and cut off padding.
 
     They go to what the table names that their function referred to last, one jump per reference; other
@@ -138,7 +140,7 @@ def _is_padding(graph: _Graph, block: int) -> bool:
     return graph.successors[block] == [block + 1] and len(graph.predecessors[block + 1]) > 1
 
 
-def _is_indirect(step: Step) -> bool:
+def _is_indirect(step: FlowStep) -> bool:
     return step.flow == JUMP and step.target is None
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cyclescope.analyze.choose.flow import Loop, loops
 from cyclescope.analyze.decode.block import BlockInstruction
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, JUMP, Step
+from cyclescope.analyze.decode.decoder import BRANCH, CALL, JUMP, FlowStep
 from cyclescope.analyze.read.program import Code
 
 _SCALABLE = 128  # bits that a vector without a fixed width has at least
@@ -22,7 +22,7 @@ class Candidate(NamedTuple):
     """
 
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[FlowStep, ...]
     left_out: int
     branches: int
     depth: int
@@ -95,13 +95,13 @@ def _candidate(code: Code, loop: Loop) -> Candidate:
     )
 
 
-def _inner_branches(steps: Sequence[Step]) -> int:
+def _inner_branches(steps: Sequence[FlowStep]) -> int:
     """Branches that skip some of the steps."""
     inside = {step.address for step in steps[1:]}
     return sum(step.flow in (BRANCH, JUMP) and step.target in inside for step in steps)
 
 
-def _in_line(steps: Sequence[Step], loop: Loop) -> tuple[int, ...]:
+def _in_line(steps: Sequence[FlowStep], loop: Loop) -> tuple[int, ...]:
     """The run of positions without a gap that holds the loop's head and its branch back.
 
     Unlikely code of a loop lies elsewhere; where the way back does too, the whole body is taken.

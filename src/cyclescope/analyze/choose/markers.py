@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import BlockInstruction
-from cyclescope.analyze.decode.decoder import Step
+from cyclescope.analyze.decode.decoder import FlowStep
 from cyclescope.analyze.decode.instruments import COMMENT, Comment
 from cyclescope.analyze.read.program import Code, Program
 from cyclescope.errors import SourceError, shortened
@@ -31,18 +31,18 @@ _SHOWN = 8  # lines in a note
 _REMEDY = "every region needs a beginning and an end"
 
 
-class Region(NamedTuple):
+class MarkedRegion(NamedTuple):
     """Steps between two markers; `where` says it in words."""
 
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[FlowStep, ...]
     where: str
 
 
 class Marked(NamedTuple):
     """The regions of a program, in order, and what there is to say about its markers."""
 
-    regions: list[Region]
+    regions: list[MarkedRegion]
     notes: list[str]
 
 
@@ -105,7 +105,7 @@ class _Lines:
         """How many steps are of the lines between two."""
         return bisect_left(self._lines, high) - bisect_right(self._lines, low)
 
-    def between(self, low: float, high: float) -> tuple[Step, ...]:
+    def between(self, low: float, high: float) -> tuple[FlowStep, ...]:
         """Steps of the lines between two, which do not count, in the order of addresses."""
         found = self._order[bisect_right(self._lines, low) : bisect_left(self._lines, high)]
         return tuple(self._code.steps[number] for number in sorted(number for _, number in found))
@@ -210,7 +210,7 @@ def _limits(span: _Span) -> tuple[float, float]:
     return low, high
 
 
-def _region(lines: _Lines, span: _Span) -> Region:
+def _region(lines: _Lines, span: _Span) -> MarkedRegion:
     first, last = span
     steps = lines.between(*_limits(span))
     mark = first or last
@@ -221,7 +221,7 @@ def _region(lines: _Lines, span: _Span) -> Region:
         where = f"between the {mark.tool} markers in lines {first.line} and {last.line}"
     else:
         where = f"from {begin} to {end}, at {mark.tool}'s marker"
-    return Region(mark.name if first else "", steps, where)
+    return MarkedRegion(mark.name if first else "", steps, where)
 
 
 # --- in bytes -------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def _byte_places(code: Code) -> list[_ByteMark]:
     return sorted([*_byte_marks(code), *_stored_marks(code)])
 
 
-def _byte_regions(code: Code, marks: Sequence[_ByteMark]) -> list[Region]:
+def _byte_regions(code: Code, marks: Sequence[_ByteMark]) -> list[MarkedRegion]:
     """Regions between IACA's instructions: `mov ebx, 111` or 222 and the bytes 64 67 90.
 
     For Microsoft's compiler they are `mov byte ptr gs:[111], 111` and 222. OSACA has the first kind for
@@ -253,7 +253,7 @@ def _byte_regions(code: Code, marks: Sequence[_ByteMark]) -> list[Region]:
         if not steps:
             raise SourceError(f"{_place(code, begin)}: nothing between the markers", _REMEDY)
         where = f"between the {_tool(code)} markers at {_spot(code, begin)} and {_spot(code, end)}"
-        regions.append(Region("", steps, where))
+        regions.append(MarkedRegion("", steps, where))
     if len(marks) % 2:
         raise _unbalanced(code, marks[-1])
     return regions

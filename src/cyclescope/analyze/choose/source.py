@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cyclescope.analyze.choose.loops import hottest, innermost_loops
-from cyclescope.analyze.choose.markers import Region, marked_regions
+from cyclescope.analyze.choose.markers import MarkedRegion, marked_regions
 from cyclescope.analyze.choose.unroll import find_unroll
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.decode.decoder import Decoder, decoder
@@ -257,10 +257,10 @@ def _span(program: Program, lines: str) -> tuple[int, int]:
     return min((at for at, _ in found), default=0), max((end for _, end in found), default=0)
 
 
-def _loop_regions(code: Code) -> list[Region]:
+def _loop_regions(code: Code) -> list[MarkedRegion]:
     """Innermost loops by their label, where nothing is marked."""
     return [
-        Region(one.name.partition(" in ")[0], one.steps, f"innermost loop {one.where}")
+        MarkedRegion(one.name.partition(" in ")[0], one.steps, f"innermost loop {one.where}")
         for one in innermost_loops(code)
     ]
 
@@ -349,7 +349,7 @@ def _function(program: Program, name: str) -> Function:
     )
 
 
-def _region(program: Program, regions: list[Region], name: str) -> Region:
+def _region(program: Program, regions: list[MarkedRegion], name: str) -> MarkedRegion:
     for number, region in enumerate(regions, 1):
         if name in (region.name, str(number)):
             return region

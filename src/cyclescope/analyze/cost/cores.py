@@ -13,7 +13,7 @@ import msgspec
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import MachineModel
 
-LOAD_LATENCY = 4.0  # cycles where the model does not say
+_LOAD_LATENCY = 4.0  # cycles where the model does not say
 FORWARD_EXTRA = 2.0  # cycles that a load from a store in flight takes longer, where the model does not say
 STACK_SYNC = 1.0  # cycles until a stack pointer that pushes or pops moved is in its register
 STORES_IN_FLIGHT = 64  # where the model has no store buffer
@@ -25,7 +25,7 @@ _ADDITIVE, _LOGIC, _COUNT = ("CMP", "ADD", "SUB"), ("TEST", "AND"), ("INC", "DEC
 _ZEN3_FUSED = (*_ADDITIVE, *_LOGIC, *_COUNT, "OR", "XOR")
 
 
-class Family(msgspec.Struct, frozen=True):
+class CoreBehaviour(msgspec.Struct, frozen=True):
     """What the front end and the renamer of a core do.
 
     `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
@@ -56,26 +56,26 @@ def _pairs(names: tuple[str, ...], never: tuple[str, ...] = ()) -> tuple[tuple[s
 
 _INTEL_FUSED = _pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD + _UNSIGNED)
 # From Sandy Bridge on a load takes 4 to 5 cycles, out of the cache or of a store (docs/method/analyze.md).
-_INTEL = Family(_INTEL_FUSED, forward_extra=0)
-_HASWELL = Family(_INTEL_FUSED, plain_store=("7",), forward_extra=0)
+_INTEL = CoreBehaviour(_INTEL_FUSED, forward_extra=0)
+_HASWELL = CoreBehaviour(_INTEL_FUSED, plain_store=("7",), forward_extra=0)
 _ZEN_X87 = 7.0
 _FAMILIES = {
-    "znver1": Family(_pairs(("CMP", "TEST")), x87_most=_ZEN_X87),
-    "znver2": Family(_pairs(("CMP", "TEST")), x87_most=_ZEN_X87),
-    "znver3": Family(_pairs(_ZEN3_FUSED), "stack", 32, x87_most=_ZEN_X87),
-    "znver4": Family(_pairs(_ZEN3_FUSED), "any", 32, x87_most=_ZEN_X87),
-    "znver5": Family(_pairs(_ZEN3_FUSED)),
-    "bdver2": Family(_pairs(("CMP", "TEST"))),
+    "znver1": CoreBehaviour(_pairs(("CMP", "TEST")), x87_most=_ZEN_X87),
+    "znver2": CoreBehaviour(_pairs(("CMP", "TEST")), x87_most=_ZEN_X87),
+    "znver3": CoreBehaviour(_pairs(_ZEN3_FUSED), "stack", 32, x87_most=_ZEN_X87),
+    "znver4": CoreBehaviour(_pairs(_ZEN3_FUSED), "any", 32, x87_most=_ZEN_X87),
+    "znver5": CoreBehaviour(_pairs(_ZEN3_FUSED)),
+    "bdver2": CoreBehaviour(_pairs(("CMP", "TEST"))),
     **dict.fromkeys(("haswell", "broadwell", "skylake", "skylake-avx512"), _HASWELL),
     **dict.fromkeys(("sandybridge", "icelake-server", "sapphirerapids", "alderlake", "lunarlake"), _INTEL),
 }  # fmt: skip
 
 
 @cache
-def family_of(machine: str) -> Family:
+def behaviour_of(machine: str) -> CoreBehaviour:
     """The facts about a machine by its name, nothing where it has none of the known names."""
     words = machine.lower().replace("_", "-").split()
-    return next((found for name, found in _FAMILIES.items() if name in words), Family())
+    return next((found for name, found in _FAMILIES.items() if name in words), CoreBehaviour())
 
 
 def load_latency(machine: MachineModel) -> float:
@@ -83,9 +83,9 @@ def load_latency(machine: MachineModel) -> float:
     plain = machine.forms.get(instruction_set(machine.isa).roles.load)
     known = plain.latencies if plain else {}
     found = known.get("op2.address->op1") or known.get("op2->op1")  # x86-64; others have a register for it
-    return found or machine.core.load_latency or LOAD_LATENCY
+    return found or machine.core.load_latency or _LOAD_LATENCY
 
 
 def forward_latency(machine: MachineModel) -> float:
     """Cycles from stored data to the register that loads them."""
-    return machine.core.forward_latency or load_latency(machine) + family_of(machine.name).forward_extra
+    return machine.core.forward_latency or load_latency(machine) + behaviour_of(machine.name).forward_extra

@@ -9,22 +9,22 @@ from math import ceil
 
 import msgspec
 
-from cyclescope.analyze.cost.cores import family_of, forward_latency, load_latency
+from cyclescope.analyze.cost.cores import behaviour_of, forward_latency, load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, known_cost
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput
-from cyclescope.simulate.cost import LATENCY, ZERO, Ends, Latencies, Units
+from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies, Units
 
 _EXPLAINED = 1.05  # times what ports and slots allow
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 FIRST, SECOND = "first", "second"  # of a fused pair
-LEAST, MOST = "least", "most"  # of what is proved
+LEAST_PROVED, MOST_PROVED = "least", "most"  # of what is proved
 Column = tuple[tuple[int, float], ...]  # (source, cycles)
 
 
-class Variant(msgspec.Struct, frozen=True):
+class CostVariant(msgspec.Struct, frozen=True):
     """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory.
 
     `indexed` tells of a store to an address with an index, where that makes a difference. `latency` are the
@@ -54,7 +54,7 @@ class AllEnds(Ends, frozen=True):
         return [*found, *self.old]
 
 
-class Shape(msgspec.Struct, frozen=True, dict=True):
+class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     """A form's cost as rows of a graph.
 
     Targets with equal latencies from all sources are one column, a value of its own: `column_of` has the
@@ -67,7 +67,7 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
 
     form: InstructionForm
     cost: FormCost
-    variant: Variant
+    variant: CostVariant
     sources: tuple[Node, ...]
     targets: tuple[Node, ...]
     column_of: tuple[int, ...]
@@ -129,7 +129,7 @@ class Shape(msgspec.Struct, frozen=True, dict=True):
         return self.cost.operations is None
 
 
-class Shapes:
+class PlacedCosts:
     """The shapes of one machine.
 
     `ends` is which end counts of the ranges that a model has for latencies: with LEAST the least that is
@@ -143,11 +143,11 @@ class Shapes:
         self.units = Units.of(machine)
         self.load, self.forward = load_latency(machine), forward_latency(machine)
         self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
-        self.family = family_of(machine.name)
+        self.family = behaviour_of(machine.name)
         self.plain_store = frozenset(
             map(machine.ports.index, set(self.family.plain_store) & set(machine.ports))
         )
-        self._known: dict[tuple[str, Variant], Shape] = {}
+        self._known: dict[tuple[str, CostVariant], PlacedCost] = {}
 
     def cost(self, form: InstructionForm) -> FormCost | None:
         """What the machine, or the stand-in, knows of a form, by its id or LLVM's name of it.
@@ -185,7 +185,7 @@ class Shapes:
         measured = found.latencies or found.ranges or found.eliminated
         return other is not None and bool(other.latencies) and not measured
 
-    def get(self, form: InstructionForm, variant: Variant) -> Shape:
+    def get(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
         """The shape of a form that the machine knows."""
         key = form.id, variant
         shape = self._known.get(key)
@@ -200,12 +200,12 @@ class Shapes:
             shape = self._known[key] = self._make(form, cost, variant)
         return shape
 
-    def _make(self, form: InstructionForm, cost: FormCost, variant: Variant) -> Shape:
+    def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
         ends = AllEnds.of(form, cost.latencies)
         table = _Table(ends, cost, self.core, variant, self.machine.provenance.kind == EXTRACTED)
         column_of, columns = table.columns()
         idle = cost.eliminated or variant.idiom == ZERO
-        return Shape(
+        return PlacedCost(
             form, cost, variant, tuple(ends.sources), tuple(ends.targets), column_of, columns,
             tuple(table.base_of(column) for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
@@ -225,7 +225,7 @@ def _settled(cost: FormCost, ends: str) -> FormCost:
     """The cost with one value for every pair that has a range."""
     if not cost.ranges:
         return cost
-    found = {pair: low if ends == LEAST else high for pair, (low, high) in cost.ranges.items()}
+    found = {pair: low if ends == LEAST_PROVED else high for pair, (low, high) in cost.ranges.items()}
     latencies = {**cost.latencies, **found} if ends else {**found, **cost.latencies}
     return msgspec.structs.replace(cost, latencies=latencies)
 
@@ -238,7 +238,7 @@ def _unexplained(cost: FormCost, core: Core) -> float:
     return cost.throughput
 
 
-def _varied(form: InstructionForm, cost: FormCost, variant: Variant, units: Units) -> FormCost:
+def _varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: Units) -> FormCost:
     """The cost with what fusion takes away: the branch does the work of both."""
     if variant.fused == SECOND:
         return msgspec.structs.replace(cost, slots=0.0)
@@ -276,7 +276,9 @@ def _killed(form: InstructionForm) -> tuple[str, ...]:
 class _Table:
     """Latencies from every source to every target in a variant."""
 
-    def __init__(self, ends: AllEnds, cost: FormCost, core: Core, variant: Variant, extracted: bool) -> None:
+    def __init__(
+        self, ends: AllEnds, cost: FormCost, core: Core, variant: CostVariant, extracted: bool
+    ) -> None:
         self.ends, self.cost, self.variant = ends, cost, variant
         self._latencies = Latencies(ends, cost, core, extracted)
         self._load = core.load_latency
@@ -322,7 +324,7 @@ class _Table:
         if self.variant.latency is not None:
             return self.variant.latency
         idle = self.cost.eliminated or self.variant.idiom == ZERO or "nop" in self.ends.form.attributes
-        return 0.0 if idle else self._latencies.own or LATENCY
+        return 0.0 if idle else self._latencies.own or USUAL_LATENCY
 
     def is_open_store(self, target: Node) -> bool:
         """Whether the model has no latency of the way to memory."""

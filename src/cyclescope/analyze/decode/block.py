@@ -36,7 +36,7 @@ class Address(msgspec.Struct, frozen=True):
     extend: str = ""
 
 
-class Place(msgspec.Struct, frozen=True):
+class SourcePlace(msgspec.Struct, frozen=True):
     """A line of a source file that machine code was compiled from."""
 
     file: str
@@ -75,7 +75,7 @@ class BlockInstruction(msgspec.Struct, frozen=True):
     problem: str = ""
     further: dict[int, tuple[Register, ...]] = {}
     latency: float | None = None
-    place: Place | None = None
+    place: SourcePlace | None = None
 
     @property
     def machine_address(self) -> int | None:

@@ -13,7 +13,7 @@ from cyclescope.isa.registry import instruction_set, isa_names
 NEXT, BRANCH, JUMP, CALL, END, INVALID = "next", "branch", "jump", "call", "end", "invalid"
 
 
-class Step(NamedTuple):
+class FlowStep(NamedTuple):
     """One instruction as control flow sees it.
 
     `flow` is `next`, `branch` (conditional), `jump`, `call`, `end` (return, trap) or `invalid`;
@@ -52,7 +52,7 @@ class Decoder(Protocol):
         """Name of the instruction set, as `isa.table` has it."""
         ...
 
-    def steps(self, code: bytes, address: int) -> Iterator[Step]:
+    def steps(self, code: bytes, address: int) -> Iterator[FlowStep]:
         """Every instruction of `code`, which lies at `address`, as control flow."""
         ...
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, Reference, Step
+from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, FlowStep, Reference
 from cyclescope.analyze.decode.system_registers import with_state
 from cyclescope.isa.decode import Decoded
 from cyclescope.isa.decode import decoder as table_decoder
@@ -49,7 +49,7 @@ class FixedWidthDecoder:
             self._known[own] = known
         return known, own
 
-    def steps(self, code: bytes, address: int) -> Iterator[Step]:
+    def steps(self, code: bytes, address: int) -> Iterator[FlowStep]:
         """Every instruction of `code` as control flow."""
         at = 0
         before: Decoded | None = None
@@ -58,7 +58,9 @@ class FixedWidthDecoder:
             target = known.target
             if known.flow in (CALL, JUMP) and target is None and before and known.found:
                 target = _joint_target(before, known.found)
-            yield Step(address + at, len(own), known.flow, None if target is None else address + at + target)
+            yield FlowStep(
+                address + at, len(own), known.flow, None if target is None else address + at + target
+            )
             before = known.found
             at += len(own)
 

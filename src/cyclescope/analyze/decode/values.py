@@ -43,7 +43,7 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
         return Value(0).plus(self, factor)
 
 
-class Values:
+class KnownValues:
     """What registers and memory hold, while a block is gone through."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Values:
         return value
 
 
-class Step(msgspec.Struct, frozen=True):
+class OperandsSeen(msgspec.Struct, frozen=True):
     """What a rule sees of an instruction: its operands' values by position, None for what has none."""
 
     form: InstructionForm
@@ -103,18 +103,18 @@ class Step(msgspec.Struct, frozen=True):
         return [value for op, value in ops if not op.implicit]
 
 
-Rule = Callable[[Step], "Value | None"]
+Rule = Callable[[OperandsSeen], "Value | None"]
 
 
-def _moved(step: Step) -> Value | None:
+def _moved(step: OperandsSeen) -> Value | None:
     return step.explicit()[1]
 
 
-def _address(step: Step) -> Value | None:
+def _address(step: OperandsSeen) -> Value | None:
     return next((value for value in step.addresses if value is not None), None)
 
 
-def _two(step: Step) -> tuple[Value, Value] | None:
+def _two(step: OperandsSeen) -> tuple[Value, Value] | None:
     """The last two operands: of `add a, b` and `add d, a, b` alike. A fourth would shift the third."""
     values = step.explicit()
     if not 2 <= len(values) <= 3 or values[-2] is None or values[-1] is None:
@@ -122,49 +122,49 @@ def _two(step: Step) -> tuple[Value, Value] | None:
     return values[-2], values[-1]
 
 
-def _sum(step: Step, factor: int = 1) -> Value | None:
+def _sum(step: OperandsSeen, factor: int = 1) -> Value | None:
     terms = _two(step)
     return None if terms is None else terms[0].plus(terms[1], factor)
 
 
-def _difference(step: Step) -> Value | None:
+def _difference(step: OperandsSeen) -> Value | None:
     return _sum(step, -1)
 
 
-def _exclusive_or(step: Step) -> Value | None:
+def _exclusive_or(step: OperandsSeen) -> Value | None:
     values = _two(step)
     return Value(0) if values is not None and values[0] == values[1] else None
 
 
-def _counted(step: Step) -> Value | None:
+def _counted(step: OperandsSeen) -> Value | None:
     value = step.explicit()[0]
     return None if value is None else value.plus(Value(1 if step.form.mnemonic == "INC" else -1))
 
 
-def _shifted(step: Step) -> Value | None:
+def _shifted(step: OperandsSeen) -> Value | None:
     values = _two(step)
     if values is None or values[1].terms or not 0 <= values[1].constant < 64:
         return None
     return values[0].times(1 << values[1].constant)
 
 
-def _product(step: Step) -> Value | None:
+def _product(step: OperandsSeen) -> Value | None:
     values = _two(step)
     return None if values is None or values[1].terms else values[0].times(values[1].constant)
 
 
-def _loaded(step: Step) -> Value | None:
+def _loaded(step: OperandsSeen) -> Value | None:
     pairs = zip(step.form.operands, step.operands, strict=True)
     return next((value for op, value in pairs if op.is_memory), None)
 
 
-def _alternative(step: Step) -> Value | None:
+def _alternative(step: OperandsSeen) -> Value | None:
     """AArch64 writes a move as an OR with the zero register."""
     values = step.explicit()
     return values[2] if len(values) > 2 and values[1] == Value(0) else None
 
 
-def _bit_field(step: Step) -> Value | None:
+def _bit_field(step: OperandsSeen) -> Value | None:
     """AArch64 writes a shift to the left as a move of a bit field."""
     _, source, rotated, last = step.explicit()
     bits = step.form.operands[0].width
@@ -173,7 +173,7 @@ def _bit_field(step: Step) -> Value | None:
     return source.times(1 << bits - rotated.constant)
 
 
-RULES: dict[str, Rule] = {
+_RULES: dict[str, Rule] = {
     "MOV": _moved, "MOVSXD": _moved, "MOVABS": _moved, "LEA": _address,
     "ADD": _sum, "SUB": _difference, "INC": _counted, "DEC": _counted,
     "XOR": _exclusive_or, "SHL": _shifted, "IMUL": _product,
@@ -184,11 +184,11 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 
 
-def result(step: Step, position: int) -> Value | None:
+def result(step: OperandsSeen, position: int) -> Value | None:
     """The value that an instruction writes to the operand at a position, None where no rule says."""
     form = step.form
     operand = form.operands[position]
-    rule = RULES.get(form.mnemonic.removeprefix("C."))
+    rule = _RULES.get(form.mnemonic.removeprefix("C."))
     if rule is None or operand.width < _NARROW or not (operand.file == "r" or operand.cls in ("R64", "R32")):
         return None
     places = enumerate(form.operands)

@@ -8,7 +8,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, Reference, Step
+from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, FlowStep, Reference
 from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
@@ -127,7 +127,7 @@ class X86Decoder:
         self._shapes: dict[str, _Shape] = {}
         self._formatter: Any = None
 
-    def steps(self, code: bytes, address: int) -> Iterator[Step]:
+    def steps(self, code: bytes, address: int) -> Iterator[FlowStep]:
         """Every instruction of `code` as control flow; a byte that begins none is a step of its own."""
         decoder = self._iced.Decoder(64, code, options=self._options, ip=address)
         flows = self._flows
@@ -137,12 +137,12 @@ class X86Decoder:
             ins = decoder.decode()
             if ins.is_invalid:
                 decoder.position, decoder.ip = at - address + 1, at + 1
-                yield Step(at, 1, INVALID, None)
+                yield FlowStep(at, 1, INVALID, None)
                 continue
             flow = flows[ins.flow_control]
             near = flow in direct and ins.op0_kind in self._near
             target = ins.near_branch_target if near else None
-            yield Step(at, ins.len, flow, target)
+            yield FlowStep(at, ins.len, flow, target)
 
     def in_context(
         self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]

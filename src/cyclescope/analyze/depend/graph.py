@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.analyze.cost.cores import STACK_SYNC, STORES_IN_FLIGHT, Family
-from cyclescope.analyze.cost.shape import FIRST, LEAST, SECOND, Shape, Shapes, Variant
+from cyclescope.analyze.cost.cores import STACK_SYNC, STORES_IN_FLIGHT, CoreBehaviour
+from cyclescope.analyze.cost.shape import FIRST, LEAST_PROVED, SECOND, CostVariant, PlacedCost, PlacedCosts
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
@@ -24,11 +24,11 @@ from cyclescope.analyze.decode.locations import (
     place_of,
     reads_one_register,
 )
-from cyclescope.analyze.depend.memory import Line, Memory, Passage, through_memory
+from cyclescope.analyze.depend.memory import LocatedInstruction, Memory, Passage, through_memory
 from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import InstructionForm
 
-_PLAIN = Variant()
+_PLAIN = CostVariant()
 _DEAD = -1  # a location that holds nothing of use
 _WHOLE = 32  # bits of a load that can be renamed, at least
 
@@ -67,7 +67,7 @@ class Graph(msgspec.Struct, frozen=True):
     """
 
     instructions: tuple[BlockInstruction, ...]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[PlacedCost, ...]
     places: tuple[Places, ...]
     first: tuple[int, ...]
     owner: tuple[int, ...]
@@ -89,7 +89,9 @@ class Graph(msgspec.Struct, frozen=True):
         return next(t.name for t, c in zip(shape.targets, shape.column_of, strict=True) if c == column)
 
 
-def build(instructions: Sequence[BlockInstruction], shapes: Shapes, memory: Memory | None = None) -> Graph:
+def build(
+    instructions: Sequence[BlockInstruction], shapes: PlacedCosts, memory: Memory | None = None
+) -> Graph:
     """The graph of a block, all of whose instructions the machine knows.
 
     `memory` are the ways through memory, where another graph of the block has them.
@@ -97,7 +99,7 @@ def build(instructions: Sequence[BlockInstruction], shapes: Shapes, memory: Memo
     return _Builder(tuple(instructions), shapes, memory).graph()
 
 
-def fused_pairs(instructions: Sequence[BlockInstruction], family: Family) -> set[int]:
+def fused_pairs(instructions: Sequence[BlockInstruction], family: CoreBehaviour) -> set[int]:
     """Positions of the first instructions of pairs that the front end makes one micro-operation."""
     found: set[int] = set()
     for number, (one, branch) in enumerate(pairwise(instructions)):
@@ -127,7 +129,7 @@ def _fusible(instruction: BlockInstruction, form: InstructionForm) -> bool:
 
 class _Builder:
     def __init__(
-        self, instructions: tuple[BlockInstruction, ...], shapes: Shapes, memory: Memory | None
+        self, instructions: tuple[BlockInstruction, ...], shapes: PlacedCosts, memory: Memory | None
     ) -> None:
         self.instructions = instructions
         self.shapes = shapes
@@ -151,7 +153,7 @@ class _Builder:
             tuple(nodes.base), tuple(nodes.carried), self.memory, self.chunks,
         )  # fmt: skip
 
-    def _plain(self, form: InstructionForm | None) -> Shape:
+    def _plain(self, form: InstructionForm | None) -> PlacedCost:
         assert form is not None
         return self.shapes.get(form, _PLAIN)
 
@@ -171,7 +173,7 @@ class _Builder:
         if not any(_stores(one) for one in self.instructions):
             return Memory()
         lines = [
-            Line(
+            LocatedInstruction(
                 one,
                 tuple(place for place in places.sources if place is not None),
                 tuple(
@@ -187,7 +189,7 @@ class _Builder:
 
     # --- variants --------------------------------------------------------------------------------
 
-    def _chosen(self) -> list[Shape]:
+    def _chosen(self) -> list[PlacedCost]:
         """The shape of every instruction in its surroundings."""
         fused = fused_pairs(self.instructions, self.family)
         renamed = self._renamed()
@@ -199,14 +201,14 @@ class _Builder:
             role = FIRST if number in fused else SECOND if number - 1 in fused else ""
             indexed = bool(self.shapes.plain_store) and _stores_by_index(one)
             if idiom or role or number in renamed or indexed or said:
-                variant = Variant(idiom, role, number in renamed, indexed, one.latency)
+                variant = CostVariant(idiom, role, number in renamed, indexed, one.latency)
                 shape = self.shapes.get(shape.form, variant)
             chosen.append(shape)
         return chosen
 
     def _renamed(self) -> set[int]:
         """Loads and stores whose data do not go through memory."""
-        if self.shapes.ends == LEAST:
+        if self.shapes.ends == LEAST_PROVED:
             return {number for p in self.memory for number in (p.load[0], p.store[0])}
         if not self.family.renamed:
             return set()
@@ -231,7 +233,7 @@ class _Builder:
         return same and plain and whole and wanted and other.vector_width == 0
 
     def _from_memory(
-        self, chosen: Sequence[Shape], first: Sequence[int]
+        self, chosen: Sequence[PlacedCost], first: Sequence[int]
     ) -> dict[tuple[int, int], tuple[int, int, float]]:
         """By (instruction, operand) that loads: the stored node, its distance, cycles besides the load's."""
         extra = self.shapes.forward - self.shapes.load
@@ -245,7 +247,7 @@ class _Builder:
         return found
 
 
-def _stored_column(shape: Shape, position: int) -> int:
+def _stored_column(shape: PlacedCost, position: int) -> int:
     nodes = zip(shape.targets, shape.column_of, strict=True)
     return next(column for node, column in nodes if node.part == "data" and node.operand == position)
 
@@ -266,7 +268,7 @@ class _Nodes:
 
     def __init__(
         self,
-        shapes: Sequence[Shape],
+        shapes: Sequence[PlacedCost],
         places: Sequence[Places],
         first: Sequence[int],
         memory: dict[tuple[int, int], tuple[int, int, float]],

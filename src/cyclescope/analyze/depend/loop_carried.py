@@ -19,7 +19,7 @@ _NOBODY = (0, -1)
 _Edges = dict[int, dict[int, float]]
 
 
-class Chain(msgspec.Struct, frozen=True):
+class CarriedChain(msgspec.Struct, frozen=True):
     """A cycle of dependencies: `cycles` per iteration, closed after `iterations`.
 
     `nodes` are those of all its iterations, in order, each with the latency (`steps`) from the one before.
@@ -36,7 +36,7 @@ class Chain(msgspec.Struct, frozen=True):
         return self.cycles * self.iterations
 
 
-def loop_carried(graph: Graph) -> list[Chain]:
+def loop_carried(graph: Graph) -> list[CarriedChain]:
     """Loop-carried dependencies, the slowest first; the first is the bound.
 
     Where chains are entangled, the slowest of them is listed, and others that close in one iteration.
@@ -45,11 +45,11 @@ def loop_carried(graph: Graph) -> list[Chain]:
         return []
     ways = _Ways(graph)
     edges = ways.edges()
-    chains: dict[frozenset[int], Chain] = {}
+    chains: dict[frozenset[int], CarriedChain] = {}
     for path in (path for part in components(edges) for path in _cycles_of(part, edges)):
         total = sum(edges[a][b] for a, b in _steps(path))
         nodes = ways.nodes(path)
-        chain = Chain(total / len(path), len(path), nodes, _latencies(graph, nodes))
+        chain = CarriedChain(total / len(path), len(path), nodes, _latencies(graph, nodes))
         chains.setdefault(frozenset(graph.owner[n] for n in nodes), chain)
     return sorted(chains.values(), key=lambda c: (-c.cycles, c.nodes))
 

@@ -17,10 +17,10 @@ import msgspec
 from cyclescope.analyze.decode.block import Address, BlockInstruction
 from cyclescope.analyze.decode.locations import Location, location_of
 from cyclescope.analyze.decode.values import (
-    Step,
+    KnownValues,
+    OperandsSeen,
     Terms,
     Value,
-    Values,
     implied_amount,
     moves_stack,
     result,
@@ -28,7 +28,7 @@ from cyclescope.analyze.decode.values import (
 )
 from cyclescope.isa.dataflow import AMOUNT
 
-ROUNDS = 3
+_ROUNDS = 3
 _GRANULE = 8  # bytes
 _LARGEST = 64  # bytes of an access that are looked at
 _NEVER = 1 << 30
@@ -44,7 +44,7 @@ class Passage(msgspec.Struct, frozen=True):
     distance: int
 
 
-class Access(msgspec.Struct, frozen=True):
+class MemoryAccess(msgspec.Struct, frozen=True):
     """One memory operand in one round."""
 
     place: tuple[int, int]
@@ -53,7 +53,7 @@ class Access(msgspec.Struct, frozen=True):
     write: bool
 
 
-class Line(msgspec.Struct, frozen=True):
+class LocatedInstruction(msgspec.Struct, frozen=True):
     """An instruction with the locations that it reads and writes; targets have their operand or -1."""
 
     instruction: BlockInstruction
@@ -68,7 +68,7 @@ class Memory(msgspec.Struct, frozen=True):
     chunks: float = 0.0
 
 
-def through_memory(lines: Sequence[Line], in_flight: int, chunk: int = 0) -> Memory:
+def through_memory(lines: Sequence[LocatedInstruction], in_flight: int, chunk: int = 0) -> Memory:
     """Dependencies through memory, at most `in_flight` stores back; with a `chunk` size also the chunks."""
     operands = [op for line in lines for op in _memory_operands(line)]
     stores = sum(op.write for op in operands)
@@ -76,7 +76,7 @@ def through_memory(lines: Sequence[Line], in_flight: int, chunk: int = 0) -> Mem
         return Memory()
     found = _Search(in_flight)
     steps = _steps(lines)
-    for number in range(ROUNDS):
+    for number in range(_ROUNDS):
         found.round(number, steps)
     return Memory(tuple(found.passages()), found.chunks(chunk) if chunk else 0.0)
 
@@ -85,12 +85,12 @@ class _Followed(NamedTuple):
     """An instruction that accesses memory or whose results are followed, since addresses are made of them."""
 
     place: int
-    line: Line
+    line: LocatedInstruction
     accesses: tuple[tuple[int, int, bool, bool], ...]  # position, bytes, whether it is read, written
     results: bool
 
 
-def _steps(lines: Sequence[Line]) -> list[_Followed]:
+def _steps(lines: Sequence[LocatedInstruction]) -> list[_Followed]:
     """The instructions that the search needs."""
     needed = _needed(lines)
     found = []
@@ -109,7 +109,7 @@ def _steps(lines: Sequence[Line]) -> list[_Followed]:
     return found
 
 
-def _needed(lines: Sequence[Line]) -> set[Location]:
+def _needed(lines: Sequence[LocatedInstruction]) -> set[Location]:
     """Locations that addresses are made of, memory among them where something loaded is part of one."""
     made: dict[Location, set[Location]] = {_MEMORY: set()}
     found: set[Location] = set()
@@ -130,7 +130,7 @@ def _needed(lines: Sequence[Line]) -> set[Location]:
     return found
 
 
-def _memory_operands(line: Line) -> list[_Operand]:
+def _memory_operands(line: LocatedInstruction) -> list[_Operand]:
     form = line.instruction.form
     assert form is not None
     pairs = zip(form.operands, line.instruction.memory, strict=True)
@@ -146,7 +146,7 @@ class _Stored(msgspec.Struct, frozen=True):
     """A store in a round; `order` counts all of them."""
 
     number: int
-    access: Access
+    access: MemoryAccess
     order: int
 
 
@@ -156,9 +156,9 @@ class _Search:
     def __init__(self, in_flight: int) -> None:
         self._in_flight = in_flight
         self._count = 0  # of stores
-        self._values = Values()
+        self._values = KnownValues()
         self._youngest: dict[tuple[Terms, int], _Stored] = {}
-        self._rounds: list[list[Access]] = []
+        self._rounds: list[list[MemoryAccess]] = []
         self._found: dict[tuple[int, int], Passage] = {}
 
     def round(self, number: int, steps: Sequence[_Followed]) -> None:
@@ -174,16 +174,16 @@ class _Search:
         for position, size, read, _ in accesses:
             address = addresses[position]
             if read and address is not None:
-                self._load(number, Access((place, position), address, size, False))
+                self._load(number, MemoryAccess((place, position), address, size, False))
         if results:
             assert instruction.form is not None
-            step = Step(instruction.form, self._operands(instruction, addresses), addresses)
+            step = OperandsSeen(instruction.form, self._operands(instruction, addresses), addresses)
             inputs = self._inputs(line, step)
             self._write(line, step, inputs)
         for position, size, _, write in accesses:
             address = addresses[position]
             if write and address is not None:
-                self._store(number, Access((place, position), address, size, True))
+                self._store(number, MemoryAccess((place, position), address, size, True))
                 if results:
                     values.store(address, self._stored(step, position, inputs))
 
@@ -206,12 +206,12 @@ class _Search:
                 found.append(None if immediate is None else Value(immediate))
         return tuple(found)
 
-    def _inputs(self, line: Line, step: Step) -> tuple[object, ...]:
+    def _inputs(self, line: LocatedInstruction, step: OperandsSeen) -> tuple[object, ...]:
         """Everything that a result depends on."""
         read = tuple(self._values.register(location) for location in line.reads)
         return (step.form.id, line.instruction.immediates, read, step.operands)
 
-    def _write(self, line: Line, step: Step, inputs: tuple[object, ...]) -> None:
+    def _write(self, line: LocatedInstruction, step: OperandsSeen, inputs: tuple[object, ...]) -> None:
         values = self._values
         new = []
         for number, (position, location) in enumerate(line.writes):
@@ -224,7 +224,9 @@ class _Search:
         for location, value in new:
             values.set(location, value)
 
-    def _moved(self, line: Line, step: Step, position: int, location: Location) -> Value | None:
+    def _moved(
+        self, line: LocatedInstruction, step: OperandsSeen, position: int, location: Location
+    ) -> Value | None:
         """A pointer that the instruction moves on: the stack's, or the base of an address."""
         old = self._values.register(location)
         if moves_stack(step.form, location) and step.form.operands[position].implicit:
@@ -234,7 +236,7 @@ class _Search:
                 return _written_back(step, old, address)
         return None
 
-    def _stored(self, step: Step, position: int, inputs: tuple[object, ...]) -> Value:
+    def _stored(self, step: OperandsSeen, position: int, inputs: tuple[object, ...]) -> Value:
         op = step.form.operands[position]
         if not op.read and op.width >= 32:
             sources = [
@@ -248,9 +250,9 @@ class _Search:
 
     # --- accesses --------------------------------------------------------------------------------
 
-    def _load(self, number: int, access: Access) -> None:
+    def _load(self, number: int, access: MemoryAccess) -> None:
         self._rounds[-1].append(access)
-        if number < ROUNDS - 1:
+        if number < _ROUNDS - 1:
             return
         known = (self._youngest.get((access.address.terms, granule)) for granule in _granules(access))
         stores = [stored for stored in known if stored and _overlap(stored.access, access)]
@@ -259,7 +261,7 @@ class _Search:
             place = youngest.access.place
             self._found[access.place] = Passage(access.place, place, number - youngest.number)
 
-    def _store(self, number: int, access: Access) -> None:
+    def _store(self, number: int, access: MemoryAccess) -> None:
         self._rounds[-1].append(access)
         stored = _Stored(number, access, self._count)
         self._count += 1
@@ -269,7 +271,7 @@ class _Search:
     def passages(self) -> list[Passage]:
         """What was found, with the stores that are further back."""
         moving = self._moving()
-        stores: dict[tuple[Terms, int], list[Access]] = {}
+        stores: dict[tuple[Terms, int], list[MemoryAccess]] = {}
         for access, stride in moving:
             if access.write:
                 stores.setdefault((access.address.terms, stride), []).append(access)
@@ -286,7 +288,7 @@ class _Search:
         changes = sum(_in_chunk(a, size) != _in_chunk(b, size) for a, b in pairwise(stores))
         return changes + _on_to_the_next(stores[-1], stores[0], before, size)
 
-    def _moving(self) -> list[tuple[Access, int]]:
+    def _moving(self) -> list[tuple[MemoryAccess, int]]:
         """Accesses of the last round that move by a constant, with it."""
         before = {(a.place, a.write): a.address for a in self._rounds[-2]}
         last = [(a, before[a.place, a.write]) for a in self._rounds[-1]]
@@ -296,20 +298,22 @@ class _Search:
             if a.address.terms == old.terms and a.address.constant != old.constant
         ]
 
-    def _further(self, load: Access, stride: int, stores: Sequence[Access]) -> None:
+    def _further(self, load: MemoryAccess, stride: int, stores: Sequence[MemoryAccess]) -> None:
         """The nearest store that the load reaches after more iterations than there were rounds."""
         best, source = _NEVER, None
         for store in stores:
             about = (store.address.constant - load.address.constant) // stride
             for distance in (about, about + 1):
-                moved = Access(load.place, load.address.plus(Value(distance * stride)), load.size, False)
-                if ROUNDS <= distance < best and _overlap(moved, store):
+                moved = MemoryAccess(
+                    load.place, load.address.plus(Value(distance * stride)), load.size, False
+                )
+                if _ROUNDS <= distance < best and _overlap(moved, store):
                     best, source = distance, store
-        if source is not None and best * self._count // ROUNDS <= self._in_flight:
+        if source is not None and best * self._count // _ROUNDS <= self._in_flight:
             self._found[load.place] = Passage(load.place, source.place, best)
 
 
-def _written_back(step: Step, old: Value, address: Address) -> Value | None:
+def _written_back(step: OperandsSeen, old: Value, address: Address) -> Value | None:
     """The base of an address afterwards: the address, or what an immediate makes of it."""
     if address.writeback == "pre":
         return old.plus(Value(address.displacement))
@@ -321,11 +325,11 @@ def _written_back(step: Step, old: Value, address: Address) -> Value | None:
     return old.plus(added[0]) if len(added) == 1 else None
 
 
-def _in_chunk(access: Access, size: int) -> tuple[Terms, int]:
+def _in_chunk(access: MemoryAccess, size: int) -> tuple[Terms, int]:
     return access.address.terms, access.address.constant // size
 
 
-def _on_to_the_next(last: Access, first: Access, before: Access, size: int) -> float:
+def _on_to_the_next(last: MemoryAccess, first: MemoryAccess, before: MemoryAccess, size: int) -> float:
     """The share of iterations whose first store is in another chunk than the last one before."""
     if first.address.terms != last.address.terms or before.address.terms != first.address.terms:
         return 1.0
@@ -339,11 +343,11 @@ def _bytes(bits: int) -> int:
     return max(bits // 8, 1)
 
 
-def _granules(access: Access) -> range:
+def _granules(access: MemoryAccess) -> range:
     first = access.address.constant
     return range(first // _GRANULE, (first + min(access.size, _LARGEST) - 1) // _GRANULE + 1)
 
 
-def _overlap(one: Access, other: Access) -> bool:
+def _overlap(one: MemoryAccess, other: MemoryAccess) -> bool:
     a, b = one.address.constant, other.address.constant
     return a < b + other.size and b < a + one.size

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from cyclescope.analyze.cost.cores import TAKEN_BRANCHES
 from cyclescope.analyze.cost.known import is_locked
-from cyclescope.analyze.cost.shape import Shape
+from cyclescope.analyze.cost.shape import PlacedCost
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.model.binding import Loads, members_of
 from cyclescope.model.machine import Core, MachineModel
 
 
-def port_loads(shapes: Iterable[Shape]) -> Loads:
+def port_loads(shapes: Iterable[PlacedCost]) -> Loads:
     """Cycles of one iteration that some port of each set has to be busy."""
     loads: Loads = {}
     for shape in shapes:
@@ -30,7 +30,7 @@ def evenly(loads: Mapping[int, float], ports: int) -> list[float]:
     return busy
 
 
-def front_end(shapes: Iterable[Shape], width: float) -> float:
+def front_end(shapes: Iterable[PlacedCost], width: float) -> float:
     """Cycles that the slots of one iteration take."""
     return sum(shape.slots for shape in shapes) / width
 
@@ -40,7 +40,7 @@ def fetched(instructions: Iterable[BlockInstruction], core: Core) -> float:
     return sum(len(one.code) for one in instructions) / core.fetch if core.fetch else 0.0
 
 
-def sure_slots(shape: Shape) -> float:
+def sure_slots(shape: PlacedCost) -> float:
     """The slots of an instruction that are known where its costs are LLVM's, which counts micro-operations.
 
     It has one, unless it has none there, or is a conditional branch, which a core may fuse with what is in
@@ -50,7 +50,7 @@ def sure_slots(shape: Shape) -> float:
     return 0.0 if fuses else min(shape.slots, 1.0)
 
 
-def branches(shapes: Sequence[Shape], loop: bool) -> float:
+def branches(shapes: Sequence[PlacedCost], loop: bool) -> float:
     """Cycles for the branches that are taken: the unconditional ones, and the last one of a loop."""
     taken = sum(
         not shape.form.attributes.isdisjoint(("branch", "call", "return"))
@@ -61,7 +61,7 @@ def branches(shapes: Sequence[Shape], loop: bool) -> float:
     return (taken + (loop and last)) / TAKEN_BRANCHES
 
 
-def resources(shapes: Iterable[Shape], machine: MachineModel) -> dict[str, float]:
+def resources(shapes: Iterable[PlacedCost], machine: MachineModel) -> dict[str, float]:
     """Cycles per shared resource of the machine's resource view."""
     used: dict[str, float] = {}
     for shape in shapes:
@@ -71,7 +71,7 @@ def resources(shapes: Iterable[Shape], machine: MachineModel) -> dict[str, float
     return used
 
 
-def units(shapes: Iterable[Shape]) -> dict[str, float]:
+def units(shapes: Iterable[PlacedCost]) -> dict[str, float]:
     """Cycles per form by its measured throughput, where no port explains it: units that are no ports."""
     used: dict[str, float] = {}
     for shape in shapes:
@@ -80,6 +80,6 @@ def units(shapes: Iterable[Shape]) -> dict[str, float]:
     return used
 
 
-def locked(shapes: Iterable[Shape], through_memory: float) -> float:
+def locked(shapes: Iterable[PlacedCost], through_memory: float) -> float:
     """Cycles for locked instructions: each waits until the one before is in memory."""
     return sum(is_locked(shape.form) for shape in shapes) * through_memory

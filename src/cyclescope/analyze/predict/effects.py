@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from cyclescope.analyze.cost.shape import Shape
+from cyclescope.analyze.cost.shape import PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import renamed_memory
@@ -33,7 +33,7 @@ class Situation(msgspec.Struct, frozen=True):
 
     block: Block
     graph: Graph
-    shapes: Sequence[Shape]
+    shapes: Sequence[PlacedCost]
     machine: MachineModel
     forward: float
 

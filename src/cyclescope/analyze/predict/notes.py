@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cyclescope.analyze.cost.known import is_locked
-from cyclescope.analyze.cost.shape import Shapes
+from cyclescope.analyze.cost.shape import PlacedCosts
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
@@ -15,7 +15,7 @@ from cyclescope.isa.registry import instruction_set
 _MOST = 8  # places that are listed
 
 
-def notes(graph: Graph, shapes: Shapes, unknown: Mapping[int, Unknown]) -> Iterator[str]:
+def notes(graph: Graph, shapes: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[str]:
     """Remarks on a prediction, the gravest first."""
     if unknown:
         yield f"left out as unknown, with all that they do: {_places(unknown.values())}"
@@ -40,7 +40,7 @@ def notes(graph: Graph, shapes: Shapes, unknown: Mapping[int, Unknown]) -> Itera
         yield from _about_vectors(graph.instructions, shapes)
 
 
-def _about_latencies(graph: Graph, shapes: Shapes) -> Iterator[str]:
+def _about_latencies(graph: Graph, shapes: PlacedCosts) -> Iterator[str]:
     guessed = _guessed(graph)
     if guessed:
         what = "dependency has" if guessed == 1 else "dependencies have"
@@ -57,7 +57,7 @@ def _guessed(graph: Graph) -> int:
     return len(found)
 
 
-def _about_memory(graph: Graph, shapes: Shapes) -> Iterator[str]:
+def _about_memory(graph: Graph, shapes: PlacedCosts) -> Iterator[str]:
     if graph.memory and not shapes.machine.core.forward_latency:
         more = shapes.forward - shapes.load
         rest = f"{shapes.load:g} of a load and {more:g} more" if more else "as long as a load"
@@ -77,7 +77,7 @@ def _about_state(graph: Graph) -> Iterator[str]:
         yield f"what arithmetic adds to {names} is not followed: {_places(one for one, _ in read)}"
 
 
-def _about_vectors(instructions: Sequence[BlockInstruction], shapes: Shapes) -> Iterator[str]:
+def _about_vectors(instructions: Sequence[BlockInstruction], shapes: PlacedCosts) -> Iterator[str]:
     from cyclescope.analyze.decode.vector_types import has_own_cost, needs_type  # RISC-V's alone
 
     vectors = [one for one in instructions if one.form is not None and needs_type(one.form)]

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.analyze.decode.block import BlockInstruction, Place
+from cyclescope.analyze.decode.block import BlockInstruction, SourcePlace
 from cyclescope.model.machine import Borrowed, Provenance, Width
 
 PORTS, PORTS_FIXED, FRONT_END, BRANCHES = "ports", "ports_fixed", "front_end", "taken_branches"
@@ -37,7 +37,7 @@ class InstructionCost(msgspec.Struct, frozen=True):
     remarks: tuple[str, ...] = ()
     ignored: bool = False
     address: int | None = None
-    place: Place | None = None
+    place: SourcePlace | None = None
 
 
 def left_out(one: BlockInstruction) -> InstructionCost:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from cyclescope.analyze.cost.shape import LEAST, MOST, Shape, Shapes
+from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED, PlacedCost, PlacedCosts
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.depend.critical_path import critical_path, whole_path
 from cyclescope.analyze.depend.graph import Graph, build
-from cyclescope.analyze.depend.loop_carried import Chain, loop_carried
+from cyclescope.analyze.depend.loop_carried import CarriedChain, loop_carried
 from cyclescope.analyze.depend.memory import Memory
 from cyclescope.analyze.predict import bounds, effects
 from cyclescope.analyze.predict.effects import EFFECTS, Situation, effect_named
@@ -69,15 +69,15 @@ class Predictor:
 
     def __init__(self, machine: MachineModel, stand_in: MachineModel | None = None) -> None:
         self.machine = machine
-        self.shapes = Shapes(machine, stand_in=stand_in)
+        self.shapes = PlacedCosts(machine, stand_in=stand_in)
 
     @cached_property
-    def _least(self) -> Shapes:
-        return Shapes(self.machine, LEAST, self.shapes.stand_in)
+    def _least(self) -> PlacedCosts:
+        return PlacedCosts(self.machine, LEAST_PROVED, self.shapes.stand_in)
 
     @cached_property
-    def _most(self) -> Shapes:
-        return Shapes(self.machine, MOST, self.shapes.stand_in)
+    def _most(self) -> PlacedCosts:
+        return PlacedCosts(self.machine, MOST_PROVED, self.shapes.stand_in)
 
     @cached_property
     def _late(self) -> Simulation:
@@ -137,7 +137,7 @@ class Predictor:
 
     def with_ends(self, graph: Graph, ends: str) -> Graph:
         """The same graph with the least or the most latencies that are proved."""
-        shapes = self._least if ends == LEAST else self._most
+        shapes = self._least if ends == LEAST_PROVED else self._most
         return build(graph.instructions, shapes, Memory(graph.memory, graph.chunks))
 
     def simulated(self, graph: Graph, ideal: bool) -> float | None:
@@ -257,9 +257,9 @@ class _Analysis:
         ranges = any(shape.cost.ranges for shape in self.shapes)
         least, most = self.chains, self.chains
         if self.chains and (self.graph.memory or ranges):
-            least = loop_carried(self.predictor.with_ends(self.graph, LEAST))
+            least = loop_carried(self.predictor.with_ends(self.graph, LEAST_PROVED))
         if self.chains and ranges:
-            most = loop_carried(self.predictor.with_ends(self.graph, MOST))
+            most = loop_carried(self.predictor.with_ends(self.graph, MOST_PROVED))
         return least[0].cycles if least else 0.0, most[0].cycles if most else 0.0
 
     def _interval(self, found: dict[str, float], lower: float, upper: float) -> tuple[float, float]:
@@ -305,7 +305,7 @@ class _Analysis:
             )  # fmt: skip
         return tuple(rows)
 
-    def _used(self, shape: Shape, split: dict[int, list[float]]) -> dict[str, float]:
+    def _used(self, shape: PlacedCost, split: dict[int, list[float]]) -> dict[str, float]:
         """Cycles by port in the even binding: the instruction's part of every set of ports."""
         found: dict[str, float] = {}
         for ports, cycles in shape.work:
@@ -315,7 +315,7 @@ class _Analysis:
                     found[name] = found.get(name, 0.0) + share * cycles / self.loads[ports]
         return found
 
-    def _even(self, shape: Shape) -> dict[str, float]:
+    def _even(self, shape: PlacedCost) -> dict[str, float]:
         busy = bounds.evenly(dict(shape.work), len(self.machine.ports))
         return {name: cycles for name, cycles in self._by_port(busy).items() if cycles}
 
@@ -325,7 +325,7 @@ class _Analysis:
         numbers = [n for k, n in enumerate(owners) if not k or n != owners[k - 1]]
         return tuple(self.block.instructions[n].line for n in numbers), tuple(numbers)
 
-    def _listed(self, chain: Chain) -> LoopCarried:
+    def _listed(self, chain: CarriedChain) -> LoopCarried:
         return LoopCarried(chain.cycles, chain.iterations, *self._places(chain.nodes))
 
     def _dependencies(self) -> list[Dependency]:

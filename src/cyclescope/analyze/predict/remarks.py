@@ -5,7 +5,7 @@ from __future__ import annotations
 from cyclescope.analyze.cost.shape import FIRST, SECOND
 from cyclescope.analyze.depend.critical_path import Path
 from cyclescope.analyze.depend.graph import Graph
-from cyclescope.analyze.depend.loop_carried import Chain
+from cyclescope.analyze.depend.loop_carried import CarriedChain
 
 
 class Remarks:
@@ -34,7 +34,7 @@ class Remarks:
         return tuple(remark for remark, holds in found.items() if holds)
 
 
-def steps(graph: Graph, path: Path | Chain | None) -> dict[int, float]:
+def steps(graph: Graph, path: Path | CarriedChain | None) -> dict[int, float]:
     """Cycles by instruction that the nodes of a path add."""
     found: dict[int, float] = {}
     if path is not None:

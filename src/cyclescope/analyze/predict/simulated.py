@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cyclescope.analyze.cost.shape import Shape, Shapes, Variant
+from cyclescope.analyze.cost.shape import CostVariant, PlacedCost, PlacedCosts
 from cyclescope.analyze.decode.locations import Location
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.errors import UsageError
@@ -24,7 +24,7 @@ class Simulation:
     cannot be such a machine, BackendUnavailable where it was not built.
     """
 
-    def __init__(self, shapes: Shapes, policy: str) -> None:
+    def __init__(self, shapes: PlacedCosts, policy: str) -> None:
         from cyclescope.simulate.program import layout_of  # slow to import
 
         machine = shapes.machine
@@ -32,7 +32,7 @@ class Simulation:
         core = msgspec.structs.replace(machine.core, load_latency=shapes.load, forward_latency=shapes.forward)
         self._core = core
         self._engine = Engine(layout_of(core, len(machine.ports), policy))
-        self._templates: dict[tuple[str, Variant], int] = {}
+        self._templates: dict[tuple[str, CostVariant], int] = {}
 
     def run(self, graph: Graph) -> Steady:
         """The steady state of the block. Raises UsageError for one that would take too long."""
@@ -41,7 +41,7 @@ class Simulation:
             raise UsageError("instructions of so many cycles are not simulated", "look at the bounds")
         return self._engine.run(self.body(graph), _LIMIT)
 
-    def _longest(self, shape: Shape) -> float:
+    def _longest(self, shape: PlacedCost) -> float:
         """Cycles that an instruction takes if it overlaps with nothing, not even with itself."""
         busy = sum(cycles for _, cycles in shape.work)
         return shape.slots / self._core.width + busy + max(*shape.largest, *shape.base)
@@ -66,7 +66,7 @@ class Simulation:
                 words.append(_location(numbers, place, (number, node.operand), node))
         return Body(words)
 
-    def _template(self, shape: Shape) -> int:
+    def _template(self, shape: PlacedCost) -> int:
         key = shape.form.id, shape.variant
         known = self._templates.get(key)
         if known is None:

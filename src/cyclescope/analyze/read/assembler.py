@@ -21,7 +21,7 @@ from cyclescope.analyze.read.disassembly import as_text
 from cyclescope.analyze.read.limits import Budget
 from cyclescope.analyze.read.masm import is_masm, translated
 from cyclescope.analyze.read.objects import bases, pieces, references, symbol_address
-from cyclescope.analyze.read.program import Function, Program, Statement, Table
+from cyclescope.analyze.read.program import Function, JumpTable, Program, Statement
 from cyclescope.analyze.read.syntax import ATT, INTEL, Line, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
 from cyclescope.isa.find.written import forms_of
@@ -225,17 +225,17 @@ def _content(lines: Sequence[Line], starts: dict[int, int]) -> dict[str, dict[in
     return content
 
 
-def _tables(lines: Sequence[Line], starts: dict[int, int]) -> tuple[Table, ...]:
+def _tables(lines: Sequence[Line], starts: dict[int, int]) -> tuple[JumpTable, ...]:
     """Data that names labels of code, at every place where code names the data."""
     content = _content(lines, starts)
-    found: list[Table] = []
+    found: list[JumpTable] = []
     last = ("", 0)
     for line in lines:
         for name in _NAME.findall(line.text) if line.kind == "code" and line.number in starts else ():
             if name in content:
                 if name == last[0] and line.number - last[1] <= _NEAR:  # its address is made in two steps
                     found.pop()
-                found.append(Table(starts[line.number], tuple(content[name])))
+                found.append(JumpTable(starts[line.number], tuple(content[name])))
                 last = name, line.number
     return tuple(found)
 

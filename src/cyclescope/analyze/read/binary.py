@@ -39,7 +39,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 
 
-class Section(NamedTuple):
+class ElfSection(NamedTuple):
     """A section, or a segment of a file without sections (named after its number)."""
 
     name: str
@@ -129,7 +129,7 @@ class Binary:
     def _damaged(self) -> SourceError:
         return SourceError(f"{self.source} is a truncated or damaged ELF file", "build or copy it again")
 
-    def content(self, section: Section) -> bytes:
+    def content(self, section: ElfSection) -> bytes:
         """The bytes of a section as they are in the file."""
         if section.kind == NOTHING:
             return b""
@@ -156,7 +156,7 @@ class Binary:
             for name, info, _, section, value, size in self._table(_SYMBOL, tables[0])
         ]
 
-    def _table(self, form: struct.Struct, section: Section) -> Iterator[tuple[int, ...]]:
+    def _table(self, form: struct.Struct, section: ElfSection) -> Iterator[tuple[int, ...]]:
         """Entries of a section; there are too many for a library that makes an object of each."""
         content = self.content(section)
         return form.iter_unpack(content[: len(content) // form.size * form.size])
@@ -180,7 +180,7 @@ def _number(file: ELFFile, name: str) -> int:
     return value if isinstance(value, int) else int(known[value])
 
 
-def _sections(file: ELFFile) -> Iterator[Section]:
+def _sections(file: ELFFile) -> Iterator[ElfSection]:
     from elftools.elf import enums
 
     kinds = enums.ENUM_SH_TYPE_BASE
@@ -189,16 +189,16 @@ def _sections(file: ELFFile) -> Iterator[Section]:
         kind = header["sh_type"]
         number = kind if isinstance(kind, int) else int(kinds.get(kind, 0))
         fields = ("sh_flags", "sh_addr", "sh_offset", "sh_size", "sh_link", "sh_info")
-        yield Section(section.name, number, *(header[field] for field in fields))
+        yield ElfSection(section.name, number, *(header[field] for field in fields))
 
 
-def _segments(file: ELFFile) -> Iterator[Section]:
+def _segments(file: ELFFile) -> Iterator[ElfSection]:
     """What is loaded and executable, of a file that was stripped of its sections."""
     for number, segment in enumerate(file.iter_segments()):
         header = segment.header
         if header["p_type"] == "PT_LOAD" and header["p_flags"] & _RUN:
             place = header["p_vaddr"], header["p_offset"], header["p_filesz"]
-            yield Section(f"segment {number}", CODE, _EXECUTABLE, *place, 0, 0)
+            yield ElfSection(f"segment {number}", CODE, _EXECUTABLE, *place, 0, 0)
 
 
 def _string(strings: bytes, offset: int) -> str:

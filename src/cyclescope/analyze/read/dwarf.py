@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cyclescope.analyze.decode.block import Place
+from cyclescope.analyze.decode.block import SourcePlace
 from cyclescope.analyze.read.binary import ADDED, SYMBOLS, Binary
 from cyclescope.analyze.read.program import Located
 from cyclescope.errors import CyclescopeError
@@ -28,7 +28,7 @@ class _Row(NamedTuple):
     """Code from an address on is of a place; None behind the end of a sequence."""
 
     address: int
-    place: Place | None
+    place: SourcePlace | None
 
 
 def located(binary: Binary, bases: Mapping[int, int], addresses: Sequence[int]) -> Located:
@@ -47,7 +47,7 @@ def located(binary: Binary, bases: Mapping[int, int], addresses: Sequence[int]) 
         return Located({}, "the debugging information cannot be read: no source lines")
 
 
-def _places(binary: Binary, bases: Mapping[int, int], addresses: Sequence[int]) -> dict[int, Place]:
+def _places(binary: Binary, bases: Mapping[int, int], addresses: Sequence[int]) -> dict[int, SourcePlace]:
     moved = Binary(_moved(binary, bases), binary.source) if binary.relocatable else binary
     with moved.opened() as file:
         if any(s.data_size > _MOST for s in file.iter_sections() if s.compressed):
@@ -137,7 +137,7 @@ def _rows(info: DWARFInfo, unit: CompileUnit) -> Iterator[_Row]:
         if name is None:
             name = names[state.file] = _name(program, state.file)
         good = name and 0 < state.line < _MOST_LINES
-        yield _Row(state.address, Place(name, state.line) if good else None)
+        yield _Row(state.address, SourcePlace(name, state.line) if good else None)
 
 
 def _name(program: LineProgram, number: int) -> str:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.analyze.decode.block import Block, BlockInstruction, Place
-from cyclescope.analyze.decode.decoder import END, JUMP, Decoder, Reference, Step
+from cyclescope.analyze.decode.block import Block, BlockInstruction, SourcePlace
+from cyclescope.analyze.decode.decoder import END, JUMP, Decoder, FlowStep, Reference
 from cyclescope.analyze.decode.instruments import Comment, instrumented
 from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set
@@ -53,7 +53,7 @@ class Statement(NamedTuple):
     data: bool
 
 
-class Table(NamedTuple):
+class JumpTable(NamedTuple):
     """Addresses of code that data names, for indirect jumps; `used` is where code refers to the data."""
 
     used: int
@@ -63,7 +63,7 @@ class Table(NamedTuple):
 class Located(NamedTuple):
     """Places by address, and what keeps the others from having one."""
 
-    places: dict[int, Place]
+    places: dict[int, SourcePlace]
     problem: str = ""
 
 
@@ -86,7 +86,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     references: dict[int, Reference] = {}
     lines: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[JumpTable, ...] = ()
     notes: tuple[str, ...] = ()
     locate: Callable[[Sequence[int]], Located] | None = None
     syntax: str = ""
@@ -174,7 +174,7 @@ class Code:
         ]
         self.index = {step.address: i for i, step in enumerate(self.steps)}
 
-    def _linked(self, step: Step) -> Step:
+    def _linked(self, step: FlowStep) -> FlowStep:
         """A step whose target is the symbol's that a relocation names; elsewhere the code ends."""
         if step.target is None or not self.program.references:
             return step
@@ -187,12 +187,12 @@ class Code:
                 return step._replace(target=reference.target + reference.addend + rest)
         return step
 
-    def line(self, step: Step) -> int:
+    def line(self, step: FlowStep) -> int:
         """The source line of a step, 0 where there is none."""
         statement = self.program.statement(step.address)
         return statement.line if statement else 0
 
-    def instruction(self, step: Step) -> BlockInstruction:
+    def instruction(self, step: FlowStep) -> BlockInstruction:
         """A step in full."""
         program = self.program
         code = program.code(step.address, step.length)
@@ -202,7 +202,7 @@ class Code:
         name = program.labels.get(step.target, "") if step.target is not None else ""
         return msgspec.structs.replace(found, target=name) if name else found
 
-    def block(self, steps: Iterable[Step], found: str, name: str = "") -> Block:
+    def block(self, steps: Iterable[FlowStep], found: str, name: str = "") -> Block:
         """Steps as a block. Lines come with the text they have in the source.
 
         Raises SourceError where there are more than one can analyse.
@@ -242,7 +242,7 @@ class Code:
         code = self.program.code
         return [self.line(step) for step in self.steps if is_setting(code(step.address, step.length))]
 
-    def _before(self, step: Step) -> list[bytes]:
+    def _before(self, step: FlowStep) -> list[bytes]:
         """Machine code in front of a step, as it lies there, of its function."""
         at = self.index.get(step.address, 0)
         first = self._entry(at)
@@ -264,7 +264,7 @@ class Code:
         )
 
 
-def _fields(program: Program, step: Step) -> tuple[int, ...]:
+def _fields(program: Program, step: FlowStep) -> tuple[int, ...]:
     """Addresses at which a relocation is for a branch's target."""
     known = instruction_set(program.isa).relocations
     if known.branch_fields:

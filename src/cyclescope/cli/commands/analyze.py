@@ -25,7 +25,7 @@ from cyclescope.report.words import printable
 from cyclescope.session.machines import default_machine, host_machine, load_model, stand_in_for, vendor_of
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class AnalysisOptions(msgspec.Struct, frozen=True):
     """What is to be said about the block."""
 
     fixed: bool
@@ -105,7 +105,7 @@ def command(
     blocks, machine = read(file, arch, choice, syntax or "")
     for missing in machine.provenance.missing:
         click.echo(f"note: the model of this host is not complete: {missing}", err=True)
-    wanted = Wanted(fixed, ignore_unknown, unroll_factor or 0)
+    wanted = AnalysisOptions(fixed, ignore_unknown, unroll_factor or 0)
     if len(blocks) > 1 and not compare and not files:
         click.echo(shown.all_shown([wanted.of(block, machine) for block in blocks]), color=_colours())
         return
@@ -187,7 +187,7 @@ def _read_and_measure(
 
 
 def _compared(
-    block: Block, machines: list[MachineModel], wanted: Wanted
+    block: Block, machines: list[MachineModel], wanted: AnalysisOptions
 ) -> list[tuple[str, Prediction | str]]:
     """A prediction per machine, or why there is none; raises what keeps all of them from a result."""
     rows: list[tuple[str, Prediction | str]] = []

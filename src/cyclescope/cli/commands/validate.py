@@ -26,7 +26,7 @@ from cyclescope.session.blocks import LOOP, NOTIONS, UNROLLED, ProgramBlock
 from cyclescope.session.compiled import KERNELS, basic_blocks, builds, timed_loops
 from cyclescope.session.machines import default_machine, load_model
 from cyclescope.session.predictors import DEFAULT, NAMES, BlockPredictor, predictors
-from cyclescope.session.validation import Section, Validation, known, sampled, section, timed
+from cyclescope.session.validation import Validation, ValidationSection, known, sampled, section, timed
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _AS = {UNROLLED: (UNROLLED,), LOOP: (LOOP,), "both": NOTIONS}
@@ -57,7 +57,7 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
 ]  # fmt: skip
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ValidationOptions(msgspec.Struct, frozen=True):
     """What is to be measured and predicted."""
 
     blocks: Path | None
@@ -96,7 +96,9 @@ def command(
     chosen = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if not chosen:
         raise UsageError("no predictor", f"choose from {', '.join(NAMES)}")
-    wanted = Wanted(blocks, kernels, measured, chosen, arch, _AS[notion], sample or 0, seed, link, cpu)
+    wanted = ValidationOptions(
+        blocks, kernels, measured, chosen, arch, _AS[notion], sample or 0, seed, link, cpu
+    )
     with reporter() as report:
         found = _validated(wanted, lambda what, done, of: report(Progress(what, done, of)))
     for problem in found.problems:
@@ -113,7 +115,7 @@ def command(
 _Report = Callable[[str, int, int], None]
 
 
-def _validated(wanted: Wanted, report: _Report) -> Validation:
+def _validated(wanted: ValidationOptions, report: _Report) -> Validation:
     if wanted.measured is not None:
         return _remembered(wanted, wanted.measured, report)
     backend, identity = open_backend(wanted.cpu, wanted.link)
@@ -123,7 +125,7 @@ def _validated(wanted: Wanted, report: _Report) -> Validation:
         return _measured(wanted, backend, identity, report)
 
 
-def _models(wanted: Wanted, isa: str) -> tuple[MachineModel, list[BlockPredictor], dict[str, str]]:
+def _models(wanted: ValidationOptions, isa: str) -> tuple[MachineModel, list[BlockPredictor], dict[str, str]]:
     """The machine and the predictors, before anything is measured."""
     machine = load_model(wanted.arch) if wanted.arch else default_machine(isa)
     if machine.isa != isa:
@@ -132,7 +134,7 @@ def _models(wanted: Wanted, isa: str) -> tuple[MachineModel, list[BlockPredictor
     return machine, *predictors(wanted.names, machine)
 
 
-def _remembered(wanted: Wanted, path: Path, report: _Report) -> Validation:
+def _remembered(wanted: ValidationOptions, path: Path, report: _Report) -> Validation:
     """Blocks that were timed before."""
     isa = load_model(wanted.arch).isa if wanted.arch else host_isa()
     machine, chosen, absent = _models(wanted, isa)
@@ -148,7 +150,9 @@ def _remembered(wanted: Wanted, path: Path, report: _Report) -> Validation:
     return Validation(str(path), machine.name, tuple(sections), absent, tuple(problems), len(every))
 
 
-def _measured(wanted: Wanted, backend: NativeBackend, identity: Identity, report: _Report) -> Validation:
+def _measured(
+    wanted: ValidationOptions, backend: NativeBackend, identity: Identity, report: _Report
+) -> Validation:
     isa = backend.capabilities().isa
     machine, chosen, absent = _models(wanted, isa)
     nop = calibrated(backend, identity).nop
@@ -166,7 +170,7 @@ def _measured(wanted: Wanted, backend: NativeBackend, identity: Identity, report
     )  # fmt: skip
 
 
-def _blocks(wanted: Wanted, isa: str) -> tuple[Sequence[ProgramBlock], Sequence[str]]:
+def _blocks(wanted: ValidationOptions, isa: str) -> tuple[Sequence[ProgramBlock], Sequence[str]]:
     if wanted.blocks is not None:
         found = read_block_file(wanted.blocks, isa)
         return found.blocks, found.problems
@@ -176,7 +180,11 @@ def _blocks(wanted: Wanted, isa: str) -> tuple[Sequence[ProgramBlock], Sequence[
 
 
 def _loops(
-    wanted: Wanted, chosen: Sequence[BlockPredictor], nop: float, found: Validation, report: _Report
+    wanted: ValidationOptions,
+    chosen: Sequence[BlockPredictor],
+    nop: float,
+    found: Validation,
+    report: _Report,
 ) -> Validation:
     if wanted.link.remote:
         raise UsageError("loops are compiled and run on this machine", "leave out --target")
@@ -184,11 +192,11 @@ def _loops(
     every = builds(folder)
     some = every if not wanted.sample else _drawn(every, wanted)
     timings = timed_loops(some, nop, lambda done, of: report(KERNELS, done, of))
-    parts: tuple[Section, ...] = (section(KERNELS, timings, chosen, report),)
+    parts: tuple[ValidationSection, ...] = (section(KERNELS, timings, chosen, report),)
     return msgspec.structs.replace(found, sections=parts, given=len(every))
 
 
-def _drawn(every: Sequence[Any], wanted: Wanted) -> list[Any]:
+def _drawn(every: Sequence[Any], wanted: ValidationOptions) -> list[Any]:
     numbers = [ProgramBlock(str(n).encode()) for n in range(len(every))]
     return [every[int(one.code)] for one in sampled(numbers, wanted.sample, wanted.seed)]
 

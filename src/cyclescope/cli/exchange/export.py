@@ -12,13 +12,13 @@ from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
 from cyclescope.session.sources import source
 
-MODEL = "json"
+_MODEL = "json"
 
 
 @click.command("export")
 @click.argument("what", metavar="SOURCE")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write.")
-@click.option("--format", "name", type=click.Choice([MODEL, *WRITABLE]), help="Format of the file.")
+@click.option("--format", "name", type=click.Choice([_MODEL, *WRITABLE]), help="Format of the file.")
 @click.option("--left-out", is_flag=True, help="List everything that the format cannot express.")
 def command(what: str, output: Path | None, name: str | None, left_out: bool) -> None:
     """Write a machine in another tool's format.
@@ -34,7 +34,7 @@ def command(what: str, output: Path | None, name: str | None, left_out: bool) ->
     model = read.model
     if read.refused:
         click.echo(f"{what}: {left_out_text(read.refused, 'refused')}", err=True, nl=False)
-    if (name or "") == MODEL or (name is None and output is not None and output.suffix in (".json", ".xz")):
+    if (name or "") == _MODEL or (name is None and output is not None and output.suffix in (".json", ".xz")):
         if output is None:
             click.echo(encode(model))
         else:

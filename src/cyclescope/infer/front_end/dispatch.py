@@ -14,10 +14,10 @@ from functools import cache
 from cyclescope.infer.front_end.slots import Estimate
 from cyclescope.model.dispatch import SETTLING
 
-SEVERAL, MOST = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
-FITS = 0.25  # slots by which an explanation may miss a measurement
+SEVERAL, MICROCODE = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
+_FITS = 0.25  # slots by which an explanation may miss a measurement
 LEAST_TRIED = 2  # slots: what forms of several have, also where two are a whole cycle's
-CLEAR = 0.08  # slots: so much less is missed by the better explanation of a form
+_CLEAR = 0.08  # slots: so much less is missed by the better explanation of a form
 ENOUGH, MANY = 5, 4  # forms that only whole dispatch explains, at least, and for each that it does not
 
 Estimates = Mapping[str, Sequence[Estimate]]
@@ -25,10 +25,10 @@ Estimates = Mapping[str, Sequence[Estimate]]
 
 def dispatches_whole(found: Estimates, width: float) -> bool:
     """Whether the estimates of forms of several slots are those of a core that divides no instruction."""
-    several = [row for row in found.values() if SEVERAL < min(e.slots for e in row) < MOST]
+    several = [row for row in found.values() if SEVERAL < min(e.slots for e in row) < MICROCODE]
     misses = [(_miss(row, width, True), _miss(row, width, False)) for row in several]
-    whole = sum(one < FITS and other - one > CLEAR for one, other in misses)
-    divided = sum(other < FITS and one - other > CLEAR for one, other in misses)
+    whole = sum(one < _FITS and other - one > _CLEAR for one, other in misses)
+    divided = sum(other < _FITS and one - other > _CLEAR for one, other in misses)
     return whole >= ENOUGH and whole > MANY * divided
 
 

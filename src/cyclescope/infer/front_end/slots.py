@@ -20,8 +20,8 @@ GRAIN = 0.01  # slots: the least error, of a loop's end and the clock
 FEW, MORE = 2, 3  # counts that have to agree on one slot, and on any other number
 SINGLE = 0.5, 1.5  # slots of forms that have one: what they scatter by is the error of all
 DEVIATION = 1.4826  # of a normal distribution, by the median of what is off
-LOUD = "instructions of one slot read {0:.2f} slots off: too much to count any"
-APART = "its counts disagree: {0:.2f} to {1:.2f} slots"
+_LOUD = "instructions of one slot read {0:.2f} slots off: too much to count any"
+_APART = "its counts disagree: {0:.2f} to {1:.2f} slots"
 VAGUE = "{0:.2f} ± {1:.2f} slots: too vague to count"
 NO_WHOLE = "{0:.2f} ± {1:.2f} slots, which is no whole number"
 ONCE = "{0:.2f} slots, counted too seldom to be sure"
@@ -112,9 +112,9 @@ def _judged(row: Sequence[Estimate], value: float, error: float, agreeing: int, 
 def _doubt(value: float, error: float, agreeing: int, scatter: float, ends: tuple[float, float]) -> str:
     """Why a value proves no number, or ""."""
     if scatter >= SURE:
-        return LOUD.format(scatter)
+        return _LOUD.format(scatter)
     if agreeing < FEW:
-        return APART.format(*ends)
+        return _APART.format(*ends)
     if error >= SURE:
         return VAGUE.format(value, error)
     if abs(value - round(value)) > ERRORS * error:

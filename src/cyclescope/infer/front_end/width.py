@@ -52,7 +52,7 @@ class Rate(msgspec.Struct, frozen=True):
         return f"{AND.join(named)} {self.rate:.2f} ± {self.error:.2f}"
 
 
-class Width(msgspec.Struct, frozen=True):
+class FoundWidth(msgspec.Struct, frozen=True):
     """Slots per cycle of a front end, with its proof.
 
     `slots` is the best that is known; `reason` says why it is no fact, "" where it is one. `error` is how far
@@ -101,10 +101,10 @@ def rates_of(readings: Iterable[Reading]) -> list[Rate]:
     ]  # fmt: skip
 
 
-def width_of(rates: Sequence[Rate]) -> Width:
+def width_of(rates: Sequence[Rate]) -> FoundWidth:
     """The width that rates prove, or the best guess with the reason why it is none."""
     if not rates:
-        return Width(0.0, 0.0, UNKNOWN)
+        return FoundWidth(0.0, 0.0, UNKNOWN)
     for slots in range(WIDEST, 0, -1):
         found = _proved(rates, slots)
         if found is not None:
@@ -112,7 +112,7 @@ def width_of(rates: Sequence[Rate]) -> Width:
     return _guess(rates)
 
 
-def _proved(rates: Sequence[Rate], slots: int) -> Width | None:
+def _proved(rates: Sequence[Rate], slots: int) -> FoundWidth | None:
     """The width, if several kinds reach it and nothing exceeds it but NOPs that share slots, or take none."""
     nops = [rate for rate in rates if rate.kind == NOPS]
     dropped = bool(nops) and all(rate.exceeds(SHARING * slots) for rate in nops)
@@ -129,7 +129,7 @@ def _proved(rates: Sequence[Rate], slots: int) -> Width | None:
     if faster and (not shared or any(rate.exceeds(SHARING * slots) for rate in alone)):
         return None
     others = tuple(rate for rate in rates if rate not in agreeing)
-    return Width(float(slots), _error(agreeing), "", agreeing, others, SHARING if faster else 1)
+    return FoundWidth(float(slots), _error(agreeing), "", agreeing, others, SHARING if faster else 1)
 
 
 def _error(rates: Sequence[Rate]) -> float:
@@ -137,12 +137,12 @@ def _error(rates: Sequence[Rate]) -> float:
     return math.sqrt(sum(rate.error**2 for rate in rates)) / len(rates)
 
 
-def _guess(rates: Sequence[Rate]) -> Width:
+def _guess(rates: Sequence[Rate]) -> FoundWidth:
     """The rate that most come near to from below: the second highest, as one alone can share slots."""
     ordered = sorted(rates, key=lambda rate: -rate.rate)
     best = ordered[min(1, len(ordered) - 1)]
     reason = f"no two kinds of simple instructions agree on a whole number: {_listed(ordered)}"
-    return Width(best.rate, best.error, reason, (), tuple(ordered))
+    return FoundWidth(best.rate, best.error, reason, (), tuple(ordered))
 
 
 def _listed(rates: Sequence[Rate]) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import combinations
 
 from cyclescope.backend.base import Backend, Effort
+from cyclescope.infer.again import Disturbed
 from cyclescope.infer.ports.builder import MICROCODED, PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
 from cyclescope.infer.ports.facts import PortFacts
@@ -48,7 +49,6 @@ from cyclescope.infer.workload import (
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
-from cyclescope.infer.again import Disturbed
 from cyclescope.measure.plan import Experiment, Key, Planner
 from cyclescope.measure.ports import INSTANCES, PortPlanner, Question
 from cyclescope.measure.sampling import Sampler

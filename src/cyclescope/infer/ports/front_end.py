@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from functools import cache, cached_property, partial
 
 from cyclescope.infer.front_end.dispatch import (
-    MOST,
+    MICROCODE,
     dispatches_whole,
     seen,
 )
 from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
 from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted
-from cyclescope.infer.front_end.width import GRAIN, Rate, Width, rates_of, width_of
+from cyclescope.infer.front_end.width import GRAIN, FoundWidth, Rate, rates_of, width_of
 from cyclescope.infer.ports.candidates import files_of, is_candidate
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set, instruction_sets
@@ -55,7 +55,7 @@ class FrontEndFacts:
     # --- width -----------------------------------------------------------------------------------
 
     @cached_property
-    def width_fact(self) -> Width:
+    def width_fact(self) -> FoundWidth:
         """The width with its proof; from throughputs where its own experiments are missing."""
         return width_of(rates_of(self._widths) or self._known_rates)
 
@@ -175,7 +175,7 @@ class FrontEndFacts:
     def slot_range(self, form: InstructionForm) -> tuple[float, float] | None:
         """The least and the most slots of microcode, which takes different numbers in different loops."""
         count = self.counts.get(form.id)
-        if count is None or count.whole is not None or count.least < MOST or not self.width_fact.is_told:
+        if count is None or count.whole is not None or count.least < MICROCODE or not self.width_fact.is_told:
             return None
         return float(math.floor(count.least)), float(math.ceil(count.most))
 

@@ -22,13 +22,12 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from cyclescope.isa.registry import DEFAULT, instruction_set
-from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER
+from cyclescope.kernel.cycle import MASK_SYNC, LinkKey
 
-_TO_FLOAT = TRANSFER.replace("v", "f")
-LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
+_LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
-SMALLEST = 0.04
-WHOLE = 0.4  # cycles: what noise adds to a link that is found as a difference of chains
+_SMALLEST = 0.04
+_WHOLE = 0.4  # cycles: what noise adds to a link that is found as a difference of chains
 GIVES_WAY = 0.2  # weight of a cycle by which a convention does not hold, to one of a chain
 UNCUT = "uncut"  # convention: what cuts the link's chain hides that it does
 SHARED = "transfer"  # the convention whose two sides share a round trip
@@ -61,28 +60,40 @@ class LinkLatency(msgspec.Struct, frozen=True):
 def lower_bound(key: str, isa: str = DEFAULT) -> float:
     """What a link takes at least: one cycle per dependent instruction."""
     if key.startswith(("r>v.", "r>f.")):
-        return 3 * LEAST
+        return 3 * _LEAST
     doubled = instruction_set(isa).links.doubled
-    return 2 * LEAST if key.startswith(doubled) and not key.startswith("restore.f") else LEAST
+    return 2 * _LEAST if key.startswith(doubled) and not key.startswith("restore.f") else _LEAST
 
 
 def conventions(keys: Iterable[str], isa: str = DEFAULT) -> list[tuple[str, str, str]]:
     """(convention, key, key it equals) for the keys at hand."""
-    known = set(keys)
+    read = {key: LinkKey.read(key) for key in keys}
+    known = read.keys()
     wanted = [
-        *[("transfer", key, "v>r") for key in known if key.startswith(TRANSFER)],
-        *[("transfer", key, key.replace(_TO_FLOAT, "f>r")) for key in known if key.startswith(_TO_FLOAT)],
+        *[
+            (SHARED, key, way_back(link))
+            for key, link in read.items()
+            if link.role == SHARED and link.target in "vf"
+        ],
         ("masks", "v>k", MASK_SYNC),
         ("mmx", "m>r", "v>r"),
         ("high bytes", "h>r", "r>h"),
     ]
-    wanted += [("x87", key, key.replace("mem>x", "load.v")) for key in known if key.startswith("mem>x")]
-    wanted += [
-        ("loads", key, "load." + key[4:])
-        for key in known
-        if key.startswith("mem>") and key[4] != "x" and key not in instruction_set(isa).links.through_vector
-    ]
+    through = instruction_set(isa).links.through_vector
+    stored = [(key, link) for key, link in read.items() if link.source == "mem" and key not in through]
+    wanted += [("x87" if link.target == "x" else "loads", key, by_address(link)) for key, link in stored]
     return [(name, a, b) for name, a, b in wanted if {a, b} <= known]
+
+
+def way_back(link: LinkKey) -> str:
+    """The key of the move back from a vector register, or with the same bits from a floating-point one."""
+    detail = "" if link.target == "v" else link.detail
+    return LinkKey("", link.target, link.source, detail).text
+
+
+def by_address(link: LinkKey) -> str:
+    """The key of the load whose address takes part, for a link from memory; x87 loads as vectors do."""
+    return LinkKey("load", "v" if link.target == "x" else link.target, "", link.detail).text
 
 
 class LatencySystem:
@@ -154,7 +165,7 @@ class LatencySystem:
         _, values = self._minimise(model, costs)
         start = len(self.keys)
         return [
-            max(values[start + 2 * n] + values[start + 2 * n + 1], TOLERANCE * e.cycles, SMALLEST)
+            max(values[start + 2 * n] + values[start + 2 * n + 1], TOLERANCE * e.cycles, _SMALLEST)
             for n, e in enumerate(self.equations)
         ]
 
@@ -202,14 +213,14 @@ class LatencySystem:
 def _whole(value: float, least: float, most: float) -> float:
     """A latency is a whole number of cycles but for noise, unless it is the average of several paths."""
     nearest = float(round(value))
-    return nearest if abs(value - nearest) <= WHOLE and least <= nearest <= most else value
+    return nearest if abs(value - nearest) <= _WHOLE and least <= nearest <= most else value
 
 
 def _named(key: str, link: LinkLatency, isa: str) -> LinkLatency:
     """The link with the conventions its value rests on."""
     if link.determined:
         return link
-    files = set(key.removeprefix("load.").removeprefix("transfer.").split(".")[0].split(">"))
+    files = LinkKey.read(key).files
     names = []
     if "mem" in files or "x" in files:
         names.append("loads")

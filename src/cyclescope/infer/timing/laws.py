@@ -16,12 +16,12 @@ from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, Latenc
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 
-NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
+_NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
 FRACTION = 0.12  # latencies further than this from whole cycles get a second look
 ALIKE, OTHER = 1.03, 1.3  # throughputs of one family differ by noise between these ratios
 LEAST_SLOW = 1.12  # cycles: the least latency, but for noise
 CUT_SHORT = 2.5  # cycles: the issue of what cuts a chain may delay one that is shorter
-EVEN, SMALLEST, LARGEST = 0.012, 0.2, 4.0  # share of the throughput; cycles
+_EVEN, _SMALLEST, _LARGEST = 0.012, 0.2, 4.0  # share of the throughput; cycles
 _WIDTHS = (
     (re.compile(r"\b[XYZ]MM\b"), "VMM"),
     (re.compile(r"_1to\d+"), "_bcst"),
@@ -39,7 +39,7 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
         return latency.cause is Cause.HIDDEN
     if latency.kind not in (EXACT, INTERVAL) or latency.max is None or latency.values:
         return False
-    if 1 < latency.max < NEAR * throughput:
+    if 1 < latency.max < _NEAR * throughput:
         return True
     measured = latency.measured or 0.0
     return FRACTION < measured % 1 < 1 - FRACTION and 1 < measured < 20
@@ -70,7 +70,7 @@ def slower_than_others(latencies: Sequence[Latency], every: Sequence[Pair]) -> l
     return [(lat.max or 0.0) > limit for limit, lat in zip(limits, latencies, strict=True)]
 
 
-def family(form: InstructionForm) -> str:
+def same_but_width(form: InstructionForm) -> str:
     """What the forms of one mnemonic that differ in width only have in common."""
     name = form.id
     for pattern, replacement in _WIDTHS:
@@ -83,16 +83,16 @@ def is_uneven(throughput: float) -> bool:
 
     Many are true; but a core shared with another program's thread gives such values as well.
     """
-    if not SMALLEST < throughput < LARGEST:
+    if not _SMALLEST < throughput < _LARGEST:
         return False
     parts = (2, 3, 4, 6)
-    return min(abs(throughput - round(throughput * n) / n) for n in parts) > EVEN * throughput
+    return min(abs(throughput - round(throughput * n) / n) for n in parts) > _EVEN * throughput
 
 
 def outliers(forms: Sequence[InstructionForm], throughputs: Mapping[str, float]) -> set[str]:
     """Ids of forms whose throughput is uneven, or differs a little from the least of their family."""
     least: dict[str, float] = {}
-    families = {form.id: family(form) for form in forms if form.id in throughputs}
+    families = {form.id: same_but_width(form) for form in forms if form.id in throughputs}
     for form_id, name in families.items():
         least[name] = min(throughputs[form_id], least.get(name, math.inf))
     alone = {i for i, name in families.items() if ALIKE < throughputs[i] / max(least[name], 1e-9) < OTHER}

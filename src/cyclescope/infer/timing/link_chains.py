@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.timing.latency_system import (
-    LEAST,
     UNCUT,
     Equation,
     LatencySystem,
@@ -23,7 +22,7 @@ from cyclescope.measure.sampling import PASSING, Measurement, Sampler
 LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
 LEAST_SHARE = 0.9  # of what a chain of links takes at least
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
-SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
+_SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
 _WORSE = (STABLE, UNSTABLE, NOISY, FAILED)  # each is worse than those before
 
 
@@ -92,14 +91,14 @@ def solve_links(
         if not measurement.usable or control is None or not control.usable:
             continue
         least = sum(lower_bound(key, isa) for key in experiment.links)
-        shown = min((1 - CARRIES) * measurement.cycles, SHOWN)
+        shown = min((1 - CARRIES) * measurement.cycles, _SHOWN)
         if control.cycles > measurement.cycles - shown and measurement.cycles > 1.1 * least:
             hidden.append(Equation(experiment.links, measurement.cycles))
             continue  # cutting the link changes nothing: it carries no dependency
         if measurement.cycles < LEAST_SHARE * least:
             continue  # faster than the law allows: something in it is eliminated
         equations.append(Equation(experiment.links, measurement.cycles, name))
-    equations = list(_undelayed(equations))
+    equations = list(_undelayed(equations, isa))
     if real and not any(set(e.keys) == {"r>r"} for e in equations):
         raise MeasurementError(
             "not even a chain of sign extensions could be measured",
@@ -110,7 +109,7 @@ def solve_links(
     return {key: link if key in proved else _at_most(link, key, isa) for key, link in found.items()}
 
 
-def _undelayed(equations: Sequence[Equation]) -> Iterator[Equation]:
+def _undelayed(equations: Sequence[Equation], isa: str) -> Iterator[Equation]:
     """Of a chain through memory and the same one spaced, the one in which the links take less.
 
     Loads that are repeated, because the data that they wait for are not there yet, delay the other.
@@ -121,7 +120,8 @@ def _undelayed(equations: Sequence[Equation]) -> Iterator[Equation]:
         name = equation.name.removesuffix(SPACED)
         bare, with_others = named.get(name), named.get(name + SPACED)
         if bare and with_others:
-            others = SPACING * alone.get(with_others.keys[-1], LEAST)
+            fill = with_others.keys[-1]
+            others = SPACING * alone.get(fill, lower_bound(fill, isa))
             if equation is not (bare if bare.cycles <= with_others.cycles - others else with_others):
                 continue
         yield equation

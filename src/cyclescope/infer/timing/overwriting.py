@@ -46,7 +46,7 @@ FOUND = Remark("waits for the register's old value (a false dependency)")
 ABSENT = Remark("no dependency: with one destination as fast as no chain can be", Cause.INDEPENDENT)
 NOT_WHOLE = Remark("slower with one destination than with several, but by no whole latency")
 ALONE = Remark("slower with one destination than with several, which no second chain confirms")
-DISTURBED = Remark("slower with one destination than with several, but the core was disturbed all the time")
+_DISTURBED = Remark("slower with one destination than with several, but the core was disturbed all the time")
 DISAGREE = Remark("chains with and without other instructions on the way disagree")
 _WITHOUT = Remark("no throughput to compare with")
 
@@ -136,7 +136,7 @@ def _verdict(chain: Record, others: Sequence[Record], filling: float) -> _Verdic
     if chain.per_instance <= least or cycles + filling <= least:
         return _Verdict(HIDDEN, measured, measured, spread, trust, stable)
     if NOISY in (chain.verdict, apart.verdict):
-        return _Verdict(DISTURBED, measured, measured, spread, LOW, stable)
+        return _Verdict(_DISTURBED, measured, measured, spread, LOW, stable)
     is_latency = cycles % 1 == 0 or chain.per_instance >= least + 1
     return _Verdict(FOUND if is_latency else NOT_WHOLE, cycles, measured, spread, trust, stable)
 

@@ -74,7 +74,8 @@ class FormTiming(msgspec.Struct, frozen=True):
     usage in the notation `1*p06+1*p23`, with `?` for what no set of micro-operations explains,
     `ports_throughput` the cycles per instruction that it allows, `ports_alternatives` other usages that fit
     as well; without a usage `ports_note` says why. `resources` has cycles of each resource, which are ports
-    that some form is confined to (`p06`) and units that no set of ports explains.
+    that some form is confined to (`p06`) and units that no set of ports explains. `lacks` are the extensions
+    that the form needs and the CPU has not, where it does not execute it.
     """
 
     id: str
@@ -92,6 +93,7 @@ class FormTiming(msgspec.Struct, frozen=True):
     ports_note: str = ""
     resources: dict[str, float] = {}
     slot_range: tuple[float, float] | None = None
+    lacks: tuple[str, ...] = ()
 
 
 def without_cycles(timing: FormTiming, reason: str) -> FormTiming:

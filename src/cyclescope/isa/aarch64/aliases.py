@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.isa.alias import Kind, aliases
+from cyclescope.isa.alias import OperandKind, aliases
 
-CONDITIONS = ("eq", "ne", "hs", "lo", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "nv")
+_CONDITIONS = ("eq", "ne", "hs", "lo", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al", "nv")
 OTHER_CONDITIONS = {"cs": "hs", "cc": "lo"}
 OF_PREDICATES = {  # SVE
     "none": "eq", "any": "ne", "nlast": "hs", "last": "lo", "first": "mi", "nfrst": "pl", "pmore": "hi",
     "plast": "ls", "tcont": "ge", "tstop": "lt",
 }  # fmt: skip
 _REGISTER = r"[wx](?:\d+|zr)"
-_CONDITION = "|".join((*CONDITIONS, *OTHER_CONDITIONS))
+_CONDITION = "|".join((*_CONDITIONS, *OTHER_CONDITIONS))
 KINDS = {
-    "R": Kind(_REGISTER, "x1", "w1"),
-    "W": Kind(r"w(?:\d+|zr)", "w2"),
-    "X": Kind(r"x(?:\d+|zr)", "x3"),
-    "S": Kind("w?sp", "sp", "wsp"),
-    "G": Kind(rf"{_REGISTER}|w?sp", "x4", "w4", "sp"),
-    "N": Kind(r"-?\d+", "1", "0", "3"),
-    "F": Kind(r"-?\d+(?:\.\d+(?:e[-+]\d+)?)?", "1.0"),
-    "C": Kind(_CONDITION, "eq", "lo"),
-    "V": Kind(r"v\d+\.(?:8b|16b)", "v1.8b", "v2.16b"),
-    "E": Kind(r"v\d+\.[bhsd]\[\d+\]", "v1.b[1]", "v1.h[1]", "v1.s[1]", "v1.d[0]"),
-    "H": Kind(r"v\d+\.[sd]\[\d+\]", "v1.s[1]", "v1.d[1]"),
-    "J": Kind(r"[bhsdq]\d+", "b1", "h1", "s1", "d1", "q1"),
-    "Z": Kind(r"z\d+\.[bhsd]", "z1.b", "z2.h", "z3.s", "z1.d"),
-    "D": Kind(r"z\d+\.d", "z1.d"),
-    "P": Kind(r"p\d+", "p1"),
-    "Q": Kind(r"p\d+\.[bhsd]", "p2.b", "p2.h", "p2.s", "p2.d"),
-    "U": Kind(
+    "R": OperandKind(_REGISTER, "x1", "w1"),
+    "W": OperandKind(r"w(?:\d+|zr)", "w2"),
+    "X": OperandKind(r"x(?:\d+|zr)", "x3"),
+    "S": OperandKind("w?sp", "sp", "wsp"),
+    "G": OperandKind(rf"{_REGISTER}|w?sp", "x4", "w4", "sp"),
+    "N": OperandKind(r"-?\d+", "1", "0", "3"),
+    "F": OperandKind(r"-?\d+(?:\.\d+(?:e[-+]\d+)?)?", "1.0"),
+    "C": OperandKind(_CONDITION, "eq", "lo"),
+    "V": OperandKind(r"v\d+\.(?:8b|16b)", "v1.8b", "v2.16b"),
+    "E": OperandKind(r"v\d+\.[bhsd]\[\d+\]", "v1.b[1]", "v1.h[1]", "v1.s[1]", "v1.d[0]"),
+    "H": OperandKind(r"v\d+\.[sd]\[\d+\]", "v1.s[1]", "v1.d[1]"),
+    "J": OperandKind(r"[bhsdq]\d+", "b1", "h1", "s1", "d1", "q1"),
+    "Z": OperandKind(r"z\d+\.[bhsd]", "z1.b", "z2.h", "z3.s", "z1.d"),
+    "D": OperandKind(r"z\d+\.d", "z1.d"),
+    "P": OperandKind(r"p\d+", "p1"),
+    "Q": OperandKind(r"p\d+\.[bhsd]", "p2.b", "p2.h", "p2.s", "p2.d"),
+    "U": OperandKind(
         r"v\d+\.\w+, v\d+\.\w+",
         "v1.8h, v2.8b",
         "v1.4s, v2.4h",
@@ -40,11 +40,11 @@ KINDS = {
         "v1.4s, v2.8h",
         "v1.2d, v2.4s",
     ),
-    "K": Kind(r"\w+", "pldl1keep"),
-    "L": Kind(".+", "0"),
-    "O": Kind(".+", "x2", "w2", "1", "x2, lsl 1", "w2, lsl 1", "w2, uxtw 0", "x2, uxtx 0"),
-    "A": Kind(r"\[.+\].*", "[x2]"),
-    "Y": Kind(r"[bwx]\d+|[hsdq]\d+", "x1", "w1", "q1", "d1", "s1", "h1", "b1"),
+    "K": OperandKind(r"\w+", "pldl1keep"),
+    "L": OperandKind(".+", "0"),
+    "O": OperandKind(".+", "x2", "w2", "1", "x2, lsl 1", "w2, lsl 1", "w2, uxtw 0", "x2, uxtx 0"),
+    "A": OperandKind(r"\[.+\].*", "[x2]"),
+    "Y": OperandKind(r"[bwx]\d+|[hsdq]\d+", "x1", "w1", "q1", "d1", "s1", "h1", "b1"),
 }
 _WIDE = (0, 16, 32, 48)
 
@@ -58,7 +58,7 @@ def _values(operands: dict[str, str]) -> dict[str, str]:
     if "j" in operands:
         found["lane"] = f"z{operands['j'][1:]}.{operands['j'][0]}[0]"
     if "c" in operands:
-        found["inverse"] = CONDITIONS[CONDITIONS.index(_usual(operands["c"])) ^ 1]
+        found["inverse"] = _CONDITIONS[_CONDITIONS.index(_usual(operands["c"])) ^ 1]
     return found | dict(_shift(operands, width)) | dict(_chunks(operands, width))
 
 
@@ -148,7 +148,7 @@ def _comparisons() -> Iterator[str]:
         yield f"{other} {{d:Q}}, {{q:P}}/z, {{n:Z}}, {{m:Z}} = {plain} {{d}}, {{q}}/z, {{m}}, {{n}}"
 
 
-RULES = (
+_RULES = (
     "mov {d:R}, {m:R} = orr {d}, {zr}, {m}",
     "mov {d:S}, {n:G} = add {d}, {n}, 0",
     "mov {d:R}, {n:S} = add {d}, {n}, 0",
@@ -203,9 +203,9 @@ RULES = (
     *_comparisons(),
     *_atomic_stores(),
     *_unscaled(),
-    *(f"b.{condition} {{t:L}} = b.{condition} {{t}}" for condition in CONDITIONS),
-    *(f"b{condition} {{t:L}} = b.{condition} {{t}}" for condition in CONDITIONS[:-2]),
+    *(f"b.{condition} {{t:L}} = b.{condition} {{t}}" for condition in _CONDITIONS),
+    *(f"b{condition} {{t:L}} = b.{condition} {{t}}" for condition in _CONDITIONS[:-2]),
     *(f"b.{other} {{t:L}} = b.{condition} {{t}}" for other, condition in OF_PREDICATES.items()),
     *(f"b{other} {{t:L}} = b.{condition} {{t}}" for other, condition in OTHER_CONDITIONS.items()),
 )
-ALIASES = aliases(RULES, KINDS, _values)
+ALIASES = aliases(_RULES, KINDS, _values)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from cyclescope.isa.record import InstructionSet, Links, Markers, Registers, Roles, Toolchain, Writing
+from cyclescope.isa.record import (
+    FormRoles,
+    GeneralRegisters,
+    InstructionSet,
+    LinkRules,
+    Markers,
+    Toolchain,
+    Writing,
+)
 
 _OPERANDS = (
     r"(^|[\s,\[{])([xw]([0-9]|[12]\d|30)|[xw]zr|sp|[vz]\d+\.\d*[bhsdq]|[dsq]\d+|p\d+/[mz])\b"
@@ -67,7 +75,7 @@ RECORD = InstructionSet(
         codes=(bytes((213, 3, 32, 31)), bytes((31, 32, 3, 213))),  # NOP, in either order
         moves={"MOVZ": (("X", 1),)},
     ),
-    registers=Registers(
+    registers=GeneralRegisters(
         count=32,
         kept=(28,),
         set_apart=(31,),
@@ -77,7 +85,7 @@ RECORD = InstructionSet(
         system={0xDA10: ("NZCV",), 0xDA20: ("FPCR",), 0xDA21: ("FPSR",), 0xDA22: ("FPMR",)},
         system_prefix="SYS",
     ),
-    roles=Roles(
+    roles=FormRoles(
         nop="NOP",
         load="LDRXui",
         store="STRXui",
@@ -93,5 +101,5 @@ RECORD = InstructionSet(
         },
         moves=("MOV", "FMOV", "ORR"),
     ),
-    links=Links(doubled=("restore.", "r>p")),
+    links=LinkRules(doubled=("restore.", "r>p")),
 )  # fmt: skip

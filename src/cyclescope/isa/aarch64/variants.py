@@ -14,7 +14,7 @@ from functools import cache
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.isa.fields import Field, Values
+from cyclescope.isa.fields import Field, FieldValues
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.record import Variants
 
@@ -97,8 +97,8 @@ def _variant(form: InstructionForm, place: int, value: int, name: str) -> Instru
 
 
 @cache
-def _only(width: int, value: int) -> Values:
-    return Values(width, ("range", value, value), ())
+def _only(width: int, value: int) -> FieldValues:
+    return FieldValues(width, ("range", value, value), ())
 
 
 class _Variants:

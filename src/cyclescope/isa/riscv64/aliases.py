@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.isa.alias import Kind, aliases
+from cyclescope.isa.alias import OperandKind, aliases
 
 KINDS = {
-    "R": Kind(r"[a-z][a-z0-9]*", "a1"),
-    "F": Kind(r"f[a-z0-9]+", "fa1"),
-    "V": Kind(r"v\d+", "v8"),
-    "N": Kind(r"-?\d+", "1", "4096", "100000"),
-    "B": Kind(r"-?\d+\([a-z0-9]+\)", "8(a1)"),
-    "C": Kind(r"[a-z]\w*|\d+", "vl"),
-    "L": Kind(r"[^\s,]+", "0"),
-    "A": Kind(r"\([a-z0-9]+\)", "(a2)"),
-    "M": Kind(r"(?:, v0\.t)?", "", ", v0.t"),
+    "R": OperandKind(r"[a-z][a-z0-9]*", "a1"),
+    "F": OperandKind(r"f[a-z0-9]+", "fa1"),
+    "V": OperandKind(r"v\d+", "v8"),
+    "N": OperandKind(r"-?\d+", "1", "4096", "100000"),
+    "B": OperandKind(r"-?\d+\([a-z0-9]+\)", "8(a1)"),
+    "C": OperandKind(r"[a-z]\w*|\d+", "vl"),
+    "L": OperandKind(r"[^\s,]+", "0"),
+    "A": OperandKind(r"\([a-z0-9]+\)", "(a2)"),
+    "M": OperandKind(r"(?:, v0\.t)?", "", ", v0.t"),
 }
 _UPPER = 1 << 12
 
@@ -94,7 +94,7 @@ def _vectors() -> Iterator[str]:
     yield "vpopc.m {d:R}, {s:V}{m:M} = vcpop.m {d}, {s}{m}"
 
 
-RULES = (
+_RULES = (
     "nop = addi zero, zero, 0",
     "li {d:R}, {i:N} = addi {d}, zero, {i} | lui {d}, {only} | lui {d}, {upper}; addiw {d}, {d}, {low}",
     "la {d:R}, {t:L} = auipc {d}, 0; addi {d}, {d}, 0",
@@ -133,4 +133,4 @@ RULES = (
     *_registers(),
     *_vectors(),
 )
-ALIASES = aliases(RULES, KINDS, _values)
+ALIASES = aliases(_RULES, KINDS, _values)

@@ -12,7 +12,7 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
-from cyclescope.isa.riscv64.shapes import Shape, element_widths, shapes, takes_configuration
+from cyclescope.isa.riscv64.shapes import RegisterShape, element_widths, shapes, takes_configuration
 
 _ELEN = 64
 _EMUL = (Fraction(1, 8), Fraction(8))
@@ -90,7 +90,7 @@ def _per_group(form: InstructionForm) -> int:
     return 1
 
 
-def _impossible(shape: Shape, sew: int, lmul: Fraction) -> str:
+def _impossible(shape: RegisterShape, sew: int, lmul: Fraction) -> str:
     width, emul = shape.width(sew), shape.emul(sew, lmul)
     least, most = _WIDTHS[shape.kind]
     if not least <= width <= most:

@@ -8,19 +8,19 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.riscv64.shapes import Shape, shapes
+from cyclescope.isa.riscv64.shapes import RegisterShape, shapes
 
-_MASK = Shape("m", -1, eew=1)  # v0.t
+_MASK = RegisterShape("m", -1, eew=1)  # v0.t
 
 
-class Group(msgspec.Struct, frozen=True):
+class RegisterGroup(msgspec.Struct, frozen=True):
     """The registers of an operand, with the shape of their elements."""
 
     op: Operand
     registers: range
-    shape: Shape
+    shape: RegisterShape
 
-    def meets(self, other: Group) -> bool:
+    def meets(self, other: RegisterGroup) -> bool:
         """Whether they share a register."""
         return self.registers.start < other.registers.stop and other.registers.start < self.registers.stop
 
@@ -46,7 +46,7 @@ def conflict(form: InstructionForm, registers: Sequence[int]) -> str:
     return ""
 
 
-def groups(form: InstructionForm, registers: Sequence[int]) -> list[Group]:
+def groups(form: InstructionForm, registers: Sequence[int]) -> list[RegisterGroup]:
     """The vector operands of a configured form; `registers` as for `encode`."""
     assert form.bits is not None
     numbers = iter(registers)
@@ -56,16 +56,16 @@ def groups(form: InstructionForm, registers: Sequence[int]) -> list[Group]:
         if op.file == "v" and (position in placed or op.fixed):
             first = placed.get(position, 0)
             shape = shapes(form).get(position, _MASK)
-            found.append(Group(op, range(first, first + op.group), shape))
+            found.append(RegisterGroup(op, range(first, first + op.group), shape))
     return found
 
 
-def _width(form: InstructionForm, group: Group) -> object:
+def _width(form: InstructionForm, group: RegisterGroup) -> object:
     assert form.configuration is not None
     return group.shape.width(form.configuration.sew)
 
 
-def _may_meet(form: InstructionForm, result: Group, source: Group) -> bool:
+def _may_meet(form: InstructionForm, result: RegisterGroup, source: RegisterGroup) -> bool:
     if strict(form, result.shape, source.shape):
         return False
     if result.shape.single or source.shape is _MASK:
@@ -79,7 +79,7 @@ def _may_meet(form: InstructionForm, result: Group, source: Group) -> bool:
     return ours == theirs or (whole and result.registers.stop == source.registers.stop)
 
 
-def strict(form: InstructionForm, result: Shape, source: Shape) -> bool:
+def strict(form: InstructionForm, result: RegisterShape, source: RegisterShape) -> bool:
     """Whether an instruction allows no overlap of a result and a source at all."""
     if source is _MASK:
         return "apart_mask" in form.attributes

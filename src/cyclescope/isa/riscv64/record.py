@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cyclescope.isa.record import (
+    FormRoles,
+    GeneralRegisters,
     InstructionSet,
-    Links,
+    LinkRules,
     Markers,
-    Registers,
     Relocations,
-    Roles,
     Toolchain,
     Writing,
 )
@@ -86,7 +86,7 @@ RECORD = InstructionSet(
         codes=(bytes((19, 0, 0, 0)), bytes((1, 0))),  # NOP, long and short
         moves={"ADDI": (("X", 11),)},
     ),
-    registers=Registers(
+    registers=GeneralRegisters(
         count=32,
         kept=(3, 4, 27),
         set_apart=(0, 2),
@@ -103,7 +103,7 @@ RECORD = InstructionSet(
         },
         system_prefix="CSR",
     ),
-    roles=Roles(
+    roles=FormRoles(
         nop="C_NOP",
         load="LD",
         store="SD",
@@ -120,7 +120,7 @@ RECORD = InstructionSet(
         sized=("C_NOP",),
         moves=("C.MV", "ADDI", "FSGNJ"),
     ),
-    links=Links(doubled=("restore.", "r>p")),
+    links=LinkRules(doubled=("restore.", "r>p")),
     relocations=Relocations(
         hints=(43, 51),
         joint_jump=0x67,  # JALR, behind AUIPC

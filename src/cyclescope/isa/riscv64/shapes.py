@@ -62,7 +62,7 @@ _FIXED_SEW = (
 )
 
 
-class Shape(msgspec.Struct, frozen=True):
+class RegisterShape(msgspec.Struct, frozen=True):
     """A vector operand: elements of type `kind` (a letter as above, `m` of a mask).
 
     They are `eew` bits wide, or `factor` times SEW where that is 0. A `single` one has a register of its own;
@@ -86,7 +86,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 @cache
-def shapes(form: InstructionForm) -> dict[int, Shape]:
+def shapes(form: InstructionForm) -> dict[int, RegisterShape]:
     """Shapes of the vector operands that a field holds, by position; empty for what no VTYPE applies to."""
     if form.bits is None or not takes_configuration(form):
         return {}
@@ -132,11 +132,11 @@ def _filled(words: tuple[str, ...], rule: re.Pattern[str], form: InstructionForm
     return tuple(word.format(match[1]) if match and "{" in word else word for word in words)
 
 
-def _shape(word: str, kind: str, place: int, count: int) -> Shape:
+def _shape(word: str, kind: str, place: int, count: int) -> RegisterShape:
     match = re.fullmatch(r"(s?)([ifbqme]?)(\S*)", word)
     assert match
     if match[2] == "m":
-        return Shape("m", place, eew=1)
+        return RegisterShape("m", place, eew=1)
     if match[2] == "e":
-        return Shape("i", place, eew=int(match[3]), count=count)
-    return Shape(match[2] or kind, place, Fraction(match[3]), single=bool(match[1]), count=count)
+        return RegisterShape("i", place, eew=int(match[3]), count=count)
+    return RegisterShape(match[2] or kind, place, Fraction(match[3]), single=bool(match[1]), count=count)

@@ -9,13 +9,13 @@ from functools import cache
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.isa.fields import BitEncoding, Field, Notation, Syntax, Values
+from cyclescope.isa.fields import BitEncoding, Field, FieldValues, Notation, Syntax
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.riscv64.configuration import Configuration, parse
 from cyclescope.isa.riscv64.legality import INSERTS, all_configurations, configurations, features, illegal
 from cyclescope.isa.riscv64.overlap import strict
-from cyclescope.isa.riscv64.shapes import Shape, scalar_kind, shapes, takes_configuration
+from cyclescope.isa.riscv64.shapes import RegisterShape, scalar_kind, shapes, takes_configuration
 
 _UNMASKED = {"VMaskOp": 1, "VMaskCarryInOp": 0}  # the bit of an instruction without a mask; a carry is always
 _LETTERS = {"i": "i", "f": "f", "b": "bf", "q": "f", "m": "i"}
@@ -128,7 +128,9 @@ def _operand(form: InstructionForm, place: int, configuration: Configuration) ->
     return op
 
 
-def _result(form: InstructionForm, op: Operand, shape: Shape, configuration: Configuration) -> Operand:
+def _result(
+    form: InstructionForm, op: Operand, shape: RegisterShape, configuration: Configuration
+) -> Operand:
     """A result is read where old elements stay: all after VL, those masked off, or by definition."""
     sources = [source for source in shapes(form).values() if source is not shape]
     apart = [strict(form, shape, source) or _part(shape, source, configuration) for source in sources]
@@ -142,7 +144,7 @@ def _result(form: InstructionForm, op: Operand, shape: Shape, configuration: Con
     return msgspec.structs.replace(op, read=stays, conditional=stays)
 
 
-def _part(result: Shape, source: Shape, configuration: Configuration) -> bool:
+def _part(result: RegisterShape, source: RegisterShape, configuration: Configuration) -> bool:
     """Whether a source of narrower elements is a part of a register: no result may overlap it."""
     sew, lmul = configuration.sew, configuration.lmul
     wider = result.width(sew) > source.width(sew) and not result.single
@@ -162,7 +164,7 @@ def _field(
 
 
 @cache
-def _starts(group: int, count: int, first: int) -> Values:
+def _starts(group: int, count: int, first: int) -> FieldValues:
     """Values of a field: where `count` groups, in all `group` registers, can begin."""
     size = group // count
     suffix = f"M{size}" if size > 1 else ""
@@ -173,7 +175,7 @@ def _starts(group: int, count: int, first: int) -> Values:
         for start in range(32)
     ]
     legal = sum(1 << number for number, name in enumerate(names) if name)
-    return Values(5, ("bits", f"{legal:x}"), tuple(names))
+    return FieldValues(5, ("bits", f"{legal:x}"), tuple(names))
 
 
 def _element_of(form: InstructionForm, sew: int) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cyclescope.isa.record import (
+    FormRoles,
+    GeneralRegisters,
     InstructionSet,
-    Links,
+    LinkRules,
     Markers,
-    Registers,
     Relocations,
-    Roles,
     Toolchain,
     Writing,
 )
@@ -54,14 +54,14 @@ RECORD = InstructionSet(
         stored=bytes((0x65, 0xC6, 0x04, 0x25)),  # mov byte ptr gs:[...], ...
         tool="IACA",
     ),
-    registers=Registers(
+    registers=GeneralRegisters(
         count=16,
         set_apart=(4,),
         counter=r"r15[dwb]?",
         start="RSP is a stack, R13, R14, RSI and RDI point to 4096 bytes",
         usual="avx",
     ),
-    roles=Roles(
+    roles=FormRoles(
         nop="NOP",
         load="MOV (R64, M64)",
         store="MOV (M64, R64)",
@@ -79,7 +79,7 @@ RECORD = InstructionSet(
         sized=("NOP", "NOP_W", "NOP (R32)", "NOP (M32)", "NOP (M16)"),
         moves=("MOV", "VMOV", "KMOV", "LEA", "XCHG", "XADD", "FXCH"),
     ),
-    links=Links(
+    links=LinkRules(
         doubled=("restore.", "flag>r.AF", "r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64"),
         through_vector=("r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64"),
         cut_hides=False,

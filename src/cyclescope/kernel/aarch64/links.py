@@ -17,7 +17,7 @@ from cyclescope.kernel.place import Place
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_NONE, VECTOR_SCALABLE
 
 ZERO_REGISTER = 31
-CONDITIONS = {"Z": 0, "C": 2, "N": 4, "V": 6}  # EQ, CS, MI, VS: each reads one flag
+_CONDITIONS = {"Z": 0, "C": 2, "N": 4, "V": 6}  # EQ, CS, MI, VS: each reads one flag
 _LETTERS = {8: "B", 16: "H", 32: "S", 64: "D", 128: "Q"}
 
 
@@ -25,7 +25,7 @@ class AArch64Links(Helpers):
     """Links and constants of AArch64."""
 
     pools = POOLS
-    flags = tuple(CONDITIONS)
+    flags = tuple(_CONDITIONS)
     stores = {
         ("r", 8): "STRBBui", ("r", 16): "STRHHui", ("r", 32): "STRWui", ("r", 64): "STRXui",
         ("r", 128): "STPXi", ("v", 256): "STPQi", ("v", SCALABLE): "STR_ZXI", ("p", SCALABLE): "STR_PXI",
@@ -95,7 +95,7 @@ class AArch64Links(Helpers):
 
     def _condition(self, source: Place, target: Place) -> list[Instruction]:
         zero = ZERO_REGISTER
-        return [self.make("CSINCXr", target.number, zero, zero, CONDITIONS[source.flag])]
+        return [self.make("CSINCXr", target.number, zero, zero, _CONDITIONS[source.flag])]
 
     def _general_to_vector(self, source: Place, target: Place) -> list[Instruction]:
         move = self.make("FMOVXDr", target.number, source.number)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from cyclescope.isa.fields import Field
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
-from cyclescope.kernel.block import Block, Register
+from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.fixed_width.links import Helpers
 from cyclescope.kernel.fixed_width.operands import FormOperands, immediates
@@ -50,7 +50,7 @@ class BlockBuilder(FormOperands):
         if any(op.role == "index" or (op.role == "base" and op.write) for op in form.operands):
             raise Unmeasurable("its address is not for a blocking instruction to choose")
 
-    def block(self) -> Block:
+    def block(self) -> BlockingSequence:
         """The instances. Raises Unmeasurable where there are too few registers."""
         uses = self._uses()
         reads = self._touched(uses, write=False)
@@ -59,7 +59,9 @@ class BlockBuilder(FormOperands):
         if not uses:
             raise Unmeasurable("too few registers for a blocking instruction")
         made = tuple(Instruction(self.form, use.registers, 0, use.immediates) for use in uses)
-        return Block(self.form.id, made, self._touched(uses, write=False), self._touched(uses, write=True))
+        return BlockingSequence(
+            self.form.id, made, self._touched(uses, write=False), self._touched(uses, write=True)
+        )
 
     def _touched(self, uses: Iterable[Use], write: bool) -> frozenset[Register]:
         isa = self.pools.isa

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.block import Block, Register
+from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use
 from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.dialect import Items, PairChains
@@ -186,7 +186,7 @@ class FixedWidthDialect(ABC):
 
     # --- ports -------------------------------------------------------------------------------------
 
-    def block(self, form: InstructionForm, avoid: Iterable[Register]) -> Block:
+    def block(self, form: InstructionForm, avoid: Iterable[Register]) -> BlockingSequence:
         """Blocking instances of a form that touch none of the registers to avoid. Raises Unmeasurable."""
         return BlockBuilder(form, self.helpers_of(form), avoid).block()
 

@@ -21,8 +21,8 @@ from cyclescope.kernel.differential import (
     INDEX_SHIFT,
     INDEXED,
     VALUES,
-    Access,
     Declared,
+    SeenAccess,
     Specimen,
 )
 from cyclescope.kernel.fixed_width.links import Helpers
@@ -39,7 +39,7 @@ _JUMPS = frozenset(("indirect", "return"))
 _BRANCHES = frozenset(("branch", "call", "return"))
 
 
-class Registers(FormOperands):
+class SpecimenRegisters(FormOperands):
     """Chooses a register of its own for every field of one form."""
 
     def __init__(self, form: InstructionForm, helpers: Helpers, kept: Iterable[Register]) -> None:
@@ -116,7 +116,7 @@ class FixedWidthDifferential(ABC):
         """The type of the values that the form works on."""
         return form.element
 
-    def exception(self, specimen: Specimen, access: Access) -> str:
+    def exception(self, specimen: Specimen, access: SeenAccess) -> str:
         """Why the table rightly does not declare an access, or ""."""
         return ""
 
@@ -124,7 +124,7 @@ class FixedWidthDifferential(ABC):
 
     def specimen(self, form: InstructionForm) -> Specimen:
         """One instance, every register a different one."""
-        fields = Registers(form, self.helpers, self.kept)
+        fields = SpecimenRegisters(form, self.helpers, self.kept)
         values = fields.values()
         registers = tuple(values[operand] for operand, _ in fields.fields)
         instruction = Instruction(form, registers, 0, self._immediates(form))

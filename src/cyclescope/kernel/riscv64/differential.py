@@ -16,7 +16,7 @@ from cyclescope.isa.riscv64.configuration import setup_code
 from cyclescope.isa.riscv64.legality import ELEMENT_GROUPS
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
-from cyclescope.kernel.differential import READ, Access, Differential, Specimen
+from cyclescope.kernel.differential import READ, Differential, SeenAccess, Specimen
 from cyclescope.kernel.fixed_width.differential import FixedWidthDifferential
 from cyclescope.kernel.fixed_width.numbers import number_type
 from cyclescope.kernel.locations import location_set
@@ -89,7 +89,7 @@ class RiscV64Differential(FixedWidthDifferential):
         whole = _WHOLE if re.fullmatch(ELEMENT_GROUPS, form.mnemonic) else 0
         return super()._flags(form, values) | whole
 
-    def exception(self, specimen: Specimen, access: Access) -> str:
+    def exception(self, specimen: Specimen, access: SeenAccess) -> str:
         """Agnostic elements of a result may be kept, and without any element all are."""
         form = specimen.form
         result = access.kind == READ and access.outputs == 1 << access.location

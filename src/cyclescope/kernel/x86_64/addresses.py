@@ -12,13 +12,13 @@ from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.x86_64.helpers.links import CONDITIONS
-from cyclescope.kernel.x86_64.operands import FormOperands
+from cyclescope.kernel.x86_64.operands import X86FormOperands
 from cyclescope.kernel.x86_64.registers import TEMPORARY, VECTOR_ZERO
 
 ROTATION = 16  # places of read-modify-write chains, so that no load follows its own store
 
 
-class AddressChains(FormOperands):
+class AddressChains(X86FormOperands):
     """Chains from an address, or another register that keeps its value, to a result."""
 
     def to_general(self, pair: Pair, offset: int = 0) -> tuple[list[Instruction], tuple[str, ...]]:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
-from cyclescope.kernel.block import Block, Register
+from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.x86_64.registers import BASE, CONSTANT, MASK_ONES, Roles, physical
+from cyclescope.kernel.x86_64.registers import BASE, CONSTANT, MASK_ONES, X86RegisterRoles, physical
 
 # Counted from the end that throughput sequences reach last; RSI, RDI and RCX may be implicit.
 _WRITTEN = {
@@ -42,7 +42,7 @@ def read(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
 def addresses(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
     """Registers that an instance's addresses may be made of."""
     implicit = any(op.is_memory and op.implicit for op in form.operands)
-    found = set(Roles(form).implicit) if implicit else set()
+    found = set(X86RegisterRoles(form).implicit) if implicit else set()
     for slot, number in zip(form.encoding.slots if form.encoding else (), registers, strict=True):
         if slot.part:
             cls = form.operands[slot.operand].cls
@@ -51,7 +51,7 @@ def addresses(form: InstructionForm, registers: Sequence[int]) -> set[Register]:
 
 
 def _touched(form: InstructionForm, registers: Sequence[int], write: bool) -> set[Register]:
-    found = {place for place in Roles(form).implicit if _implicit_access(form, place, write)}
+    found = {place for place in X86RegisterRoles(form).implicit if _implicit_access(form, place, write)}
     for slot, number in zip(form.encoding.slots if form.encoding else (), registers, strict=True):
         op = form.operands[slot.operand]
         if slot.part == 0 and op.is_register and (op.write if write else op.read):
@@ -65,7 +65,7 @@ def _implicit_access(form: InstructionForm, place: Register, write: bool) -> boo
     return any(accesses) if accesses else not write  # a register of an implicit address is read
 
 
-def block_of(form: InstructionForm, avoid: Iterable[Register] = ()) -> Block:
+def block_of(form: InstructionForm, avoid: Iterable[Register] = ()) -> BlockingSequence:
     """Blocking instances of a form that touch none of the registers to avoid.
 
     Raises Unmeasurable where there are too few registers.
@@ -75,7 +75,7 @@ def block_of(form: InstructionForm, avoid: Iterable[Register] = ()) -> Block:
     made = tuple(Instruction(form, u.registers, u.displacement, None, None) for u in uses)
     reads = frozenset().union(*[read(form, use.registers) for use in uses])
     writes = frozenset().union(*[written(form, use.registers) for use in uses])
-    return Block(form.id, made, reads, writes)
+    return BlockingSequence(form.id, made, reads, writes)
 
 
 class _BlockBuilder:

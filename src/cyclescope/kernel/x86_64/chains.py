@@ -17,7 +17,7 @@ from cyclescope.isa.dataflow import Node, Pair
 from cyclescope.isa.register import domain
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, chain_of
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.place import Place, Step
+from cyclescope.kernel.place import LinkStep, Place
 from cyclescope.kernel.x86_64.addresses import AddressChains
 from cyclescope.kernel.x86_64.helpers.memory import SCRATCH_VECTOR
 from cyclescope.kernel.x86_64.registers import (
@@ -28,7 +28,7 @@ from cyclescope.kernel.x86_64.registers import (
 from cyclescope.kernel.x86_64.values import is_division, is_narrowing
 
 
-class ChainBuilder(AddressChains):
+class X86ChainBuilder(AddressChains):
     """Builds the chains of one form; forms with the same signature share them."""
 
     # --- chains ----------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class ChainBuilder(AddressChains):
             items = [instructions[-1], *self.breakers(s), self.use(), *instructions[:-1]]
         return chain_of(pair, "link", items, step.keys, 1)
 
-    def _path(self, target: Place, source: Place, node: Node) -> Step | None:
+    def _path(self, target: Place, source: Place, node: Node) -> LinkStep | None:
         """The way back; to floating-point data through a vector register that gets its value again."""
         element = self.form.operands[node.operand].element if node.part == "data" else ""
         if target.kind not in ("r", "flag") or element not in ("f16", "f32", "f64"):

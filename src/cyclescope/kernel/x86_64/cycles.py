@@ -16,7 +16,7 @@ from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.cycle import MASK_SYNC, TRANSFER, Cycle, spaced
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
-from cyclescope.kernel.x86_64.helpers.links import CONDITIONS, Helpers
+from cyclescope.kernel.x86_64.helpers.links import CONDITIONS, X86Helpers
 from cyclescope.kernel.x86_64.registers import (
     BASE,
     CONSTANT,
@@ -25,13 +25,13 @@ from cyclescope.kernel.x86_64.registers import (
     VECTOR_ZERO,
 )
 
-GENERAL = Place("r", 1, 64)
+_GENERAL = Place("r", 1, 64)
 
 
-class CycleBuilder:
+class X86CycleBuilder:
     """All closed chains of the links this CPU has."""
 
-    def __init__(self, helpers: Helpers) -> None:
+    def __init__(self, helpers: X86Helpers) -> None:
         self.helpers = helpers
 
     def cycles(self) -> list[Cycle]:
@@ -92,26 +92,26 @@ class CycleBuilder:
     def _flags(self) -> Iterator[Cycle]:
         for flag in CONDITIONS:
             place = Place("flag", flag=flag)
-            cut = (self.helpers.constant(GENERAL.number),)
-            yield from self._round(f"r>{flag}>r", GENERAL, place, cut=cut)
+            cut = (self.helpers.constant(_GENERAL.number),)
+            yield from self._round(f"r>{flag}>r", _GENERAL, place, cut=cut)
         if self.helpers.has("LAHF"):
-            cut = (self.helpers.constant(GENERAL.number),)
-            yield from self._round("r>AF>r", GENERAL, Place("flag", flag="AF"), cut=cut)
+            cut = (self.helpers.constant(_GENERAL.number),)
+            yield from self._round("r>AF>r", _GENERAL, Place("flag", flag="AF"), cut=cut)
 
     def _round_trips(self) -> Iterator[Cycle]:
         h = self.helpers
-        cut = (h.constant(GENERAL.number),)
+        cut = (h.constant(_GENERAL.number),)
         name = "VMOVD (XMM, R32)" if h.avx else "MOVD (XMM, R32)"
-        back = h.step(Place("v", 1, 128), GENERAL)
+        back = h.step(Place("v", 1, 128), _GENERAL)
         if back is not None:
-            there = h.make(name, 1, GENERAL.number)
+            there = h.make(name, 1, _GENERAL.number)
             yield Cycle(TRANSFER, (there, *back.instructions), (TRANSFER, *back.keys), cut)
         for width in (128, 256, 512):
             if h.has_bypass(width) or width == 128:
-                yield from self._round(f"r>v.{width}>r", GENERAL, Place("v", 1, width), cut=cut)
-        yield from self._round("r>h>r", GENERAL, Place("h", 2), cut=cut)
-        yield from self._round("r>m>r", GENERAL, Place("m", 1), cut=cut)
-        yield from self._round("r>k>r", GENERAL, Place("k", 1), cut=cut)
+                yield from self._round(f"r>v.{width}>r", _GENERAL, Place("v", 1, width), cut=cut)
+        yield from self._round("r>h>r", _GENERAL, Place("h", 2), cut=cut)
+        yield from self._round("r>m>r", _GENERAL, Place("m", 1), cut=cut)
+        yield from self._round("r>k>r", _GENERAL, Place("k", 1), cut=cut)
         for width in (128, 256, 512):
             if h.avx512:
                 cut_mask = (h.mask_constant(1),)
@@ -123,23 +123,23 @@ class CycleBuilder:
         if not self.helpers.avx512:
             return
         mask, vector = Place("k", 1), Place("v", 1, 128)
-        cut = (self.helpers.constant(GENERAL.number),)
-        yield from self._round("r>v>k>r", GENERAL, vector, mask, cut=cut)
-        yield from self._round("r>k>v>r", GENERAL, mask, vector, cut=cut)
+        cut = (self.helpers.constant(_GENERAL.number),)
+        yield from self._round("r>v>k>r", _GENERAL, vector, mask, cut=cut)
+        yield from self._round("r>k>v>r", _GENERAL, mask, vector, cut=cut)
 
     # --- memory ----------------------------------------------------------------------------------
 
     def _memory(self) -> Iterator[Cycle]:
         """A value through memory and back: store and load forwarding together."""
         h = self.helpers
-        cut = (h.constant(GENERAL.number),)
+        cut = (h.constant(_GENERAL.number),)
         vector = Place("v", 1, 128)
         for width in (8, 16, 32, 64):
             memory = Place("mem", width=width)
-            yield from self._through_memory(f"r>mem.{width}>r", cut, GENERAL, memory)
+            yield from self._through_memory(f"r>mem.{width}>r", cut, _GENERAL, memory)
             if width >= 32:
-                yield from self._through_memory(f"r>mem.{width}>v>r", cut, GENERAL, memory, vector)
-                yield from self._through_memory(f"r>v>mem.{width}>r", cut, GENERAL, vector, memory)
+                yield from self._through_memory(f"r>mem.{width}>v>r", cut, _GENERAL, memory, vector)
+                yield from self._through_memory(f"r>v>mem.{width}>r", cut, _GENERAL, vector, memory)
         for width in (32, 64, 128, 256, 512):
             if width <= 128 or h.has_bypass(width):
                 vector = Place("v", 1, max(width, 128))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain, register_number
-from cyclescope.kernel.differential import WRITE, Access, Declared, Specimen
+from cyclescope.kernel.differential import WRITE, Declared, SeenAccess, Specimen
 from cyclescope.kernel.locations import EXIT, FIRST_PAGE, SECOND_PAGE, STACK_PAGE, location_set, members
 from cyclescope.kernel.state import SECOND_WINDOW, STACK_TOP
 from cyclescope.kernel.x86_64.locations import X86
@@ -38,7 +38,7 @@ def declared(specimen: Specimen) -> Declared:
     return Declared(location_set(reads), location_set(writes), location_set(_flags(undefined)), status)
 
 
-def exception(form: InstructionForm, access: Access) -> str:
+def exception(form: InstructionForm, access: SeenAccess) -> str:
     """Why the table rightly does not declare an access, or ""."""
     x87 = X86.X87 <= access.location < X86.MXCSR
     if form.mnemonic in _EMPTIES and access.kind == WRITE and x87:

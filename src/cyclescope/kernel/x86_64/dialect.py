@@ -9,22 +9,22 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
 from cyclescope.isa.table import Table
-from cyclescope.kernel.block import Block, Register
+from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
-from cyclescope.kernel.cycle import Cycle
+from cyclescope.kernel.cycle import Cycle, LinkKey
 from cyclescope.kernel.dialect import Dialect, Executes, Items
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
 from cyclescope.kernel.x86_64 import blocking
-from cyclescope.kernel.x86_64.chains import ChainBuilder
-from cyclescope.kernel.x86_64.cycles import CycleBuilder
-from cyclescope.kernel.x86_64.division import DivisionStreams, IntegerDivision, SlowDivision
-from cyclescope.kernel.x86_64.helpers.links import Helpers
-from cyclescope.kernel.x86_64.registers import Roles
+from cyclescope.kernel.x86_64.chains import X86ChainBuilder
+from cyclescope.kernel.x86_64.cycles import X86CycleBuilder
+from cyclescope.kernel.x86_64.division import SlowDivision, X86DivisionStreams, X86IntegerDivision
+from cyclescope.kernel.x86_64.helpers.links import X86Helpers
+from cyclescope.kernel.x86_64.registers import X86RegisterRoles
 from cyclescope.kernel.x86_64.special import SpecialBuilder, unmeasurable
-from cyclescope.kernel.x86_64.streams import StreamBuilder
+from cyclescope.kernel.x86_64.streams import X86StreamBuilder
 from cyclescope.kernel.x86_64.values import (
     INTEGER_DIVISION,
     chain_state,
@@ -47,7 +47,7 @@ class X86Dialect:
     """See `kernel.dialect.Dialect`."""
 
     def __init__(self, table: Table, executes: Executes) -> None:
-        self.helpers = Helpers(table, executes)
+        self.helpers = X86Helpers(table, executes)
 
     def nop(self) -> Instruction:
         """NOP."""
@@ -81,24 +81,24 @@ class X86Dialect:
         if special is not None:
             return [(s, "") for s in special()]
         if _divides_vectors_or_integers(form):
-            both = [(s, DivisionStreams(form, self.helpers, s).streams()) for s in ("fast", "slow")]
+            both = [(s, X86DivisionStreams(form, self.helpers, s).streams()) for s in ("fast", "slow")]
             return [(stream, speed) for speed, found in both for stream in found]
-        return [(s, "") for s in StreamBuilder(form, self.helpers).streams()]
+        return [(s, "") for s in X86StreamBuilder(form, self.helpers).streams()]
 
-    def chain_builders(self, form: InstructionForm) -> Sequence[ChainBuilder]:
+    def chain_builders(self, form: InstructionForm) -> Sequence[X86ChainBuilder]:
         """Builders of latency chains."""
         if form.mnemonic in INTEGER_DIVISION:
-            return [IntegerDivision(form, self.helpers, s) for s in ("fast", "slow")]
-        plain = ChainBuilder(form, self.helpers)
+            return [X86IntegerDivision(form, self.helpers, s) for s in ("fast", "slow")]
+        plain = X86ChainBuilder(form, self.helpers)
         return [plain, SlowDivision(form, self.helpers)] if _divides_vectors_or_integers(form) else [plain]
 
     def stream_state(self, form: InstructionForm, speed: str) -> MachineState:
         """See `values.stream_state`."""
-        return stream_state(form, Roles(form), speed)
+        return stream_state(form, X86RegisterRoles(form), speed)
 
     def chain_state(self, form: InstructionForm, speed: str) -> MachineState:
         """See `values.chain_state`."""
-        return chain_state(form, Roles(form), self.helpers.avx, speed)
+        return chain_state(form, X86RegisterRoles(form), self.helpers.avx, speed)
 
     def setup(self, form: InstructionForm, state: MachineState) -> bytes:
         """x87 registers with 1.0 for forms of the x87."""
@@ -120,10 +120,10 @@ class X86Dialect:
         if form.encoding is None:
             return None
         if _divides_vectors_or_integers(form):
-            uses = tuple(StreamBuilder(form, self.helpers).instances(1))
+            uses = tuple(X86StreamBuilder(form, self.helpers).instances(1))
             return uses, self.stream_state(form, "fast")
         try:
-            use = ChainBuilder(form, self.helpers).use()
+            use = X86ChainBuilder(form, self.helpers).use()
         except Unmeasurable:
             use = Use((0,) * len(form.encoding.slots))
         return (use,), self.chain_state(form, "")
@@ -137,11 +137,11 @@ class X86Dialect:
     def cycles(self) -> list[tuple[Cycle, MachineState, bytes]]:
         """Closed chains of all links, with state and setup."""
         reference = self._reference_form()
-        state = chain_state(reference, Roles(reference), self.helpers.avx)
+        state = chain_state(reference, X86RegisterRoles(reference), self.helpers.avx)
         x87 = msgspec.structs.replace(state, x87=True)
         return [
             (cycle, x87, self._x87()) if _is_x87(cycle) else (cycle, state, b"")
-            for cycle in CycleBuilder(self.helpers).cycles()
+            for cycle in X86CycleBuilder(self.helpers).cycles()
         ]
 
     def _reference_form(self) -> InstructionForm:
@@ -151,7 +151,7 @@ class X86Dialect:
 
     # --- ports -------------------------------------------------------------------------------------
 
-    def block(self, form: InstructionForm, avoid: Iterable[Register]) -> Block:
+    def block(self, form: InstructionForm, avoid: Iterable[Register]) -> BlockingSequence:
         """See `blocking.block_of`."""
         return blocking.block_of(form, avoid)
 
@@ -182,7 +182,7 @@ def _divides_vectors_or_integers(form: InstructionForm) -> bool:
 
 
 def _is_x87(cycle: Cycle) -> bool:
-    return any("x" in key.split(".")[0].split(">") or ".x." in key for key in cycle.keys)
+    return any("x" in LinkKey.read(key).files or ".x." in key for key in cycle.keys)
 
 
 def dialect(table: Table, executes: Executes) -> Dialect:

@@ -18,16 +18,16 @@ from cyclescope.kernel.differential import (
     INDEX_SHIFT,
     INDEXED,
     VALUES,
-    Access,
     Declared,
     Differential,
+    SeenAccess,
     Specimen,
 )
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP, MachineState
 from cyclescope.kernel.x86_64.declared import declared, exception
-from cyclescope.kernel.x86_64.registers import STACK, Roles, physical
+from cyclescope.kernel.x86_64.registers import STACK, X86RegisterRoles, physical
 from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.kernel.x86_64.values import origin, pattern
 
@@ -58,7 +58,7 @@ class X86Differential:
         """See `declared`."""
         return declared(specimen)
 
-    def exception(self, specimen: Specimen, access: Access) -> str:
+    def exception(self, specimen: Specimen, access: SeenAccess) -> str:
         """See `exception`."""
         return exception(specimen.form, access)
 
@@ -82,7 +82,7 @@ def specimen(form: InstructionForm) -> Specimen:
 
 def _assign(form: InstructionForm) -> dict[tuple[int, int], int]:
     assert form.encoding is not None
-    roles = Roles(form)
+    roles = X86RegisterRoles(form)
     taken = set(roles.implicit)
     numbers: dict[tuple[int, int], int] = {}
     for slot in form.encoding.slots:

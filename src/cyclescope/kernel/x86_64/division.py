@@ -15,14 +15,14 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.stream import Stream
-from cyclescope.kernel.x86_64.chains import ChainBuilder
-from cyclescope.kernel.x86_64.helpers.links import Helpers
+from cyclescope.kernel.x86_64.chains import X86ChainBuilder
+from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.registers import TEMPORARY, VECTOR_CONSTANT
-from cyclescope.kernel.x86_64.streams import StreamBuilder
+from cyclescope.kernel.x86_64.streams import X86StreamBuilder
 from cyclescope.kernel.x86_64.values import DIVISOR, DIVISOR_CONSTANT, DIVISOR_VECTOR, HIGH, LOW
 
 
-class SlowDivision(ChainBuilder):
+class SlowDivision(X86ChainBuilder):
     """Vector division or root with slow values."""
 
     def _pick(self, op: Operand, part: int, taken: set[tuple[str, int]]) -> int:
@@ -57,10 +57,10 @@ class SlowDivision(ChainBuilder):
         return Chain(chain.source, chain.target, "slow", chain.items, chain.links, chain.count, chain.flags)
 
 
-class IntegerDivision(ChainBuilder):
+class X86IntegerDivision(X86ChainBuilder):
     """DIV and IDIV: dividend and divisor are restored for every instance."""
 
-    def __init__(self, form: InstructionForm, helpers: Helpers, speed: str) -> None:
+    def __init__(self, form: InstructionForm, helpers: X86Helpers, speed: str) -> None:
         super().__init__(form, helpers)
         self.speed = speed
 
@@ -103,10 +103,10 @@ class IntegerDivision(ChainBuilder):
         return list(step.instructions), step.keys
 
 
-class DivisionStreams(StreamBuilder):
+class X86DivisionStreams(X86StreamBuilder):
     """Throughput with fast and slow values."""
 
-    def __init__(self, form: InstructionForm, helpers: Helpers, speed: str) -> None:
+    def __init__(self, form: InstructionForm, helpers: X86Helpers, speed: str) -> None:
         super().__init__(form, helpers)
         self.speed = speed
 

@@ -10,13 +10,13 @@ from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
-from cyclescope.kernel.x86_64.helpers.links import Helpers
+from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.registers import (
     ALIAS,
     VECTOR_CONSTANT,
     VECTOR_INDICES,
     VECTOR_ONES,
-    Roles,
+    X86RegisterRoles,
     physical,
 )
 
@@ -36,13 +36,13 @@ def is_vector_mask(form: InstructionForm, op: Operand) -> bool:
     return "MASKMOV" in form.mnemonic and op.name == "op2"
 
 
-class FormOperands:
+class X86FormOperands:
     """Registers, places and dependency breaking of one form's operands in latency chains."""
 
-    def __init__(self, form: InstructionForm, helpers: Helpers) -> None:
+    def __init__(self, form: InstructionForm, helpers: X86Helpers) -> None:
         self.form = form
         self.helpers = helpers
-        self.roles = Roles(form)
+        self.roles = X86RegisterRoles(form)
         self.slots = form.encoding.slots if form.encoding else ()
         self.registers = self._assign()
         self._cuts = True

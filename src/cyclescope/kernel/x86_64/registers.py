@@ -23,7 +23,7 @@ VECTOR_INDICES = (7, 6)  # index registers of gathers and scatters in latency ch
 MASK_ONES = 7
 
 
-class Roles(msgspec.Struct, frozen=True, dict=True):
+class X86RegisterRoles(msgspec.Struct, frozen=True, dict=True):
     """Registers of the kernels of one form (or of all forms with the same signature)."""
 
     form: InstructionForm

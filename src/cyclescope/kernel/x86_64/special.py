@@ -13,11 +13,11 @@ from cyclescope.kernel.chain import Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST
 from cyclescope.kernel.stream import Stream
-from cyclescope.kernel.x86_64.helpers.links import Helpers
+from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, CONSTANT, STACK
 
-COPIES = 8
-SPACING = 16  # bytes from one taken branch to the next
+_COPIES = 8
+_SPACING = 16  # bytes from one taken branch to the next
 REPEATS = (1, 8, 64)
 
 # User space cannot measure these (or only wait in them); the rule is documented in docs/.
@@ -63,7 +63,7 @@ def unmeasurable(form: InstructionForm) -> str:
 class SpecialBuilder:
     """Sequences of forms that the general builder cannot make."""
 
-    def __init__(self, form: InstructionForm, helpers: Helpers) -> None:
+    def __init__(self, form: InstructionForm, helpers: X86Helpers) -> None:
         self.form = form
         self.helpers = helpers
         self.length = form.encoding.length if form.encoding else 0
@@ -96,12 +96,12 @@ class SpecialBuilder:
 
     def _branches(self, before: list[Instruction], taken: bool) -> Stream:
         """Copies of a direct branch, each taken one in 16 bytes of its own."""
-        gap = max(SPACING - self.length, 2) if taken else 0
+        gap = max(_SPACING - self.length, 2) if taken else 0
         items: list[Use | Instruction] = []
-        for _ in range(COPIES):
+        for _ in range(_COPIES):
             items += [*before, Use((), immediates=(gap,)), *self._filler(gap)]
         variant = "taken" if taken else "not taken"
-        return Stream(variant, COPIES, tuple(items), COPIES, CANARY)
+        return Stream(variant, _COPIES, tuple(items), _COPIES, CANARY)
 
     def _compare(self, wanted: bool) -> list[Instruction]:
         """A comparison that makes the form's condition true or false, and a NOP against fusion."""
@@ -116,7 +116,7 @@ class SpecialBuilder:
         for taken in (False, True):
             once = self._branches([], taken)
             items = (*self._compare(taken), *once.items)
-            result.append(Stream(once.variant, COPIES, items, COPIES, CANARY))
+            result.append(Stream(once.variant, _COPIES, items, _COPIES, CANARY))
         return result
 
     def _counted_branch(self) -> list[Stream]:
@@ -135,9 +135,9 @@ class SpecialBuilder:
         if "indirect" not in self.form.attributes:
             return [self._branches([], True)]
         items: list[Use | Instruction] = []
-        for _ in range(COPIES):
+        for _ in range(_COPIES):
             items += self._indirect(self.length)
-        return [Stream("taken, to the next instruction", COPIES, tuple(items), COPIES, CANARY)]
+        return [Stream("taken, to the next instruction", _COPIES, tuple(items), _COPIES, CANARY)]
 
     def _indirect(self, distance: int) -> list[Use | Instruction]:
         """An indirect branch or call to `distance` bytes behind the address computation."""
@@ -162,11 +162,11 @@ class SpecialBuilder:
         size = self.length if caller is None else 1
         items: list[Use | Instruction] = [self.helpers.make("JMP (Rel8)", immediates=(size,)), *function]
         position = 2 + size
-        for _ in range(COPIES):
+        for _ in range(_COPIES):
             call = self._one_call(caller, position)
             items += call
             position += sum(self._size(item) for item in call)
-        return [Stream("with its return", COPIES, tuple(items), COPIES, CANARY)]
+        return [Stream("with its return", _COPIES, tuple(items), _COPIES, CANARY)]
 
     def _size(self, item: Use | Instruction) -> int:
         return self.length if isinstance(item, Use) else len(item.code())
@@ -204,10 +204,10 @@ class SpecialBuilder:
         """ENTER 0, 0 with LEAVE; LEAVE from a frame pointer that is set every time."""
         pointer = self.helpers.make("MOV_89 (R64, R64)", 5, ALIAS)
         if self.form.mnemonic == "LEAVE":
-            return [Stream("with frame pointer", COPIES, (pointer, Use(())) * COPIES, COPIES)]
+            return [Stream("with frame pointer", _COPIES, (pointer, Use(())) * _COPIES, _COPIES)]
         leave = self.helpers.make("LEAVE")
-        items: tuple[Use | Instruction, ...] = (Use((), immediates=(0, 0)), leave) * COPIES
-        return [Stream("with LEAVE", COPIES, items, COPIES)]
+        items: tuple[Use | Instruction, ...] = (Use((), immediates=(0, 0)), leave) * _COPIES
+        return [Stream("with LEAVE", _COPIES, items, _COPIES)]
 
     # --- strings ---------------------------------------------------------------------------------
 
@@ -234,10 +234,10 @@ class SpecialBuilder:
         if movement < 0:
             pop = self.helpers.make("FSTP (STi)", 0)
             popped: tuple[Use | Instruction, ...] = (use, *([pop] * -movement))
-            return [Stream("with FSTP ST(0)", COPIES, popped * COPIES, COPIES)]
+            return [Stream("with FSTP ST(0)", _COPIES, popped * _COPIES, _COPIES)]
         push = self.helpers.make("FLD (STi)", 0)
         pushed: tuple[Use | Instruction, ...] = (*([push] * movement), use)
-        return [Stream("with FLD ST(0)", COPIES, pushed * COPIES, COPIES, CANARY | FAST)]
+        return [Stream("with FLD ST(0)", _COPIES, pushed * _COPIES, _COPIES, CANARY | FAST)]
 
     def _x87_use(self) -> Use:
         slots = self.form.encoding.slots if self.form.encoding else ()

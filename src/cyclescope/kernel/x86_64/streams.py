@@ -19,18 +19,18 @@ from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG
 from cyclescope.kernel.stream import LENGTHS, MAXIMUM, Stream
-from cyclescope.kernel.x86_64.helpers.links import Helpers
+from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.operands import ADDRESS_REGISTERS
-from cyclescope.kernel.x86_64.registers import ALIAS, Roles, physical
+from cyclescope.kernel.x86_64.registers import ALIAS, X86RegisterRoles, physical
 
 
-class StreamBuilder:
+class X86StreamBuilder:
     """Builds the sequences of one form; forms with the same signature share them."""
 
-    def __init__(self, form: InstructionForm, helpers: Helpers) -> None:
+    def __init__(self, form: InstructionForm, helpers: X86Helpers) -> None:
         self.form = form
         self.helpers = helpers
-        self.roles = Roles(form)
+        self.roles = X86RegisterRoles(form)
         self.slots = form.encoding.slots if form.encoding else ()
         self._pools: dict[tuple[str, str], list[tuple[int, tuple[str, int]]]] = {}
 

@@ -34,7 +34,7 @@ from cyclescope.kernel.x86_64.registers import (
     VECTOR_INDICES,
     VECTOR_ONES,
     VECTOR_ZERO,
-    Roles,
+    X86RegisterRoles,
 )
 
 _PATTERNS = {
@@ -134,7 +134,7 @@ def immediates(mnemonic: str) -> tuple[int, ...] | None:
     return (1,) if _LANE.match(mnemonic) else None
 
 
-def general_values(roles: Roles) -> list[int]:
+def general_values(roles: X86RegisterRoles) -> list[int]:
     """Small distinct numbers, addresses in the address registers, 0 in the index."""
     values = [n + 1 for n in range(16)]
     values[STACK] = STACK_TOP
@@ -165,7 +165,9 @@ def _state(
     return MachineState(general, vector, tuple(vectors), fill=(fill, fill), vector_level=level, x87=x87)
 
 
-def chain_state(form: InstructionForm, roles: Roles, avx: bool = True, speed: str = "") -> MachineState:
+def chain_state(
+    form: InstructionForm, roles: X86RegisterRoles, avx: bool = True, speed: str = ""
+) -> MachineState:
     """State for latency chains: helpers' constants in vectors 12 (divisor), 14 and 15."""
     level = max(vector_level(form), VECTOR_VEX128 if avx else VECTOR_LEGACY)
     state = _with_values(form, roles, speed, level)
@@ -181,13 +183,15 @@ def chain_state(form: InstructionForm, roles: Roles, avx: bool = True, speed: st
     )
 
 
-def stream_state(form: InstructionForm, roles: Roles, speed: str = "") -> MachineState:
+def stream_state(form: InstructionForm, roles: X86RegisterRoles, speed: str = "") -> MachineState:
     """State for throughput sequences: every vector register holds the form's values."""
     state = _with_values(form, roles, speed, vector_level(form))
     return msgspec.structs.replace(state, vectors=_stream_vectors(form, roles, speed))
 
 
-def _stream_vectors(form: InstructionForm, roles: Roles, speed: str) -> tuple[tuple[int, bytes], ...]:
+def _stream_vectors(
+    form: InstructionForm, roles: X86RegisterRoles, speed: str
+) -> tuple[tuple[int, bytes], ...]:
     if "vsib" in form.attributes:  # every index 0
         return ((roles.vector_sources[-1], bytes(64)),)
     reads = [op for op in form.operands if op.is_register and domain(op.cls) == "v" and not op.write]
@@ -202,7 +206,7 @@ def _stream_vectors(form: InstructionForm, roles: Roles, speed: str) -> tuple[tu
     return ((roles.vector_sources[len(reads) - 1], vector_division(form, speed).divisor),)
 
 
-def _with_values(form: InstructionForm, roles: Roles, speed: str, level: int) -> MachineState:
+def _with_values(form: InstructionForm, roles: X86RegisterRoles, speed: str, level: int) -> MachineState:
     general = general_values(roles)
     for number, value in _REQUIRED.get(form.mnemonic, {}).items():
         general[number] = value
@@ -218,7 +222,9 @@ def _with_values(form: InstructionForm, roles: Roles, speed: str, level: int) ->
     return _state(tuple(general), element, level, x87, divided)
 
 
-def _integer_state(form: InstructionForm, roles: Roles, general: list[int], speed: str) -> Division:
+def _integer_state(
+    form: InstructionForm, roles: X86RegisterRoles, general: list[int], speed: str
+) -> Division:
     low, high, divisor = integer_division(form, speed)
     for number in (*roles.general_sources, *roles.general_chain[:1]):
         general[number] = divisor | (divisor << 8 if form.operands[0].cls == "R8h" else 0)

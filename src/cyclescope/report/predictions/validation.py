@@ -16,7 +16,14 @@ from cyclescope.session.accuracy import Accuracy
 from cyclescope.session.blocks import LOOP, UNROLLED
 from cyclescope.session.compiled import KERNELS
 from cyclescope.session.predictors import ANALYTIC, Answer
-from cyclescope.session.validation import Group, PredictorResult, Row, Section, Validation, worst
+from cyclescope.session.validation import (
+    BlockGroup,
+    PredictorResult,
+    Row,
+    Validation,
+    ValidationSection,
+    worst,
+)
 
 SCHEMA_VERSION = 1
 WORST = 10  # blocks that are listed
@@ -36,7 +43,7 @@ def validation_text(found: Validation, most: int = WORST) -> str:
     return "\n".join(printable(line) for part in parts for line in part.split("\n"))
 
 
-def _section_lines(part: Section, most: int) -> Iterable[str]:
+def _section_lines(part: ValidationSection, most: int) -> Iterable[str]:
     yield f"{TITLES.get(part.notion, part.notion)}: {counts(part)}"
     for verdict, reasons in part.reasons.items():
         yield from (f"  {verdict}: {count} {reason}" for reason, count in reasons.items())
@@ -51,13 +58,13 @@ def _section_lines(part: Section, most: int) -> Iterable[str]:
     yield from _worst_lines(part, most)
 
 
-def counts(part: Section) -> str:
+def counts(part: ValidationSection) -> str:
     """How many blocks there are of each verdict."""
     others = (f"{count} {verdict}" for verdict, count in part.counts.items() if verdict != CLEAN)
     return ", ".join([f"{len(part.rows)} tried", f"{part.counts.get(CLEAN, 0)} clean", *others])
 
 
-def groups_of(part: Section) -> list[tuple[str, tuple[Group, ...]]]:
+def groups_of(part: ValidationSection) -> list[tuple[str, tuple[BlockGroup, ...]]]:
     """The tables of a section with their titles."""
     return [
         ("mean error by kind of instructions in the block", part.by_group),
@@ -76,12 +83,12 @@ def row_cells(one: PredictorResult) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def group_rows(title: str, groups: Sequence[Group], names: Sequence[str]) -> list[tuple[str, ...]]:
+def group_rows(title: str, groups: Sequence[BlockGroup], names: Sequence[str]) -> list[tuple[str, ...]]:
     """Mean errors, and shares within 10 %, of groups."""
     return [(title, "blocks", *names), *(_group_cells(group, names) for group in groups)]
 
 
-def _group_cells(group: Group, names: Sequence[str]) -> tuple[str, ...]:
+def _group_cells(group: BlockGroup, names: Sequence[str]) -> tuple[str, ...]:
     each = (_cell(group.predictors[name]) for name in names)
     return (group.name.replace("_", " "), str(group.blocks), *each)
 
@@ -101,7 +108,7 @@ def _tau(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _worst_lines(part: Section, most: int) -> Iterable[str]:
+def _worst_lines(part: ValidationSection, most: int) -> Iterable[str]:
     name = main_predictor(part)
     if not name or not most:
         return
@@ -112,7 +119,7 @@ def _worst_lines(part: Section, most: int) -> Iterable[str]:
         yield f"      {shortened(miss.row.text)}"
 
 
-def main_predictor(part: Section) -> str:
+def main_predictor(part: ValidationSection) -> str:
     """The predictor whose misses are listed."""
     names = [one.name for one in part.predictors]
     return ANALYTIC if ANALYTIC in names else next(iter(names), "")
@@ -157,7 +164,7 @@ def validation_json(found: Validation, most: int = WORST) -> str:
     return msgspec.json.encode(data).decode()
 
 
-def _section_data(part: Section, most: int) -> dict[str, Any]:
+def _section_data(part: ValidationSection, most: int) -> dict[str, Any]:
     name = main_predictor(part)
     names = [one.name for one in part.predictors]
     return {
@@ -183,7 +190,7 @@ def _predictor_data(one: PredictorResult) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _group_data(group: Group, names: Sequence[str]) -> dict[str, Any]:
+def _group_data(group: BlockGroup, names: Sequence[str]) -> dict[str, Any]:
     each = {name: {"mape": rounded(group.predictors[name].mape),
                    "within_10": rounded(group.predictors[name].within_10)} for name in names}  # fmt: skip
     return {"name": group.name, "blocks": group.blocks, "predictors": each}

@@ -19,7 +19,7 @@ from cyclescope.report.predictions.validation import (
     row_cells,
 )
 from cyclescope.report.words import printable
-from cyclescope.session.validation import Row, Section, Validation, bound_of, worst
+from cyclescope.session.validation import Row, Validation, ValidationSection, bound_of, worst
 
 SIDE, MARGIN = 300.0, 34.0  # pixels of a drawing, and of its axes
 MOST_POINTS = 4000  # of a drawing: more are drawn at regular distances in the list
@@ -62,7 +62,7 @@ def validation_page(found: Validation, most: int) -> str:
     )
 
 
-def _section(part: Section, most: int) -> dict[str, Any]:
+def _section(part: ValidationSection, most: int) -> dict[str, Any]:
     names = [one.name for one in part.predictors]
     name = main_predictor(part)
     misses = worst(part, name, most) if name else []
@@ -82,12 +82,12 @@ def _section(part: Section, most: int) -> dict[str, Any]:
     }
 
 
-def _reasons(part: Section) -> list[tuple[str, str, int]]:
+def _reasons(part: ValidationSection) -> list[tuple[str, str, int]]:
     """Verdicts that are not clean, why, and how often."""
     return [(verdict, why, n) for verdict, reasons in part.reasons.items() for why, n in reasons.items()]
 
 
-def _headline(part: Section, name: str) -> str:
+def _headline(part: ValidationSection, name: str) -> str:
     found = next((one.accuracy for one in part.predictors if one.name == name), None)
     return percent(found.median) if found else "-"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cyclescope.isa.record import InstructionSet, Registers, Roles, Toolchain, Writing
+from cyclescope.isa.record import FormRoles, GeneralRegisters, InstructionSet, Toolchain, Writing
 
 RECORD = InstructionSet(
     name="tiny",
@@ -15,8 +15,8 @@ RECORD = InstructionSet(
     step=4,
     toolchain=Toolchain(triple="tiny-linux-gnu"),
     writing=Writing(comments=(";",), listed="tiny"),
-    registers=Registers(count=32, kept=(31,), set_apart=(30,)),
-    roles=Roles(
+    registers=GeneralRegisters(count=32, kept=(31,), set_apart=(30,)),
+    roles=FormRoles(
         nop="NOP",
         load="LD",
         store="ST",

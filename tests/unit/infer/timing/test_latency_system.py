@@ -8,6 +8,7 @@ from cyclescope.backend.base import OK, Capabilities, Sample
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.timing.latency_system import Equation, LatencySystem, conventions, lower_bound
 from cyclescope.infer.timing.link_chains import LOOKS, LinkChains, solve_links
+from cyclescope.kernel.cycle import LinkKey
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LINK, Experiment
@@ -183,3 +184,36 @@ def test_a_later_look_goes_on_with_what_was_disturbed():
     before = backend.visits
     chains.look(LOOKS)
     assert backend.visits == before
+
+
+@pytest.mark.parametrize(
+    ("key", "parts", "files"),
+    [
+        ("r>v.128", ("", "r", "v", "128"), {"r", "v"}),
+        ("mem>r.32", ("", "mem", "r", "32"), {"mem", "r"}),
+        ("load.r.64", ("load", "r", "", "64"), {"r"}),
+        ("transfer.r>f.32", ("transfer", "r", "f", "32"), {"r", "f"}),
+        ("v>r", ("", "v", "r", ""), {"v", "r"}),
+        ("restore.f.64", ("", "restore", "", "f.64"), {"restore"}),
+    ],
+)
+def test_keys_of_links_are_read(key, parts, files):
+    link = LinkKey.read(key)
+    assert tuple(link) == parts
+    assert link.files == files
+    assert link.text == key
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (("transfer.r>v.128", "v>r"), [("transfer", "transfer.r>v.128", "v>r")]),
+        (("transfer.r>f.32", "f>r.32"), [("transfer", "transfer.r>f.32", "f>r.32")]),
+        (("mem>v.128", "load.v.128"), [("loads", "mem>v.128", "load.v.128")]),
+        (("mem>x.80", "load.v.80"), [("x87", "mem>x.80", "load.v.80")]),
+        (("mem>r.32", "load.r.32"), []),  # of two dependent instructions
+        (("mem>r.8", "load.r.8"), [("loads", "mem>r.8", "load.r.8")]),
+    ],
+)
+def test_conventions_of_keys(keys, expected):
+    assert conventions(keys, "x86-64") == expected

@@ -16,7 +16,7 @@ from cyclescope.kernel.differential import (
     READ,
     VALUES,
     WRITE,
-    Access,
+    SeenAccess,
     differential_of,
 )
 from cyclescope.kernel.fixed_width.registers import choices, fixed_registers
@@ -192,10 +192,10 @@ def test_agnostic_elements_may_stay_and_nothing_else():
     check = CHECKS["riscv64"]
     subject = check.specimen(load_table("riscv64")["VADD_VV@e32,m1"])
     result, other = RISCV.VECTOR + 8, RISCV.VECTOR + 9
-    assert "agnostic" in check.exception(subject, Access(READ, result, 1 << result))
-    assert not check.exception(subject, Access(READ, result, 1 << result | 1 << other))
-    assert not check.exception(subject, Access(READ, other, 1 << other))
-    assert not check.exception(subject, Access(WRITE, result))
+    assert "agnostic" in check.exception(subject, SeenAccess(READ, result, 1 << result))
+    assert not check.exception(subject, SeenAccess(READ, result, 1 << result | 1 << other))
+    assert not check.exception(subject, SeenAccess(READ, other, 1 << other))
+    assert not check.exception(subject, SeenAccess(WRITE, result))
 
 
 def test_stack_pointers_start_in_the_stack():

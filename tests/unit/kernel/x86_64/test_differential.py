@@ -7,7 +7,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.kernel.differential import EXIT_SPACING
 from cyclescope.kernel.state import CODE_BASE, FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
 from cyclescope.kernel.x86_64.differential import specimen
-from cyclescope.kernel.x86_64.registers import Roles, physical
+from cyclescope.kernel.x86_64.registers import X86RegisterRoles, physical
 from cyclescope.kernel.x86_64.special import unmeasurable
 
 TABLE = load_table("x86-64")
@@ -39,7 +39,7 @@ def test_operands_have_registers_of_their_own(specimens):
     for subject in specimens:
         used = list(occupied(subject))
         assert len(used) == len(set(used)), subject.form.id
-        assert not set(used) & Roles(subject.form).implicit, subject.form.id
+        assert not set(used) & X86RegisterRoles(subject.form).implicit, subject.form.id
 
 
 def test_masks_are_never_register_0(specimens):

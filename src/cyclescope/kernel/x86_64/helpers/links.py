@@ -16,7 +16,7 @@ import msgspec
 
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.place import Place, Step
+from cyclescope.kernel.place import LinkStep, Place
 from cyclescope.kernel.x86_64.helpers.memory import NARROWEST, SCRATCH_VECTOR, MemoryLinks
 from cyclescope.kernel.x86_64.registers import (
     ALIAS,
@@ -35,7 +35,7 @@ LOW_SCRATCH = 5  # RBP: reachable without a REX prefix, in no pool of high-byte 
 Emitter = Callable[[Place, Place], list[Instruction]]
 
 
-class Helpers(MemoryLinks):
+class X86Helpers(MemoryLinks):
     """Links between any two places, as far as this CPU has instructions for them."""
 
     @cached_property
@@ -216,7 +216,7 @@ class Helpers(MemoryLinks):
 
     # --- paths -----------------------------------------------------------------------------------
 
-    def step(self, source: Place, target: Place) -> Step | None:
+    def step(self, source: Place, target: Place) -> LinkStep | None:
         """A one-step link, or None where none exists."""
         if target.kind == "mem" and source.kind in ("r", "v", "m"):
             target = msgspec.structs.replace(target, width=max(target.width, NARROWEST))
@@ -226,7 +226,7 @@ class Helpers(MemoryLinks):
         key, emit = edge
         instructions = tuple(emit(source, target))
         extra = ("r>r",) if "h" in (source.kind, target.kind) and len(instructions) == 2 else ()
-        return Step(instructions, (key + _detail(source, target), *extra))
+        return LinkStep(instructions, (key + _detail(source, target), *extra))
 
     def _fits(self, source: Place, target: Place) -> bool:
         kinds = {source.kind, target.kind}
@@ -245,7 +245,7 @@ class Helpers(MemoryLinks):
             return False
         return width in allowed.get(other, ())
 
-    def path(self, source: Place, target: Place) -> Step | None:
+    def path(self, source: Place, target: Place) -> LinkStep | None:
         """The shortest way from one place to another: directly, or through up to two registers."""
         general = Place("r", TEMPORARY, 64)
         vector = Place("v", SCRATCH_VECTOR, max(128, _vector_width(source), _vector_width(target)))
@@ -258,7 +258,7 @@ class Helpers(MemoryLinks):
                 return found
         return None
 
-    def through(self, source: Place, middle: tuple[Place, ...], target: Place) -> Step | None:
+    def through(self, source: Place, middle: tuple[Place, ...], target: Place) -> LinkStep | None:
         """The way from one place to another through given ones, or None where a step is missing."""
         places = (source, *middle, target)
         instructions: tuple[Instruction, ...] = ()
@@ -269,7 +269,7 @@ class Helpers(MemoryLinks):
                 return None
             instructions += step.instructions
             keys += step.keys
-        return Step(instructions, keys)
+        return LinkStep(instructions, keys)
 
 
 def _vector_width(place: Place) -> int:
