@@ -132,10 +132,7 @@ class NativeBackend:
         try:
             hello = self._read_hello(self._say(HELLO, b""))
             self._take_setup(self._say(SETUP, self._setup()))
-            if says_little(hello.isa):  # cores may be of several kinds: that of the kernels
-                hello = self._read_hello(self._say(HELLO, b""))
-            if says_little(hello.isa) and not hello.emulated:
-                hello = self._with_files(hello, [self._say_or(READ, f"/{path}".encode()) for path in PATHS])
+            hello = self._completed(hello, self._say)
         except Broken as error:
             raise self.link.lost(error.end) from error
         except Silence as error:
@@ -146,19 +143,21 @@ class NativeBackend:
         self._transport.send(kind, payload, room=_ROOM.get(kind, 0))
         return self._checked(kind, *self._transport.receive(self.link.patience))
 
-    def _say_or(self, kind: int, payload: bytes) -> bytes:
-        """The same; nothing where the other side does not know of it."""
-        self._transport.send(kind, payload, room=_ROOM.get(kind, 0))
-        got, answer = self._transport.receive(self.link.patience)
-        return b"" if got == ERROR else self._checked(kind, got, answer)
-
-    def _with_files(self, hello: _Hello, contents: Sequence[bytes]) -> _Hello:
-        """What files say of the CPU, beside what it says itself."""
+    def _completed(self, hello: _Hello, ask: Callable[[int, bytes], bytes]) -> _Hello:
+        """What files say of the CPU, where it says little itself."""
+        if not says_little(hello.isa):
+            return hello
+        hello = self._read_hello(ask(HELLO, b""))  # cores may be of several kinds: that of the kernels
+        if hello.emulated:
+            return hello
+        contents = [ask(READ, f"/{path}".encode()) for path in PATHS]
         leaves = as_leaves(hello.leaves)
         found = leaves_from_files(hello.isa, self._cpu, leaves, [answers.text_of(data) for data in contents])
         return hello._replace(leaves=(*hello.leaves, *found))
 
     def _checked(self, kind: int, got: int, payload: bytes) -> bytes:
+        if got == ERROR and kind == READ:  # an older runner knows of no files
+            return b""
         if got == ERROR:
             raise BackendUnavailable(f"{self.link.name} refused: {words(payload)}")
         if got != kind:
@@ -207,12 +206,7 @@ class NativeBackend:
         """Choose CPU and counters anew, while no batch is under way."""
         self._wanted, self._events = cpu, tuple(events)
         self._take_setup(self._ask(_Job(SETUP, self._setup())))
-        if says_little(self._hello.isa):
-            hello = self._read_hello(self._ask(_Job(HELLO, b"")))
-            contents = (
-                [] if hello.emulated else [self._ask(_Job(READ, f"/{path}".encode())) for path in PATHS]
-            )
-            self._hello = self._with_files(hello, contents) if contents else hello
+        self._hello = self._completed(self._hello, lambda kind, data: self._ask(_Job(kind, data)))
 
     def _reconnect(self, error: Exception) -> None:
         """Connect again and ask again, a few times in a row; what was answered stays."""
@@ -294,8 +288,6 @@ class NativeBackend:
     def _take(self, job: _Job) -> None:
         """Wait for the answer to a piece of the oldest request."""
         kind, payload = self._transport.receive(self._patience())
-        if kind == ERROR and job.kind == READ:  # an older runner
-            kind, payload = READ, b""
         if not job.take(self._checked(job.kind, kind, payload)):
             raise self._stranger()
         self._breaks = 0
