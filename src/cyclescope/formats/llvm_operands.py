@@ -31,8 +31,7 @@ class LlvmOperand(msgspec.Struct, frozen=True):
 
 def operands(form: InstructionForm) -> tuple[LlvmOperand, ...]:
     """LLVM's operands of an x86-64 form, without the condition."""
-    shown = [(i, op) for i, op in enumerate(form.operands) if not op.implicit and not _is_fixed(op)]
-    results = [LlvmOperand(i) for i, op in shown if op.is_register and op.write and op.cls != "ST"]
+    shown = _shown(form)
     replaced = (form.mnemonic, len(form.operands)) in _replacing()
     read: list[LlvmOperand] = []
     for i, op in shown:
@@ -40,7 +39,17 @@ def operands(form: InstructionForm) -> tuple[LlvmOperand, ...]:
             read += [LlvmOperand(i, part) for part in _parts(op)]
         elif not op.is_register or _is_read(op, replaced):
             read.append(LlvmOperand(i))
-    return (*results, *read)
+    return (*results(form), *read)
+
+
+def results(form: InstructionForm) -> tuple[LlvmOperand, ...]:
+    """Those of them that are written, the first ones, of an x86-64 form."""
+    return tuple(LlvmOperand(i) for i, op in _shown(form) if op.is_register and op.write and op.cls != "ST")
+
+
+def _shown(form: InstructionForm) -> list[tuple[int, Operand]]:
+    """Our operands that are any of LLVM's."""
+    return [(i, op) for i, op in enumerate(form.operands) if not op.implicit and not _is_fixed(op)]
 
 
 def _is_read(op: Operand, replaced: bool) -> bool:

@@ -58,6 +58,8 @@ FORMATS = (
            "llvm_exegesis:read", "llvm_exegesis:write_latencies"),
     Format("exegesis-throughput", "llvm-exegesis' records of reciprocal throughputs (YAML)",
            r"(?m)^mode:\s+inverse_throughput", "llvm_exegesis:read", "llvm_exegesis:write_throughputs"),
+    Format("llvm-td", "a draft of a scheduling model of LLVM (TableGen)", "", writer="llvm_td:write",
+           suffix=".td"),
     Format("csv", "a table with a row per form", r"\A\W*form,", "table:read", "table:write", ".csv"),
     Format("uops-info-csv", "uops.info's table as CSV", r"\A\W*instruction,", "uops_info.table:read"),
     Format("instlatx64", "a dump of InstLatx64 or AIDA64", r"L:.*T:\s*[\d.]+ns=", "instlat:read"),

@@ -23,7 +23,7 @@ def model(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("name", WRITABLE)
+@pytest.mark.parametrize("name", [name for name in WRITABLE if name in READABLE])
 def test_export_and_import_again(name, cyclescope, model, tmp_path):
     there, back = tmp_path / "there", tmp_path / "back.json"
     done = cyclescope("export", str(model), "--format", name, "-o", str(there))

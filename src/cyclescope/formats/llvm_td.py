@@ -1,0 +1,233 @@
+"""A draft of a scheduling model of LLVM (TableGen), for a machine that LLVM has none of.
+
+Ports are `ProcResource`s, sets of ports `ProcResGroup`s; all forms that cost the same share a `SchedWriteRes`
+with latency, micro-operations and cycles of resources. A source that is needed later than the first one has
+a `SchedReadAdvance`. Forms whose ports are not known are left out: the model is not complete.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+import msgspec
+
+from cyclescope.formats.exchange import Exported, FormatError, Item
+from cyclescope.formats.llvm_operands import LlvmOperand, is_named, operands, results
+from cyclescope.isa.dataflow import is_old, pairs
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.table import load_table
+from cyclescope.model.machine import FormCost, MachineModel, Operation
+
+BEFORE = "LLVM_BEFORE_18"  # a macro for llvm-tblgen: cycles of resources had another name
+WIDTH = 100  # characters of a line
+SPARE = 0.25  # of a cycle: what a count may be above a whole number and still be that one
+UNKNOWN = "unknown"  # a core that has no name
+_PARTS = {0: "address", 2: "index"}  # of LLVM's five operands of memory
+
+
+class _Class(msgspec.Struct, frozen=True):
+    """What forms cost in whole cycles: by sets of ports too, and how much later sources may come."""
+
+    latency: int
+    operations: int
+    resources: tuple[tuple[tuple[int, ...], int], ...]
+    advances: tuple[int, ...]
+
+
+def write(model: MachineModel) -> Exported:
+    """The draft. Raises FormatError for machines without ports."""
+    if not model.ports or model.core.width <= 0:
+        raise FormatError(f"{model.name} has no ports", "a scheduling model is made of them")
+    left: list[Item] = []
+    classes = _classes(model, left)
+    if not classes:
+        raise FormatError(f"{model.name} has no form whose ports are known", "")
+    text = "\n".join(_lines(model, classes, prefix_of(model.name)))
+    return Exported(f"{text}\n", tuple(left))
+
+
+def prefix_of(name: str) -> str:
+    """The beginning of TableGen's names: of `AuthenticAMD 1a-2-1 znver5` that of the core, `Znver5`."""
+    words = re.findall("[A-Za-z0-9]+", name)
+    words = words[-1:] if words and words[-1] != UNKNOWN else words
+    found = "".join(word[0].upper() + word[1:] for word in words)
+    return found if found[:1].isalpha() else f"M{found}"
+
+
+# --- classes -----------------------------------------------------------------------------------------
+
+
+def _classes(model: MachineModel, left: list[Item]) -> Mapping[_Class, list[str]]:
+    """LLVM's opcodes by what they cost."""
+    found: dict[_Class, list[str]] = {}
+    met: dict[str, str] = {}
+    for form in load_table(model.isa):
+        cost = model.forms.get(form.id)
+        if cost is None:
+            continue
+        opcode = form.llvm or (form.id if form.bits is not None else "")
+        why = _why_not(form, cost, opcode, met)
+        if why:
+            left.append(Item(form.id, why, opcode))
+            continue
+        met[opcode] = form.id
+        found.setdefault(_class(form, cost), []).append(opcode)
+    return found
+
+
+def _why_not(form: InstructionForm, cost: FormCost, opcode: str, met: Mapping[str, str]) -> str:
+    if not opcode or (form.bits is None and not is_named(form)):
+        return "LLVM has no opcode of it alone"
+    if cost.operations is None:
+        return "its ports are not known"
+    return "LLVM has one opcode for several forms" if opcode in met else ""
+
+
+def _class(form: InstructionForm, cost: FormCost) -> _Class:
+    known = _latencies(form, cost)
+    most = max(known.values(), default=1.0)
+    operations = cost.operations or ()
+    slots = cost.slots if cost.slots is not None else sum(op.count for op in operations)
+    return _Class(round(most), max(round(slots), 0), _resources(operations), _advances(form, known, most))
+
+
+def _latencies(form: InstructionForm, cost: FormCost) -> dict[str, float]:
+    """By source the most cycles to a register: of what is a range its most."""
+    most = {**{name: high for name, (_, high) in cost.ranges.items()}, **cost.latencies}
+    found: dict[str, float] = {}
+    for pair in pairs(form):
+        name = f"{pair.source.name}->{pair.target.name}"
+        if pair.target.part == "register" and name in most and not is_old(pair.source.name):
+            found[pair.source.name] = max(most[name], found.get(pair.source.name, 0.0))
+    return found
+
+
+def _resources(operations: Sequence[Operation]) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """Whole cycles by sets of ports: what is no whole number is rounded up unless it is hardly above one."""
+    cycles: dict[tuple[int, ...], float] = {}
+    for op in operations:
+        ports = tuple(sorted(set(op.ports)))
+        cycles[ports] = cycles.get(ports, 0.0) + op.count * op.cycles
+    return tuple((ports, max(math.ceil(sum_ - SPARE), 1)) for ports, sum_ in sorted(cycles.items()))
+
+
+def _advances(form: InstructionForm, known: Mapping[str, float], most: float) -> tuple[int, ...]:
+    """How many cycles later than the first source each one that is read may come, in LLVM's order."""
+    if form.bits is not None:
+        return ()
+    read = operands(form)[len(results(form)) :]
+    found = [round(most - known.get(_source(form, one), most)) for one in read]
+    while found and found[-1] == 0:
+        found.pop()
+    return tuple(found)
+
+
+def _source(form: InstructionForm, one: LlvmOperand) -> str:
+    name = form.operands[one.position].name
+    return f"{name}.{_PARTS[one.part]}" if one.part in _PARTS else name if one.part < 0 else ""
+
+
+# --- text --------------------------------------------------------------------------------------------
+
+
+def _lines(model: MachineModel, classes: Mapping[_Class, list[str]], prefix: str) -> Iterator[str]:
+    yield from _head(model, prefix)
+    yield f"let SchedModel = {prefix}Model in {{"
+    yield ""
+    used = dict.fromkeys(ports for one in classes for ports, _ in one.resources)
+    single = sorted({port for ports in used for port in ports})
+    yield from (f"def {_port(model, prefix, (port,))} : ProcResource<1>;" for port in single)
+    for ports in _groups(ports for ports in used if len(ports) > 1):
+        members = ", ".join(_port(model, prefix, (port,)) for port in ports)
+        yield f"def {_port(model, prefix, ports)} : ProcResGroup<[{members}]>;"
+    yield ""
+    yield from _write_class(prefix)
+    later = sorted({cycles for one in classes for cycles in one.advances if cycles})
+    yield from (f"def {_advance(prefix, cycles)} : SchedReadAdvance<{cycles}>;" for cycles in later)
+    yield ""
+    ranked = sorted(classes.items(), key=lambda item: (-len(item[1]), item[1][0]))
+    for number, (one, opcodes) in enumerate(ranked):
+        yield from _definition(model, prefix, number, one, opcodes)
+    yield f"}} // SchedModel = {prefix}Model"
+
+
+def _groups(used: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Sets of ports, and the unions that TableGen asks for: of two that overlap there is one with both."""
+    found = {frozenset(ports) for ports in used}
+    while more := {a | b for a, b in combinations(found, 2) if a & b and not any(a | b <= c for c in found)}:
+        found |= more
+    return sorted(tuple(sorted(ports)) for ports in found)
+
+
+def _head(model: MachineModel, prefix: str) -> Iterator[str]:
+    core, origin = model.core, model.provenance
+    known = {
+        "IssueWidth": round(core.width), "MicroOpBufferSize": core.reorder_buffer,
+        "LoadLatency": round(core.load_latency), "MispredictPenalty": round(core.mispredict_penalty),
+    }  # fmt: skip
+    yield f"// A draft of a scheduling model of {_comment(model.name)}, made by cyclescope."
+    yield f"// From: {_comment(origin.source)} {_comment(origin.date)}".rstrip()
+    yield from (f"// {_comment(note)}" for note in (*origin.missing, *origin.notes))
+    yield "// The opcodes are those of LLVM 22. The buffers of ports are not known."
+    yield f"// Before LLVM 18: llvm-tblgen -D{BEFORE}"
+    yield ""
+    yield f"def {prefix}Model : SchedMachineModel {{"
+    yield from (f"  let {name} = {value};" for name, value in known.items() if value)
+    yield "  let CompleteModel = 0; // forms whose ports are not known are missing"
+    yield "}"
+    yield ""
+
+
+def _comment(text: str) -> str:
+    """A text that stays within a line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _write_class(prefix: str) -> Iterator[str]:
+    yield f"class {prefix}Cost<list<ProcResourceKind> ports, list<int> cycles, int latency, int operations>"
+    yield "    : SchedWriteRes<ports> {"
+    yield f"#ifdef {BEFORE}"
+    yield "  let ResourceCycles = cycles;"
+    yield "#else"
+    yield "  let ReleaseAtCycles = cycles;"
+    yield "#endif"
+    yield "  let Latency = latency;"
+    yield "  let NumMicroOps = operations;"
+    yield "}"
+    yield ""
+
+
+def _port(model: MachineModel, prefix: str, ports: Sequence[int]) -> str:
+    names = [re.sub(r"\W", "_", model.ports[port]) for port in ports]
+    return f"{prefix}Port{'_'.join(names)}"
+
+
+def _advance(prefix: str, cycles: int) -> str:
+    return f"{prefix}Later{cycles}" if cycles > 0 else f"{prefix}Earlier{-cycles}"
+
+
+def _definition(
+    model: MachineModel, prefix: str, number: int, one: _Class, opcodes: Sequence[str]
+) -> Iterator[str]:
+    name = f"{prefix}Write{number}"
+    ports = ", ".join(_port(model, prefix, ports) for ports, _ in one.resources)
+    cycles = ", ".join(str(cycles) for _, cycles in one.resources)
+    yield f"def {name} : {prefix}Cost<[{ports}], [{cycles}], {one.latency}, {one.operations}>;"
+    reads = [_advance(prefix, cycles) if cycles else "ReadDefault" for cycles in one.advances]
+    yield from _wrapped(f"def : InstRW<[{', '.join([name, *reads])}], (instrs", opcodes)
+    yield ""
+
+
+def _wrapped(start: str, opcodes: Sequence[str]) -> Iterator[str]:
+    """A list of opcodes in lines of a readable length."""
+    line = start
+    for n, opcode in enumerate(opcodes):
+        word = f"{opcode}," if n < len(opcodes) - 1 else f"{opcode})>;"
+        if len(line) + len(word) + 1 > WIDTH:
+            yield line
+            line = "   "
+        line = f"{line} {word}"
+    yield line
