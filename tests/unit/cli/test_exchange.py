@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import msgspec
 import pytest
@@ -160,3 +161,31 @@ def test_advice_names_no_option_that_the_command_lacks(cyclescope, model, tmp_pa
     more = ("--format", "csv") if command == "export" else (str(model),)
     done = cyclescope(command, str(tmp_path / "what.txt"), *more)
     assert "is of no known format: `cyclescope import --format` can be one of" in done.err
+
+
+def test_texts_for_compiler_developers(cyclescope, store, tmp_path):
+    folder = tmp_path / "texts"
+    done = cyclescope("compare", store, "llvm:znver1", "--report", folder)
+    assert done.code == 0, done.err
+    names = sorted(path.name for path in folder.iterdir())
+    assert names[-1] == "README.md"
+    assert len(names) > 1
+    text = (folder / names[0]).read_text()
+    number = re.search(rf"cyclescope bench --rerun (\d+) --store {re.escape(str(store))}", text)[1]
+    code = re.search(r"code `(\w+)`", text)[1]
+    assert f"--hex {code}" in text
+    form = re.search(r"### (.*), \S+$", text, re.MULTILINE)[1]
+    evidence = cyclescope("show", form, "--evidence", "--store", store).out
+    assert f"[{number}]" in evidence
+    assert f"code {code}" in evidence
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [(["znver1", "llvm:znver2"], "no store"), (["znver1"], "one source"), (["a", "b", "c"], "two sources")],
+)
+def test_texts_need_measurements_and_one_model(cyclescope, tmp_path, names, said):
+    done = cyclescope("compare", *names, "--report", tmp_path / "texts")
+    assert done.code == USAGE
+    assert said in done.error
+    assert not (tmp_path / "texts").exists()

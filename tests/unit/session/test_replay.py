@@ -10,7 +10,7 @@ import pytest
 from cyclescope.errors import UsageError
 from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import AGREE, Measurement
-from cyclescope.report.replay import replay_json, replay_text
+from cyclescope.report.comparison.replay import replay_json, replay_text
 from cyclescope.session.replay import (
     MAY_DIFFER,
     Again,

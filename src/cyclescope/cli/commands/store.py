@@ -13,7 +13,7 @@ from cyclescope.errors import MeasurementError, StoreError, UsageError
 from cyclescope.infer.api import calibrated, only_store, open_backend
 from cyclescope.measure.merge import by_machine, merge_files
 from cyclescope.measure.store import Store
-from cyclescope.report.replay import replay_json, replay_text
+from cyclescope.report.comparison.replay import replay_json, replay_text
 from cyclescope.report.summary import store_json, store_text
 from cyclescope.report.words import counted
 from cyclescope.session.replay import SAMPLE, Replay, verified

@@ -19,12 +19,17 @@ from cyclescope.measure.store import Store
 from cyclescope.model.agreement import CYCLES, RELATIVE, Tolerance, compare
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.select import select_forms
-from cyclescope.report.agreement import agreement_csv, agreement_json, agreement_text
+from cyclescope.report.comparison.agreement import agreement_csv, agreement_json, agreement_text
+from cyclescope.report.comparison.classes import INDEX, class_files
+from cyclescope.report.comparison.replay import replay_json, replay_text
 from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
-from cyclescope.report.replay import replay_json, replay_text
+from cyclescope.report.site.writing import check_target
+from cyclescope.report.words import counted
+from cyclescope.session.cost_classes import differing_classes, with_kernels
 from cyclescope.session.replay import SAMPLE, is_backend, open_model, replayed
 from cyclescope.session.sources import is_store, source
+from cyclescope.session.subjects import narrowed, subject
 
 
 @click.command("compare")
@@ -39,12 +44,14 @@ from cyclescope.session.sources import is_store, source
 @click.option("--differences", type=click.IntRange(0), default=20, show_default=True,
               help="How many differences to list.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="Print every comparison as CSV.")
+@click.option("--report", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Write a text per class of the second source's costs: for compilers.")  # fmt: skip
 @click.option("--sample", type=click.IntRange(1), default=SAMPLE, show_default=True,
               help="Forms whose experiments are repeated on mca: or simulated:.")  # fmt: skip
 @json_option
 def command(
     names: tuple[str, ...], patterns: tuple[str, ...], tolerance: float, cycles: float, differences: int,
-    as_csv: bool, sample: int, as_json: bool,
+    as_csv: bool, folder: Path | None, sample: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Say how far machines from two or more sources agree, form by form, each with the first.
 
@@ -63,6 +70,9 @@ def command(
     if any(map(is_backend, names)):
         click.echo(_experiments(names, patterns, sample, differences, as_json))
         return
+    if folder is not None:
+        click.echo(_report(names, patterns, folder))
+        return
     read = [source(name) for name in names]
     models = [_chosen(found, name, patterns) for found, name in zip(read, names, strict=True)]
     first, *others = models
@@ -76,6 +86,27 @@ def command(
     for name, imported in zip(names, read, strict=True):
         if imported.refused:
             click.echo(f"{name}: {left_out_text(imported.refused, 'refused')}", err=True, nl=False)
+
+
+def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> str:
+    """Write where a model differs from a store, and say how much that is."""
+    if len(names) != 2:
+        raise UsageError("--report is of two sources", "name a store and a model, as in llvm:znver4")
+    check_target(folder, INDEX)
+    first, second = (narrowed(subject(name), patterns) for name in names)
+    if not first.timings:
+        raise UsageError(f"{names[0]} is no store", "only measurements have kernels and confidences to show")
+    if first.model.isa != second.model.isa:
+        raise UsageError(f"{names[1]} is of {second.model.isa}", f"name a machine of {first.model.isa}")
+    classes = [with_kernels(one, first) for one in differing_classes(first, second.model)]
+    files = class_files(first, second.model, classes)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("[0-9][0-9][0-9]-*.md"):
+        old.unlink()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    forms = counted(sum(one.differing for one in classes), "form")
+    return f"{folder}: {forms} differ, {counted(len(classes), 'text')}; {INDEX} lists them"
 
 
 def _experiments(

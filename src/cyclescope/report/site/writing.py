@@ -10,8 +10,8 @@ from cyclescope.errors import UsageError
 from cyclescope.report.site.pages import INDEX, PARTS
 
 
-def check_target(output: Path) -> None:
-    """Raise UsageError where a site would go over something else."""
+def check_target(output: Path, index: str = INDEX) -> None:
+    """Raise UsageError where a site, or what else has such an `index`, would go over something else."""
     if output.suffix.lower() == ".html":
         if output.is_dir():
             raise UsageError(f"{output} is a folder", "name a file, or a folder without .html")
@@ -20,7 +20,7 @@ def check_target(output: Path) -> None:
         return
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output} is no folder", "name one, or a file that ends in .html")
-    if output.is_dir() and any(output.iterdir()) and not (output / INDEX).is_file():
+    if output.is_dir() and any(output.iterdir()) and not (output / index).is_file():
         raise UsageError(f"{output} has other files in it", "name an empty folder, or a new one")
 
 
