@@ -189,3 +189,9 @@ def test_texts_need_measurements_and_one_model(cyclescope, tmp_path, names, said
     assert done.code == USAGE
     assert said in done.error
     assert not (tmp_path / "texts").exists()
+
+
+def test_compare_as_a_page(cyclescope, model, tmp_path):
+    done = cyclescope("compare", model, "znver4", "--html", tmp_path / "page.html")
+    assert done.code == 0, done.err
+    assert "<svg" in (tmp_path / "page.html").read_text()

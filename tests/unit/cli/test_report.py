@@ -61,6 +61,13 @@ def test_the_page_says_how_it_was_measured(site, store):
     assert "Sessions" in words
 
 
+def test_the_comparison_leads_to_cards(site):
+    text = site.read_text()
+    assert 'id="comparison"' in text
+    assert 'href="#/comparison"' in text
+    assert re.search(r'<td><a href="#/form/[^"]+">', text.partition('id="comparison"')[2])
+
+
 def test_some_forms_only(cyclescope, store, tmp_path):
     path = tmp_path / "site"
     assert cyclescope("report", store, "--form", "imul", "-o", path).code == 0
@@ -192,3 +199,12 @@ def test_findings_of_a_store(cyclescope, store):
     data = json.loads(cyclescope("show", "imul", "--findings", "--json", "--store", store).out)
     assert {group["key"] for group in data["groups"]} >= {"pairs", "idioms", "outputs", "hidden", "isolation"}
     assert all(one["form"].startswith("IMUL") for group in data["groups"] for one in group["findings"])
+
+
+def test_a_comparison_shows_its_tables(browser, cyclescope, other, tmp_path):
+    cyclescope("compare", other, "znver4", "--html", tmp_path / "page.html")
+    browser.call("Page.navigate", url=(tmp_path / "page.html").as_uri())
+    browser.wait("document.querySelectorAll('table').length > 2")
+    heights = browser.run("[...document.querySelectorAll('.scroll')].map((one) => one.clientHeight)")
+    assert min(heights) > 30
+    assert browser.problems == []

@@ -24,6 +24,7 @@ from cyclescope.report.comparison.classes import INDEX, class_files
 from cyclescope.report.comparison.replay import replay_json, replay_text
 from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
+from cyclescope.report.site.agreement import agreement_page
 from cyclescope.report.site.writing import check_target
 from cyclescope.report.words import counted
 from cyclescope.session.cost_classes import differing_classes, with_kernels
@@ -44,6 +45,8 @@ from cyclescope.session.subjects import narrowed, subject
 @click.option("--differences", type=click.IntRange(0), default=20, show_default=True,
               help="How many differences to list.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="Print every comparison as CSV.")
+@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write a page with tables and plots.")  # fmt: skip
 @click.option("--report", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Write a text per class of the second source's costs: for compilers.")  # fmt: skip
 @click.option("--sample", type=click.IntRange(1), default=SAMPLE, show_default=True,
@@ -51,7 +54,7 @@ from cyclescope.session.subjects import narrowed, subject
 @json_option
 def command(
     names: tuple[str, ...], patterns: tuple[str, ...], tolerance: float, cycles: float, differences: int,
-    as_csv: bool, folder: Path | None, sample: int, as_json: bool,
+    as_csv: bool, page: Path | None, folder: Path | None, sample: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Say how far machines from two or more sources agree, form by form, each with the first.
 
@@ -73,6 +76,9 @@ def command(
     if folder is not None:
         click.echo(_report(names, patterns, folder))
         return
+    if page is not None:
+        click.echo(_page(names, patterns, Tolerance(tolerance, cycles), differences, page))
+        return
     read = [source(name) for name in names]
     models = [_chosen(found, name, patterns) for found, name in zip(read, names, strict=True)]
     first, *others = models
@@ -86,6 +92,16 @@ def command(
     for name, imported in zip(names, read, strict=True):
         if imported.refused:
             click.echo(f"{name}: {left_out_text(imported.refused, 'refused')}", err=True, nl=False)
+
+
+def _page(
+    names: Sequence[str], patterns: tuple[str, ...], tolerance: Tolerance, differences: int, page: Path
+) -> str:
+    """Write how far machines agree as a page."""
+    first, *others = (narrowed(subject(name), patterns) for name in names)
+    found = [(other.model, compare(first.model, other.model, tolerance)) for other in others]
+    page.write_text(agreement_page(first, found, tolerance, differences), encoding="utf-8")
+    return f"{page}: {first.model.name} and {counted(len(others), 'other')}"
 
 
 def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> str:

@@ -18,7 +18,7 @@ from cyclescope.report.words import counted
 SCHEMA_VERSION = 1
 GROUPS = 12  # extensions, the largest first; the rest are one line
 Found = Sequence[tuple[MachineModel, Agreement]]
-_HEAD = ("", "compared", "equal", "inside", "different", "equal of compared")
+HEAD = ("", "compared", "equal", "inside", "different", "equal of compared")
 
 
 def agreement_text(first: MachineModel, found: Found, differences: int) -> str:
@@ -27,9 +27,9 @@ def agreement_text(first: MachineModel, found: Found, differences: int) -> str:
     for other, agreement in found:
         parts.append(f"{first.name} and {other.name}")
         parts += _matched(first, other, agreement)
-        parts.append(table([_HEAD, *_rows(agreement.counts())], words=1))
+        parts.append(table([HEAD, *count_rows(agreement.counts())], words=1))
         parts.append("Throughput and latency by extension:")
-        parts.append(table([_HEAD, *_by_extension(first, agreement)], words=1))
+        parts.append(table([HEAD, *extension_rows(first, agreement)], words=1))
         parts += _listed(first, other, agreement, differences)
     return "\n".join(parts)
 
@@ -42,7 +42,8 @@ def _matched(first: MachineModel, other: MachineModel, agreement: Agreement) -> 
     )
 
 
-def _rows(counts: Mapping[Quantity, Counter[Verdict]]) -> Iterator[tuple[str, ...]]:
+def count_rows(counts: Mapping[Quantity, Counter[Verdict]]) -> Iterator[tuple[str, ...]]:
+    """A row per quantity, as `HEAD` has the columns."""
     for quantity, verdicts in counts.items():
         yield _row(quantity.value, verdicts)
 
@@ -54,7 +55,8 @@ def _row(name: str, verdicts: Counter[Verdict]) -> tuple[str, ...]:
     return name, str(compared), *map(str, parts), share
 
 
-def _by_extension(first: MachineModel, agreement: Agreement) -> Iterator[tuple[str, ...]]:
+def extension_rows(first: MachineModel, agreement: Agreement) -> Iterator[tuple[str, ...]]:
+    """A row per extension, of throughputs and latencies."""
     found: dict[str, Counter[Verdict]] = defaultdict(Counter)
     extension = _extensions(first)
     for one in agreement.comparisons:
@@ -83,10 +85,11 @@ def _listed(first: MachineModel, other: MachineModel, agreement: Agreement, most
 
 def _difference(one: Comparison) -> tuple[str, ...]:
     what = one.pair or one.quantity.value
-    return one.form, what, _reach(one.first), _reach(one.second)
+    return one.form, what, reach_text(one.first), reach_text(one.second)
 
 
-def _reach(reach: tuple[float, float] | None) -> str:
+def reach_text(reach: tuple[float, float] | None) -> str:
+    """Cycles, or from the least to the most."""
     if reach is None:
         return ""
     return f"{reach[0]:.2f}" if reach[0] == reach[1] else f"{reach[0]:.2f} to {reach[1]:.2f}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,14 +18,14 @@ from cyclescope.measure.store import Store
 from cyclescope.report.card import documented
 from cyclescope.report.site.experiments import Experiments
 from cyclescope.report.site.packing import FORMS, Words, packed
+from cyclescope.report.site.rendering import ours, rendered, safe
 from cyclescope.report.site.rows import LEVELS, columns, cost_of
 from cyclescope.report.site.sources import facts_of
-from cyclescope.report.words import escaped, printable
+from cyclescope.report.words import printable
 from cyclescope.session.subjects import Subject
 
 INDEX, PARTS = "index.html", "parts"
 STAGE = "cards"  # of progress
-_TEMPLATES = Path(__file__).parent / "templates"
 _COLUMNS = ("latency", "throughput", "slots", "ports")
 
 
@@ -162,19 +161,14 @@ def _page(
     parts: Mapping[str, str],
     pages: Mapping[str, object],
 ) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_finished
-    )
     found = {"findings": None, "comparison": None} | dict(pages)
-    return environment.get_template("site.html").render(
+    return rendered(
+        "site.html",
         title=head["title"],
-        style=Markup(_text("site.css")),  # noqa: S704 - ours
-        script=Markup(_text("table.js") + _text("page.js")),  # noqa: S704 - ours
-        head=Markup(_in_script(head)),  # noqa: S704 - cannot end the element
-        parts=[(name, Markup(text)) for name, text in parts.items()],  # noqa: S704 - has no `<`
+        style=ours("site.css"),
+        script=ours("table.js", "page.js"),
+        head=safe(_in_script(head)),
+        parts=[(name, safe(text)) for name, text in parts.items()],
         machines=[facts_of(one) for one in subjects],
         measured=bool(subjects[0].timings) or bool(head["machines"][0]["measured"]),  # type: ignore[index]
         several=len(subjects) > 1,
@@ -182,15 +176,6 @@ def _page(
         version=__version__,
         **found,
     )
-
-
-def _finished(value: object) -> object:
-    """What a template writes: texts from outside have nothing in them that is not shown."""
-    return escaped(value) if type(value) is str else value
-
-
-def _text(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _in_script(data: object) -> str:

@@ -1,0 +1,134 @@
+"""How far machines agree, as a page of its own or of a site: tables, plots, the largest differences."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from cyclescope.model.agreement import Agreement, Comparison, Quantity, Tolerance, Verdict
+from cyclescope.model.machine import MachineModel
+from cyclescope.report.comparison.agreement import HEAD, count_rows, extension_rows, reach_text
+from cyclescope.report.site.rendering import ours, rendered
+from cyclescope.report.words import counted, escaped
+from cyclescope.session.subjects import Subject
+
+SIDE, MARGIN = 300.0, 34.0  # pixels of a drawing, and of its axes
+LEAST = 0.1  # cycles: what takes less is drawn there, as 0 has no place on the scale
+POINTS = 3000  # of a drawing, those of most values
+REASONS = 8  # that are listed of forms that only one has
+_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 100000)
+_DRAWN = (Quantity.THROUGHPUT, Quantity.LATENCY)
+Found = Sequence[tuple[MachineModel, Agreement]]
+
+
+class _Point(NamedTuple):
+    """`x` and `y` in pixels from the axes, `size` the radius."""
+
+    x: float
+    y: float
+    size: float
+    title: str
+    differs: bool
+
+
+def agreement_page(first: Subject, found: Found, tolerance: Tolerance, most: int) -> str:
+    """A page of its own."""
+    names = ", ".join(other.name for other, _ in found)
+    title = f"{first.model.name} and {names}"
+    sections = agreement_sections(first, found, most)
+    return rendered("comparison_page.html", title=title, sections=sections, style=ours("site.css"),
+                    tolerance=tolerance, linked=False, side=SIDE, margin=MARGIN)  # fmt: skip
+
+
+def agreement_part(first: Subject, found: Found, tolerance: Tolerance, most: int) -> str:
+    """The part of a site, whose differences lead to cards."""
+    sections = agreement_sections(first, found, most)
+    return rendered("comparison.html", sections=sections, tolerance=tolerance, linked=True, side=SIDE,
+                    margin=MARGIN)  # fmt: skip
+
+
+def agreement_sections(first: Subject, found: Found, most: int) -> list[dict[str, Any]]:
+    """What the templates show, one section per other machine."""
+    return [_section(first, other, agreement, most) for other, agreement in found]
+
+
+def _section(first: Subject, other: MachineModel, agreement: Agreement, most: int) -> dict[str, Any]:
+    differences = agreement.differences()
+    here, there = first.model.name, other.name
+    shared = len(first.model.forms) - len(agreement.first_only)
+    by_extension = extension_rows(first.model, agreement)
+    only_here = _counted(f"{there} has no cost of it" for _ in agreement.first_only)
+    only_there = _counted(_why(first, name) for name in agreement.second_only)
+    return {
+        "name": there,
+        "first": here,
+        "shared": counted(shared, "form"),
+        "head": HEAD[1:],
+        "tables": [
+            ("quantity", list(count_rows(agreement.counts()))),
+            ("extension (throughput and latency)", list(by_extension)),
+        ],
+        "unmatched": [(f"only in {here}", only_here), (f"only in {there}", only_there)],
+        "plots": [_plot(quantity, agreement.comparisons) for quantity in _DRAWN],
+        "different": len(differences),
+        "differences": [_cells(one) for one in differences[:most]],
+    }
+
+
+def _cells(one: Comparison) -> tuple[str, str, str, str]:
+    return one.form, one.pair or one.quantity.value, reach_text(one.first), reach_text(one.second)
+
+
+def _counted(reasons: Iterable[str]) -> list[tuple[str, int]]:
+    """How often each, the most frequent first, the rest as one."""
+    ranked = Counter(reasons).most_common()
+    rest = sum(number for _, number in ranked[REASONS:])
+    return ranked[:REASONS] + ([("other reasons", rest)] if rest else [])
+
+
+def _why(first: Subject, name: str) -> str:
+    """Why a machine has no cost of a form."""
+    timing = first.timings.get(name)
+    if timing is None:
+        return f"{first.model.name} has no cost of it"
+    return timing.status if timing.status != "ok" else "it has no value"
+
+
+# --- drawings ----------------------------------------------------------------------------------------
+
+
+def _plot(quantity: Quantity, comparisons: Iterable[Comparison]) -> dict[str, Any]:
+    """The second machine's values over the first one's, on one logarithmic scale; ranges by their most."""
+    values: dict[tuple[float, float, bool], list[str]] = {}
+    for one in comparisons:
+        if one.quantity is quantity and one.first and one.second:
+            differs = one.verdict is Verdict.DIFFERENT
+            key = (round(one.first[1], 2), round(one.second[1], 2), differs)
+            values.setdefault(key, []).append(one.form)
+    ends = [max(value, LEAST) for x, y, _ in values for value in (x, y)] or [1.0]
+    low, high = min(ends) / 1.2, max(ends) * 1.2
+    ranked = sorted(values.items(), key=lambda item: -len(item[1]))
+    return {
+        "name": quantity.value,
+        "points": [_point(key, forms, low, high) for key, forms in ranked[:POINTS]],
+        "left_out": len(ranked) - len(ranked[:POINTS]),
+        "ticks": list(_ticks(low, high)),
+    }
+
+
+def _point(key: tuple[float, float, bool], forms: Sequence[str], low: float, high: float) -> _Point:
+    x, y, differs = key
+    title = f"{counted(len(forms), 'value')}: {x:g} and {y:g} cycles, as of {escaped(forms[0])}"
+    size = round(1.5 + math.log10(len(forms)) * 1.5, 1)
+    return _Point(_at(x, low, high), round(SIDE - _at(y, low, high), 1), size, title, differs)
+
+
+def _ticks(low: float, high: float) -> Iterator[tuple[float, str]]:
+    return ((_at(tick, low, high), f"{tick:g}") for tick in _TICKS if low <= tick <= high)
+
+
+def _at(value: float, low: float, high: float) -> float:
+    """Pixels from the axis."""
+    return round(SIDE * math.log(max(value, LEAST) / low) / math.log(high / low), 1)
