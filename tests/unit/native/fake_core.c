@@ -1,7 +1,8 @@
 /* sampling.c and clock.c on a core that plays its part, in a time of its own.
  *
  * Its instructions are letters: n takes a slot of the front end, c one of its six ALUs, a waits for the
- * a before it. A trip through a loop that fills the front end takes a whole number of cycles more, which
+ * a before it, m for five cycles, longer beside a neighbour; d is an n that is slow to decode, once where the
+ * core keeps it decoded, which it does for the loop that has had the most trips. A trip through a loop that fills the front end takes a whole number of cycles more, which
  * depends on the loop's length and place, unless it is long. A neighbour takes from the front end.
  */
 #define _GNU_SOURCE
@@ -16,6 +17,8 @@
 #define ALUS 6
 #define SHORT_LOOP 200 /* instructions: of longer ones the whole cycles are hidden */
 #define ENTRY 180      /* cycles of entering and leaving */
+#define FORWARDING 5   /* cycles of an m */
+#define DECODING 3     /* cycles more of a d */
 #define HERTZ 3.7e9
 
 static struct shared area;
@@ -24,7 +27,7 @@ sigjmp_buf fault_return;
 volatile sig_atomic_t fault_armed;
 struct fault fault;
 
-static double uneven, chained, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
+static double uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
 static int counts, moves;
 
 const uint8_t arch_reference[] = {'a'};
@@ -113,6 +116,13 @@ uint8_t *arch_emit_idle(uint8_t *p, size_t bytes)
     return p + bytes;
 }
 
+void arch_emit_jump(uint8_t *p, const uint8_t *target)
+{
+    uint32_t distance = (uint32_t)(target - p);
+    *p = 'J';
+    memcpy(p + 1, &distance, 4);
+}
+
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start)
 {
     uint32_t distance = (uint32_t)(p - start);
@@ -129,30 +139,50 @@ uint8_t *arch_emit_exit(uint8_t *p)
 
 static double trip_of(const uint8_t *start, const uint8_t *end)
 {
-    double slots = (double)(end - start) + 1, alus = 0, chain = 0;
+    double slots = (double)(end - start) + 1, alus = 0, chain = 0, memory = 0;
     for (const uint8_t *p = start; p < end; p++) {
         alus += *p == 'c';
         chain += *p == 'a';
+        memory += *p == 'm' ? FORWARDING : 0;
     }
     double front = slots / width > alus / ALUS ? slots / width : alus / ALUS;
     if (slots < SHORT_LOOP)
         front = ceil(front) + (double)(((uintptr_t)start / 4 + (uintptr_t)(end - start) * 7) % 6);
-    return fmax(front * share(1), chain * share(chained));
+    return fmax(front * share(1), chain * share(chained) + memory * share(stored));
+}
+
+/* What the first trip takes longer. */
+static double decoding(const uint8_t *start, const uint8_t *end, uint32_t trips)
+{
+    static const uint8_t *kept;
+    static uint32_t most;
+    double slow = 0;
+    for (const uint8_t *p = start; p < end; p++)
+        slow += *p == 'd' ? DECODING : 0;
+    if (slow == 0 || start == kept)
+        return 0;
+    if (trips > most)
+        kept = start, most = trips;
+    return slow;
 }
 
 static void run(const uint8_t *code)
 {
     uint32_t trips = 1, distance;
     const uint8_t *p = code;
-    for (; *p != 'X' && *p != 'L'; p += *p == 'T' ? 5 : 1)
+    for (; *p != 'X' && *p != 'L';) {
         if (*p == 'T')
             memcpy(&trips, p + 1, 4);
+        if (*p == 'J')
+            memcpy(&distance, p + 1, 4);
+        p += *p == 'T' ? 5 : *p == 'J' ? distance : 1;
+    }
     pass(ENTRY + chance(40) / 20);
     if (*p == 'X')
         return;
     memcpy(&distance, p + 1, 4);
     double trip = trip_of(p - distance, p);
-    pass(trips * trip + chance(4));
+    pass(trips * trip + decoding(p - distance, p, trips) + chance(4));
 }
 
 void arch_call(const struct state *state, const void *code)
@@ -207,7 +237,7 @@ static double option(const char *name, double otherwise)
 
 static void set_up(void)
 {
-    width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), wander = option("WANDER", 0);
+    width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), stored = option("STORED", 0), wander = option("WANDER", 0);
     from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
     counts = option("COUNTERS", 1) != 0, moves = option("MOVES", 0) != 0;
     if (!counts)

@@ -11,12 +11,13 @@ from typing import NamedTuple
 import pytest
 
 from cyclescope.backend.base import OK, UNCLEAN
-from cyclescope.kernel.kernel import CANARY, FAST
+from cyclescope.kernel.kernel import CANARY, FAST, WATCHED
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[2] / "src/cyclescope/native"
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 WIDE = CANARY | FAST
+STORES = "amaa"  # a chain through memory, of eight cycles
 NOPS, ALUS, CHAIN = "n" * 8, "c" * 6, "a"
 NEAR = ("nnnnnnnn", "n", "cccccc", "ccccccnn", "ccnn", "cccn", "nnnnn", "cn", "nnn")
 
@@ -114,6 +115,12 @@ def test_both_regions_are_one_long_loop(core):
     assert {r.long_units for r in lengths[3]} == {1}
     assert all(r.long_units > 3 * r.short_units for r in lengths[4])  # a chain: two lengths
     assert {r.long_units for r in lengths[5]} == {100, 75}
+
+
+def test_what_is_kept_decoded_is_kept_for_few_and_many_trips(core):
+    """A core that kept it for one of two copies of a loop would seem to decode in less than no time."""
+    found = core(*wide("dddddddd", "ddnnnnnn"), rounds=8)
+    assert [r.cycles for r in found.readings] == pytest.approx([1.0] * 16, rel=0.02)
 
 
 def test_the_end_of_a_loop_is_a_slot(core):
@@ -240,3 +247,17 @@ def test_what_waits_for_itself_is_seen_to_be_indifferent(core):
     found = core((CHAIN, WIDE), rounds=20, want=12, target=20000.0, **few)
     assert sum(r.status == OK for r in found.readings) > 15
     assert {round(r.cycles, 2) for r in found.readings} == {1.0}
+
+
+def test_a_chain_through_memory_beside_a_neighbour(core):
+    """Its samples are those between clean canaries, or it is not clean; other chains need none."""
+    options = {"SLOWER": 1.5, "STORED": 0.3, "PERIOD": 0.002, "FROM": 0.2, "NOP": 0.125}
+    plain = core((STORES, 0), rounds=20, **options)
+    assert {r.status for r in plain.readings} == {OK}
+    assert max(r.cycles for r in plain.readings) > 8.4, "the neighbour slows it down"
+    watched = core((STORES, WATCHED), rounds=20, **options)
+    clean = [r.cycles for r in watched.readings if r.status == OK]
+    assert len(clean) > 10
+    assert clean == pytest.approx([8.0] * len(clean), rel=0.02)
+    lengths = {(r.short_units, r.long_units) for r in watched.readings}
+    assert lengths == {(r.short_units, r.long_units) for r in plain.readings}, "it is no loop of throughput"

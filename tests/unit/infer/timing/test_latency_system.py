@@ -8,7 +8,7 @@ from cyclescope.backend.base import OK, Capabilities, Sample
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.timing.latency_system import Equation, LatencySystem, conventions, lower_bound
 from cyclescope.infer.timing.link_chains import LOOKS, LinkChains, solve_links
-from cyclescope.kernel.cycle import LinkKey
+from cyclescope.kernel.cycle import SPACING, LinkKey
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LINK, Experiment
@@ -111,6 +111,21 @@ def test_what_delays_loads_is_no_part_of_their_latency(bare, with_others, expect
         ]
     )
     assert found["v>mem.128"].value + found["mem>v.128"].value == pytest.approx(expected, abs=0.15)
+
+
+@pytest.mark.parametrize("room", [5, 7])
+def test_there_is_room_for_every_load_to_be_repeated(room):
+    """As on a core whose loads take two and a half cycles more with less than `room` behind them."""
+    bare, with_others = 5 + 2.5, 5 + SPACING + max(0.0, 2.5 * (1 - SPACING / room))
+    found = solve_links(
+        [
+            *settled("r>r", "r>r", 1.0),
+            *settled("v", "v>mem.128 mem>v.128", bare),
+            *settled("v spaced", "v>mem.128 mem>v.128" + " r>r" * SPACING, with_others),
+        ]
+    )
+    assert found["v>mem.128"].value + found["mem>v.128"].value == pytest.approx(5.0, abs=0.1)
+    assert SPACING <= 12, "a chain is measured with a dozen instructions and more"
 
 
 def test_a_chain_that_failed_is_left_out():
