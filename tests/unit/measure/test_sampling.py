@@ -17,7 +17,6 @@ from cyclescope.measure.plan import LATENCY, Experiment
 from cyclescope.measure.sampling import (
     AGREE,
     CROWDED_ROUNDS,
-    CROWDED_TRIES,
     DISAGREE,
     DISTURBED,
     FAILED,
@@ -363,14 +362,22 @@ def beside(neighbours):
     return Answers(lambda number, turn: one)
 
 
-@pytest.mark.parametrize(("share", "rounds"), [(0.4, MOST_ROUNDS), (0.8, CROWDED_ROUNDS)])
+@pytest.mark.parametrize(("share", "rounds"), [(0.4, MOST_ROUNDS), (0.8, 4)])
 def test_beside_neighbours_that_never_rest_rounds_and_tries_are_few(share, rounds):
     answers = beside(share)
     settled, _ = settle(answers, 600)
     assert {m.verdict for _, m in settled} == {NOISY}
     assert {len(m.rounds) for _, m in settled[-8:]} == {rounds}
     assert answers.tries[0] == 300
-    assert answers.tries[-1] == (CROWDED_TRIES if rounds == CROWDED_ROUNDS else 300)
+    assert answers.tries[-1] == (100 if rounds == 4 else 300)
+
+
+@pytest.mark.parametrize(("kernels", "tries"), [(75, 300), (150, 100)])
+def test_it_takes_some_two_hundred_samples_to_believe_in_neighbours(kernels, tries):
+    """The third batch is made when the two samples of each kernel of the first are there."""
+    answers = beside(1.0)
+    settle(answers, 3 * kernels, batch=kernels)
+    assert answers.tries[2] == tries
 
 
 def test_when_neighbours_rest_all_rounds_are_there_again():
