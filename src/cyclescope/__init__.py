@@ -15,6 +15,7 @@ _LAZY = {
     "Store": "cyclescope.measure.store",
     "measure_forms": "cyclescope.infer.api",
     "timings": "cyclescope.infer.api",
+    "load": "cyclescope.report.notebook",
     "load_model": "cyclescope.session.machines",
     "MachineModel": "cyclescope.model.machine",
     "predict": "cyclescope.session.predict",

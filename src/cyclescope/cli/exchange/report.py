@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from cyclescope.errors import UsageError
-from cyclescope.model.agreement import Tolerance, compare
 from cyclescope.report.exchange import left_out_text
-from cyclescope.report.findings import finding_rows
+from cyclescope.report.notebook import site_pages
 from cyclescope.report.progress import when_needed
-from cyclescope.report.site.agreement import agreement_part
 from cyclescope.report.site.pages import site
-from cyclescope.report.site.rendering import safe
 from cyclescope.report.site.writing import check_target, write_site
 from cyclescope.report.words import counted
-from cyclescope.session.findings import findings
-from cyclescope.session.subjects import Subject, narrowed, subject
-
-DIFFERENCES = 200  # that a site lists: every form has a card
+from cyclescope.session.subjects import narrowed, subject
 
 
 @click.command("report")
@@ -48,21 +41,11 @@ def command(what: str, others: tuple[str, ...], output: Path, patterns: tuple[st
         raise UsageError(
             f"machines of several instruction sets ({', '.join(sorted(isas))})", "compare those of one"
         )
-    first, *rest = subjects
-    files = site(subjects, single=output.suffix.lower() == ".html", pages=_pages(first, rest))
+    first = subjects[0]
+    files = site(subjects, single=output.suffix.lower() == ".html", pages=site_pages(subjects))
     size = write_site(files, output)
     forms = counted(len(first.timings or first.model.forms), "form")
     click.echo(f"{output}: {first.model.name}, {forms}, {size / 1e6:.1f} MB")
     for name, one in zip((what, *others), subjects, strict=True):
         if one.refused:
             click.echo(f"{name}: {left_out_text(one.refused, 'refused')}", err=True, nl=False)
-
-
-def _pages(first: Subject, rest: Sequence[Subject]) -> dict[str, object]:
-    """What stands beside the table."""
-    others = [one.model for one in rest]
-    pages: dict[str, object] = {"findings": finding_rows(findings(first, others))}
-    if others:
-        found = [(other, compare(first.model, other)) for other in others]
-        pages["comparison"] = safe(agreement_part(first, found, Tolerance(), DIFFERENCES))
-    return pages
