@@ -51,7 +51,7 @@ class Nonsense(Exception):
     """An answer that cannot be; the text says which."""
 
 
-class Machine(NamedTuple):
+class RunnerMachine(NamedTuple):
     """What a runner says of its machine."""
 
     isa: str
@@ -74,13 +74,13 @@ def version_of(payload: bytes) -> int:
     return int.from_bytes(payload[:4], "little") if len(payload) >= _HELLO.size else 0
 
 
-def machine_of(payload: bytes) -> Machine:
+def machine_of(payload: bytes) -> RunnerMachine:
     """A greeting. Raises Nonsense."""
     _, isa, count, _, *_, xcr0 = _HELLO.unpack_from(payload)
     known = {record.runner: record.name for record in instruction_sets()}
     if isa not in known or count > _LEAVES or len(payload) != _HELLO.size + count * _LEAF.size:
         raise Nonsense("what it says of its machine")
-    return Machine(known[isa], tuple(_LEAF.iter_unpack(payload[_HELLO.size :])), xcr0)
+    return RunnerMachine(known[isa], tuple(_LEAF.iter_unpack(payload[_HELLO.size :])), xcr0)
 
 
 def _fields(layout: struct.Struct, payload: bytes) -> tuple[Any, ...]:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import msgspec
 
 from cyclescope.report.words import counted
-from cyclescope.session.findings import Finding, Group
+from cyclescope.session.findings import Discovery, FindingGroup
 
 SCHEMA_VERSION = 1
 SHOWN = 10  # findings of a group on a terminal
 ON_PAGE = 400  # and on a page
 
 
-def findings_text(groups: Sequence[Group], shown: int = SHOWN) -> str:
+def findings_text(groups: Sequence[FindingGroup], shown: int = SHOWN) -> str:
     """The most telling findings of every group."""
     parts = []
     for group in groups:
@@ -28,11 +28,11 @@ def findings_text(groups: Sequence[Group], shown: int = SHOWN) -> str:
     return "\n".join(parts[:-1])
 
 
-def _alike(one: Finding) -> str:
+def _alike(one: Discovery) -> str:
     return f" (and {one.alike} alike)" if one.alike else ""
 
 
-def findings_json(machine: str, groups: Sequence[Group]) -> str:
+def findings_json(machine: str, groups: Sequence[FindingGroup]) -> str:
     """Every finding of every group."""
     data = {
         "schema_version": SCHEMA_VERSION,
@@ -42,7 +42,7 @@ def findings_json(machine: str, groups: Sequence[Group]) -> str:
     return msgspec.json.encode(data).decode()
 
 
-def finding_rows(groups: Sequence[Group]) -> list[dict[str, object]]:
+def finding_rows(groups: Sequence[FindingGroup]) -> list[dict[str, object]]:
     """What the template of a site shows."""
     return [
         {

@@ -21,7 +21,7 @@ from cyclescope.report.site.rendering import safe
 from cyclescope.report.site.rows import latency_reach, ports_of
 from cyclescope.report.site.writing import check_target, write_site
 from cyclescope.report.words import escaped
-from cyclescope.session.findings import Group, findings
+from cyclescope.session.findings import FindingGroup, findings
 from cyclescope.session.subjects import Subject, subject
 
 SHOWN = 20  # rows of a machine in a notebook
@@ -111,7 +111,7 @@ class Machine:
         """How far this machine and another one agree."""
         return compare(self.model, other.model, tolerance)
 
-    def findings(self, *others: Machine) -> list[Group]:
+    def findings(self, *others: Machine) -> list[FindingGroup]:
         """What one might not expect, by rules."""
         return findings(self.subject, [one.model for one in others])
 

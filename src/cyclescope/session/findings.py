@@ -35,7 +35,7 @@ _EVEN = 1e-9  # cycles: rounding of a quotient
 _TOLD = 1e6  # weight of what is explained, above that of all differences
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Discovery(msgspec.Struct, frozen=True):
     """What was found of a form; `alike` other forms of its mnemonic have the same text.
 
     `weight` orders findings of a group, the most telling first.
@@ -47,13 +47,13 @@ class Finding(msgspec.Struct, frozen=True):
     alike: int = 0
 
 
-class Group(msgspec.Struct, frozen=True):
+class FindingGroup(msgspec.Struct, frozen=True):
     """The findings of one rule: `total` forms. `missing` says why there can be none."""
 
     key: str
     title: str
     about: str
-    findings: tuple[Finding, ...]
+    findings: tuple[Discovery, ...]
     missing: str = ""
 
     @property
@@ -66,10 +66,10 @@ class _Rule(msgspec.Struct, frozen=True):
     key: str
     title: str
     about: str
-    found: Callable[[FormTiming, InstructionForm], Iterator[Finding]]
+    found: Callable[[FormTiming, InstructionForm], Iterator[Discovery]]
 
 
-def findings(subject: Subject, others: Sequence[MachineModel] = ()) -> list[Group]:
+def findings(subject: Subject, others: Sequence[MachineModel] = ()) -> list[FindingGroup]:
     """What is found of a machine, group by group; `others` are published numbers to be explained.
 
     A machine without results of its own (a model) has none but of the last kind.
@@ -79,22 +79,22 @@ def findings(subject: Subject, others: Sequence[MachineModel] = ()) -> list[Grou
              if one.status == "ok" and (form := table.get(one.id)) is not None]  # fmt: skip
     missing = "" if known else "the source has no measurements of its own"
     groups = [
-        Group(rule.key, rule.title, rule.about, _gathered(_of(rule, known), table), missing)
+        FindingGroup(rule.key, rule.title, rule.about, _gathered(_of(rule, known), table), missing)
         for rule in _RULES
     ]
-    hidden = Group("hidden", *_HIDDEN, _gathered(_hidden_units(subject), table), missing)
-    isolation = Group("isolation", *_ISOLATION, _gathered(_isolated(subject.model), table))
+    hidden = FindingGroup("hidden", *_HIDDEN, _gathered(_hidden_units(subject), table), missing)
+    isolation = FindingGroup("isolation", *_ISOLATION, _gathered(_isolated(subject.model), table))
     return [*groups, hidden, isolation] + [_published(subject, other, table) for other in others]
 
 
-def _of(rule: _Rule, known: Iterable[tuple[FormTiming, InstructionForm]]) -> Iterator[Finding]:
+def _of(rule: _Rule, known: Iterable[tuple[FormTiming, InstructionForm]]) -> Iterator[Discovery]:
     for timing, form in known:
         yield from rule.found(timing, form)
 
 
-def _gathered(found: Iterable[Finding], table: Table) -> tuple[Finding, ...]:
+def _gathered(found: Iterable[Discovery], table: Table) -> tuple[Discovery, ...]:
     """One finding for all forms of a mnemonic that it is the same of, the most telling first."""
-    firsts: dict[tuple[str, str], Finding] = {}
+    firsts: dict[tuple[str, str], Discovery] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for one in found:
         form = table.get(one.form)
@@ -124,7 +124,7 @@ def _apart(one: Latency, other: Latency) -> float:
     return distance if distance >= STEP + (one.spread or 0.0) + (other.spread or 0.0) else 0.0
 
 
-def _operand_pairs(timing: FormTiming, form: InstructionForm) -> Iterator[Finding]:
+def _operand_pairs(timing: FormTiming, form: InstructionForm) -> Iterator[Discovery]:
     """Sources of one target with different latencies, of registers and flags: the way of memory is longer."""
     parts = {pair.source.name: pair.source.part for pair in pairs(form)}
     targets: dict[str, list[Latency]] = {}
@@ -136,10 +136,10 @@ def _operand_pairs(timing: FormTiming, form: InstructionForm) -> Iterator[Findin
     if most:
         slow, fast = sorted((one for one in both if isinstance(one, Latency)), key=_value, reverse=True)
         said = f"{slow.source} -> {slow.target} takes {_value(slow):g} cycles"
-        yield Finding(timing.id, f"{said}, {fast.source} -> {fast.target} {_value(fast):g}", most)
+        yield Discovery(timing.id, f"{said}, {fast.source} -> {fast.target} {_value(fast):g}", most)
 
 
-def _same_register(timing: FormTiming, form: InstructionForm) -> Iterator[Finding]:
+def _same_register(timing: FormTiming, form: InstructionForm) -> Iterator[Discovery]:
     """One register for all operands where the chain takes another time than its latencies say."""
     same = timing.throughput and timing.throughput.variants.get(Kind.SAME)
     if not same or timing.idiom or timing.throughput is None or timing.throughput.confidence == LOW:
@@ -150,36 +150,36 @@ def _same_register(timing: FormTiming, form: InstructionForm) -> Iterator[Findin
         return
     expected = max(*map(_value, chain), timing.throughput.value or 0.0)
     if abs(same - expected) >= STEP + max(lat.spread or 0.0 for lat in chain):
-        yield Finding(
+        yield Discovery(
             timing.id, f"with one register {same:g} cycles, with different ones the chain takes {expected:g}",
             abs(same - expected),
         )  # fmt: skip
 
 
-def _idioms(timing: FormTiming, form: InstructionForm) -> Iterator[Finding]:
+def _idioms(timing: FormTiming, form: InstructionForm) -> Iterator[Discovery]:
     """Zero idioms and broken dependencies; those that no manual lists weigh more."""
     if timing.idiom in (Idiom.ZERO, Idiom.BREAKING):
         plain = form.mnemonic.removeprefix("V")
         listed = plain.startswith(_DOCUMENTED)
         more = "" if listed else ", which no manual that we know of lists"
-        yield Finding(timing.id, timing.idiom + more, float(not listed))
+        yield Discovery(timing.id, timing.idiom + more, float(not listed))
 
 
-def _false_outputs(timing: FormTiming, _: InstructionForm) -> Iterator[Finding]:
+def _false_outputs(timing: FormTiming, _: InstructionForm) -> Iterator[Discovery]:
     """Old values that are waited for although they are overwritten."""
     for lat in timing.latencies:
         if is_old(lat.source) and lat.kind not in (None, UPPER_BOUND) and lat.max and lat.confidence != LOW:
-            yield Finding(timing.id, f"waits {lat.max:g} cycles for the old value of {lat.target}", lat.max)
+            yield Discovery(timing.id, f"waits {lat.max:g} cycles for the old value of {lat.target}", lat.max)
 
 
-def _consumers(timing: FormTiming, _: InstructionForm) -> Iterator[Finding]:
+def _consumers(timing: FormTiming, _: InstructionForm) -> Iterator[Discovery]:
     """Results that one kind of instruction gets later than another."""
     for lat in timing.latencies:
         others = {name: value for name, value in lat.bypass.items() if abs(value - _value(lat)) >= STEP}
         if _sure(lat) and others:
             said = ", ".join(f"{value:g} to {name} instructions" for name, value in others.items())
             most = max(abs(value - _value(lat)) for value in others.values())
-            yield Finding(timing.id, f"{lat.source} -> {lat.target} {_value(lat):g} cycles, {said}", most)
+            yield Discovery(timing.id, f"{lat.source} -> {lat.target} {_value(lat):g} cycles, {said}", most)
 
 
 _RULES = (
@@ -210,7 +210,7 @@ _ISOLATION = (
 )
 
 
-def _hidden_units(subject: Subject) -> Iterator[Finding]:
+def _hidden_units(subject: Subject) -> Iterator[Discovery]:
     """Slower than the ports and the front end allow: something else is busy."""
     for timing in subject.timings.values():
         found, ports = timing.throughput, timing.ports_throughput
@@ -222,10 +222,10 @@ def _hidden_units(subject: Subject) -> Iterator[Finding]:
         over = found.value - allowed - (found.spread or 0.0)
         if over > RELATIVE * found.value:
             said = f"{found.value:g} cycles, its ports ({timing.ports}) and slots allow {allowed:.3g}"
-            yield Finding(timing.id, said, found.value / allowed if allowed else found.value)
+            yield Discovery(timing.id, said, found.value / allowed if allowed else found.value)
 
 
-def _isolated(model: MachineModel) -> Iterator[Finding]:
+def _isolated(model: MachineModel) -> Iterator[Discovery]:
     """Operations of overlapping sets of ports that load all of these evenly."""
     for name, cost in model.forms.items():
         operations = [op for op in cost.operations or () if op.ports]
@@ -237,15 +237,15 @@ def _isolated(model: MachineModel) -> Iterator[Finding]:
         total = sum(op.count * op.cycles for op in operations)
         if abs(port_throughput(operations) - total / len(union)) < _EVEN:
             alone = notation([Operation(union, total)], model.ports)
-            yield Finding(name, f"{notation(operations, model.ports)}, and not {alone}", total)
+            yield Discovery(name, f"{notation(operations, model.ports)}, and not {alone}", total)
 
 
 # --- published numbers -------------------------------------------------------------------------------
 
 
-def _published(subject: Subject, other: MachineModel, table: Table) -> Group:
+def _published(subject: Subject, other: MachineModel, table: Table) -> FindingGroup:
     """Latencies that another source has otherwise, and which pair or register its number is of."""
-    found: dict[str, Finding] = {}
+    found: dict[str, Discovery] = {}
     for one in compare(subject.model, other).comparisons:
         if one.quantity is Quantity.LATENCY and one.verdict is Verdict.DIFFERENT:
             told = _explained(subject, one)
@@ -255,14 +255,14 @@ def _published(subject: Subject, other: MachineModel, table: Table) -> Group:
         "are right, and one number is too few. Those come first."
     )
     title = f"Latencies that {other.name} has otherwise"
-    return Group(f"against-{other.name}", title, about, _gathered(found.values(), table))
+    return FindingGroup(f"against-{other.name}", title, about, _gathered(found.values(), table))
 
 
 def _middle(reach: tuple[float, float] | None) -> float:
     return (reach[0] + reach[1]) / 2 if reach else 0.0
 
 
-def _explained(subject: Subject, one: Comparison) -> Finding:
+def _explained(subject: Subject, one: Comparison) -> Discovery:
     """What differs, and of what the other number is right."""
     here, there = _middle(one.first), _middle(one.second)
     said = f"{one.pair} {here:g} cycles here, {there:g} there"
@@ -270,9 +270,9 @@ def _explained(subject: Subject, one: Comparison) -> Finding:
     latencies = subject.model.forms[one.form].latencies
     alike = [pair for pair, value in latencies.items() if pair != one.pair and abs(value - there) < STEP]
     if alike:
-        return Finding(one.form, f"{said}, which is what {alike[0]} takes here", _TOLD + weight)
+        return Discovery(one.form, f"{said}, which is what {alike[0]} takes here", _TOLD + weight)
     timing = subject.timings.get(one.form)
     same = timing.throughput.variants.get(Kind.SAME) if timing and timing.throughput else None
     if same is not None and abs(same - there) < STEP:
-        return Finding(one.form, f"{said}, which is what it takes here with one register", _TOLD + weight)
-    return Finding(one.form, f"{said}, unexplained", weight)
+        return Discovery(one.form, f"{said}, which is what it takes here with one register", _TOLD + weight)
+    return Discovery(one.form, f"{said}, unexplained", weight)

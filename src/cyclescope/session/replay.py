@@ -29,7 +29,7 @@ SAMPLE = 200  # kernels: a share of one in ten is known within a twentieth
 MAY_DIFFER = 0.1
 
 
-class Outcome(StrEnum):
+class Agreeing(StrEnum):
     """What came of an experiment."""
 
     EQUAL = "equal"
@@ -43,7 +43,7 @@ class Again(msgspec.Struct, frozen=True):
     record: Record
     cycles: float
     spread: float
-    outcome: Outcome
+    outcome: Agreeing
     reason: str = ""
 
 
@@ -53,7 +53,7 @@ class Replay(msgspec.Struct, frozen=True):
     answers: tuple[Again, ...]
     left_out: Mapping[str, int] = {}
 
-    def counts(self, quantity: str = "") -> Counter[Outcome]:
+    def counts(self, quantity: str = "") -> Counter[Agreeing]:
         """How often each outcome was reached, of a quantity or of all."""
         return Counter(one.outcome for one in self.answers if quantity in ("", one.record.quantity))
 
@@ -61,8 +61,8 @@ class Replay(msgspec.Struct, frozen=True):
     def agrees(self) -> bool:
         """Whether no more differ than between two runs of one machine. False where nothing was compared."""
         found = self.counts()
-        compared = found[Outcome.EQUAL] + found[Outcome.DIFFERENT]
-        return compared > 0 and found[Outcome.DIFFERENT] <= MAY_DIFFER * compared
+        compared = found[Agreeing.EQUAL] + found[Agreeing.DIFFERENT]
+        return compared > 0 and found[Agreeing.DIFFERENT] <= MAY_DIFFER * compared
 
 
 def is_backend(name: str) -> bool:
@@ -179,15 +179,15 @@ def again(record: Record, answer: Measurement) -> Again:
     """What a second answer says of a first one: within what rounds agree, and the spreads of both."""
     if answer.verdict != STABLE:
         reason = answer.error or f"the reading is {answer.verdict}"
-        return Again(record, answer.cycles, answer.spread, Outcome.UNREAD, reason)
+        return Again(record, answer.cycles, answer.spread, Agreeing.UNREAD, reason)
     grain = GRAIN * record.count + AGREE * max(record.cycles, answer.cycles)
     within = abs(record.cycles - answer.cycles) <= grain + record.spread + answer.spread
-    return Again(record, answer.cycles, answer.spread, Outcome.EQUAL if within else Outcome.DIFFERENT)
+    return Again(record, answer.cycles, answer.spread, Agreeing.EQUAL if within else Agreeing.DIFFERENT)
 
 
 def farthest(found: Replay) -> Iterator[Again]:
     """What differs, by ratio, the farthest apart first."""
-    some = [one for one in found.answers if one.outcome is Outcome.DIFFERENT]
+    some = [one for one in found.answers if one.outcome is Agreeing.DIFFERENT]
     yield from sorted(some, key=lambda one: -abs(_ratio(one.record.cycles, one.cycles)))
 
 

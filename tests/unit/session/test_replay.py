@@ -14,7 +14,7 @@ from cyclescope.report.comparison.replay import replay_json, replay_text
 from cyclescope.session.replay import (
     MAY_DIFFER,
     Again,
-    Outcome,
+    Agreeing,
     Replay,
     again,
     farthest,
@@ -36,9 +36,9 @@ def answer(cycles, spread=0.0, verdict="ok", error=""):
 
 @pytest.mark.parametrize(
     ("cycles", "spread", "outcome"),
-    [(10.0, 0.0, Outcome.EQUAL), (10 * (1 + 0.9 * AGREE), 0.0, Outcome.EQUAL),
-     (10 * (1 + 1.9 * AGREE), 0.0, Outcome.DIFFERENT), (10 * (1 - 1.9 * AGREE), 0.0, Outcome.DIFFERENT),
-     (10 * (1 + 1.9 * AGREE), 0.3, Outcome.EQUAL)],
+    [(10.0, 0.0, Agreeing.EQUAL), (10 * (1 + 0.9 * AGREE), 0.0, Agreeing.EQUAL),
+     (10 * (1 + 1.9 * AGREE), 0.0, Agreeing.DIFFERENT), (10 * (1 - 1.9 * AGREE), 0.0, Agreeing.DIFFERENT),
+     (10 * (1 + 1.9 * AGREE), 0.3, Agreeing.EQUAL)],
 )  # fmt: skip
 def test_within_what_rounds_agree_and_the_spreads(cycles, spread, outcome):
     assert again(record(), answer(cycles, spread)).outcome is outcome
@@ -47,11 +47,11 @@ def test_within_what_rounds_agree_and_the_spreads(cycles, spread, outcome):
 
 def test_what_is_not_stable_says_nothing():
     found = again(record(), answer(99.0, verdict="noisy", error="disturbed"))
-    assert (found.outcome, found.reason) == (Outcome.UNREAD, "disturbed")
+    assert (found.outcome, found.reason) == (Agreeing.UNREAD, "disturbed")
 
 
 def replay(equal, different, unread=0):
-    outcomes = [Outcome.EQUAL] * equal + [Outcome.DIFFERENT] * different + [Outcome.UNREAD] * unread
+    outcomes = [Agreeing.EQUAL] * equal + [Agreeing.DIFFERENT] * different + [Agreeing.UNREAD] * unread
     return Replay(tuple(Again(record(number=n), 10.0 + n, 0.0, one) for n, one in enumerate(outcomes)))
 
 
@@ -66,7 +66,7 @@ def test_a_store_agrees_as_far_as_two_runs_of_one_machine():
 
 def test_the_farthest_come_first():
     some = Replay(
-        tuple(Again(record(number=n), c, 0.0, Outcome.DIFFERENT) for n, c in enumerate((11.0, 40.0, 1.0)))
+        tuple(Again(record(number=n), c, 0.0, Agreeing.DIFFERENT) for n, c in enumerate((11.0, 40.0, 1.0)))
     )
     assert [one.cycles for one in farthest(some)] == [1.0, 40.0, 11.0]
 

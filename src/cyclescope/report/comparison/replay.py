@@ -7,10 +7,10 @@ from itertools import islice
 import msgspec
 
 from cyclescope.report.tables import table
-from cyclescope.session.replay import QUANTITIES, Again, Outcome, Replay, farthest
+from cyclescope.session.replay import QUANTITIES, Again, Agreeing, Replay, farthest
 
 SCHEMA_VERSION = 1
-_HEAD = ("", "compared", *(outcome.value for outcome in Outcome), "equal of compared")
+_HEAD = ("", "compared", *(outcome.value for outcome in Agreeing), "equal of compared")
 
 
 def replay_text(found: Replay, store: str, where: str, shown: int) -> str:
@@ -28,9 +28,9 @@ def replay_text(found: Replay, store: str, where: str, shown: int) -> str:
 
 def _row(found: Replay, quantity: str) -> tuple[str, ...]:
     counts = found.counts(quantity)
-    compared = counts[Outcome.EQUAL] + counts[Outcome.DIFFERENT]
-    share = f"{counts[Outcome.EQUAL] / compared:.1%}" if compared else "-"
-    return quantity, str(compared), *(str(counts[outcome]) for outcome in Outcome), share
+    compared = counts[Agreeing.EQUAL] + counts[Agreeing.DIFFERENT]
+    share = f"{counts[Agreeing.EQUAL] / compared:.1%}" if compared else "-"
+    return quantity, str(compared), *(str(counts[outcome]) for outcome in Agreeing), share
 
 
 def _difference(one: Again) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def replay_json(found: Replay, store: str, where: str) -> str:
         "agrees": found.agrees,
         "left_out": found.left_out,
         "counts": {
-            quantity: {outcome.name.lower(): found.counts(quantity)[outcome] for outcome in Outcome}
+            quantity: {outcome.name.lower(): found.counts(quantity)[outcome] for outcome in Agreeing}
             for quantity in QUANTITIES
         },
         "experiments": [_experiment(one) for one in found.answers],
