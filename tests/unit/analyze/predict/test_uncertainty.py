@@ -1,0 +1,47 @@
+"""How far a prediction may be off, by what its bound rests on and where the model is from."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.analyze.predict.prediction import (
+    BRANCHES,
+    FRONT_END,
+    IN_ORDER,
+    LOCKED,
+    LOOP_CARRIED,
+    PORTS,
+    RESOURCES,
+    STORES,
+    UNITS,
+)
+from cyclescope.analyze.predict.uncertainty import interval
+from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED
+
+
+@pytest.mark.parametrize(
+    ("kind", "bound", "expected"),
+    [
+        (EXTRACTED, PORTS, (2.0, 6.0)),
+        (EXTRACTED, RESOURCES, (2.0, 6.0)),
+        (EXTRACTED, UNITS, (2.0, 6.0)),
+        (EXTRACTED, FRONT_END, (4.0, 7.0)),
+        (EXTRACTED, LOOP_CARRIED, (3.0, 6.0)),
+        (EXTRACTED, LOCKED, (3.0, 6.0)),
+        (EXTRACTED, IN_ORDER, (2.0, 6.0)),
+        (EXTRACTED, BRANCHES, (4.0, 4.0)),
+        (EXTRACTED, STORES, (4.0, 4.0)),
+        (MEASURED, PORTS, (3.6, 4.4)),
+        (MEASURED, FRONT_END, (4.0, 4.0)),
+        (MEASURED, LOOP_CARRIED, (3.92, 4.08)),
+        (DRAWN, PORTS, (4.0, 4.0)),
+        (DRAWN, FRONT_END, (4.0, 4.0)),
+        (DRAWN, LOOP_CARRIED, (4.0, 4.0)),
+    ],
+)
+def test_a_bound_of_four_cycles(kind, bound, expected):
+    assert interval(kind, {bound: 4.0}, {}, 4.0, 4.0) == pytest.approx(expected)
+
+
+def test_what_is_proved_of_a_bound_replaces_its_number():
+    assert interval(DRAWN, {LOOP_CARRIED: 4.0}, {LOOP_CARRIED: (3.0, 5.0)}, 4.0, 4.0) == (3.0, 5.0)

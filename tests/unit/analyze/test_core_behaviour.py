@@ -1,0 +1,51 @@
+"""What is taken for cores that a model does not say all of, and what is known of a manufacturer's."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cyclescope.analyze.cost.cores import behaviour_of, forward_latency, load_latency
+from cyclescope.analyze.cost.shape import PlacedCosts
+from cyclescope.isa.find.pattern import select
+from cyclescope.isa.table import load_table
+from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Provenance
+from cyclescope.session.machines import load_model
+
+BARE = MachineModel("some core", "x86-64", Provenance(DRAWN), Core(4.0), (), {})
+LOADS = {"MOV (R64, M64)": FormCost(1.0, (), {"op2.address->op1": 5.0})}
+
+
+def test_a_model_that_says_nothing_of_loads():
+    assert load_latency(BARE) == 4
+    assert forward_latency(BARE) == 6
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"forms": LOADS}, (5, 7)),
+        ({"core": Core(4.0, load_latency=3)}, (3, 5)),
+        ({"core": Core(4.0, load_latency=3, forward_latency=9)}, (3, 9)),
+        ({"forms": LOADS, "name": "GenuineIntel 6-94-3 skylake"}, (5, 5)),
+    ],
+)
+def test_a_model_says_how_long_a_load_takes(more, expected):
+    machine = msgspec.structs.replace(BARE, **more)
+    assert (load_latency(machine), forward_latency(machine)) == expected
+
+
+def test_x87_arithmetic_may_take_seven_cycles_on_a_zen():
+    """Seven are published; LLVM has the latencies of SSE."""
+    costs = PlacedCosts(load_model("znver4"))
+    form = next(iter(select(load_table("x86-64"), ["FADDP*"])))
+    assert {most for _, most in costs.cost(form).ranges.values()} == {7.0}
+    assert PlacedCosts(load_model("skylake")).cost(form).ranges == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "chunk"), [("znver3", 32), ("AuthenticAMD 19-11-1 znver4", 32), ("skylake", 0)]
+)
+def test_stores_of_a_zen_leave_in_chunks(name, chunk):
+    """Of 32 bytes (docs/method/analyze.md): stores one after the other to one chunk take one cycle."""
+    assert behaviour_of(name).store_chunk == chunk
