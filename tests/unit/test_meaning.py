@@ -11,10 +11,10 @@ import cyclescope
 
 PACKAGE = Path(cyclescope.__file__).parent
 TAKES_APART = re.compile(
-    r"\b(note|reason|remark|sentence|idiom|verdict)\.(startswith|endswith|split|r?partition|remove(pre|suf)fix)\("
+    r"\b(note|reason|remark|sentence|idiom|verdict|status)\.(startswith|endswith|split|r?partition|remove(pre|suf)fix)\("
     r"|[\"'] in \w*\.?(note|reason|remark|sentence)\b"
     r"|\bvariant\.(startswith|endswith|split|r?partition|remove(pre|suf)fix)\("
-    r"|\bvariant\[|GLOB '\* again'"
+    r"|\bvariant\[|\bkey\[\d*:|GLOB '\* again'"
 )
 READERS = {"measure/ports.py"}  # reads how many instructions or cycles of blocking it has written
 
@@ -38,6 +38,8 @@ def test_sentences_are_not_parsed():
         'if "hidden" in found.note:',
         "int(record.variant[1:])",
         'r.variant.endswith("again")',
+        'timing.status.startswith("SIGILL: this CPU lacks")',
+        "key[4:]",
     ],
 )
 def test_parsing_is_seen(line):

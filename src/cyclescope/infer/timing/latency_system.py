@@ -29,6 +29,7 @@ TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 _SMALLEST = 0.04
 _WHOLE = 0.4  # cycles: what noise adds to a link that is found as a difference of chains
 GIVES_WAY = 0.2  # weight of a cycle by which a convention does not hold, to one of a chain
+_THROUGH_ALL = (("r", "v"), ("r", "f"))  # links that restore the value: three dependent instructions
 UNCUT = "uncut"  # convention: what cuts the link's chain hides that it does
 SHARED = "transfer"  # the convention whose two sides share a round trip
 ODD = 0.2  # cycles by which noise moves the half of an odd number
@@ -59,10 +60,12 @@ class LinkLatency(msgspec.Struct, frozen=True):
 
 def lower_bound(key: str, isa: str = DEFAULT) -> float:
     """What a link takes at least: one cycle per dependent instruction."""
-    if key.startswith(("r>v.", "r>f.")):
+    link = LinkKey.read(key)
+    if (link.source, link.target) in _THROUGH_ALL and not link.role:
         return 3 * _LEAST
     doubled = instruction_set(isa).links.doubled
-    return 2 * _LEAST if key.startswith(doubled) and not key.startswith("restore.f") else _LEAST
+    is_float = link.source == "restore" and link.detail.startswith("f")
+    return 2 * _LEAST if key.startswith(doubled) and not is_float else _LEAST
 
 
 def conventions(keys: Iterable[str], isa: str = DEFAULT) -> list[tuple[str, str, str]]:
