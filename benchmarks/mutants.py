@@ -33,6 +33,10 @@ PACKAGE = ROOT / "src" / "cyclescope"
 FACTORS = (0.5, 2.0)
 # Rooms, and the tests that know what comes out of them, the quickest first.
 TESTS = {
+    "infer/timing/laws": ("infer/timing/test_limits.py", "infer/timing"),
+    "infer/timing/results": ("infer/timing/test_limits.py", "infer/timing"),
+    "analyze/cost/cores": ("analyze/test_core_behaviour.py", "analyze/test_kernels.py", "analyze/depend"),
+    "analyze/predict/uncertainty": ("analyze/predict/test_uncertainty.py",),
     "infer/timing": ("infer/timing", "infer/test_known_results.py"),
     "infer/front_end": ("infer/front_end", "test_fourth_isa.py"),
     "infer": ("infer/test_gaps.py", "infer/test_snippets.py", "infer/test_known_results.py",

@@ -1,0 +1,116 @@
+"""What asks for a second look, from both sides of every limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.timing.laws import is_doubtful, is_uneven, may_be_delayed, outliers
+from cyclescope.infer.timing.remarks import Cause
+from cyclescope.infer.timing.results import (
+    EXACT,
+    UPPER_BOUND,
+    Latency,
+    confidence,
+    first_error,
+    rounded,
+    whole,
+)
+from cyclescope.isa.table import load_table
+from cyclescope.measure.record import NOISY, STABLE, UNSTABLE, Record
+
+FAMILY = ("VPADDD (XMM, XMM, XMM)", "VPADDD (YMM, YMM, YMM)")
+
+
+def latency(cycles, measured=None, kind=EXACT, **more):
+    return Latency("op1", "op1", cycles, cycles, kind, 0.01, measured=measured, **more)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "throughput", "doubtful"),
+    [(3.0, 1.8, False), (3.0, 1.9, True), (3.0, 1.0, False), (1.0, 1.0, False)],
+)
+def test_a_latency_near_the_throughput_may_be_made_by_it(cycles, throughput, doubtful):
+    """Nearer than 1.6 times."""
+    assert is_doubtful(latency(cycles), throughput) == doubtful
+
+
+@pytest.mark.parametrize(
+    ("measured", "doubtful"),
+    [(4.10, False), (4.14, True), (4.5, True), (4.86, True), (4.9, False), (0.5, False), (20.5, False)],
+)
+def test_a_latency_of_no_whole_number(measured, doubtful):
+    """Further than 0.12 cycles from one, where noise is less than that."""
+    assert is_doubtful(latency(round(measured), measured), 0.5) == doubtful
+
+
+def test_what_is_withheld_or_hidden_is_doubtful():
+    assert is_doubtful(latency(None, cause=Cause.WITHHELD), 1.0)
+    assert is_doubtful(latency(3.0, kind=UPPER_BOUND, cause=Cause.HIDDEN), 1.0)
+    assert not is_doubtful(latency(3.0, kind=UPPER_BOUND), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "delayed"), [(1.0, False), (1.1, False), (1.2, True), (2.0, True), (2.4, True), (3.0, False)]
+)
+def test_short_chains_may_wait_for_what_cuts_others(cycles, delayed):
+    assert may_be_delayed(latency(cycles)) == delayed
+
+
+@pytest.mark.parametrize(
+    ("throughput", "uneven"),
+    [
+        (0.5, False), (0.5055, False), (0.507, True), (2 / 3, False), (0.7, True), (1.25, False), (1.3, True),
+        (0.19, False), (0.21, True), (3.9, True), (4.1, False),
+    ],
+)  # fmt: skip
+def test_throughputs_of_equal_ports_are_simple_fractions(throughput, uneven):
+    """Within 1.2 %, from 0.2 to 4 cycles."""
+    assert is_uneven(throughput) == uneven
+
+
+@pytest.mark.parametrize(
+    ("ratio", "alone"), [(1.02, False), (1.04, True), (1.28, True), (1.33, False), (2.0, False)]
+)
+def test_widths_of_one_instruction_are_alike_or_clearly_not(ratio, alone):
+    table = load_table("x86-64")
+    forms = [table[name] for name in FAMILY]
+    values = {FAMILY[0]: 5.0, FAMILY[1]: 5.0 * ratio}
+    assert outliers(forms, values) == ({FAMILY[1]} if alone else set())
+
+
+@pytest.mark.parametrize(
+    ("value", "chain", "expected"),
+    [
+        (2.89, 3.0, 3.0), (2.87, 3.0, 2.87), (3.17, 3.5, 3.0), (3.19, 3.5, 3.19), (3.24, 9.0, 3.0),
+        (3.26, 9.0, 3.26), (3.0, 3.0, 3.0),
+    ],
+)  # fmt: skip
+def test_whole_numbers_but_for_noise(value, chain, expected):
+    """Noise makes chains longer rather than shorter, long ones more."""
+    assert whole(value, chain) == expected
+
+
+def record(verdict, exceptions=0, error=""):
+    return Record("f", "latency", "a", "b", "self", 1.0, 0.0, verdict, 1, (), exceptions, error)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "exceptions", "expected"),
+    [
+        (STABLE, 0, "high"), (STABLE, 0x20, "high"), (STABLE, 0x10, "medium"), (STABLE, 1, "medium"),
+        (UNSTABLE, 0, "medium"), (NOISY, 0, "low"),
+    ],
+)  # fmt: skip
+def test_confidence(verdict, exceptions, expected):
+    assert confidence(record(verdict, exceptions)) == expected
+
+
+def test_decimals():
+    assert [rounded(x) for x in (0.12345, 1.2345, -0.5554, 123.456)] == [0.123, 1.23, -0.555, 123.46]
+
+
+def test_the_first_error_is_told():
+    assert (
+        first_error([record(STABLE), record(STABLE, error="SIGSEGV"), record(STABLE, error="hang")])
+        == "SIGSEGV"
+    )
