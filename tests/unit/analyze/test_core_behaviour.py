@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.cost.cores import behaviour_of, forward_latency, load_latency
 from cyclescope.analyze.cost.shape import PlacedCosts
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Provenance
@@ -49,3 +51,9 @@ def test_x87_arithmetic_may_take_seven_cycles_on_a_zen():
 def test_stores_of_a_zen_leave_in_chunks(name, chunk):
     """Of 32 bytes (docs/method/analyze.md): stores one after the other to one chunk take one cycle."""
     assert behaviour_of(name).store_chunk == chunk
+
+
+def test_a_branch_that_is_taken_takes_a_cycle():
+    """Three jumps to what is behind them, of which the last leads out of the code."""
+    block = read_block(bytes.fromhex("eb00eb00eb00"), "x86-64", Choice(whole=True))
+    assert Predictor(load_model("skylake")).predict(block).bounds["taken_branches"] == 2
