@@ -28,7 +28,7 @@ class Quantity(StrEnum):
     PORTS = "ports"
 
 
-class Verdict(StrEnum):
+class Match(StrEnum):
     """What a comparison found."""
 
     EQUAL = "equal"
@@ -56,7 +56,7 @@ class Comparison(msgspec.Struct, frozen=True):
     pair: str
     first: tuple[float, float] | None
     second: tuple[float, float] | None
-    verdict: Verdict
+    verdict: Match
 
     @property
     def distance(self) -> float:
@@ -74,10 +74,10 @@ class Agreement(msgspec.Struct, frozen=True):
     first_only: tuple[str, ...]
     second_only: tuple[str, ...]
 
-    def counts(self, forms: Iterable[str] | None = None) -> Mapping[Quantity, Counter[Verdict]]:
+    def counts(self, forms: Iterable[str] | None = None) -> Mapping[Quantity, Counter[Match]]:
         """How often each verdict was reached, by quantity; of some forms, or of all."""
         chosen = None if forms is None else set(forms)
-        found: dict[Quantity, Counter[Verdict]] = {quantity: Counter() for quantity in Quantity}
+        found: dict[Quantity, Counter[Match]] = {quantity: Counter() for quantity in Quantity}
         for one in self.comparisons:
             if chosen is None or one.form in chosen:
                 found[one.quantity][one.verdict] += 1
@@ -85,7 +85,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
     def differences(self) -> list[Comparison]:
         """What differs, the farthest apart first."""
-        found = [one for one in self.comparisons if one.verdict is Verdict.DIFFERENT]
+        found = [one for one in self.comparisons if one.verdict is Match.DIFFERENT]
         return sorted(found, key=lambda one: (-one.distance, one.form, one.pair))
 
 
@@ -131,10 +131,10 @@ def _of_numbers(
     if first is None and second is None:
         return
     if first is None or second is None:
-        verdict = Verdict.FIRST_ONLY if second is None else Verdict.SECOND_ONLY
+        verdict = Match.FIRST_ONLY if second is None else Match.SECOND_ONLY
     else:
         equal = abs(first - second) <= tolerance.relative * max(first, second)
-        verdict = Verdict.EQUAL if equal else Verdict.DIFFERENT
+        verdict = Match.EQUAL if equal else Match.DIFFERENT
     yield Comparison(name, quantity, "", _twice(first), _twice(second), verdict)
 
 
@@ -153,13 +153,13 @@ def _of_latency(
     tolerance: Tolerance,
 ) -> Comparison:  # fmt: skip
     if first is None or second is None:
-        verdict = Verdict.FIRST_ONLY if second is None else Verdict.SECOND_ONLY
+        verdict = Match.FIRST_ONLY if second is None else Match.SECOND_ONLY
     elif max(abs(first[0] - second[0]), abs(first[1] - second[1])) <= tolerance.cycles:
-        verdict = Verdict.EQUAL
+        verdict = Match.EQUAL
     elif min(first[1], second[1]) >= max(first[0], second[0]) - tolerance.cycles:
-        verdict = Verdict.INSIDE
+        verdict = Match.INSIDE
     else:
-        verdict = Verdict.DIFFERENT
+        verdict = Match.DIFFERENT
     return Comparison(name, Quantity.LATENCY, pair, first, second, verdict)
 
 
@@ -172,5 +172,5 @@ def _of_ports(name: str, first: FormCost, second: FormCost) -> Comparison:
     """Of as many micro-operations, whether each has as many ports: names differ from source to source."""
     sizes = [sorted((len(op.ports), op.count) for op in cost.operations or ()) for cost in (first, second)]
     totals = [_twice(sum(size * count for size, count in found)) for found in sizes]
-    verdict = Verdict.EQUAL if sizes[0] == sizes[1] else Verdict.DIFFERENT
+    verdict = Match.EQUAL if sizes[0] == sizes[1] else Match.DIFFERENT
     return Comparison(name, Quantity.PORTS, "", totals[0], totals[1], verdict)

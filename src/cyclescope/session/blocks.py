@@ -44,7 +44,7 @@ class ProgramBlock(msgspec.Struct, frozen=True):
     isa: str = DEFAULT
 
 
-class Case(msgspec.Struct, frozen=True):
+class BlockCase(msgspec.Struct, frozen=True):
     """A block in one of the notions: the code that repeats, and the kernel, or why there is none."""
 
     origin: ProgramBlock
@@ -60,31 +60,31 @@ def decoded(code: bytes, isa: str = DEFAULT, vendor: str = "") -> Block:
     return read_block(code, isa, _WHOLE, vendor=vendor)
 
 
-def cases(blocks: Sequence[ProgramBlock], notion: str) -> list[Case]:
+def cases(blocks: Sequence[ProgramBlock], notion: str) -> list[BlockCase]:
     """Every block in a notion."""
     make = _unrolled if notion == UNROLLED else _looped
     return [make(one, decoded(one.code, one.isa)) for one in blocks]
 
 
-def case_of(origin: ProgramBlock, notion: str) -> Case:
+def case_of(origin: ProgramBlock, notion: str) -> BlockCase:
     """A block that was timed already: what is predicted of it."""
     if notion == UNROLLED:
-        return Case(origin, notion, origin.code, decoded(origin.code, origin.isa))
+        return BlockCase(origin, notion, origin.code, decoded(origin.code, origin.isa))
     return _looped(origin, decoded(origin.code, origin.isa))
 
 
 # --- notions ---------------------------------------------------------------------------------------
 
 
-def _unrolled(origin: ProgramBlock, block: Block) -> Case:
+def _unrolled(origin: ProgramBlock, block: Block) -> BlockCase:
     reason = _unfit(origin, block)
     if not reason and any(address and address.rip_relative for one in block for address in one.memory):
         reason = "it uses addresses relative to its own: every copy has others"
     kernel = None if reason else _kernel(origin.code, block, 0)
-    return Case(origin, UNROLLED, origin.code, block, kernel, reason)
+    return BlockCase(origin, UNROLLED, origin.code, block, kernel, reason)
 
 
-def _looped(origin: ProgramBlock, block: Block) -> Case:
+def _looped(origin: ProgramBlock, block: Block) -> BlockCase:
     """The block with a counter that it does not use, and a branch."""
     reason = _unfit(origin, block)
     number = next(iter(_free(block)), None)
@@ -94,10 +94,10 @@ def _looped(origin: ProgramBlock, block: Block) -> Case:
     if not reason and not end:
         reason = "it is too long for a branch back"
     if reason or number is None:
-        return Case(origin, LOOP, origin.code, block, None, reason)
+        return BlockCase(origin, LOOP, origin.code, block, None, reason)
     code = origin.code + end
     whole = decoded(code, origin.isa)
-    return Case(origin, LOOP, code, whole, _kernel(code, whole, LOOPS_BACK | number << COUNTER_SHIFT))
+    return BlockCase(origin, LOOP, code, whole, _kernel(code, whole, LOOPS_BACK | number << COUNTER_SHIFT))
 
 
 def _unfit(origin: ProgramBlock, block: Block) -> str:

@@ -23,7 +23,7 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.measure.blocks import CLEAN, DISTURBED, UNSTABLE, BlockTiming, failed
-from cyclescope.session.blocks import Case, ProgramBlock
+from cyclescope.session.blocks import BlockCase, ProgramBlock
 
 KERNELS = "kernels"  # the notion
 _FUNCTION = "run"
@@ -99,7 +99,7 @@ def compilers() -> Iterator[str]:
 
 def timed_loops(
     chosen: Sequence[Build], nop: float, report: _Report = lambda done, of: None
-) -> list[tuple[Case, BlockTiming]]:
+) -> list[tuple[BlockCase, BlockTiming]]:
     """Compile, run and find loops; `nop` are cycles of a NOP on the undisturbed core, 0 if unknown."""
     found = []
     for done, build in enumerate(chosen):
@@ -108,7 +108,7 @@ def timed_loops(
     return found
 
 
-def _timed(build: Build, nop: float) -> tuple[Case, BlockTiming]:
+def _timed(build: Build, nop: float) -> tuple[BlockCase, BlockTiming]:
     block = Block((), host_isa(), name=build.name)
     with tempfile.TemporaryDirectory(prefix="cyclescope-") as folder:
         try:
@@ -120,7 +120,7 @@ def _timed(build: Build, nop: float) -> tuple[Case, BlockTiming]:
         except CyclescopeError as error:
             timing = failed(error.message)
     code = b"".join(one.code for one in block)
-    return Case(ProgramBlock(code, build.name, block.isa), KERNELS, code, block), timing
+    return BlockCase(ProgramBlock(code, build.name, block.isa), KERNELS, code, block), timing
 
 
 # --- compiling -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from cyclescope.measure.kernels import ShownKernel, shown_kernels
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.store import Store
-from cyclescope.model.agreement import Comparison, Quantity, Verdict, compare
+from cyclescope.model.agreement import Comparison, Match, Quantity, compare
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import notation
 from cyclescope.session.subjects import Subject
@@ -72,7 +72,7 @@ def differing_classes(subject: Subject, model: MachineModel) -> list[CostClass]:
     for one in compare(subject.model, model).comparisons:
         trust = _confidence(subject, one)
         if (
-            one.verdict is Verdict.DIFFERENT
+            one.verdict is Match.DIFFERENT
             and one.quantity in _COMPARED
             and trust
             and one.first

@@ -18,7 +18,7 @@ from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table, load_table
 from cyclescope.kernel.variant import Kind
-from cyclescope.model.agreement import RELATIVE, Comparison, Quantity, Verdict, compare
+from cyclescope.model.agreement import RELATIVE, Comparison, Match, Quantity, compare
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import notation, port_throughput
 from cyclescope.session.subjects import Subject
@@ -247,7 +247,7 @@ def _published(subject: Subject, other: MachineModel, table: Table) -> FindingGr
     """Latencies that another source has otherwise, and which pair or register its number is of."""
     found: dict[str, Discovery] = {}
     for one in compare(subject.model, other).comparisons:
-        if one.quantity is Quantity.LATENCY and one.verdict is Verdict.DIFFERENT:
+        if one.quantity is Quantity.LATENCY and one.verdict is Match.DIFFERENT:
             told = _explained(subject, one)
             found[one.form] = max(told, found.get(one.form, told), key=lambda finding: finding.weight)
     about = (

@@ -28,7 +28,7 @@ DEFAULT = (ANALYTIC, SIMULATED, LLVM_MCA)
 MACHINE_CODE = "machine code"  # the source of blocks that are bytes
 
 
-class Answer(msgspec.Struct, frozen=True):
+class BlockAnswer(msgspec.Struct, frozen=True):
     """Cycles of a block, or the `reason` why there are none; what the predictor says of its error."""
 
     cycles: float | None
@@ -45,7 +45,7 @@ class BlockPredictor(Protocol):
     name: str
     model: str  # what it computes with, in words
 
-    def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+    def answers(self, blocks: Sequence[Block]) -> list[BlockAnswer]:
         """One answer per block."""
         ...
 
@@ -90,14 +90,14 @@ class _Own:
         self._vendor = vendor_of(machine.name)
         self.model = machine.name
 
-    def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+    def answers(self, blocks: Sequence[Block]) -> list[BlockAnswer]:
         return [self._answer(block) for block in blocks]
 
-    def _answer(self, block: Block) -> Answer:
+    def _answer(self, block: Block) -> BlockAnswer:
         try:
             return self._of(self._read(block))
         except CyclescopeError as error:
-            return Answer(None, reason=error.message)
+            return BlockAnswer(None, reason=error.message)
 
     def _read(self, block: Block) -> Block:
         """Machine code read again; objects have names and places that it alone does not tell."""
@@ -105,7 +105,7 @@ class _Own:
             return block
         return decoded(b"".join(one.code for one in block), block.isa, self._vendor)
 
-    def _of(self, block: Block) -> Answer:
+    def _of(self, block: Block) -> BlockAnswer:
         raise NotImplementedError
 
 
@@ -114,7 +114,7 @@ class Analytic(_Own):
 
     name = ANALYTIC
 
-    def _of(self, block: Block) -> Answer:
+    def _of(self, block: Block) -> BlockAnswer:
         return _told(self._predictor.predict(block, simulate=False))
 
 
@@ -123,17 +123,17 @@ class Simulated(_Own):
 
     name = SIMULATED
 
-    def _of(self, block: Block) -> Answer:
+    def _of(self, block: Block) -> BlockAnswer:
         found = self._predictor.predict(block)
         graph = self._predictor.graph(block.instructions)
         cycles = self._predictor.simulated(graph, ideal=True)
         if cycles is None:
-            return Answer(None, reason="it cannot be simulated")
+            return BlockAnswer(None, reason="it cannot be simulated")
         return msgspec.structs.replace(_told(found), cycles=cycles)
 
 
-def _told(found: Prediction) -> Answer:
-    return Answer(found.cycles, found.interval, found.lower, found.bottleneck, found.alone)
+def _told(found: Prediction) -> BlockAnswer:
+    return BlockAnswer(found.cycles, found.interval, found.lower, found.bottleneck, found.alone)
 
 
 # --- others ----------------------------------------------------------------------------------------
@@ -149,10 +149,10 @@ class LlvmMca:
         self._backend = LlvmMcaBackend(cpu, isa=machine.isa)
         self.model = self._backend.capabilities().description
 
-    def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+    def answers(self, blocks: Sequence[Block]) -> list[BlockAnswer]:
         """One answer per block."""
         found = self._backend.steady([[_llvm(one) for one in block] for block in blocks])
-        return [Answer(c, reason="" if c is not None else "llvm-mca does not take it") for c in found]
+        return [BlockAnswer(c, reason="" if c is not None else "llvm-mca does not take it") for c in found]
 
 
 def _llvm(one: BlockInstruction) -> str:
@@ -170,10 +170,10 @@ class OsacaPredictor:
         self._program = Osaca(llvm_name(machine), machine.isa)
         self.model = self._program.description
 
-    def answers(self, blocks: Sequence[Block]) -> list[Answer]:
+    def answers(self, blocks: Sequence[Block]) -> list[BlockAnswer]:
         """One answer per block."""
         found = (self._program.cycles(_att(block)) for block in blocks)
-        return [Answer(c, reason=reason) for c, reason in found]
+        return [BlockAnswer(c, reason=reason) for c, reason in found]
 
 
 def _att(block: Block) -> list[str]:

@@ -13,8 +13,8 @@ from cyclescope.backend.base import BlockBackend, BlockEffort
 from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_blocks
 from cyclescope.session.accuracy import Accuracy, PredictedTime, accuracy
 from cyclescope.session.block_files import Timed
-from cyclescope.session.blocks import Case, ProgramBlock, case_of, cases, text_of
-from cyclescope.session.predictors import ANALYTIC, Answer, BlockPredictor, cpu_seconds
+from cyclescope.session.blocks import BlockCase, ProgramBlock, case_of, cases, text_of
+from cyclescope.session.predictors import ANALYTIC, BlockAnswer, BlockPredictor, cpu_seconds
 
 _FEWEST = 3  # blocks of a group that is told apart
 NO_BOUND = "not predicted"
@@ -23,7 +23,7 @@ _LENGTHS = ((1, 4), (5, 10), (11, 20), (21, None))  # instructions
 Report = Callable[[str, int, int], None]
 
 
-class Row(msgspec.Struct, frozen=True):
+class BlockRow(msgspec.Struct, frozen=True):
     """A block as it was timed and predicted; `groups` are the kinds of instructions that it has."""
 
     text: str
@@ -33,7 +33,7 @@ class Row(msgspec.Struct, frozen=True):
     instructions: int
     timing: BlockTiming
     groups: tuple[str, ...]
-    answers: dict[str, Answer]
+    answers: dict[str, BlockAnswer]
 
 
 class PredictorResult(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class ValidationSection(msgspec.Struct, frozen=True):
     """
 
     notion: str
-    rows: tuple[Row, ...]
+    rows: tuple[BlockRow, ...]
     counts: dict[str, int]
     reasons: dict[str, dict[str, int]]
     predictors: tuple[PredictorResult, ...]
@@ -71,7 +71,7 @@ class ValidationSection(msgspec.Struct, frozen=True):
     by_bound: tuple[BlockGroup, ...]
 
     @property
-    def clean(self) -> list[Row]:
+    def clean(self) -> list[BlockRow]:
         """Rows that are judged."""
         return [row for row in self.rows if row.timing.is_clean]
 
@@ -106,7 +106,7 @@ def timed(
     notion: str,
     effort: BlockEffort | None = None,
     report: Report = lambda what, done, of: None,
-) -> list[tuple[Case, BlockTiming]]:
+) -> list[tuple[BlockCase, BlockTiming]]:
     """Time blocks in a notion; those that cannot be have the reason."""
     found = cases(blocks, notion)
     kernels = [one.kernel for one in found if one.kernel is not None]
@@ -114,21 +114,21 @@ def timed(
     return [(one, failed(one.reason) if one.kernel is None else next(timings)) for one in found]
 
 
-def known(timings: Sequence[Timed], notion: str) -> list[tuple[Case, BlockTiming]]:
+def known(timings: Sequence[Timed], notion: str) -> list[tuple[BlockCase, BlockTiming]]:
     """Blocks that were timed before."""
     return [(case_of(one.block, notion), one.timing) for one in timings if one.notion == notion]
 
 
 def section(
     notion: str,
-    found: Sequence[tuple[Case, BlockTiming]],
+    found: Sequence[tuple[BlockCase, BlockTiming]],
     predictors: Sequence[BlockPredictor],
     report: Report = lambda what, done, of: None,
 ) -> ValidationSection:
     """Predict all blocks that were timed, and compare."""
     clean = [n for n, (_, timing) in enumerate(found) if timing.is_clean]
     blocks = [found[n][0].block for n in clean]
-    answers: list[dict[str, Answer]] = [{} for _ in found]
+    answers: list[dict[str, BlockAnswer]] = [{} for _ in found]
     results = []
     for done, predictor in enumerate(predictors):
         report(predictor.name, done, len(predictors))
@@ -144,13 +144,13 @@ def section(
     return _section(notion, rows, tuple(results), names)
 
 
-def _pairs(timings: Sequence[BlockTiming], answers: Sequence[Answer]) -> list[PredictedTime]:
+def _pairs(timings: Sequence[BlockTiming], answers: Sequence[BlockAnswer]) -> list[PredictedTime]:
     both = zip(timings, answers, strict=True)
     return [PredictedTime(t.cycles, a.cycles, a.interval, a.lower) for t, a in both if a.cycles is not None]
 
 
 def _result(
-    predictor: BlockPredictor, answers: Sequence[Answer], pairs: Sequence[PredictedTime], seconds: float
+    predictor: BlockPredictor, answers: Sequence[BlockAnswer], pairs: Sequence[PredictedTime], seconds: float
 ) -> PredictorResult:
     reasons = Counter(answer.reason for answer in answers if answer.cycles is None)
     each = 1000 * seconds / len(answers) if answers else 0.0
@@ -159,16 +159,16 @@ def _result(
     )
 
 
-def _row(case: Case, timing: BlockTiming, answers: dict[str, Answer]) -> Row:
+def _row(case: BlockCase, timing: BlockTiming, answers: dict[str, BlockAnswer]) -> BlockRow:
     block = case.block
-    return Row(
+    return BlockRow(
         text_of(block), case.origin.code.hex(), case.origin.where, case.notion, len(block), timing,
         tuple(dict.fromkeys(groups_of(block))), answers,
     )  # fmt: skip
 
 
 def _section(
-    notion: str, rows: tuple[Row, ...], results: tuple[PredictorResult, ...], names: Sequence[str]
+    notion: str, rows: tuple[BlockRow, ...], results: tuple[PredictorResult, ...], names: Sequence[str]
 ) -> ValidationSection:
     reasons: dict[str, Counter[str]] = {}
     for row in rows:
@@ -190,10 +190,13 @@ def _kind(timing: BlockTiming) -> str:
 
 
 def _groups(
-    rows: Sequence[Row], names: Sequence[str], of: Callable[[Row], Iterable[str]], fewest: int = _FEWEST
+    rows: Sequence[BlockRow],
+    names: Sequence[str],
+    of: Callable[[BlockRow], Iterable[str]],
+    fewest: int = _FEWEST,
 ) -> tuple[BlockGroup, ...]:
     """The blocks by a property, the largest group first."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[BlockRow]] = {}
     for row in rows:
         for name in of(row):
             found.setdefault(name, []).append(row)
@@ -203,7 +206,7 @@ def _groups(
     )
 
 
-def _each(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Accuracy]:
+def _each(rows: Sequence[BlockRow], names: Sequence[str]) -> dict[str, Accuracy]:
     timings = [row.timing for row in rows]
     return {name: accuracy(_pairs(timings, [row.answers[name] for row in rows])) for name in names}
 
@@ -211,7 +214,7 @@ def _each(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Accuracy]:
 # --- kinds of blocks -------------------------------------------------------------------------------
 
 
-def bound_of(row: Row) -> str:
+def bound_of(row: BlockRow) -> str:
     """What the bounds say that the block is limited by."""
     found = row.answers.get(ANALYTIC) or next(iter(row.answers.values()), None)
     return found.bound if found is not None and found.bound else NO_BOUND
@@ -281,7 +284,7 @@ def _calculations(one: BlockInstruction, memory: bool) -> Iterator[str]:
 class Miss(msgspec.Struct, frozen=True):
     """A block that a predictor is far off on: by how much, relative, and what that looks like."""
 
-    row: Row
+    row: BlockRow
     error: float
     explanation: str
 
@@ -307,7 +310,7 @@ def _ratio(measured: float, predicted: float) -> float:
     return high / low if low > 0 else float("inf")
 
 
-def explained(measured: float, answer: Answer) -> str:
+def explained(measured: float, answer: BlockAnswer) -> str:
     """What an error looks like: which bound is too great, or that none is as great as what was measured."""
     predicted = answer.cycles or 0.0
     if not answer.bounds:

@@ -17,7 +17,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import units
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.simulate.cost import Ends, moves_base
-from cyclescope.simulate.step import FIRST, NOWHERE, POINTER, UNREAD, EngineAccess, EngineStep, Move
+from cyclescope.simulate.step import FIRST, NOWHERE, POINTER, UNREAD, BaseMove, EngineAccess, EngineStep
 
 UNKNOWN_SIZE = 16  # bytes that an access of a length vector registers decide about takes
 _NUMBER = re.compile(r"#?(-?(?:0x[0-9a-f]+|\d+))")
@@ -133,23 +133,23 @@ class OperandValues:
         syntax = self.form.syntax
         return offset * UNKNOWN_SIZE if syntax and "mul vl" in syntax.template else offset
 
-    def moves(self) -> Iterator[Move]:
+    def moves(self) -> Iterator[BaseMove]:
         """The base that a form writes back, moved by the offset, or then by what follows the address."""
         base = self._general("base")
         if base is None or "writeback" not in self.form.attributes:
             return
         size = next((op.width // 8 for op in self.form.operands if op.is_memory), 0)
         if "offset" in self._roles:
-            yield Move(base, self._offset())
+            yield BaseMove(base, self._offset())
             return
         for position, op in enumerate(self.form.operands):
             if op.kind == "immediate" and not op.role:
-                yield Move(base, self.number(position))
+                yield BaseMove(base, self.number(position))
             elif moves_base(op):
                 by = next(map(_general_number, self.units(position)), None)
-                yield Move(base, size, by)
+                yield BaseMove(base, size, by)
 
-    def written(self, moves: tuple[Move, ...]) -> tuple[int, ...]:
+    def written(self, moves: tuple[BaseMove, ...]) -> tuple[int, ...]:
         """General registers that the instruction writes, but for those that it moves on."""
         operands: list[tuple[int, Operand]] = list(enumerate(self.form.operands))
         names = [u for position, op in operands if op.is_register and op.write for u in self.units(position)]

@@ -37,7 +37,7 @@ class EngineAccess(msgspec.Struct, frozen=True):
         return (address + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-class Move(msgspec.Struct, frozen=True):
+class BaseMove(msgspec.Struct, frozen=True):
     """A base that an instruction moves on: by `amount` bytes, or by what a register holds."""
 
     register: int
@@ -59,7 +59,7 @@ class EngineStep(msgspec.Struct, frozen=True):
     words: tuple[int, ...]
     accesses: tuple[EngineAccess, ...] = ()
     stack: int = 0
-    moves: tuple[Move, ...] = ()
+    moves: tuple[BaseMove, ...] = ()
     written: tuple[int, ...] = ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.model.agreement import Quantity, Tolerance, Verdict, compare
+from cyclescope.model.agreement import Match, Quantity, Tolerance, compare
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation, Provenance
 
 FORM = "IMUL (R64, R64)"
@@ -23,8 +23,8 @@ def verdicts(first, second, quantity, **tolerance):
 
 @pytest.mark.parametrize(
     ("first", "second", "verdict"),
-    [(1.0, 1.04, Verdict.EQUAL), (1.0, 1.06, Verdict.DIFFERENT), (1.0, None, Verdict.FIRST_ONLY),
-     (None, 2.0, Verdict.SECOND_ONLY)],
+    [(1.0, 1.04, Match.EQUAL), (1.0, 1.06, Match.DIFFERENT), (1.0, None, Match.FIRST_ONLY),
+     (None, 2.0, Match.SECOND_ONLY)],
 )  # fmt: skip
 def test_throughput(first, second, verdict):
     assert verdicts({"throughput": first}, {"throughput": second}, Quantity.THROUGHPUT) == [verdict]
@@ -32,20 +32,20 @@ def test_throughput(first, second, verdict):
 
 def test_the_tolerance_decides():
     sides = {"throughput": 1.0}, {"throughput": 1.2}
-    assert verdicts(*sides, Quantity.THROUGHPUT, relative=0.2) == [Verdict.EQUAL]
-    assert verdicts(*sides, Quantity.THROUGHPUT, relative=0.1) == [Verdict.DIFFERENT]
+    assert verdicts(*sides, Quantity.THROUGHPUT, relative=0.2) == [Match.EQUAL]
+    assert verdicts(*sides, Quantity.THROUGHPUT, relative=0.1) == [Match.DIFFERENT]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "verdict"),
     [
-        ({"latencies": {"op1->op1": 3.0}}, {"latencies": {"op1->op1": 3.05}}, Verdict.EQUAL),
-        ({"latencies": {"op1->op1": 3.0}}, {"latencies": {"op1->op1": 4.0}}, Verdict.DIFFERENT),
-        ({"latencies": {"op1->op1": 3.0}}, {"ranges": {"op1->op1": (1.0, 5.0)}}, Verdict.INSIDE),
-        ({"latencies": {"op1->op1": 6.0}}, {"ranges": {"op1->op1": (1.0, 5.0)}}, Verdict.DIFFERENT),
-        ({"ranges": {"op1->op1": (1.0, 5.0)}}, {"ranges": {"op1->op1": (1.0, 5.0)}}, Verdict.EQUAL),
-        ({"ranges": {"op1->op1": (1.0, 2.0)}}, {"ranges": {"op1->op1": (4.0, 5.0)}}, Verdict.DIFFERENT),
-        ({"latencies": {"op1->op1": 3.0}}, {}, Verdict.FIRST_ONLY),
+        ({"latencies": {"op1->op1": 3.0}}, {"latencies": {"op1->op1": 3.05}}, Match.EQUAL),
+        ({"latencies": {"op1->op1": 3.0}}, {"latencies": {"op1->op1": 4.0}}, Match.DIFFERENT),
+        ({"latencies": {"op1->op1": 3.0}}, {"ranges": {"op1->op1": (1.0, 5.0)}}, Match.INSIDE),
+        ({"latencies": {"op1->op1": 6.0}}, {"ranges": {"op1->op1": (1.0, 5.0)}}, Match.DIFFERENT),
+        ({"ranges": {"op1->op1": (1.0, 5.0)}}, {"ranges": {"op1->op1": (1.0, 5.0)}}, Match.EQUAL),
+        ({"ranges": {"op1->op1": (1.0, 2.0)}}, {"ranges": {"op1->op1": (4.0, 5.0)}}, Match.DIFFERENT),
+        ({"latencies": {"op1->op1": 3.0}}, {}, Match.FIRST_ONLY),
     ],
 )
 def test_latency(first, second, verdict):
@@ -55,17 +55,17 @@ def test_latency(first, second, verdict):
 def test_ports_are_compared_only_where_there_are_as_many_operations():
     two, one = (Operation((0, 1), 2),), (Operation((0, 1), 1),)
     assert verdicts({"operations": two}, {"operations": one}, Quantity.PORTS) == []
-    assert verdicts({"operations": two}, {"operations": one}, Quantity.OPERATIONS) == [Verdict.DIFFERENT]
+    assert verdicts({"operations": two}, {"operations": one}, Quantity.OPERATIONS) == [Match.DIFFERENT]
     assert verdicts({"operations": one}, {"operations": (Operation((1, 2), 1),)}, Quantity.PORTS) == [
-        Verdict.EQUAL
+        Match.EQUAL
     ]
     wide = (Operation((0, 1, 2), 1),)
-    assert verdicts({"operations": one}, {"operations": wide}, Quantity.PORTS) == [Verdict.DIFFERENT]
+    assert verdicts({"operations": one}, {"operations": wide}, Quantity.PORTS) == [Match.DIFFERENT]
 
 
 def test_ports_tell_a_throughput_where_none_was_measured():
     ports = {"operations": (Operation((0, 1), 1),), "slots": 1.0}
-    assert verdicts(ports, {"throughput": 0.5}, Quantity.THROUGHPUT) == [Verdict.EQUAL]
+    assert verdicts(ports, {"throughput": 0.5}, Quantity.THROUGHPUT) == [Match.EQUAL]
 
 
 def test_forms_of_one_side_are_named_and_the_farthest_differences_come_first():
@@ -75,5 +75,5 @@ def test_forms_of_one_side_are_named_and_the_farthest_differences_come_first():
     found = compare(first, more)
     assert found.second_only == ("NOP",)
     assert [c.pair for c in found.differences()] == ["op1->op1", "op2->op1"]
-    assert found.counts()[Quantity.LATENCY] == {Verdict.DIFFERENT: 2}
+    assert found.counts()[Quantity.LATENCY] == {Match.DIFFERENT: 2}
     assert found.counts(["NOP"])[Quantity.LATENCY] == {}

@@ -6,15 +6,15 @@ import pytest
 
 from cyclescope.measure.blocks import CLEAN, BlockTiming
 from cyclescope.report.predictions.validation_page import MOST_POINTS, SIDE, plot, validation_page
-from cyclescope.session.predictors import Answer
-from cyclescope.session.validation import Row, Validation, ValidationSection
+from cyclescope.session.predictors import BlockAnswer
+from cyclescope.session.validation import BlockRow, Validation, ValidationSection
 
 NASTY = "<script>alert(1)</script>\x1b[31m"
 
 
 def row(measured, predicted, text="add rax, rbx"):
     timing = BlockTiming(measured, 0.0, 1.0, CLEAN)
-    return Row(text, "4801d8", "f", "unrolled", 1, timing, (), {"analytic": Answer(predicted)})
+    return BlockRow(text, "4801d8", "f", "unrolled", 1, timing, (), {"analytic": BlockAnswer(predicted)})
 
 
 def test_points_lie_on_the_diagonal_where_predictions_are_right():

@@ -13,7 +13,7 @@ from cyclescope.errors import UsageError
 from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR
 from cyclescope.model.library import llvm_model
 from cyclescope.session.blocks import LOOP, UNROLLED, ProgramBlock, decoded
-from cyclescope.session.predictors import ANALYTIC, SIMULATED, Answer, predictors
+from cyclescope.session.predictors import ANALYTIC, SIMULATED, BlockAnswer, predictors
 from cyclescope.session.validation import (
     explained,
     groups_of,
@@ -168,7 +168,7 @@ def test_samples_are_drawn_equally_for_a_seed_and_keep_the_order():
     ],
 )
 def test_explanations(measured, bounds, words):
-    assert words in explained(measured, Answer(2.0, bound="ports", bounds=bounds))
+    assert words in explained(measured, BlockAnswer(2.0, bound="ports", bounds=bounds))
 
 
 def test_a_name_that_is_no_predictor(model):

@@ -7,7 +7,7 @@ from cyclescope.analyze.choose.markers import marked_regions
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.masm import is_masm
 from cyclescope.analyze.read.program import Code, Program
-from cyclescope.analyze.read.syntax import Line, split
+from cyclescope.analyze.read.syntax import SourceLine, split
 from cyclescope.errors import SourceError, UsageError
 from cyclescope.isa.registry import instruction_set
 
@@ -42,7 +42,7 @@ def marked(program: Program, loop: Candidate, style: str = "osaca") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _label_line(lines: list[Line], first: int) -> int:
+def _label_line(lines: list[SourceLine], first: int) -> int:
     """The topmost label in front of a line, with nothing that is code in between."""
     found = first
     for line in reversed(lines[: first - 1]):

@@ -22,7 +22,7 @@ from cyclescope.analyze.read.limits import Budget
 from cyclescope.analyze.read.masm import is_masm, translated
 from cyclescope.analyze.read.objects import bases, pieces, references, symbol_address
 from cyclescope.analyze.read.program import Function, JumpTable, Program, Statement
-from cyclescope.analyze.read.syntax import ATT, INTEL, Line, guess_isa, guess_syntax, split
+from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
 from cyclescope.isa.find.written import forms_of
 from cyclescope.isa.registry import DEFAULT, instruction_set
@@ -106,7 +106,7 @@ def _modes(raw: Sequence[str], source: str, isa: str) -> tuple[str, ...]:
     raise SourceError(told, "compile it for 64 bits, or give the part that is")
 
 
-def _renamed(lines: Sequence[Line], names: Mapping[str, str]) -> list[Line]:
+def _renamed(lines: Sequence[SourceLine], names: Mapping[str, str]) -> list[SourceLine]:
     """Lines with the names that the source has."""
     back = {other: name for name, other in names.items()}
     if not back:
@@ -123,7 +123,7 @@ def _renamed(lines: Sequence[Line], names: Mapping[str, str]) -> list[Line]:
 
 
 def _assembled(
-    lines: Sequence[Line], source: str, isa: str, syntax: str, folder: str
+    lines: Sequence[SourceLine], source: str, isa: str, syntax: str, folder: str
 ) -> tuple[bytes, tuple[str, ...]]:
     """The object file, and notes on what of the text is not in it."""
     found = tools(isa)
@@ -159,7 +159,7 @@ def _exists(isa: str, text: str) -> bool:
 def _program(
     binary: Binary,
     source: str,
-    lines: Sequence[Line],
+    lines: Sequence[SourceLine],
     raw: tuple[str, ...],
     comments: tuple[Comment, ...],
     notes: tuple[str, ...],
@@ -186,7 +186,7 @@ def _program(
     )
 
 
-def _statements(lines: Sequence[Line], starts: dict[int, int]) -> tuple[Statement, ...]:
+def _statements(lines: Sequence[SourceLine], starts: dict[int, int]) -> tuple[Statement, ...]:
     found = [
         Statement(starts[line.number], line.number, _shown(line), line.kind == "data")
         for line in lines
@@ -195,11 +195,11 @@ def _statements(lines: Sequence[Line], starts: dict[int, int]) -> tuple[Statemen
     return tuple(sorted(found))
 
 
-def _shown(line: Line) -> str:
+def _shown(line: SourceLine) -> str:
     return " ".join(line.text.split()) if line.kind == "code" else ""
 
 
-def _labels(lines: Sequence[Line], starts: dict[int, int]) -> dict[int, str]:
+def _labels(lines: Sequence[SourceLine], starts: dict[int, int]) -> dict[int, str]:
     """A name per address, of several the one that code refers to."""
     used = {name for line in lines if line.kind == "code" for name in _NAME.findall(line.text)}
     found: dict[int, str] = {}
@@ -211,7 +211,7 @@ def _labels(lines: Sequence[Line], starts: dict[int, int]) -> dict[int, str]:
     return found
 
 
-def _content(lines: Sequence[Line], starts: dict[int, int]) -> dict[str, dict[int, None]]:
+def _content(lines: Sequence[SourceLine], starts: dict[int, int]) -> dict[str, dict[int, None]]:
     """Addresses of code, in order, that the data behind a label names."""
     places = {label: starts[line.number] for line in lines if line.number in starts for label in line.labels}
     content: dict[str, dict[int, None]] = {}
@@ -225,7 +225,7 @@ def _content(lines: Sequence[Line], starts: dict[int, int]) -> dict[str, dict[in
     return content
 
 
-def _tables(lines: Sequence[Line], starts: dict[int, int]) -> tuple[JumpTable, ...]:
+def _tables(lines: Sequence[SourceLine], starts: dict[int, int]) -> tuple[JumpTable, ...]:
     """Data that names labels of code, at every place where code names the data."""
     content = _content(lines, starts)
     found: list[JumpTable] = []
@@ -241,7 +241,7 @@ def _tables(lines: Sequence[Line], starts: dict[int, int]) -> tuple[JumpTable, .
 
 
 def _functions(
-    lines: Sequence[Line], starts: dict[int, int], places: dict[int, int], binary: Binary
+    lines: Sequence[SourceLine], starts: dict[int, int], places: dict[int, int], binary: Binary
 ) -> tuple[Function, ...]:
     """From one label that is not local to the next, or to the section's end."""
     ends = {base + binary.sections[number].size for number, base in places.items()}

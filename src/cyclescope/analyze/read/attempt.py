@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cyclescope.analyze.read.assemblers import Tool
 from cyclescope.analyze.read.limits import Budget
-from cyclescope.analyze.read.syntax import ATT, INTEL, Line
+from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, shortened
 
 _DROPPED = re.compile(
@@ -65,7 +65,7 @@ class Attempt:
     def __init__(
         self,
         tool: Tool,
-        lines: Sequence[Line],
+        lines: Sequence[SourceLine],
         header: str,
         folder: str,
         budget: Budget,
@@ -182,7 +182,7 @@ class Attempt:
         if note:
             self._said.setdefault(note, []).append(number)
 
-    def _remedy(self, line: Line, told: str) -> str:
+    def _remedy(self, line: SourceLine, told: str) -> str:
         """What to try: another assembler, or another text where it is read as something that it is not."""
         if _LACKING.search(told) and self._exists(line.text):
             return "the assemblers here are too old for it: install newer ones, or give an object file"

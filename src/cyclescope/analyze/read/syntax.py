@@ -38,7 +38,7 @@ _DATA = re.compile(
 _CONSTANT = re.compile(r"[.$]?L?_{0,2}(?:LC|l?CPI)\d")  # compilers' labels of constants
 
 
-class Line(msgspec.Struct, frozen=True):
+class SourceLine(msgspec.Struct, frozen=True):
     """One line of a text, without comments.
 
     `kind` is `code` (instructions or a macro), `bytes` (instructions given as numbers), `padding`,
@@ -72,7 +72,7 @@ def likely_isa(lines: Sequence[str]) -> str:
     return max(votes, key=lambda isa: votes[isa]) if any(votes.values()) else ""
 
 
-def guess_syntax(lines: Sequence[Line]) -> str:
+def guess_syntax(lines: Sequence[SourceLine]) -> str:
     """AT&T where registers have a percent sign or immediates a dollar sign, else Intel."""
     code = [line for line in lines if line.kind == "code"]
     marked = sum(bool(_ATT_REGISTER.search(line.text)) for line in code)
@@ -80,7 +80,7 @@ def guess_syntax(lines: Sequence[Line]) -> str:
     return ATT if marked > bare or (marked and marked == bare) else INTEL
 
 
-def split(lines: Sequence[str], isa: str) -> list[Line]:
+def split(lines: Sequence[str], isa: str) -> list[SourceLine]:
     """Every line of a text with its kind."""
     result = []
     writing = instruction_set(isa).writing
@@ -108,10 +108,10 @@ class _Reader:
         self._is_data = False
         self._constant = False  # behind the label of one
 
-    def line(self, number: int, raw: str) -> Line:
+    def line(self, number: int, raw: str) -> SourceLine:
         text = written = self._stripped(raw).strip()
         if _is_demangled(raw, text):
-            return Line(number, "label", (text[:-1],), "", "")
+            return SourceLine(number, "label", (text[:-1],), "", "")
         labels, behind = [], 0
         while match := _LABEL.match(text, behind):
             labels.append(match[1].strip('"'))
@@ -121,7 +121,7 @@ class _Reader:
         if labels or kind == "code":
             self._constant = kind != "code" and _CONSTANT.match(labels[-1]) is not None
         kind = "data" if kind == "bytes" and self._constant else kind
-        return Line(number, kind, tuple(labels), text, written)
+        return SourceLine(number, kind, tuple(labels), text, written)
 
     def _kind(self, text: str, labelled: bool) -> str:
         inside = self._depth > 0

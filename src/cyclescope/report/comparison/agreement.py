@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from cyclescope.isa.table import load_table
-from cyclescope.model.agreement import Agreement, Comparison, Quantity, Verdict
+from cyclescope.model.agreement import Agreement, Comparison, Match, Quantity
 from cyclescope.model.machine import MachineModel
 from cyclescope.report.tables import table
 from cyclescope.report.words import counted
@@ -42,14 +42,14 @@ def _matched(first: MachineModel, other: MachineModel, agreement: Agreement) -> 
     )
 
 
-def count_rows(counts: Mapping[Quantity, Counter[Verdict]]) -> Iterator[tuple[str, ...]]:
+def count_rows(counts: Mapping[Quantity, Counter[Match]]) -> Iterator[tuple[str, ...]]:
     """A row per quantity, as `HEAD` has the columns."""
     for quantity, verdicts in counts.items():
         yield _row(quantity.value, verdicts)
 
 
-def _row(name: str, verdicts: Counter[Verdict]) -> tuple[str, ...]:
-    parts = [verdicts[v] for v in (Verdict.EQUAL, Verdict.INSIDE, Verdict.DIFFERENT)]
+def _row(name: str, verdicts: Counter[Match]) -> tuple[str, ...]:
+    parts = [verdicts[v] for v in (Match.EQUAL, Match.INSIDE, Match.DIFFERENT)]
     compared = sum(parts)
     share = f"{(parts[0] + parts[1]) / compared:.1%}" if compared else "-"
     return name, str(compared), *map(str, parts), share
@@ -57,7 +57,7 @@ def _row(name: str, verdicts: Counter[Verdict]) -> tuple[str, ...]:
 
 def extension_rows(first: MachineModel, agreement: Agreement) -> Iterator[tuple[str, ...]]:
     """A row per extension, of throughputs and latencies."""
-    found: dict[str, Counter[Verdict]] = defaultdict(Counter)
+    found: dict[str, Counter[Match]] = defaultdict(Counter)
     extension = _extensions(first)
     for one in agreement.comparisons:
         if one.quantity in (Quantity.THROUGHPUT, Quantity.LATENCY):
@@ -65,7 +65,7 @@ def extension_rows(first: MachineModel, agreement: Agreement) -> Iterator[tuple[
     ranked = sorted(found, key=lambda name: -sum(found[name].values()))
     yield from (_row(name, found[name]) for name in ranked[:GROUPS])
     if ranked[GROUPS:]:
-        rest: Counter[Verdict] = sum((found[name] for name in ranked[GROUPS:]), Counter())
+        rest: Counter[Match] = sum((found[name] for name in ranked[GROUPS:]), Counter())
         yield _row(f"{len(ranked) - GROUPS} others", rest)
 
 
@@ -106,7 +106,7 @@ def agreement_json(first: MachineModel, found: Found, differences: int) -> str:
                 "first_only": len(agreement.first_only),
                 "second_only": len(agreement.second_only),
                 "counts": {
-                    quantity: {verdict.name.lower(): verdicts[verdict] for verdict in Verdict}
+                    quantity: {verdict.name.lower(): verdicts[verdict] for verdict in Match}
                     for quantity, verdicts in agreement.counts().items()
                 },
                 "differences": agreement.differences()[:differences],

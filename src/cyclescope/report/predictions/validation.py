@@ -15,11 +15,11 @@ from cyclescope.report.words import printable
 from cyclescope.session.accuracy import Accuracy
 from cyclescope.session.blocks import LOOP, UNROLLED
 from cyclescope.session.compiled import KERNELS
-from cyclescope.session.predictors import ANALYTIC, Answer
+from cyclescope.session.predictors import ANALYTIC, BlockAnswer
 from cyclescope.session.validation import (
     BlockGroup,
+    BlockRow,
     PredictorResult,
-    Row,
     Validation,
     ValidationSection,
     worst,
@@ -125,13 +125,13 @@ def main_predictor(part: ValidationSection) -> str:
     return ANALYTIC if ANALYTIC in names else next(iter(names), "")
 
 
-def one_line(row: Row) -> str:
+def one_line(row: BlockRow) -> str:
     """What was measured and predicted of a block."""
     found = ", ".join(f"{name} {cycles(answer)}" for name, answer in row.answers.items())
     return f"{row.timing.cycles:.2f} measured, {found}"
 
 
-def cycles(answer: Answer) -> str:
+def cycles(answer: BlockAnswer) -> str:
     """A predicted time."""
     return "-" if answer.cycles is None else f"{answer.cycles:.2f}"
 
@@ -196,7 +196,7 @@ def _group_data(group: BlockGroup, names: Sequence[str]) -> dict[str, Any]:
     return {"name": group.name, "blocks": group.blocks, "predictors": each}
 
 
-def row_data(row: Row) -> dict[str, Any]:
+def row_data(row: BlockRow) -> dict[str, Any]:
     """A block with its time and its predictions, in cycles."""
     timing = row.timing
     value = timing.cycles or None
@@ -209,7 +209,7 @@ def row_data(row: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _answer_data(answer: Answer) -> dict[str, Any]:
+def _answer_data(answer: BlockAnswer) -> dict[str, Any]:
     low, high = answer.interval or (None, None)
     return {
         "cycles": rounded(answer.cycles), "low": rounded(low), "high": rounded(high),
@@ -222,7 +222,7 @@ def rounded(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, 4)
 
 
-def table_row(row: Row, isa: str = DEFAULT) -> dict[str, object]:
+def table_row(row: BlockRow, isa: str = DEFAULT) -> dict[str, object]:
     """A block as a row of the table that is kept, with the predictions."""
     timing = row.timing
     found: dict[str, object] = {

@@ -19,7 +19,7 @@ from cyclescope.report.predictions.validation import (
     row_cells,
 )
 from cyclescope.report.words import printable
-from cyclescope.session.validation import Row, Validation, ValidationSection, bound_of, worst
+from cyclescope.session.validation import BlockRow, Validation, ValidationSection, bound_of, worst
 
 SIDE, MARGIN = 300.0, 34.0  # pixels of a drawing, and of its axes
 MOST_POINTS = 4000  # of a drawing: more are drawn at regular distances in the list
@@ -92,7 +92,7 @@ def _headline(part: ValidationSection, name: str) -> str:
     return percent(found.median) if found else "-"
 
 
-def _miss(row: Row, error: float, explanation: str) -> dict[str, Any]:
+def _miss(row: BlockRow, error: float, explanation: str) -> dict[str, Any]:
     return {
         "text": printable(row.text), "where": printable(row.where), "measured": f"{row.timing.cycles:.2f}",
         "answers": [cycles(answer) for answer in row.answers.values()], "error": f"{error:+.0%}",
@@ -103,7 +103,7 @@ def _miss(row: Row, error: float, explanation: str) -> dict[str, Any]:
 # --- drawings --------------------------------------------------------------------------------------
 
 
-def plot(rows: Sequence[Row], name: str) -> _Plot:
+def plot(rows: Sequence[BlockRow], name: str) -> _Plot:
     """Predicted over measured cycles of one predictor, both on the same logarithmic scale."""
     pairs = [(row, row.answers[name].cycles) for row in rows]
     known = [(row, cycles) for row, cycles in pairs if cycles is not None and cycles > 0]
@@ -131,7 +131,7 @@ def _ends(values: Iterable[float]) -> tuple[float, float]:
     return min(found) / 1.2, max(found) * 1.2
 
 
-def _point(row: Row, predicted: float, scale: _Scale) -> _Point:
+def _point(row: BlockRow, predicted: float, scale: _Scale) -> _Point:
     measured = row.timing.cycles
     title = f"{measured:.2f} measured, {predicted:.2f} predicted: {printable(row.text)[:200]}"
     return _Point(scale.at(measured), scale.at(predicted), title, abs(predicted / measured - 1) > 0.1)

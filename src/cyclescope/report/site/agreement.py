@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from cyclescope.model.agreement import Agreement, Comparison, Quantity, Tolerance, Verdict
+from cyclescope.model.agreement import Agreement, Comparison, Match, Quantity, Tolerance
 from cyclescope.model.machine import MachineModel
 from cyclescope.report.comparison.agreement import HEAD, count_rows, extension_rows, reach_text
 from cyclescope.report.site.rendering import ours, rendered
@@ -104,7 +104,7 @@ def _plot(quantity: Quantity, comparisons: Iterable[Comparison]) -> dict[str, An
     values: dict[tuple[float, float, bool], list[str]] = {}
     for one in comparisons:
         if one.quantity is quantity and one.first and one.second:
-            differs = one.verdict is Verdict.DIFFERENT
+            differs = one.verdict is Match.DIFFERENT
             key = (round(one.first[1], 2), round(one.second[1], 2), differs)
             values.setdefault(key, []).append(one.form)
     ends = [max(value, LEAST) for x, y, _ in values for value in (x, y)] or [1.0]

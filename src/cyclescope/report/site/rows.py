@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.text import example
-from cyclescope.model.agreement import Quantity, Verdict, compare, with_throughput
+from cyclescope.model.agreement import Match, Quantity, compare, with_throughput
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import notation
 from cyclescope.report.site.packing import Words
@@ -49,7 +49,7 @@ def _differing(forms: Sequence[InstructionForm], first: MachineModel, other: Mac
     """Where a machine differs from the first one, a bit per quantity (`DIFFERS`)."""
     found: Counter[str] = Counter()
     for one in compare(first, other).comparisons:
-        if one.verdict is Verdict.DIFFERENT:
+        if one.verdict is Match.DIFFERENT:
             found[one.form] |= DIFFERS[one.quantity]
     return [found[form.id] for form in forms]
 
