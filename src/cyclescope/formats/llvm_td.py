@@ -16,6 +16,7 @@ import msgspec
 
 from cyclescope.formats.exchange import Exported, FormatError, Item
 from cyclescope.formats.llvm_operands import LlvmOperand, is_named, operands, results
+from cyclescope.formats.origin import origin
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
@@ -163,14 +164,13 @@ def _groups(used: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _head(model: MachineModel, prefix: str) -> Iterator[str]:
-    core, origin = model.core, model.provenance
+    core = model.core
     known = {
         "IssueWidth": round(core.width), "MicroOpBufferSize": core.reorder_buffer,
         "LoadLatency": round(core.load_latency), "MispredictPenalty": round(core.mispredict_penalty),
     }  # fmt: skip
-    yield f"// A draft of a scheduling model of {_comment(model.name)}, made by cyclescope."
-    yield f"// From: {_comment(origin.source)} {_comment(origin.date)}".rstrip()
-    yield from (f"// {_comment(note)}" for note in (*origin.missing, *origin.notes))
+    yield "// A draft of a scheduling model."
+    yield from (f"// {_comment(line)}" for line in origin(model))
     yield "// The opcodes are those of LLVM 22. The buffers of ports are not known."
     yield f"// Before LLVM 18: llvm-tblgen -D{BEFORE}"
     yield ""

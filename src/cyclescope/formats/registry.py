@@ -12,6 +12,7 @@ import msgspec
 
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Exported, Imported, Request
+from cyclescope.formats.origin import LINES, XML, with_origin
 from cyclescope.model.machine import MachineModel
 
 HEAD = 1 << 16  # bytes that tell a file's format
@@ -20,7 +21,8 @@ HEAD = 1 << 16  # bytes that tell a file's format
 class Format(msgspec.Struct, frozen=True):
     """One format; `reader` and `writer` are `module:function`, empty where there is none.
 
-    `suffix` chooses the format of a file to write, `sign` is what a file to read has near its beginning.
+    `suffix` chooses the format of a file to write, `sign` is what a file to read has near its beginning,
+    `comment` how it begins a comment, empty where it has none.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Format(msgspec.Struct, frozen=True):
     reader: str = ""
     writer: str = ""
     suffix: str = ""
+    comment: str = ""
 
     def read(self, path: Path, request: Request) -> Imported:
         """The model in a file. Raises FormatError and OSError."""
@@ -36,9 +39,9 @@ class Format(msgspec.Struct, frozen=True):
         return found
 
     def write(self, model: MachineModel) -> Exported:
-        """A model's text in this format. Raises FormatError."""
+        """A model's text in this format, with what it is from. Raises FormatError."""
         found: Exported = _function(self.writer)(model)
-        return found
+        return msgspec.structs.replace(found, text=with_origin(found.text, model, self.comment))
 
 
 def _function(path: str) -> Callable[..., Any]:
@@ -49,15 +52,17 @@ def _function(path: str) -> Callable[..., Any]:
 
 FORMATS = (
     Format("uops-info", "uops.info's instructions.xml", r"<(root|instruction)\b",
-           "uops_info.reader:read", "uops_info.writer:write", ".xml"),
+           "uops_info.reader:read", "uops_info.writer:write", ".xml", XML),
     Format("osaca", "a machine model of OSACA (YAML)",
            r"(?m)^(osaca_version|instruction_forms|port_model_scheme):",
-           "osaca.reader:read", "osaca.writer:write", ".yml"),
-    Format("winic", "WINIC's results (YAML)", r"llvmName:", "winic:read", "winic:write"),
+           "osaca.reader:read", "osaca.writer:write", ".yml", LINES),
+    Format("winic", "WINIC's results (YAML)", r"llvmName:", "winic:read", "winic:write",
+           comment=LINES),
     Format("exegesis-latency", "llvm-exegesis' records of latencies (YAML)", r"(?m)^mode:\s+latency",
-           "llvm_exegesis:read", "llvm_exegesis:write_latencies"),
+           "llvm_exegesis:read", "llvm_exegesis:write_latencies", comment=LINES),
     Format("exegesis-throughput", "llvm-exegesis' records of reciprocal throughputs (YAML)",
-           r"(?m)^mode:\s+inverse_throughput", "llvm_exegesis:read", "llvm_exegesis:write_throughputs"),
+           r"(?m)^mode:\s+inverse_throughput", "llvm_exegesis:read",
+           "llvm_exegesis:write_throughputs", comment=LINES),
     Format("llvm-td", "a draft of a scheduling model of LLVM (TableGen)", "", writer="llvm_td:write",
            suffix=".td"),
     Format("csv", "a table with a row per form", r"\A\W*form,", "table:read", "table:write", ".csv"),

@@ -104,3 +104,9 @@ def _board(text: str) -> list[Row]:
 def _digest(text: str) -> list[Row]:
     """A number that tells kinds of boards apart whose CPUs say no numbers."""
     return [(*DIGEST_LEAF, zlib.crc32(text.encode()), 0, 0, 0)] if text else []
+
+
+def microcode(cpuinfo: str) -> str:
+    """The version of an x86 CPU's microcode, which Linux says of every CPU alike; "" where it does not."""
+    found = re.search(r"^microcode\s*:\s*(0x[0-9a-f]{1,16})$", cpuinfo, re.MULTILINE)
+    return found[1] if found else ""

@@ -16,6 +16,7 @@ from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.remote import link_to
 from cyclescope.errors import StoreError, UsageError
 from cyclescope.host.counters import availability, events_for, events_on
+from cyclescope.host.cpuinfo import microcode
 from cyclescope.host.features import features
 from cyclescope.host.files import one
 from cyclescope.host.identity import Identity, as_leaves
@@ -136,6 +137,7 @@ def conditions(backend: Backend, identity: Identity) -> dict[str, object]:
         "emulated": capabilities.emulated,
         "load": surroundings(backend).load,
         "kernel": one(reader(backend), "proc/sys/kernel/osrelease"),
+        "microcode": microcode(one(reader(backend), "proc/cpuinfo")),
         "features": sorted(features(as_leaves(capabilities.leaves))),
     }
 

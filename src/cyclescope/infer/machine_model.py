@@ -241,5 +241,6 @@ def _measured_on(session: Mapping[str, object]) -> Iterator[str]:
         yield rejections(*(int(samples.get(name, 0)) for name in ("accepted", "rejected", "disturbed")))
     if "load" in session:
         yield f"load {session['load']}"
-    if session.get("kernel"):
-        yield f"kernel {session['kernel']}"
+    for name in ("kernel", "microcode"):
+        if session.get(name):
+            yield f"{name} {session[name]}"

@@ -65,3 +65,18 @@ def test_experiments_that_cannot_be_compared(cyclescope, store):
     assert cyclescope("compare", "znver4", "mca:znver4").code == USAGE
     assert cyclescope("compare", store, store, "mca:znver4").code == USAGE
     assert "names no machine" in cyclescope("compare", store, "simulated:").error
+
+
+def test_several_machines_make_one_table(cyclescope, store, tmp_path):
+    other = tmp_path / "other.sqlite"
+    other.write_bytes(store.read_bytes())
+    done = cyclescope("store", "merge", store, other, "--table", tmp_path / "table.csv")
+    assert done.code == 0, done.err
+    rows = (tmp_path / "table.csv").read_text().splitlines()
+    assert rows[0].endswith(f"{store},{other}")
+    assert len(rows) > 10
+    assert "throughput" in done.out
+    assert cyclescope("store", "merge", store, "--table", tmp_path / "t.csv").code == USAGE
+    assert (
+        cyclescope("store", "merge", store, other, "-t", tmp_path / "t", "-o", tmp_path / "o").code == USAGE
+    )

@@ -11,12 +11,16 @@ from cyclescope.backend.link import Link
 from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
 from cyclescope.errors import MeasurementError, StoreError, UsageError
 from cyclescope.infer.api import calibrated, only_store, open_backend
+from cyclescope.infer.native import stored_model
 from cyclescope.measure.merge import by_machine, merge_files
 from cyclescope.measure.store import Store
 from cyclescope.report.comparison.replay import replay_json, replay_text
+from cyclescope.report.comparison.spread import spread_csv, spread_text
+from cyclescope.report.progress import when_needed
 from cyclescope.report.summary import store_json, store_text
 from cyclescope.report.words import counted
 from cyclescope.session.replay import SAMPLE, Replay, verified
+from cyclescope.session.spread import spread
 
 SHOWN = 10  # differences
 
@@ -43,17 +47,27 @@ def info(store: Path | None, as_json: bool) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Store to write.")
 @click.option("-d", "--directory", type=click.Path(path_type=Path, file_okay=False),
               help="Folder for one store per machine instead of --output.")  # fmt: skip
-def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None) -> None:
+@click.option("-t", "--table", type=click.Path(path_type=Path, dir_okay=False),
+              help="CSV of the values of all machines with the spread between them, instead.")  # fmt: skip
+def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None, table: Path | None) -> None:
     """Merge stores of one machine into a new or existing one, or those of several, machine by machine.
 
-    Where both have a measurement the stable one is kept; otherwise the one already there.
+    Where both have a measurement the stable one is kept; otherwise the one already there. With --table,
+    stores of several machines of one core make one table: the median of each value, and how far the machines
+    are apart.
     """
-    if output and not directory:
+    if table and not output and not directory:
+        click.get_current_context().with_resource(when_needed())
+        values = spread([stored_model(path) for path in sources])
+        table.write_text(spread_csv(values, list(map(str, sources))), encoding="utf-8")
+        click.echo(spread_text(values))
+        return
+    if output and not directory and not table:
         groups = [(output, list(sources))]
-    elif directory and not output:
+    elif directory and not output and not table:
         groups = by_machine(sources, directory)
     else:
-        raise UsageError("where to merge to", "give one of --output and --directory")
+        raise UsageError("where to merge to", "give one of --output, --directory and --table")
     for target, some in groups:
         for done in merge_files(some, target):
             lost = f", without {counted(done.damaged, 'damaged row')}" if done.damaged else ""

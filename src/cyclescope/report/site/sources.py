@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cyclescope.report.words import borrowing, counted, printable
 from cyclescope.session.subjects import Subject, digest
 
-_CONDITIONS = ("started", "cpu", "clock", "frequency", "load", "kernel", "samples", "finished")
+_CONDITIONS = ("started", "cpu", "clock", "frequency", "load", "kernel", "microcode", "samples", "finished")
 _FREQUENCY = 1e6  # Hz: no other number of a session's conditions is as large
 
 
