@@ -98,10 +98,14 @@ def cli(ctx: click.Context, debug: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Entry point: every error is one line on standard error and an exit code."""
-    args = sys.argv[1:] if arguments is None else arguments
+    run(cli, "cyclescope", sys.argv[1:] if arguments is None else arguments)
+
+
+def run(command: click.Command, name: str, args: list[str]) -> NoReturn:
+    """Run a command of this name and end the program."""
     received = _stop_in_order()
     try:
-        code = cli.main(args=args, prog_name="cyclescope", standalone_mode=False)
+        code = command.main(args=args, prog_name=name, standalone_mode=False)
     except (Exception, Stopped) as error:
         if isinstance(error, _HELP):  # a group alone: its help, as it is
             click.echo(error.format_message(), err=True)
