@@ -16,21 +16,15 @@ from cyclescope.analyze.choose.source import Choice, read_blocks
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.cli.main import run
 from cyclescope.errors import UsageError
-from cyclescope.isa.table import ISAS
+from cyclescope.host.uname import isa_of_machine
+from cyclescope.isa.registry import instruction_set, instruction_sets
 from cyclescope.model.library import names
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.names import NATIVE
 from cyclescope.report.predictions.text import analysis_json, analysis_text, regions_json, regions_text
-from cyclescope.session.machines import ELSEWHERE, is_file, load_model, vendor_of
+from cyclescope.session.machines import is_file, load_model, vendor_of
 
 NAME = "cyclescope-explorer"
-_TRIPLES = {
-    "x86_64": "x86-64",
-    "amd64": "x86-64",
-    "aarch64": "aarch64",
-    "arm64": "aarch64",
-    "riscv64": "riscv64",
-}
 
 
 @click.command(NAME, context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,7 +54,7 @@ def command(
     isa = machine.isa if machine else _isa(triple)
     choice = Choice(lines, "", "", function, whole)
     blocks = read_blocks(file, isa, choice, "", vendor_of(machine.name) if machine else "")
-    chosen = machine or load_model(ELSEWHERE[blocks[0].isa])
+    chosen = machine or load_model(instruction_set(blocks[0].isa).default_machine)
     if not machine and not as_json:
         click.echo(f"machine: {chosen.name}, since none is named (as in -mcpu=znver4)")
     predictor = Predictor(chosen)
@@ -88,9 +82,10 @@ def _isa(triple: str | None) -> str:
     """The instruction set of a triple, "" where none is given."""
     if not triple:
         return ""
-    found = _TRIPLES.get(triple.partition("-")[0].lower(), "")
+    found = isa_of_machine(triple.partition("-")[0])
     if not found:
-        raise UsageError(f"nothing is known of {triple}", f"instruction sets are {', '.join(ISAS)}")
+        known = ", ".join(record.name for record in instruction_sets())
+        raise UsageError(f"nothing is known of {triple}", f"instruction sets are {known}")
     return found
 
 

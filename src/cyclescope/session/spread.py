@@ -12,7 +12,7 @@ from cyclescope.model.agreement import CYCLES, RELATIVE, Quantity
 from cyclescope.model.machine import FormCost, MachineModel
 
 
-class Value(msgspec.Struct, frozen=True):
+class SpreadValue(msgspec.Struct, frozen=True):
     """One value of one form in cycles: what every machine has, None where it has none.
 
     `pair` is a latency's.
@@ -45,7 +45,7 @@ class Value(msgspec.Struct, frozen=True):
         return self.spread <= within
 
 
-def spread(models: Sequence[MachineModel]) -> list[Value]:
+def spread(models: Sequence[MachineModel]) -> list[SpreadValue]:
     """Every throughput and latency that any machine has, form by form.
 
     Raises UsageError for less than two machines, or several instruction sets.
@@ -60,10 +60,10 @@ def spread(models: Sequence[MachineModel]) -> list[Value]:
     return [value for name in forms for value in _of_form(name, [model.forms.get(name) for model in models])]
 
 
-def _of_form(name: str, costs: Sequence[FormCost | None]) -> Iterator[Value]:
+def _of_form(name: str, costs: Sequence[FormCost | None]) -> Iterator[SpreadValue]:
     throughputs = tuple(cost.throughput if cost else None for cost in costs)
     if any(value is not None for value in throughputs):
-        yield Value(name, Quantity.THROUGHPUT, "", throughputs)
+        yield SpreadValue(name, Quantity.THROUGHPUT, "", throughputs)
     known: list[Mapping[str, float]] = [cost.latencies if cost else {} for cost in costs]
     for pair in dict.fromkeys(pair for latencies in known for pair in latencies):
-        yield Value(name, Quantity.LATENCY, pair, tuple(latencies.get(pair) for latencies in known))
+        yield SpreadValue(name, Quantity.LATENCY, pair, tuple(latencies.get(pair) for latencies in known))

@@ -156,7 +156,7 @@ def test_where_to_merge_to(cyclescope, store, tmp_path):
     for options in ([], ["-o", tmp_path / "a", "-d", tmp_path / "b"]):
         done = cyclescope("store", "merge", store, *options)
         assert done.code == USAGE
-        assert "--output and --directory" in done.error
+        assert "--output, --directory and --table" in done.error
     done = cyclescope("store", "merge", store, "-d", tmp_path / "b")
     (merged,) = (tmp_path / "b").iterdir()
     assert str(merged) in done.out

@@ -12,7 +12,7 @@ from cyclescope.errors import UsageError
 from cyclescope.model.agreement import CYCLES, RELATIVE, Quantity
 from cyclescope.model.machine import FormCost
 from cyclescope.report.comparison.spread import spread_csv, spread_text
-from cyclescope.session.spread import Value, spread
+from cyclescope.session.spread import SpreadValue, spread
 from tests.support.models import exchanged
 
 MUL = "IMUL (R64, R64)"
@@ -38,7 +38,7 @@ def test_every_value_has_its_median_and_spread():
      (Quantity.LATENCY, 0.9 * CYCLES, True), (Quantity.LATENCY, 1.1 * CYCLES, False)],
 )  # fmt: skip
 def test_what_agrees(quantity, apart, agrees):
-    assert Value(MUL, quantity, "", (1.0, 1.0 + apart)).agrees is agrees
+    assert SpreadValue(MUL, quantity, "", (1.0, 1.0 + apart)).agrees is agrees
 
 
 def test_text_and_csv():

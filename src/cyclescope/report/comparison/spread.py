@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from cyclescope.model.agreement import Quantity
 from cyclescope.report.tables import table
-from cyclescope.session.spread import Value
+from cyclescope.session.spread import SpreadValue
 
 SHOWN = 10
 _HEAD = ("", "on several machines", "equal", "different", "on one machine only")
 
 
-def spread_csv(values: Sequence[Value], names: Sequence[str]) -> str:
+def spread_csv(values: Sequence[SpreadValue], names: Sequence[str]) -> str:
     """A row per value: the median, the least, the most and the spread of all machines, then each."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -26,7 +26,7 @@ def spread_csv(values: Sequence[Value], names: Sequence[str]) -> str:
     return stream.getvalue()
 
 
-def spread_text(values: Sequence[Value]) -> str:
+def spread_text(values: Sequence[SpreadValue]) -> str:
     """How many values agree, and those farthest apart."""
     rows = [_row(quantity, values) for quantity in (Quantity.THROUGHPUT, Quantity.LATENCY)]
     lines = [table([_HEAD, *rows], words=1).rstrip()]
@@ -44,7 +44,7 @@ def spread_text(values: Sequence[Value]) -> str:
     return "\n".join(lines)
 
 
-def _row(quantity: Quantity, values: Sequence[Value]) -> tuple[str, ...]:
+def _row(quantity: Quantity, values: Sequence[SpreadValue]) -> tuple[str, ...]:
     some = [one for one in values if one.quantity is quantity]
     several = [one for one in some if len(one.known) > 1]
     equal = sum(one.agrees for one in several)
