@@ -40,6 +40,15 @@ _UNTIL_DECAY = (
 _DIVIDES = re.compile(r"([SU]|V?F|F|C\.)?V?F?R?(DIV|SQRT(?!E|S|7)|REM)")  # estimates come from a table
 _FORMATS = {"f64": ("<d", 8, 0x10, 11, 52), "f32": ("<f", 4, 8, 8, 23), "f16": ("<e", 2, 5, 5, 10)}
 
+DECAYS = "decays"
+NOTHING = "the form changes nothing, whatever the values"
+NO_VALUE = "no value passes from source to target, whatever the others are"
+NO_DIFFERENCE = "other data make no difference"
+# why there is no proof
+STACK = "registers of the x87 and of MMX are a stack with tags, whose values the tracer does not change"
+ZERO = "with the constant 0, which is part of the form, its values stay what they are"
+NO_NUMBER = "its first result is 0, infinite or no number of the type that it reads"
+
 
 class Question(msgspec.Struct, frozen=True):
     """One kernel with what is to be seen of it."""
@@ -67,17 +76,53 @@ class Finding(msgspec.Struct, frozen=True):
     problem: str
     hidden: bool = False
     text: str = ""
+    reason: str = ""  # why there is no proof, where the form's own values or operands tell
 
 
 def findings(tracer: Tracer, planner: Planner, forms: Sequence[InstructionForm]) -> Iterator[Finding]:
     """One finding per kernel of some forms."""
     places = places_of(planner)
     questions = [q for form in forms for q in questions_of(planner, places, form)]
-    for question, trace in zip(questions, tracer.run([q.job for q in questions]), strict=True):
+    traces = list(tracer.run([q.job for q in questions]))
+    problems = [judged(q, t, names(tracer.isa)) for q, t in zip(questions, traces, strict=True)]
+    again = [q for q, problem in zip(questions, problems, strict=True) if problem.endswith(DECAYS)]
+    once = tracer.run([msgspec.structs.replace(q.job, iterations=1) for q in again])
+    first = {id(q): trace for q, trace in zip(again, once, strict=True)}
+    for question, trace, problem in zip(questions, traces, problems, strict=True):
+        passes = not _flow_problem(question, trace)
+        reason = why_none(question, problem, first.get(id(question)) if passes else None)
         yield Finding(
-            question.form.id, question.source, question.target, question.variant,
-            judged(question, trace, names(tracer.isa)), hidden(question, trace), question.text,
+            question.form.id, question.source, question.target, question.variant, problem,
+            hidden(question, trace), question.text, reason,
         )  # fmt: skip
+
+
+def why_none(question: Question, problem: str, once: Trace | None = None) -> str:
+    """Why a kernel has no proof, as its form's operands or its values after one iteration tell, or "".
+
+    `once` is that iteration of a kernel that a tag passes through.
+    """
+    form = question.form
+    if not problem:
+        return ""
+    if not form.attributes.isdisjoint(("x87", "mmx", "d3now")):
+        return STACK
+    if problem in (NOTHING, NO_VALUE, NO_DIFFERENCE) and any(op.cls == "0" for op in form.operands):
+        return ZERO
+    return NO_NUMBER if once is not None and _makes_none(question, once) else ""
+
+
+def _makes_none(question: Question, once: Trace) -> bool:
+    """Whether numbers are 0, infinite or none after one iteration already, and none is denormal."""
+    found = []
+    for element, locations, size in question.operands:
+        if element in _FORMATS:
+            before, after = (
+                b"".join(values[n] for n in locations)[: size or None] for values in (once.first, once.last)
+            )
+            if usual(element, before) and not usual(element, after):
+                found.append(is_denormal(element, after))
+    return bool(found) and not any(found)
 
 
 # --- questions -------------------------------------------------------------------------------------
@@ -179,10 +224,15 @@ def judged(question: Question, trace: Trace, called: Sequence[str]) -> str:
     changed = sorted(question.steady & set(members(trace.changed)))
     if changed:
         return f"{', '.join(called[n] for n in changed)} not as at the start"
-    judge = _chain_problem if question.job.kind == CHAIN else _stream_problem
     if question.variant.startswith("same register") and question.job.kind == STREAM:
         return ""  # one register for both sources, to see whether the core knows the result
-    return _values_problem(question, trace) or judge(question, trace.events)
+    return _values_problem(question, trace) or _flow_problem(question, trace)
+
+
+def _flow_problem(question: Question, trace: Trace) -> str:
+    """What keeps a tag from passing, or ""."""
+    judge = _chain_problem if question.job.kind == CHAIN else _stream_problem
+    return judge(question, trace.events)
 
 
 def _chain_problem(question: Question, events: Sequence[Event]) -> str:
@@ -196,7 +246,7 @@ def _chain_problem(question: Question, events: Sequence[Event]) -> str:
         if not event.before:
             return "the tag does not come back"
         if not event.after and items[event.item].tested:
-            return "no value passes from source to target, whatever the others are"
+            return NO_VALUE
         if not event.after:
             return f"the tag is lost at {where}"
     through = sum(items[event.item].tested for event in events)
@@ -212,9 +262,9 @@ def hidden(question: Question, trace: Trace) -> bool:
 def _stream_problem(question: Question, events: Sequence[Event]) -> str:
     for event in events:
         if event.flags & IDENTITY:
-            return "the form changes nothing, whatever the values"
+            return NOTHING
         if not event.after:
-            return "other data make no difference"
+            return NO_DIFFERENCE
     return ""
 
 
@@ -227,8 +277,15 @@ def _values_problem(question: Question, trace: Trace) -> str:
         if divides and before != after:
             return "the operands of a division change"
         if element in _FORMATS and usual(element, before) and not usual(element, after):
-            return f"a number of {element} decays"
+            return f"a number of {element} {DECAYS}"
     return ""
+
+
+def is_denormal(element: str, values: bytes) -> bool:
+    """Whether the first number is so small that arithmetic may take longer."""
+    _, size, _, exponent, fraction = _FORMATS[element]
+    bits = int.from_bytes(values[:size], "little")
+    return not bits >> fraction & (1 << exponent) - 1 and bool(bits & (1 << fraction) - 1)
 
 
 def usual(element: str, values: bytes) -> bool:

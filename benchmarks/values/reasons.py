@@ -26,8 +26,6 @@ _KNOWN = (
     ),
     (r"FMOPA|\w*_M(PPZZ|XI|PPZ)|ZERO_M|\w*_ZPMXI|LDR_ZA|STR_ZA|\w*ZA", r"does not run",
      "the matrix of SME needs streaming mode, which the tracer does not enter"),
-    (r"F(?!SR)[A-Z0-9]+ |FNSTSW|(?:[A-Z0-9_]+ )?.*\b(MM|STi?\d?|M80)\b", r"",
-     "registers of the x87 and of MMX are a stack with tags, whose values the tracer does not change"),
     (r"CMPXCHG(8|16)B", r"more than one store", "it stores on a condition that other values rarely meet"),
 )  # fmt: skip
 # Of pairs whose target is a flag, for which no value passes.
@@ -36,6 +34,8 @@ _CONSTANT_FLAG = "the table has the flag as written, and the form always writes 
 
 def known(finding: Finding) -> str:
     """The reason why a kernel has no proof, or ""."""
+    if finding.reason:
+        return finding.reason
     for form, problem, reason in _KNOWN:
         if re.match(form, finding.form) and re.search(problem, finding.problem):
             return reason

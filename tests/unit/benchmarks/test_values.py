@@ -5,18 +5,32 @@ from __future__ import annotations
 import os
 import shlex
 from functools import cache
+from pathlib import Path
 from unittest.mock import patch
 
 import msgspec
 import pytest
 
 from benchmarks.emulated import emulator
-from benchmarks.values.follow import findings, helper, judged, questions_of
+from benchmarks.values.follow import (
+    NO_DIFFERENCE,
+    NO_NUMBER,
+    STACK,
+    ZERO,
+    findings,
+    helper,
+    is_denormal,
+    judged,
+    questions_of,
+)
 from benchmarks.values.places import Places
+from benchmarks.values.reasons import known
 from benchmarks.values.tracer import AS_IT_IS, tracer
 from cyclescope.errors import BackendUnavailable
+from cyclescope.host.uname import host_isa
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.locations import names
+from cyclescope.measure.plan import Planner
 from tests.support.fixed_width import planner
 
 # Kernels of these forms once ran on with predicates that had become false, read back another half than the
@@ -185,3 +199,64 @@ def test_a_store_that_does_not_take_place_is_noticed(isa):
     assert problem(isa, asked) == "" and found.mode == AS_IT_IS
     compared = with_state(asked, vector=bytes(64), fill=(bytes(64), bytes(64)))
     assert next(machine(isa).run([compared.job])).events[0].mode != AS_IT_IS
+
+
+# --- x86-64, on the machine itself -----------------------------------------------------------------
+
+LEGACY = frozenset(("BASE", "SSE", "SSE2", "SSE3", "SSE4", "X87", "FXSR"))  # all that any x86-64 has, nearly
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """What follows kernels of some forms on this machine."""
+    if host_isa() != "x86-64":
+        pytest.skip("needs an x86-64 machine")
+    listed = load_table("x86-64")
+    plans = Planner(listed, lambda form: LEGACY.issuperset(form.features))
+    process = tracer("x86-64", (), tmp_path_factory.mktemp("tracer"))
+    yield lambda *names: list(findings(process, plans, [listed[name] for name in names]))
+    process.close()
+
+
+def test_a_dot_product_takes_both_its_sources(here):
+    found = here("DPPS (XMM, XMM, I8)", "DPPD (XMM, XMM, I8)")
+    assert len(found) > 6
+    assert [f for f in found if f.problem] == []
+
+
+def test_a_dot_product_of_nothing_is_noticed(here):
+    if " avx " not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("needs AVX: older forms keep the upper half of a register, and a tag in it")
+    with patch("cyclescope.kernel.x86_64.dialect.immediates", lambda mnemonic: None):
+        found = here("VDPPS (XMM, XMM, XMM, I8)")
+    streams = [f for f in found if not f.source and not f.variant.startswith("same register")]
+    assert {f.problem for f in streams} == {NO_DIFFERENCE}
+    assert not any(f.reason for f in found if f.problem == NO_DIFFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("CMPPS (XMM, XMM, I8)", NO_NUMBER),
+        ("HSUBPD (XMM, XMM)", NO_NUMBER),
+        ("SHLD (R32, R32, 0)", ZERO),
+        ("F2XM1", STACK),
+    ],
+)
+def test_what_has_no_proof_has_a_reason(here, name, reason):
+    found = [f for f in here(name) if f.problem]
+    assert found
+    assert {f.reason or known(f) for f in found} == {reason}
+
+
+def test_numbers_that_grow_have_no_reason(here):
+    with patch("cyclescope.kernel.x86_64.dialect.immediates", lambda mnemonic: (0xFF,)):
+        found = [f for f in here("DPPS (XMM, XMM, I8)") if f.problem]
+    assert {f.problem for f in found} == {"a number of f32 decays"}
+    assert not any(f.reason for f in found)
+
+
+def test_denormal_numbers():
+    assert is_denormal("f32", bytes((1, 0, 0, 0)))
+    assert not is_denormal("f32", bytes(4))
+    assert not is_denormal("f32", bytes((0, 0, 0x80, 0x3F)))

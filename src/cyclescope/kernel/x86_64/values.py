@@ -41,6 +41,7 @@ _PATTERNS = {
     "mxcsr": struct.pack("<16I", *[0x1F80] * 16),
     "zero": bytes(64),
     "fcw": struct.pack("<32H", *[0x37F] * 32),
+    "complex": struct.pack("<32H", *[0x3C00, 0] * 16),  # 1 of f16, without an imaginary part
 }
 DIVISOR_VECTOR, DIVISOR_CONSTANT = 12, 10  # vector registers that hold the divisor in slow chains
 LOW, HIGH, DIVISOR = 10, 11, 12  # general registers: the dividend's halves and the divisor
@@ -119,6 +120,7 @@ def origin(form: InstructionForm) -> int:
 
 
 _COMPARE = re.compile(r"V?CMP[PS][SDH]$")
+_DOT = re.compile(r"V?DPP[SD]$")
 _LANE = re.compile(r"V(EXTRACT|INSERT)[FI]\d+(X\d)?$|V(SHUF|PERM2)[FI](128|\d+X\d)$")
 
 
@@ -127,8 +129,11 @@ def immediates(mnemonic: str) -> tuple[int, ...] | None:
     """Immediates that matter, or None for the usual ones.
 
     Comparisons ask for equality, the quiet one: chained results are no numbers. Where a lane is
-    selected it is the one that does not stay in place, which some CPUs do for less.
+    selected it is the one that does not stay in place, which some CPUs do for less. A dot product is that of
+    the first elements: the usual value selects none.
     """
+    if _DOT.match(mnemonic):
+        return (0x11,)
     if _COMPARE.match(mnemonic):
         return (0,)
     return (1,) if _LANE.match(mnemonic) else None
@@ -152,6 +157,10 @@ _REQUIRED = {
 }  # fmt: skip
 _ELEMENTS = {"LDMXCSR": "mxcsr", "VLDMXCSR": "mxcsr", "FLDCW": "fcw"}
 _ELEMENTS |= {f"VSCALEF{kind}": "zero" for kind in ("PD", "PS", "PH", "SD", "SS", "SH")}  # 0 * 2 ** 0
+_ELEMENTS |= {
+    f"VF{conjugate}{name}{kind}": "complex"
+    for conjugate in ("", "C") for name in ("MULC", "MADDC") for kind in ("PH", "SH")
+}  # fmt: skip
 _ADDRESS_REGISTERS = {"RSI": 6, "RDI": 7, "RBX": 3, "RAX": 0, "RBP": 5}
 
 
