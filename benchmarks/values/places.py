@@ -12,6 +12,7 @@ from cyclescope.isa.dataflow import Node, sources, targets
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.aarch64.locations import A64
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.differential import differential_of
 from cyclescope.kernel.fixed_width.numbers import keeps_numbers
@@ -19,7 +20,6 @@ from cyclescope.kernel.fixed_width.operands import CONDITION_REGISTER
 from cyclescope.kernel.fixed_width.registers import choices
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.kernel.locations import A64
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP
 from cyclescope.measure.plan import Planner
 

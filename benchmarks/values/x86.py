@@ -14,8 +14,8 @@ from cyclescope.isa.register import domain, register_number
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.kernel.locations import X86
 from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
+from cyclescope.kernel.x86_64.locations import X86
 from cyclescope.kernel.x86_64.registers import (
     ALIAS,
     BASE,
