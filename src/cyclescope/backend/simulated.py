@@ -25,6 +25,7 @@ from cyclescope.model.library import sound
 from cyclescope.model.machine import MachineModel
 from cyclescope.simulate.engine import IDEAL, Steady
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
+from cyclescope.simulate.passing import WAITING, Passing
 from cyclescope.simulate.program import Simulator
 
 SIGILL = 4
@@ -70,11 +71,12 @@ class SimulatedBackend:
         counters: bool = False,
         loops: Loops | None = None,
         front_end: FrontEnd = PLAIN,
+        passing: Passing = WAITING,
     ) -> None:
         self.machine = sound(machine)
         self.noise = noise
         self.loops = loops
-        self.simulator = Simulator(machine, policy, front_end)
+        self.simulator = Simulator(machine, policy, front_end, passing)
         self._policy = policy
         self._counters = counters
         self._submitted: deque[tuple[tuple[Kernel, ...], Effort]] = deque()

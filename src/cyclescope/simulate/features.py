@@ -1,7 +1,8 @@
 """What renamers of drawn cores do besides what forms cost: which moves and idioms they execute themselves.
 
 `draw_machine` gives all moves of a register file one answer, and zero idioms to the same mnemonics always.
-Real cores differ by width and by mnemonic; these are drawn on top.
+Real cores differ by width and by mnemonic; these are drawn on top. What only loads or stores costs no more
+than the plain moves do, and computes nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import msgspec
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.simulate.front_end import FrontEnd
 
 _MOVES = ("MOV", "MOVAPS", "MOVDQA", "MOVZX", "MOVSXD")
+_TRANSFERS = ("MOV", "MOVZX", "MOVSXD", "MOVSS", "MOVQ", "MOVUPS", "PUSH", "POP")
 _OFTEN = 0.5
 _IDIOMS = ("XOR", "SUB", "AND", "PXOR", "PXORD", "PSUB", "PAND", "PCMP", "PADDD")
 
@@ -26,7 +29,9 @@ def with_drawn_renamer(machine: MachineModel, forms: Iterable[InstructionForm], 
     """The machine with elimination drawn per mnemonic and width, idioms per mnemonic and width."""
     costs = dict(machine.forms)
     for form in forms:
-        if _is_move(form):
+        if _is_transfer(form):
+            costs[form.id] = _transferred(machine, form)
+        elif _is_move(form):
             costs[form.id] = _moved(machine, form, _draw(seed, "move", _key(form)).random() < 0.5)
         elif _stem(form).startswith(_IDIOMS) and form.memory < 0:
             kind = _draw(seed, "idiom", _key(form)).choice(("", "zero", "breaking"))
@@ -37,6 +42,26 @@ def with_drawn_renamer(machine: MachineModel, forms: Iterable[InstructionForm], 
 def _is_move(form: InstructionForm) -> bool:
     both = len(form.operands) == 2 and all(op.is_register for op in form.operands)
     return both and _stem(form) in _MOVES and len({domain(op.cls) for op in form.operands}) == 1
+
+
+def _is_transfer(form: InstructionForm) -> bool:
+    memory = [op for op in form.operands if op.is_memory]
+    return len(memory) == 1 and _stem(form) in _TRANSFERS
+
+
+def _transferred(machine: MachineModel, form: InstructionForm) -> FormCost:
+    """What loads or stores and does nothing else costs what the plain moves do."""
+    core = machine.core
+    loads = any(op.is_memory and op.read for op in form.operands)
+    roles = instruction_set(machine.isa).roles
+    plain = machine.forms[roles.load if loads else roles.store]
+    cycles = core.load_latency if loads else core.forward_latency - core.load_latency
+    merged = ("register", "register")  # of a load, which keeps a part of its target
+    latencies = {
+        f"{p.source.name}->{p.target.name}": 1.0 if (p.source.part, p.target.part) == merged else cycles
+        for p in pairs(form) if not p.excluded
+    }  # fmt: skip
+    return FormCost(1.0, plain.operations, latencies)
 
 
 def _stem(form: InstructionForm) -> str:

@@ -8,7 +8,7 @@ are followed through the body, and begin anew with the next iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -32,10 +32,12 @@ from cyclescope.simulate.engine import (
     Engine,
     Layout,
     Steady,
+    Template,
     Trace,
 )
 from cyclescope.simulate.fixed_width import FixedWidth, OperandValues
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
+from cyclescope.simulate.passing import WAITING, PassedAccess, Passing
 from cyclescope.simulate.step import NOWHERE, EngineAccess, EngineStep
 
 _FILES = {"r": 2, "v": 34, "k": 66, "m": 74, "x": 82}  # first location of each register file
@@ -48,16 +50,26 @@ class Simulator:
     """A machine model as a core that runs instruction sequences.
 
     `policy` says how operations are bound to ports (see `engine`), `front_end` what it does besides
-    delivering slots. Raises UsageError where the engine cannot be such a machine.
+    delivering slots, `passing` how loads get what is on its way to memory.
+    Raises UsageError where the engine cannot be such a machine.
     """
 
-    def __init__(self, machine: MachineModel, policy: str = IDEAL, front_end: FrontEnd = PLAIN) -> None:
+    def __init__(
+        self,
+        machine: MachineModel,
+        policy: str = IDEAL,
+        front_end: FrontEnd = PLAIN,
+        passing: Passing = WAITING,
+    ) -> None:
         self.machine = machine
         self.front_end = front_end
+        self.passing = passing
         self.engine = Engine(layout_of(machine.core, len(machine.ports), policy))
         self._units = Units.of(machine)
         self._templates: dict[tuple[str, str, bool], int] = {}
         self._slots: dict[int, float] = {}  # by the number of a template
+        self._passed: dict[tuple[int, str], int] = {}
+        self._made: dict[int, Template] = {}
         self._ends: dict[str, Ends] = {}
         self._steps: dict[tuple[Instruction, int, bool], EngineStep] = {}
         self._fixed_width = FixedWidth(machine.isa)
@@ -92,20 +104,73 @@ class Simulator:
         top = stack = 0
         moved: dict[int, int] = {}
         taken = list(path(instructions, self.machine.isa))
+        starts: list[int] = []
+        seen: list[PassedAccess] = []
         for instruction, shared in zip(taken, self.front_end.shared(taken), strict=True):
             step = self._step(instruction, top, shared)
             start = len(words)
+            starts.append(start)
             words += step.words
             for access in step.accesses:
                 words[start + access.word] = -1 - len(accesses) // 2
                 accesses += (access.address(state, moved, stack), access.size)
+                seen.append(self._seen(len(starts) - 1, instruction, access, accesses[-2]))
             for move in step.moves:
                 moved[move.register] = moved.get(move.register, 0) + move.bytes(state)
             for number in step.written:
                 moved.pop(number, None)
             stack += step.stack
             top = (top + instruction.form.x87_pops) & 7
+        self._pass(words, starts, seen, taken)
         return Body(words, accesses)
+
+    # --- memory ----------------------------------------------------------------------------------
+
+    def _seen(
+        self, number: int, instruction: Instruction, access: EngineAccess, address: int
+    ) -> PassedAccess:
+        sources = len(self._ends[instruction.form.id].sources)
+        base = (*access.registers, access.displacement)
+        named = tuple(part[0] if isinstance(part, tuple) else str(part) for part in base)
+        return PassedAccess(number, address, access.size, access.word <= sources, named, access.on_stack)
+
+    def _pass(
+        self,
+        words: list[int],
+        starts: Sequence[int],
+        seen: Sequence[PassedAccess],
+        taken: Sequence[Instruction],
+    ) -> None:
+        """Give the instructions of a body the templates that the ways through memory make of theirs."""
+        if self.passing == WAITING or not seen:
+            return
+        written = [
+            frozenset(word - _FILES["r"] for word in words[start:end] if _FILES["r"] <= word < _FILES["v"])
+            for start, end in self._targets(words, starts)
+        ]
+        for number, kind in self.passing.kinds(seen, written).items():
+            words[starts[number]] = self._passing(words[starts[number]], kind, taken[number].form)
+
+    def _targets(self, words: Sequence[int], starts: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Where in the words the targets of each instruction are."""
+        for start, end in zip(starts, [*starts[1:], len(words)], strict=True):
+            yield start + 1 + len(self._made[words[start]].latencies), end
+
+    def _passing(self, number: int, kind: str, form: InstructionForm) -> int:
+        key = number, kind
+        if key not in self._passed:
+            plain = self._made[number]
+            data = [node.part == "data" for node in self._ends[form.id].sources]
+            if len(data) < len(plain.latencies):  # registers that several sources stand for come first
+                data = [False] * (len(plain.latencies) - len(data)) + data
+            made = self.passing.applied(plain, kind, data, self.machine.core)
+            self._passed[key] = self._added(made)
+        return self._passed[key]
+
+    def _added(self, template: Template) -> int:
+        number = self.engine.add(template)
+        self._slots[number], self._made[number] = template.slots, template
+        return number
 
     # --- one instruction -------------------------------------------------------------------------
 
@@ -146,8 +211,7 @@ class Simulator:
                 found = spread(found, *self._fixed_width.counts(ends))
             if shared:
                 found = msgspec.structs.replace(found, slots=0.0)
-            self._templates[key] = self.engine.add(found)
-            self._slots[self._templates[key]] = found.slots
+            self._templates[key] = self._added(found)
         return self._templates[key]
 
     def _has_one_source(self, instruction: Instruction) -> bool:
