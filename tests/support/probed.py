@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cyclescope.backend.simulated import Noise, SimulatedBackend
 from cyclescope.isa.table import load_table
-from cyclescope.model.facts import Answer, Fact
+from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.code import instruction
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import ask
@@ -51,7 +51,7 @@ def facts(probe: Probe, backend: SimulatedBackend) -> list[Fact]:
 
 
 def scored(
-    probe: Probe, cores: list[tuple[SimulatedBackend, Callable[[str], Answer | float | None]]]
+    probe: Probe, cores: list[tuple[SimulatedBackend, Callable[[str], CoreAnswer | float | None]]]
 ) -> Score:
     """How a probe does on cores whose truth is known by subject."""
     wrong: list[str] = []
@@ -68,7 +68,7 @@ def scored(
     return Score(wrong, right, unanswered)
 
 
-def _agrees(fact: Fact, expected: Answer | float | None) -> bool:
-    if isinstance(expected, Answer):
+def _agrees(fact: Fact, expected: CoreAnswer | float | None) -> bool:
+    if isinstance(expected, CoreAnswer):
         return fact.answer is expected
     return expected is not None and fact.value is not None and abs(fact.value - expected) <= (fact.error or 0)

@@ -12,7 +12,7 @@ import msgspec
 HIGH, MEDIUM = "high", "medium"  # confidence: readings agree, or leave one answer though they do not
 
 
-class Answer(StrEnum):
+class CoreAnswer(StrEnum):
     """What a question about a core can be answered with; NONE where it is not resolved."""
 
     NONE = ""
@@ -30,6 +30,7 @@ class Answer(StrEnum):
     APART = "renamed apart"
     PRESENT = "present"
     ABSENT = "absent"
+    ALIASED = "aliased"  # a load waits for a store to another page, at the same place in it
     VALUE = "value"  # the value is the answer
 
 
@@ -42,7 +43,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
     probe: str
     subject: str
-    answer: Answer = Answer.NONE
+    answer: CoreAnswer = CoreAnswer.NONE
     value: float | None = None
     error: float | None = None
     unit: str = ""
@@ -53,4 +54,4 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_resolved(self) -> bool:
         """Whether there is an answer."""
-        return self.answer is not Answer.NONE
+        return self.answer is not CoreAnswer.NONE

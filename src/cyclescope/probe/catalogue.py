@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.errors import UsageError, shortened
-from cyclescope.probe.core import breaking, fusion, idioms, moves
+from cyclescope.probe.core import breaking, fusion, idioms, moves, partial, stack
+from cyclescope.probe.memory import accesses, aliasing, crossing, forwarding, renaming
 from cyclescope.probe.question import Probe
 
 PROBES: Mapping[str, Probe] = {
-    module.PROBE.name: module.PROBE for module in (moves, breaking, idioms, fusion)
+    module.PROBE.name: module.PROBE
+    for module in (
+        moves,
+        breaking,
+        idioms,
+        fusion,
+        renaming,
+        forwarding,
+        accesses,
+        crossing,
+        aliasing,
+        stack,
+        partial,
+    )
 }
 
 

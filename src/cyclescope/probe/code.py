@@ -23,16 +23,18 @@ CHAIN = FAST  # of those that wait for their own results
 _SCALED = re.compile(r"uimm\d+s(\d+)")  # offsets that count so many bytes
 
 
-class Line(NamedTuple):
+class KernelLine(NamedTuple):
     """An instruction: registers in the order of its operands, a base before its index.
 
-    `at` is the displacement of its address in bytes, `immediates` are its other constants as encoded.
+    `at` is the displacement of its address in bytes, `immediates` are its other constants as encoded,
+    `indexed` is a register that its address adds.
     """
 
     form: str
     registers: tuple[int, ...] = ()
     at: int = 0
     immediates: tuple[int, ...] | None = None
+    indexed: int | None = None
 
 
 SOME, MORE = "abcdefgh", "ABCDEF"
@@ -53,18 +55,19 @@ pointer and o another, if it is set; s is the stack's, z holds 0.
 """
 
 
-def written(isa: str, *texts: str) -> tuple[Line, ...]:
-    """Lines of texts such as `MOV (R64, M64): a p +8 #1`: registers by letter, displacement, constants."""
+def written(isa: str, *texts: str) -> tuple[KernelLine, ...]:
+    """Lines of texts such as `MOV (R64, M64): a p *o +8 #1`: registers, an index, displacement, constants."""
     return tuple(_line(text, NUMBERS[isa]) for text in texts)
 
 
-def _line(text: str, numbers: Mapping[str, int]) -> Line:
+def _line(text: str, numbers: Mapping[str, int]) -> KernelLine:
     form, _, rest = text.partition(": ")
     words = rest.split()
     constants = tuple(int(word[1:]) for word in words if word[0] == "#")
     at = sum(int(word) for word in words if word[0] in "+-")
     registers = tuple(numbers[word] for word in words if word.isalpha())
-    return Line(form, registers, at, constants or None)
+    indices = [numbers[word[1:]] for word in words if word[0] == "*"]
+    return KernelLine(form, registers, at, constants or None, indices[0] if indices else None)
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -81,12 +84,12 @@ class Setting(msgspec.Struct, frozen=True):
 PLAIN = Setting()
 
 
-def instruction(table: Table, text: Line) -> Instruction:
+def instruction(table: Table, text: KernelLine) -> Instruction:
     """The instruction of a line. Raises KeyError for a form that the table lacks."""
     form = table[text.form]
     registers = tuple(text.registers[n] for n in _order(form))
     if form.bits is None:
-        return Instruction(form, registers, text.at, text.immediates)
+        return Instruction(form, registers, text.at, text.immediates, text.indexed)
     values = default_immediates(form) if text.immediates is None else text.immediates
     return Instruction(form, registers, 0, _with_offset(form, values, text.at))
 
@@ -126,7 +129,7 @@ class Assembler:
         self._dialect = dialect_of(table, lambda form: True)
         self._states: dict[tuple[int, Setting], MachineState] = {}
 
-    def kernel(self, lines: Sequence[Line], flags: int, setting: Setting = PLAIN) -> Kernel:
+    def kernel(self, lines: Sequence[KernelLine], flags: int, setting: Setting = PLAIN) -> Kernel:
         """The kernel of some lines. Raises KeyError for a form that the table lacks."""
         body = tuple(instruction(self.table, text) for text in lines)
         level = max(self._dialect.vector_level(one.form) for one in body)

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 import msgspec
 
-from cyclescope.model.facts import HIGH, MEDIUM, Answer
-from cyclescope.probe.code import CHAIN, PARALLEL, PLAIN, Line, Setting
+from cyclescope.model.facts import HIGH, MEDIUM, CoreAnswer
+from cyclescope.probe.code import CHAIN, PARALLEL, PLAIN, KernelLine, Setting
 from cyclescope.probe.interval import Interval
 
 CYCLES = "cycles"
@@ -24,16 +24,20 @@ class Model(StrEnum):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """One kernel of a case: its part in the comparison, and its place `x` in a sweep."""
+    """One kernel of a case: its part in the comparison, and its place `x` in a sweep.
+
+    Readings are per instance of what is asked about, of which there are `count`.
+    """
 
     part: str
-    lines: tuple[Line, ...]
+    lines: tuple[KernelLine, ...]
     x: int = 0
     flags: int = CHAIN
     setting: Setting = PLAIN
+    count: int = 1
 
 
-class Case(msgspec.Struct, frozen=True):
+class ProbeCase(msgspec.Struct, frozen=True):
     """A subject with its kernels; `is_quick` for those that are asked in any hurry."""
 
     subject: str
@@ -41,10 +45,10 @@ class Case(msgspec.Struct, frozen=True):
     is_quick: bool = True
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ProbeVerdict(msgspec.Struct, frozen=True):
     """An answer with its value, and what it rests on."""
 
-    answer: Answer
+    answer: CoreAnswer
     value: Interval | None = None
     is_steady: bool = True
 
@@ -64,7 +68,7 @@ class Unresolved(Exception):
 
 
 class Readings:
-    """What the kernels of a case took, in cycles per body, by part and place in the sweep."""
+    """What the kernels of a case took, in cycles per instance, by part and place in the sweep."""
 
     def __init__(
         self, found: Mapping[tuple[str, int], Interval], missing: Mapping[tuple[str, int], str]
@@ -93,14 +97,14 @@ class Probe(msgspec.Struct, frozen=True):
     name: str
     question: str
     model: Model
-    cases: Callable[[str], Iterable[Case]]
-    judge: Callable[[Case, Readings], Verdict]
+    cases: Callable[[str], Iterable[ProbeCase]]
+    judge: Callable[[ProbeCase, Readings], ProbeVerdict]
     sources: tuple[str, ...]
     why_not: Mapping[str, str] = {}
     unit: str = CYCLES
 
 
-def first_of(way: Callable[[int], Verdict], places: Sequence[int]) -> Verdict:
+def first_of(way: Callable[[int], ProbeVerdict], places: Sequence[int]) -> ProbeVerdict:
     """The verdict at the first place of a sweep that has one. Raises Unresolved, with the first reason."""
     why: Unresolved | None = None
     for x in places:
@@ -111,11 +115,11 @@ def first_of(way: Callable[[int], Verdict], places: Sequence[int]) -> Verdict:
     raise why or Unresolved("not measured")
 
 
-def chain(part: str, *lines: Line, x: int = 0, setting: Setting = PLAIN) -> Point:
+def chain(part: str, *lines: KernelLine, x: int = 0, setting: Setting = PLAIN) -> Point:
     """A point that waits for its own results."""
     return Point(part, lines, x, CHAIN, setting)
 
 
-def parallel(part: str, *lines: Line, x: int = 0, setting: Setting = PLAIN) -> Point:
+def parallel(part: str, *lines: KernelLine, x: int = 0, setting: Setting = PLAIN, count: int = 1) -> Point:
     """A point that is near the width of something."""
-    return Point(part, lines, x, PARALLEL, setting)
+    return Point(part, lines, x, PARALLEL, setting, count)

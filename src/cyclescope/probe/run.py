@@ -15,14 +15,14 @@ from cyclescope.model.facts import Fact
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.looks import PAUSE, Looks, look
-from cyclescope.probe.question import Case, Point, Probe, Readings, Unresolved
+from cyclescope.probe.question import Point, Probe, ProbeCase, Readings, Unresolved
 
 PROBE = "probe"  # quantity of a store's measurements
 EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
 EMULATED = "an emulator's cycles mean nothing"
 
 
-class Row(NamedTuple):
+class ProbeReading(NamedTuple):
     """The reading of a point: its place `x` in a sweep, the kernel, and what it took."""
 
     x: int
@@ -35,7 +35,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     probe: Probe
     facts: tuple[Fact, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ProbeReading, ...]
 
     @property
     def measured(self) -> list[tuple[Experiment, Measurement]]:
@@ -61,27 +61,30 @@ def _asked(
     experiments = [made for case in cases for made in _experiments(probe, case, assembler)]
     looks = {one.experiment.key: one for one in look(sampler, [e for _, e in experiments], emulated, pause)}
     facts = tuple(_fact(probe, case, _readings(probe, case, looks), emulated) for case in cases)
-    rows = (Row(x, made, looks[made.key].measurement) for x, made in experiments)
+    rows = (ProbeReading(x, made, looks[made.key].measurement) for x, made in experiments)
     return Asked(probe, facts, tuple(rows))
 
 
-def _experiments(probe: Probe, case: Case, assembler: Assembler) -> Iterator[tuple[int, Experiment]]:
+def _experiments(probe: Probe, case: ProbeCase, assembler: Assembler) -> Iterator[tuple[int, Experiment]]:
     for point in case.points:
         kernel = assembler.kernel(point.lines, point.flags, point.setting)
-        yield point.x, Experiment(probe.name, PROBE, case.subject, point.part, _variant(point), kernel, 1)
+        yield (
+            point.x,
+            Experiment(probe.name, PROBE, case.subject, point.part, _variant(point), kernel, point.count),
+        )
 
 
 def _variant(point: Point) -> str:
     return f"x{point.x}"
 
 
-def _readings(probe: Probe, case: Case, looks: Mapping[Key, Looks]) -> Readings:
+def _readings(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Readings:
     found: dict[tuple[str, int], Interval] = {}
     missing: dict[tuple[str, int], str] = {}
     for point in case.points:
         seen = looks[probe.name, PROBE, case.subject, point.part, _variant(point)]
         if seen.failed is None:
-            found[point.part, point.x] = seen.interval
+            found[point.part, point.x] = seen.interval.scaled(1 / point.count)
         else:
             missing[point.part, point.x] = _told(seen.failed.error)
     return Readings(found, missing)
@@ -91,7 +94,7 @@ def _told(error: str) -> str:
     return "this CPU does not execute it (SIGILL)" if error == "SIGILL" else error
 
 
-def _fact(probe: Probe, case: Case, readings: Readings, emulated: bool) -> Fact:
+def _fact(probe: Probe, case: ProbeCase, readings: Readings, emulated: bool) -> Fact:
     try:
         if emulated:
             for point in case.points:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from cyclescope.model.facts import Answer
+from cyclescope.model.facts import CoreAnswer
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
@@ -164,12 +164,12 @@ def _facts(model: MachineModel) -> Iterable[tuple[str, str]]:
     """What probes found, by probe and answer."""
     groups: dict[str, dict[str, list[str]]] = {}
     for fact in model.facts:
-        value = f" {fact.value:g} {fact.unit}" if fact.answer is Answer.VALUE else ""
+        value = f" {fact.value:g} {fact.unit}" if fact.answer is CoreAnswer.VALUE else ""
         groups.setdefault(fact.probe, {}).setdefault(fact.answer, []).append(fact.subject + value)
     for probe, answers in groups.items():
         for answer, subjects in answers.items():
             told = ", ".join(subjects)
-            yield "facts", f"{probe}: {told if answer == Answer.VALUE else f'{answer}: {told}'}"
+            yield "facts", f"{probe}: {told if answer == CoreAnswer.VALUE else f'{answer}: {told}'}"
 
 
 def _taken(model: MachineModel, cost: FormCost, everything: bool) -> str:

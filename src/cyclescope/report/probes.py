@@ -10,7 +10,7 @@ import msgspec
 
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.sampling import Measurement
-from cyclescope.model.facts import Answer, Fact
+from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, resolved, why_none
 from cyclescope.report.card import EMULATED
@@ -79,7 +79,7 @@ def _told(fact: Fact) -> str:
     if not fact.is_resolved:
         return ": ".join(filter(None, (_NOT_RESOLVED, fact.reason, fact.detail)))
     value = "" if fact.value is None else f"{fact.value + 0.0:.2f} {fact.unit} +-{fact.error or 0:.2f}"
-    name = "" if fact.answer is Answer.VALUE else str(fact.answer)
+    name = "" if fact.answer is CoreAnswer.VALUE else str(fact.answer)
     return f"{', '.join(filter(None, (name, value)))}  {fact.confidence} confidence"
 
 

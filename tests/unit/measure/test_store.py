@@ -9,7 +9,7 @@ import pytest
 from cyclescope.errors import StoreError
 from cyclescope.measure.merge import merge_files
 from cyclescope.measure.store import VERSION, Store
-from cyclescope.model.facts import Answer, Fact
+from cyclescope.model.facts import CoreAnswer, Fact
 from tests.support.stores import HERE, THERE, experiment, filled, measurement, opening, spoil
 
 # --- what goes in comes out ---------------------------------------------------------------------
@@ -228,28 +228,28 @@ def test_one_emulated_session_is_enough(tmp_path):
 # --- facts ---------------------------------------------------------------------------------------
 
 
-def fact(subject, answer=Answer.ELIMINATED, probe="moves"):
+def fact(subject, answer=CoreAnswer.ELIMINATED, probe="moves"):
     return Fact(probe, subject, answer, 0.0, 0.01, "cycles", "high")
 
 
 def test_facts_come_back_and_a_shorter_run_leaves_the_others(store):
     assert store.facts() == []
     store.write_probe("moves", [fact("a"), fact("b")], [(experiment(quantity="probe"), measurement())])
-    store.write_probe("moves", [fact("b", Answer.EXECUTED)], [])
-    store.write_probe("idioms", [fact("a", Answer.ZERO, "idioms")], [])
-    assert store.facts() == [fact("a", Answer.ZERO, "idioms"), fact("a"), fact("b", Answer.EXECUTED)]
+    store.write_probe("moves", [fact("b", CoreAnswer.EXECUTED)], [])
+    store.write_probe("idioms", [fact("a", CoreAnswer.ZERO, "idioms")], [])
+    assert store.facts() == [fact("a", CoreAnswer.ZERO, "idioms"), fact("a"), fact("b", CoreAnswer.EXECUTED)]
     assert store.has("probe")
     store.clear()
     assert store.facts() == []
 
 
 def test_facts_merge(tmp_path):
-    for name, answer in (("one", Answer.ELIMINATED), ("two", Answer.EXECUTED)):
+    for name, answer in (("one", CoreAnswer.ELIMINATED), ("two", CoreAnswer.EXECUTED)):
         with closing(Store(tmp_path / name, HERE)) as opened:
             opened.write_probe("moves", [fact("a", answer)], [(experiment(quantity="probe"), measurement())])
     merge_files([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
     with closing(Store(tmp_path / "both", readonly=True)) as both:
-        assert both.facts() == [fact("a", Answer.ELIMINATED)]
+        assert both.facts() == [fact("a", CoreAnswer.ELIMINATED)]
 
 
 def test_damaged_facts_are_left_out(store):

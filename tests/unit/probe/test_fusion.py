@@ -6,7 +6,7 @@ import random
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.table import load_table
-from cyclescope.model.facts import Answer
+from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.core.fusion import WITH
 from cyclescope.simulate.features import draw_front_end
@@ -25,7 +25,7 @@ def truth(front_end, subject):
     first, second = subject.split(WITH)
     pair = tuple(load_table("x86-64")[name].mnemonic for name in (first, second))
     moved = first == "MOV_89 (R64, R64)" and front_end.fuses and pair[1] in MOVED and "(R32" not in second
-    return Answer.FUSED if pair in front_end.branches or moved else Answer.SEPARATE
+    return CoreAnswer.FUSED if pair in front_end.branches or moved else CoreAnswer.SEPARATE
 
 
 def test_what_drawn_front_ends_fuse():
@@ -43,4 +43,4 @@ def test_what_drawn_front_ends_fuse():
 def test_nops_that_share_a_slot_are_no_fused_pair():
     machine = drawn([FUSION], SEED)
     found = facts(FUSION, SimulatedBackend(machine, front_end=FrontEnd(pairs=True)))
-    assert {fact.answer for fact in found} <= {Answer.SEPARATE, Answer.NONE}, f"seed {SEED}"
+    assert {fact.answer for fact in found} <= {CoreAnswer.SEPARATE, CoreAnswer.NONE}, f"seed {SEED}"

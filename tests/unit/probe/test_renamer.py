@@ -7,11 +7,12 @@ import random
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
-from cyclescope.model.facts import Answer
+from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.core.moves import ITSELF
 from cyclescope.session.machines import load_model
-from tests.support.probed import NOISE, drawn, facts, scored
+from cyclescope.simulate.draw import draw_machine
+from tests.support.probed import NOISE, drawn, facts, forms_of, scored
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 6
@@ -23,15 +24,15 @@ MOVES, BREAKING, IDIOMS = (
 
 def moved(machine, subject):
     cost = machine.forms[subject.removesuffix(ITSELF)]
-    return Answer.ELIMINATED if cost.eliminated else Answer.EXECUTED
+    return CoreAnswer.ELIMINATED if cost.eliminated else CoreAnswer.EXECUTED
 
 
 def broken(machine, subject):
-    return Answer.BREAKING if machine.forms[subject].idiom else Answer.DEPENDENT
+    return CoreAnswer.BREAKING if machine.forms[subject].idiom else CoreAnswer.DEPENDENT
 
 
 def idle(machine, subject):
-    return Answer.ZERO if machine.forms[subject].idiom == "zero" else Answer.EXECUTED
+    return CoreAnswer.ZERO if machine.forms[subject].idiom == "zero" else CoreAnswer.EXECUTED
 
 
 TRUTHS = [(MOVES, moved, 0.9), (BREAKING, broken, 0.8), (IDIOMS, idle, 0.8)]
@@ -60,3 +61,25 @@ def test_other_instruction_sets(core, probe):
     told = [(fact.subject, fact.answer) for fact in found if fact.is_resolved]
     assert told == [(subject, truth(machine, subject)) for subject, _ in told]
     assert len(told) >= len(found) / 2
+
+
+def test_the_stack_pointer_is_followed():
+    """Simulated front ends do; where pushes and pops are slow for other reasons, nothing is told."""
+    probe = PROBES["stack-engine"]
+    some = [probe, MOVES, PROBES["memory-renaming"]]
+    machines = [drawn(some, SEED + number, ports=12) for number in range(CORES)]
+    machines += [draw_machine(SEED + number, forms_of(some, "x86-64")) for number in range(CORES)]
+    found = [facts(probe, SimulatedBackend(machine, noise=NOISE))[0].answer for machine in machines]
+    assert set(found) <= {CoreAnswer.PRESENT, CoreAnswer.NONE}, f"seed {SEED}"
+    assert CoreAnswer.PRESENT in found[:CORES], f"seed {SEED}: {found}"
+
+
+def test_narrow_writes_are_merged():
+    """Simulated narrow writes read the whole register."""
+    probe = PROBES["partial-registers"]
+    answers = []
+    for number in range(CORES):
+        machine = draw_machine(SEED + number, forms_of([probe], "x86-64"), ports=12)
+        answers += [fact.answer for fact in facts(probe, SimulatedBackend(machine, noise=NOISE))]
+    assert set(answers) <= {CoreAnswer.MERGED, CoreAnswer.NONE}, f"seed {SEED}"
+    assert CoreAnswer.MERGED in answers, f"seed {SEED}"

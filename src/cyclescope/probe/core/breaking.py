@@ -10,10 +10,20 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from cyclescope.model.facts import Answer
-from cyclescope.probe.code import Line, written
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import KernelLine, written
 from cyclescope.probe.levels import is_higher, steady
-from cyclescope.probe.question import Case, Model, Point, Probe, Readings, Verdict, chain, first_of, parallel
+from cyclescope.probe.question import (
+    Model,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    chain,
+    first_of,
+    parallel,
+)
 
 
 class Group(NamedTuple):
@@ -69,18 +79,18 @@ GROUPS: Mapping[str, tuple[Group, ...]] = {
 }  # fmt: skip
 
 
-def lines(isa: str, text: str, target: str, source: str) -> tuple[Line, ...]:
+def lines(isa: str, text: str, target: str, source: str) -> tuple[KernelLine, ...]:
     """The line of a template."""
     form, _, operands = text.partition(": ")
     chosen = (target if word == "t" else source if word == "u" else word for word in operands.split())
     return written(isa, f"{form}: {' '.join(chosen)}")
 
 
-def _cases(isa: str) -> Iterator[Case]:
+def _cases(isa: str) -> Iterator[ProbeCase]:
     for group in GROUPS.get(isa, ()):
         for form in group.forms:
             points = (p for x, slow in enumerate(group.slow) for p in _points(isa, group, form, slow, x))
-            yield Case(form, tuple(points), form in group.quick)
+            yield ProbeCase(form, tuple(points), form in group.quick)
 
 
 def _points(isa: str, group: Group, form: str, slow: str, x: int) -> Iterator[Point]:
@@ -91,15 +101,15 @@ def _points(isa: str, group: Group, form: str, slow: str, x: int) -> Iterator[Po
     yield parallel("free", *cut, *waiting, x=x)
 
 
-def _judge(case: Case, readings: Readings) -> Verdict:
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     """What the first slow operation tells whose levels are apart."""
     return first_of(partial(_told, readings), readings.places("waits"))
 
 
-def _told(readings: Readings, x: int) -> Verdict:
+def _told(readings: Readings, x: int) -> ProbeVerdict:
     waits, asked, free = (readings.get(part, x) for part in ("waits", "asked", "free"))
-    answer = Answer.DEPENDENT if is_higher(asked, free, waits) else Answer.BREAKING
-    return Verdict(answer, None, steady(waits, asked, free))
+    answer = CoreAnswer.DEPENDENT if is_higher(asked, free, waits) else CoreAnswer.BREAKING
+    return ProbeVerdict(answer, None, steady(waits, asked, free))
 
 
 PROBE = Probe(

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from cyclescope.model.facts import Answer
-from cyclescope.probe.code import Line, Setting, written
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import (
-    Case,
     Model,
     Point,
     Probe,
+    ProbeCase,
+    ProbeVerdict,
     Readings,
     Unresolved,
-    Verdict,
     first_of,
     parallel,
 )
@@ -84,13 +84,13 @@ _PAIRS: Mapping[str, tuple[Pairs, ...]] = {
 _NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
 
 
-def _cases(isa: str) -> Iterator[Case]:
+def _cases(isa: str) -> Iterator[ProbeCase]:
     for pairs in _PAIRS.get(isa, ()):
         for first in pairs.firsts:
             for second in pairs.seconds:
                 subject = f"{_name(first)}{WITH}{_name(second)}"
                 points = (p for x in FILLERS for p in _points(isa, first, second, pairs.setting, x))
-                yield Case(subject, tuple(points), second in pairs.quick)
+                yield ProbeCase(subject, tuple(points), second in pairs.quick)
 
 
 def _name(text: str) -> str:
@@ -100,7 +100,7 @@ def _name(text: str) -> str:
 
 
 def _points(isa: str, first: str, second: str, setting: Setting, x: int) -> Iterator[Point]:
-    def point(part: str, *lines: Line) -> Point:
+    def point(part: str, *lines: KernelLine) -> Point:
         return parallel(part, *lines, *(nop * x), x=x, setting=setting)
 
     one, other, nop = (written(isa, text) for text in (first, second, _NOPS[isa]))
@@ -109,21 +109,21 @@ def _points(isa: str, first: str, second: str, setting: Setting, x: int) -> Iter
     yield point("apart", *one, *nop, *other)
 
 
-def _judge(case: Case, readings: Readings) -> Verdict:
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     places = readings.places("apart")
     before = dict(pairwise(places[::-1]))
     return first_of(lambda x: _told(readings, before[x], x), places[1:])
 
 
-def _told(readings: Readings, fewer: int, x: int) -> Verdict:
+def _told(readings: Readings, fewer: int, x: int) -> ProbeVerdict:
     """What kernels with `x` NOPs say, beside those with fewer."""
     alone, together, apart = (readings.get(part, x) for part in PARTS)
     cost, *others = (readings.get(part, x) - readings.get(part, fewer) for part in PARTS)
     if cost.low <= 0 or any(abs(other.value - cost.value) > LIKE * cost.value for other in others):
         raise Unresolved("something else than slots is the limit")
     separate = is_higher(together, alone, (alone + apart).scaled(0.5))  # half of the two slots more
-    answer = Answer.SEPARATE if separate else Answer.FUSED
-    return Verdict(answer, None, steady(alone, together, apart))
+    answer = CoreAnswer.SEPARATE if separate else CoreAnswer.FUSED
+    return ProbeVerdict(answer, None, steady(alone, together, apart))
 
 
 PROBE = Probe(

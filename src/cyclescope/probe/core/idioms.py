@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import Answer
-from cyclescope.probe.code import MORE, SOME, Line, written
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import MORE, SOME, KernelLine, written
 from cyclescope.probe.core.breaking import GROUPS, Group, lines
 from cyclescope.probe.levels import is_higher, steady
-from cyclescope.probe.question import Case, Model, Point, Probe, Readings, Verdict, parallel
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
 
 _NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
 _BUSY, _SOURCE, _FEW = SOME + MORE[:2], MORE[2], MORE[3:]  # registers: of ordinary ones, source, candidates
 
 
-def _cases(isa: str) -> Iterator[Case]:
+def _cases(isa: str) -> Iterator[ProbeCase]:
     for group in GROUPS.get(isa, ()):
         for form in group.forms:
-            yield Case(form, tuple(_points(isa, group, form)), form in group.quick)
+            yield ProbeCase(form, tuple(_points(isa, group, form)), form in group.quick)
 
 
 def _points(isa: str, group: Group, form: str) -> Iterator[Point]:
@@ -35,7 +35,7 @@ def _points(isa: str, group: Group, form: str) -> Iterator[Point]:
         yield parallel(part, *_spread(ordinary, candidates))
 
 
-def _spread(many: list[tuple[Line, ...]], few: list[tuple[Line, ...]]) -> Iterator[Line]:
+def _spread(many: list[tuple[KernelLine, ...]], few: list[tuple[KernelLine, ...]]) -> Iterator[KernelLine]:
     """The few evenly among the many."""
     step = len(many) // len(few)
     for number, one in enumerate(many):
@@ -44,10 +44,10 @@ def _spread(many: list[tuple[Line, ...]], few: list[tuple[Line, ...]]) -> Iterat
             yield from few[number // step]
 
 
-def _judge(case: Case, readings: Readings) -> Verdict:
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     idle, asked, busy = (readings.get(part) for part in ("idle", "asked", "busy"))
-    answer = Answer.EXECUTED if is_higher(asked, idle, busy) else Answer.ZERO
-    return Verdict(answer, None, steady(idle, asked, busy))
+    answer = CoreAnswer.EXECUTED if is_higher(asked, idle, busy) else CoreAnswer.ZERO
+    return ProbeVerdict(answer, None, steady(idle, asked, busy))
 
 
 PROBE = Probe(

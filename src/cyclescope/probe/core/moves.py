@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cyclescope.model.facts import Answer
+from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import is_higher
-from cyclescope.probe.question import Case, Model, Probe, Readings, Verdict, chain
+from cyclescope.probe.question import Model, Probe, ProbeCase, ProbeVerdict, Readings, chain
 
 ITSELF = ", onto itself"
 _NONE, _ONE = Interval(0.0, 0.0), Interval(1.0, 1.0)  # cycles that a move adds: none, or at least one
 
 
-class Move(NamedTuple):
+class MoveChain(NamedTuple):
     """A move from a to b and back, and an operation on a that waits for a, as `code.written` has them."""
 
     there: str
@@ -28,11 +28,11 @@ class Move(NamedTuple):
     quick: bool = True
 
 
-def _same(form: str, operation: str, there: str = "b a", back: str = "a b", quick: bool = True) -> Move:
-    return Move(f"{form}: {there}", f"{form}: {back}", operation, quick)
+def _same(form: str, operation: str, there: str = "b a", back: str = "a b", quick: bool = True) -> MoveChain:
+    return MoveChain(f"{form}: {there}", f"{form}: {back}", operation, quick)
 
 
-_MOVES: Mapping[str, tuple[Move, ...]] = {
+_MOVES: Mapping[str, tuple[MoveChain, ...]] = {
     "x86-64": (
         _same("MOV_89 (R64, R64)", "ADD_01 (R64, R64): a c"),
         _same("MOV_89 (R32, R32)", "ADD_01 (R32, R32): a c"),
@@ -66,26 +66,26 @@ _MOVES: Mapping[str, tuple[Move, ...]] = {
 }
 
 
-def _cases(isa: str) -> Iterator[Case]:
+def _cases(isa: str) -> Iterator[ProbeCase]:
     for move in _MOVES.get(isa, ()):
         form = move.there.partition(":")[0]
         alone = chain("alone", *written(isa, move.operation))
         both = chain("moved", *written(isa, move.operation, move.there, move.back))
-        yield Case(form, (alone, both), move.quick)
+        yield ProbeCase(form, (alone, both), move.quick)
         if _is_own(move):
             itself = written(isa, move.operation, f"{form}: a a", f"{form}: a a")
-            yield Case(form + ITSELF, (alone, chain("moved", *itself)), is_quick=False)
+            yield ProbeCase(form + ITSELF, (alone, chain("moved", *itself)), is_quick=False)
 
 
-def _is_own(move: Move) -> bool:
+def _is_own(move: MoveChain) -> bool:
     """Whether a move names a target and a source and nothing else, so that both can be one register."""
     return move.there.partition(": ")[2] == "b a"
 
 
-def _judge(case: Case, readings: Readings) -> Verdict:
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     added = (readings.get("moved") - readings.get("alone")).scaled(0.5)
     executed = is_higher(added, _NONE, _ONE)
-    return Verdict(Answer.EXECUTED if executed else Answer.ELIMINATED, added)
+    return ProbeVerdict(CoreAnswer.EXECUTED if executed else CoreAnswer.ELIMINATED, added)
 
 
 PROBE = Probe(

@@ -1,0 +1,54 @@
+"""Does the front end follow the stack pointer, so that pushes and pops do not wait for each other?
+
+Pushes and as many pops: each moves the stack pointer, so that it takes as long as an addition in a chain of
+them where an execution unit does that, and at most half as long where only memory is the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import SOME, written
+from cyclescope.probe.levels import is_higher
+from cyclescope.probe.question import (
+    Model,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+    chain,
+    parallel,
+)
+
+WHOLE = "pushes and pops"
+_PUSHES = ("x86-64",)
+_WHY = "it has no instructions that push and pop: the stack pointer is a register as others"
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    if isa not in _PUSHES:
+        return
+    pushes, pops = ([f"{name} (R64): {letter}" for letter in SOME] for name in ("PUSH", "POP"))
+    lines = written(isa, *pushes, *pops)
+    alone = chain("alone", *written(isa, "ADD_01 (R64, R64): c d"))
+    yield ProbeCase(WHOLE, (parallel("asked", *lines, count=len(lines)), alone))
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    asked, alone = readings.get("asked"), readings.get("alone")
+    if is_higher(asked, alone.scaled(0.5), alone):  # a store a cycle, and loads beside them
+        raise Unresolved("pushes and pops are no faster than what waits, for whatever reason")
+    return ProbeVerdict(CoreAnswer.PRESENT, asked, alone.is_steady)
+
+
+PROBE = Probe(
+    "stack-engine",
+    "Does the front end follow the stack pointer, so that pushes and pops do not wait for each other?",
+    Model.TWO_LEVEL,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, stack_sync_uops",),
+    {"aarch64": _WHY, "riscv64": _WHY},
+)

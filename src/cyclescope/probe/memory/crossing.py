@@ -1,0 +1,84 @@
+"""What does an access cost that is in two lines, or in two pages?
+
+Eight bytes at places from a page's beginning on: in the middle of a line, across 16, 32 and 64 bytes, across
+the page. Loads are chained, as pointers to themselves, and side by side; stores are side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import SOME, Setting, written
+from cyclescope.probe.levels import steady
+from cyclescope.probe.memory.transfers import CHASE, PLAIN_TRANSFERS, with_register
+from cyclescope.probe.question import (
+    Model,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+    parallel,
+)
+
+# Where accesses begin, in bytes from a page: the last is across its beginning.
+PLACES = {"16 bytes": 12, "32 bytes": 28, "64 bytes": 60, "page": -4}
+_INSIDE = 0
+_UNALIGNED = {"riscv64": "an access that is not aligned may be emulated, for thousands of cycles"}
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    if isa in _UNALIGNED or isa not in CHASE:
+        return
+    for name, place in PLACES.items():
+        for what, make in (("load latency", _latency), ("loads", _loads), ("stores", _stores)):
+            points = (make(isa, "inside", _INSIDE), make(isa, "across", place))
+            yield ProbeCase(f"{what} across {name}", points, name in ("64 bytes", "page"))
+
+
+def _latency(isa: str, part: str, place: int) -> Point:
+    (text,) = written(isa, CHASE[isa])
+    setting = Setting(pointers=((text.registers[0], place),), stored=((place, place),))
+    return parallel(part, text, setting=setting)
+
+
+def _loads(isa: str, part: str, place: int) -> Point:
+    texts = [with_register(_whole(isa)[1], letter) for letter in SOME]
+    return _aside(isa, part, texts, place)
+
+
+def _stores(isa: str, part: str, place: int) -> Point:
+    return _aside(isa, part, [_whole(isa)[0]] * len(SOME), place)
+
+
+def _whole(isa: str) -> tuple[str, str]:
+    """A store and a load of 64 bits by a pointer of their own."""
+    one = PLAIN_TRANSFERS[isa][-1]
+    return one.store.replace("@", "o"), one.load.replace("@", "o")
+
+
+def _aside(isa: str, part: str, texts: list[str], place: int) -> Point:
+    lines = written(isa, *texts)
+    (base,) = written(isa, CHASE[isa])
+    setting = Setting(pointers=((base.registers[0], place),))
+    return parallel(part, *lines, setting=setting, count=len(lines))
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    inside, across = readings.get("inside"), readings.get("across")
+    if not steady(inside, across):
+        raise Unresolved("looks at the same kernel differ")
+    return ProbeVerdict(CoreAnswer.VALUE, across - inside)
+
+
+PROBE = Probe(
+    "crossing",
+    "How many cycles longer does an access take that is in two lines, or in two pages?",
+    Model.MATRIX,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, unaligned_mem",),
+    _UNALIGNED,
+)

@@ -1,0 +1,154 @@
+"""When does a load get the value of a store without waiting for memory?
+
+A register is stored, loaded again, and multiplied: what that takes longer than the multiplication alone is
+the way through memory. It is no shorter than a load from the cache, unless the core knows without looking at
+the address that it is the same: then it is next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import KernelLine, Setting, written
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.levels import is_higher, steady
+from cyclescope.probe.memory.transfers import (
+    PLAIN_TRANSFERS,
+    Transfer,
+    at,
+    extra,
+    groups,
+    load_latency,
+    with_register,
+)
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
+
+DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between
+_APART, _PLACES = "p +120", 15  # where no other store goes: they are in so many places before
+_NOTHING = Interval(0.0, 0.0)
+_HERE, _THERE = "p +64", "q +64"  # two registers with the same address
+
+
+class Way(NamedTuple):
+    """A way through memory: where it is stored and loaded, and what is done in between."""
+
+    subject: str
+    store: str
+    load: str
+    link: str
+    between: tuple[str, ...] = ()
+    quick: bool = True
+    setting: Setting = Setting()
+
+
+_NO_INDEX = Setting(numbers=((5, 0),))
+_REWRITE: Mapping[str, tuple[str, str]] = {
+    "x86-64": ("ADD (R64, I8): p #0", "MOV_89 (R64, R64): q p"),
+    "aarch64": ("ADDXri: p p #0", "ADDXri: q p #0"),
+    "riscv64": ("ADDI: p p #0", "ADDI: q p #0"),
+}  # the base onto itself, and a copy of it
+
+
+def _ways(isa: str) -> Iterator[Way]:
+    if isa not in PLAIN_TRANSFERS:
+        return
+    whole = PLAIN_TRANSFERS[isa][-1]
+    rewrite, copy = _REWRITE[isa]
+    yield _way("base register", whole)
+    yield _way("base written in between", whole, between=(rewrite,))
+    yield _way("another base", whole, load=_THERE)
+    yield _way("copied base", whole, load=_THERE, between=(copy,))
+    yield from _KINDS[isa]
+    for kind, group in groups(isa).items():
+        for one in group:
+            if one is not whole:
+                name = f"{one.bits} bits, {kind}" if kind else f"{one.bits} bits"
+                yield _way(name, one, quick=one.bits in (32, 128))
+
+
+def _way(
+    subject: str, one: Transfer, store: str = _HERE, load: str = _HERE, between: tuple[str, ...] = (),
+    quick: bool = True,
+) -> Way:  # fmt: skip
+    return Way(subject, one.store.replace("@", store), one.load.replace("@", load), one.link, between, quick)
+
+
+_KINDS: Mapping[str, tuple[Way, ...]] = {
+    "x86-64": (
+        Way("stack pointer", "PUSH (R64): a", "POP (R64): a", "IMUL (R64, R64, I8): a a #3"),
+        Way("base and index", "MOV (M64, R64): p a *o +64", "MOV (R64, M64): a p *o +64",
+            "IMUL (R64, R64, I8): a a #3", setting=_NO_INDEX),
+        Way("8 bits into 8", "MOV (M8, R8l): p a +64", "MOV (R8l, M8): a p +64",
+            "IMUL (R64, R64, I8): a a #3", quick=False),
+        Way("32 bits, sign extended", "MOV (M32, R32): p a +64", "MOVSXD (R64, M32): a p +64",
+            "IMUL (R64, R64, I8): a a #3", quick=False),
+        Way("operand of an addition", "MOV (M64, R64): p a +64", "ADD (R64, M64): a p +64",
+            "IMUL (R64, R64, I8): a a #3"),
+    ),
+    "aarch64": (
+        Way("stack pointer", "STRXui: a s +16", "LDRXui: a s +16", "MADDXrrr: a a e z"),
+        Way("32 bits, sign extended", "STRWui: a p +64", "LDRSWui: a p +64", "MADDXrrr: a a e z",
+            quick=False),
+    ),
+    "riscv64": (
+        Way("stack pointer", "SD: a s +16", "LD: a s +16", "MUL: a a e"),
+        Way("32 bits, zero extended", "SW: a p +64", "LWU: a p +64", "MUL: a a e", quick=False),
+    ),
+}  # fmt: skip
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    for way in _ways(isa):
+        lines = _lines(isa, way)
+        yield ProbeCase(way.subject, (*_points(*lines, way.setting), load_latency(isa)), way.quick)
+    for count in DISTANCES if isa in PLAIN_TRANSFERS else ():
+        yield _distance(isa, count)
+
+
+def _lines(
+    isa: str, way: Way
+) -> tuple[tuple[KernelLine, ...], tuple[KernelLine, ...], tuple[KernelLine, ...]]:
+    """What comes before the load, the load, and the load that nothing waits for, each with the link."""
+    link = written(isa, way.link)
+    before = (*written(isa, way.store), *written(isa, *way.between))
+    return before, (*written(isa, way.load), *link), (*written(isa, with_register(way.load, "b")), *link)
+
+
+def _points(
+    before: tuple[KernelLine, ...],
+    load: tuple[KernelLine, ...],
+    other: tuple[KernelLine, ...],
+    setting: Setting,
+) -> tuple[Point, Point]:
+    asked = parallel("asked", *before, *load, setting=setting)
+    return asked, parallel("asked, cut", *before, *other, setting=setting)
+
+
+def _distance(isa: str, count: int) -> ProbeCase:
+    """So many stores to other addresses in between, hidden behind as many multiplications."""
+    one = PLAIN_TRANSFERS[isa][-1]
+    other_store = with_register(one.store, "h").replace("@", "q")  # nor does it wait for what is stored
+    others = tuple(f"{other_store} +{8 * (n % _PLACES)}" for n in range(count))
+    before = (*at(isa, one.store, _APART), *written(isa, *others))
+    link = written(isa, *[one.link] * count)
+    load, other = (*at(isa, one.load, _APART), *link), (*at(isa, with_register(one.load, "b"), _APART), *link)
+    points = (*_points(before, load, other, Setting()), load_latency(isa))
+    return ProbeCase(f"{count} stores in between", points, count in (4, 16))
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    way, load = extra(readings), readings.get("load")
+    answer = CoreAnswer.FORWARDED if is_higher(way, _NOTHING, load) else CoreAnswer.RENAMED
+    return ProbeVerdict(answer, way, steady(way, load))
+
+
+PROBE = Probe(
+    "memory-renaming",
+    "When does a load get the value of a store without waiting for memory?",
+    Model.TWO_LEVEL,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, memory_mirror",),
+)

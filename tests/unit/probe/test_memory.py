@@ -1,0 +1,115 @@
+"""Ways through memory on cores whose renaming and forwarding is drawn with seeds that nobody tuned on."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.isa.registry import instruction_set
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.ports import issue_throughput
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.simulate.passing import ANY, SAME, STACK, Passing
+from tests.support.probed import NOISE, drawn, facts, scored
+
+SEED = random.SystemRandom().randrange(1 << 30)
+CORES = 6
+RENAMING = PROBES["memory-renaming"]
+
+
+def draw_passing(seed):
+    draw = random.Random(seed)
+    renamed = draw.choice(("", STACK, SAME, ANY))
+    return Passing(renamed, draw.choice((8, 32)), draw.choice((64, 128)), draw.choice((6, 13, 1 << 20)),
+                   failed=draw.choice((8.0, 14.0)))  # fmt: skip
+
+
+def is_renamed(passing, subject):
+    """Whether a way of the probe is renamed: its base, bits and stores in between."""
+    word = subject.split()
+    bits = int(word[0]) if "bits" in subject else 64
+    if passing.renamed == STACK:
+        return subject == "stack pointer"
+    between = int(word[0]) if "stores" in subject else 0
+    moved = subject in ("base written in between", "another base", "copied base", "stack pointer")
+    fits = passing.narrowest <= bits <= passing.widest and between <= passing.distance
+    return bool(passing.renamed) and fits and (passing.renamed == ANY or not moved)
+
+
+def test_what_drawn_cores_rename():
+    cores = []
+    for number in range(CORES):
+        passing = draw_passing(SEED + number)
+        machine = drawn([RENAMING, PROBES["move-elimination"]], SEED + number)
+        cores.append((
+            SimulatedBackend(machine, noise=NOISE, passing=passing),
+            lambda subject, p=passing: CoreAnswer.RENAMED if is_renamed(p, subject) else CoreAnswer.FORWARDED,
+        ))  # fmt: skip
+    score = scored(RENAMING, cores)
+    assert not score.wrong, f"seed {SEED}: {score.wrong}"
+    assert score.stated >= 0.9, f"seed {SEED}: {score}"
+
+
+FORWARDING, ACCESSES, CROSSING, ALIASING = (
+    PROBES[name] for name in ("store-forwarding", "accesses", "crossing", "4k-aliasing")
+)
+SOME = [FORWARDING, PROBES["move-elimination"], ACCESSES, CROSSING, ALIASING]
+
+
+def is_inside(subject):
+    """Whether a store has all bytes of a load."""
+    stored, loaded, offset = (int(number) for number in re.findall(r"\d+", subject)[:3])
+    return 8 * offset + loaded <= stored
+
+
+def test_what_drawn_cores_do_not_forward():
+    cores = []
+    for number in range(3):
+        passing = Passing(failed=(9.0, 12.0, 15.0)[number])
+        backend = SimulatedBackend(drawn(SOME, SEED + number), noise=NOISE, passing=passing)
+        cores.append((backend, lambda s: CoreAnswer.FORWARDED if is_inside(s) else CoreAnswer.FAILED))
+    score = scored(FORWARDING, cores)
+    assert not score.wrong, f"seed {SEED}: {score.wrong}"
+    assert score.stated >= 0.9, f"seed {SEED}: {score}"
+
+
+def test_where_everything_is_forwarded_nothing_is_told():
+    found = facts(FORWARDING, SimulatedBackend(drawn(SOME, SEED), noise=NOISE))
+    assert {fact.reason for fact in found} == {"what cannot be forwarded takes no longer here"}, (
+        f"seed {SEED}"
+    )
+
+
+def rate(machine, subject):
+    """Loads or stores per cycle by the ports of the plain moves, None for mixes."""
+    if " to " in subject:
+        return None
+    roles = instruction_set(machine.isa).roles
+    load, store = machine.forms[roles.load], machine.forms[roles.store]
+    cost = load if subject.startswith("loads") else store
+    return 1 / issue_throughput(cost, machine.core)[0]
+
+
+def test_how_many_accesses_a_cycle_takes():
+    wrong, told = [], 0
+    for number in range(4):
+        machine = drawn(SOME, SEED + number)
+        for fact in facts(ACCESSES, SimulatedBackend(machine, noise=NOISE)):
+            expected = rate(machine, fact.subject)
+            if expected is not None and fact.is_resolved:
+                told += 1
+                wrong += [(fact, expected)] if abs(fact.value - expected) > fact.error else []
+    assert wrong == [], f"seed {SEED}"
+    assert told >= 4 * 10, f"seed {SEED}"
+
+
+@pytest.mark.parametrize("probe", [CROSSING, ALIASING], ids=["crossing", "aliasing"])
+def test_cores_without_lines_and_pages(probe):
+    """Simulated cores have no caches: nothing is slower for where it is."""
+    found = facts(probe, SimulatedBackend(drawn(SOME, SEED), noise=NOISE))
+    told = [fact for fact in found if fact.is_resolved]
+    assert len(told) >= len(found) * 0.8, f"seed {SEED}"
+    assert [fact for fact in told if abs(fact.value) > fact.error or fact.answer is CoreAnswer.ALIASED] == []
