@@ -310,14 +310,17 @@ class TimingBuilder:
     # --- idioms and notes ------------------------------------------------------------------------
 
     def _idiom(self, latencies: Sequence[Latency]) -> str:
-        """Whether one register for both sources breaks the dependency."""
+        """Whether one register for both sources breaks the dependency.
+
+        Less than a cycle in a row proves it. More may be other values, as of LSL, or a rotation made of SHLD.
+        """
         same = next((r for r in self.streams if r.kind is Kind.SAME), None)
         values = [
             lat.max for lat in latencies if lat.target == "op1" and lat.max is not None and lat.max > 0.5
         ]
         if same is None or same.verdict == FAILED or not values:
             return ""
-        if same.per_instance > 0.9 * min(values):
+        if same.per_instance > min(0.9 * min(values), _LEAST_LATENCY):
             return ""
         others = [r.per_instance for r in self.streams if r.kind in (Kind.PLAIN, Kind.UNROLLED)]
         free = others and same.per_instance < 0.8 * min(others)

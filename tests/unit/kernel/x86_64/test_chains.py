@@ -53,6 +53,17 @@ def cycles(planner):
     return planner.link_experiments()
 
 
+def test_registers_of_mmx_are_written_as_such(planner, table, cycles):
+    """The x87's FNINIT wrote them before: then some cores take longer for each read, not for the first alone."""
+    written = b"".join(bytes([0x0F, 0xEF, 0xC0 | 9 * n]) for n in range(8))  # pxor mmN, mmN
+    form = table["PSRAD (MM, MM)"]
+    kernels = [e.kernel for e in (*planner.throughput(form), *planner.latency(form))]
+    kernels += [e.kernel for e in cycles if e.form.startswith("m>mem")]
+    assert len(kernels) > 6
+    assert all(written in kernel.setup for kernel in kernels)
+    assert not any(written in e.kernel.setup for e in planner.latency(table["FADD (ST0, STi)"]))
+
+
 def moves_stack(form):
     return any(a.startswith(("x87+", "x87-")) for a in form.attributes)
 
