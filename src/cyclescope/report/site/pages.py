@@ -26,6 +26,7 @@ from cyclescope.session.subjects import Subject
 
 INDEX, PARTS = "index.html", "parts"
 STAGE = "cards"  # of progress
+FIRST = 8  # findings of a group that are seen at once
 _COLUMNS = ("latency", "throughput", "slots", "ports")
 
 
@@ -174,6 +175,7 @@ def _page(
         several=len(subjects) > 1,
         store=head["store"],
         version=__version__,
+        first=FIRST,
         **found,
     )
 
