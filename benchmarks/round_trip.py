@@ -86,10 +86,10 @@ def measure(
     file: Path,
     counters: bool = False,
 ) -> Store:
-    """A store with the port experiments of some forms on a simulated machine."""
+    """A store with the port experiments of some forms on a simulated machine, with mixes of a fixed seed."""
     store = Store(file, machine.name)
     backend = SimulatedBackend(machine, noise=noise, counters=counters)
-    Campaign(table, backend, store).run(Request(tuple(forms), frozenset((PORTS,))), {})
+    Campaign(table, backend, store, draw=random.Random(1)).run(Request(tuple(forms), frozenset((PORTS,))), {})
     backend.close()
     return store
 
@@ -102,7 +102,8 @@ class Comparison:
         self.builder = PortBuilder(facts)
         structure = facts.structure
         memory = {name for name in structure.sets if "m" in facts.files[name]}
-        self.memory = frozenset().union(*[self._ports(name) for name in memory])
+        moves = [name for head in memory for name in facts.classes[head]]
+        self.memory = frozenset().union(*[self._ports(name) for name in moves])
         self.found_memory = frozenset().union(*[structure.sets[name] for name in memory])
         names = structure.sets.keys() - memory
         self.truth = {name: self._ports(name) for name in names}

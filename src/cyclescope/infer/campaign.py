@@ -8,6 +8,7 @@ second look with more effort at values that break a law.
 from __future__ import annotations
 
 import math
+import random
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout, grouped, timing_of
+from cyclescope.infer.refute.refutation import Refutation
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import (
     is_doubtful,
@@ -64,7 +66,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Campaign:
-    """Runs a request on a backend and writes a store."""
+    """Runs a request on a backend and writes a store. `draw` is what fresh mixes are drawn with."""
 
     def __init__(
         self,
@@ -72,7 +74,9 @@ class Campaign:
         backend: Backend,
         store: Store,
         report: Callable[[Progress], None] = nobody,
+        draw: random.Random | None = None,
     ) -> None:
+        self._draw = draw or random.Random()  # noqa: S311 - so that nobody can have tuned on its mixes
         self.table = table
         self.backend = backend
         self.store = store
@@ -134,7 +138,19 @@ class Campaign:
         if not self._settle(THROUGHPUTS, experiments, both, Sampler(self.backend), deadline):
             return False
         ports = PortCampaign(self.table, self.backend, self.store, planner, self._tell, self._again)
-        return ports.run(forms, blocking, deadline)
+        return ports.run(forms, blocking, deadline) and self._refute(ports, deadline)
+
+    def _refute(self, ports: PortCampaign, deadline: float) -> bool:
+        """Predict and measure mixes that had no part in anything; keep what they say."""
+        facts = ports.facts()
+        if facts.in_order or not facts.filler:
+            return True
+        refutation = Refutation(facts, self.store, ports.plans, self._draw)
+        if not refutation.is_done:
+            if not all(ports.settle(stage, make(), deadline) for stage, make in refutation.stages()):
+                return False
+            refutation.conclude()
+        return True
 
     def front_end(self, forms: Sequence[InstructionForm]) -> PortFacts:
         """The front end's part of port usage alone: width, lengths of encodings, slots of some forms."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from cyclescope import __version__
 from cyclescope.errors import StoreError
 from cyclescope.infer.front_end.fetch import bytes_per_cycle
@@ -16,9 +18,10 @@ from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import EVEN
 from cyclescope.infer.ports.named import NamedPorts
-from cyclescope.infer.ports.resources import with_resources
+from cyclescope.infer.ports.resources import port_resources, with_resources
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.readout import Found, Readout
+from cyclescope.infer.refute.calibration import Verdicts
 from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.remarks import Cause, Idiom
 from cyclescope.infer.timing.results import EXACT, INTERVAL, FormTiming, Latency
@@ -73,12 +76,52 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
         raise StoreError(f"{store.path} has no value of any form", "run {measure} first")
     capacities: Mapping[str, float] = {}
     if ports is not None:
-        costs, capacities = with_resources(costs, ports)
+        costs, capacities = _proved(*with_resources(costs, ports), ports, readout.verdicts)
     core = _core(costs, table, facts, readout)
     names = ports.names if ports else ()
     provenance = _provenance(store, builder, gaps.notes(store))
     asked = tuple(fact for fact in store.facts() if fact.is_resolved)
-    return MachineModel(store.machine, table.isa, provenance, core, names, costs, capacities, facts=asked)
+    calibration = readout.verdicts.calibration if ports is not None and readout.verdicts else None
+    return MachineModel(
+        store.machine,
+        table.isa,
+        provenance,
+        core,
+        names,
+        costs,
+        capacities,
+        facts=asked,
+        calibration=calibration,
+    )
+
+
+def _takers(costs: Mapping[str, FormCost]) -> dict[str, list[str]]:
+    """The forms with known ports that take each resource."""
+    found: dict[str, list[str]] = {}
+    for form, cost in costs.items():
+        for name in cost.resources if cost.operations is not None else ():
+            found.setdefault(name, []).append(form)
+    return found
+
+
+def _proved(
+    costs: dict[str, FormCost],
+    capacities: Mapping[str, float],
+    ports: PortBuilder,
+    verdicts: Verdicts | None,
+) -> tuple[dict[str, FormCost], Mapping[str, float]]:
+    """Without the units that fresh mixes did not prove."""
+    if verdicts is None:
+        return costs, capacities
+    sets, takers = set(port_resources(ports)), _takers(costs)
+    kept = {name for name in capacities if name in sets or verdicts.proves(takers.get(name, ()))}
+    found = {
+        form: msgspec.structs.replace(
+            cost, resources={name: cycles for name, cycles in cost.resources.items() if name in kept}
+        )
+        for form, cost in costs.items()
+    }
+    return found, {name: capacity for name, capacity in capacities.items() if name in kept}
 
 
 # --- forms -------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from cyclescope.host.features import lacking
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.experiments import are_compared, ports_builder, why_no_usage
 from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.refute.calibration import Verdicts, stored_verdicts
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.links import stored_links
@@ -70,6 +71,11 @@ class Readout:
         """What tells the ports of forms, None also where the run was stopped before it could tell."""
         return self.ports if self._compared else None
 
+    @cached_property
+    def verdicts(self) -> Verdicts | None:
+        """What fresh mixes said of the ports; None where none were measured."""
+        return stored_verdicts(self.store)
+
     def each(self, report: Callable[[int, int], None] = lambda done, total: None) -> Iterator[Found]:
         """Timing and port usage of the forms, in their order; `report` is told how many are done."""
         links = stored_links(self.store)
@@ -101,6 +107,7 @@ class Readout:
             return msgspec.structs.replace(timing, ports_note=STOPPED), _UNKNOWN
         facts = builder.facts
         usage = builder.usage(form, facts.throughputs.get(form.id), why_no_usage(facts, self.planner, form))
+        usage = self.verdicts.lowered(form.id, usage) if self.verdicts else usage
         return msgspec.structs.replace(
             timing, slots=usage.slots, slot_range=usage.slot_range, ports=usage.ports,
             ports_confidence=usage.confidence, ports_throughput=usage.throughput,

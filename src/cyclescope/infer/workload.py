@@ -13,6 +13,7 @@ WIDTHS, SLOTS, SECOND_SLOTS = "front end", "front-end slots", "front-end slots, 
 CLASSES, BETWEEN = "classes", "classes against each other"
 AMONG, MEMORY, AGAIN = "ports", "ports for memory", "ports, second look"
 HIDDEN, MODEL = "hidden resources", "model of this machine"
+FRESH, DOUBTED, CHECKED = "fresh mixes", "fresh mixes, second look", "calibration"
 
 # Seconds of a full run on a Zen 5 beside other programs, by the samples that its stages took times their
 # length. Only the ratios count; on a quiet machine second looks are shorter: it ends sooner than told.
@@ -21,6 +22,7 @@ _OF_LATENCIES = {SECOND: 45.0}
 _OF_PORTS = {
     THROUGHPUTS: 0.1, ALONE: 3.0, ORDER: 0.1, WIDTHS: 0.3, SLOTS: 16.0, SECOND_SLOTS: 8.0, CLASSES: 1.0,
     BETWEEN: 1.5, AMONG: 24.0, MEMORY: 3.0, AGAIN: 43.0, HIDDEN: 2.0,
+    FRESH: 4.0, DOUBTED: 2.0, CHECKED: 1.0,
 }  # fmt: skip
 _LAST = {MODEL: 5.0}
 

@@ -209,6 +209,10 @@ class PortPlanner:
             items += [*block.take(last - first, first), instruction]
         return self._kernel(items, self.planner.with_vectors(found.kernel.state, level), found.kernel.setup)
 
+    def mixed(self, items: Sequence[Instruction], state: object, setup: bytes) -> Kernel:
+        """A kernel of instructions in their order."""
+        return self._kernel(items, state, setup)
+
     def _kernel(self, items: Sequence[Instruction], state: object, setup: bytes) -> Kernel:
         code = b"".join([self._code(i) for i in items])
         flags = CANARY | (LONG if len(items) > _LONG else FAST)

@@ -45,6 +45,7 @@ from cyclescope.model.facts import Fact
 
 VERSION = 1
 FACTS = "CREATE TABLE IF NOT EXISTS fact (probe TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+_NOTE = "note "  # begins the keys of what was concluded, which is no measurement
 COLUMNS = (
     "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
     "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
@@ -140,6 +141,11 @@ class Store:
         return str(row[0]) if row else ""
 
     @explaining
+    def note(self, name: str) -> str:
+        """What was concluded under a name, "" where nothing was."""
+        return self._meta(_NOTE + name)
+
+    @explaining
     def settle(self) -> None:
         """Bring what is in the log into the file, so that closing it changes nothing."""
         self.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -157,6 +163,7 @@ class Store:
             for table in ("measurement", "legality", "link", "session", "state"):
                 self.database.execute(f"DELETE FROM {table}")
             self.database.execute("DROP TABLE IF EXISTS fact")
+            self.database.execute("DELETE FROM meta WHERE key GLOB ?", (f"{_NOTE}*",))
         self._states.clear()
 
     def begin_session(self, started: str, conditions: Mapping[str, object]) -> None:
@@ -195,6 +202,12 @@ class Store:
             self.database.executemany(
                 "INSERT INTO link VALUES (?, ?)", [(k, v.decode()) for k, v in links.items()]
             )
+
+    @explaining
+    def write_note(self, name: str, text: str) -> None:
+        """Keep what was concluded from the measurements, in place of what was before."""
+        with self.database:
+            self.database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_NOTE + name, text))
 
     @explaining
     def write(self, settled: Iterable[tuple[Experiment, Measurement]]) -> None:

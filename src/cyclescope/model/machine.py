@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from cyclescope.model.calibration import Calibration
 from cyclescope.model.facts import Fact
 
 SCHEMA_VERSION = 1
@@ -136,7 +137,8 @@ class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `facts` are what probes found.
     `forms` has the cost of each form by the id of the instruction table of the `isa`, or by LLVM's
-    opcode name where there is no table. `borrowed` says what is another core's.
+    opcode name where there is no table. `borrowed` says what is another core's, `calibration` how often
+    the ports of a measured machine hold.
     """
 
     name: str
@@ -148,6 +150,7 @@ class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
     resources: Mapping[str, float] = {}
     borrowed: Borrowed | None = None
     facts: tuple[Fact, ...] = ()
+    calibration: Calibration | None = None
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -9,6 +9,7 @@ from shlex import quote
 import msgspec
 
 from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.refute.calibration import stored_verdicts
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.record import Record
@@ -24,7 +25,9 @@ def timings_json(store: Store, timings: Sequence[FormTiming]) -> str:
     """The documented JSON of `show` and `measure`."""
     head = {"schema_version": SCHEMA_VERSION, "machine": store.machine, "isa": store.isa}
     note = {"emulated": True, "note": EMULATED} if store.emulated else {"emulated": False}
-    told = {"notes": notes} if (notes := Gaps(timings).notes(store)) else {}
+    told: dict[str, object] = {"notes": notes} if (notes := Gaps(timings).notes(store)) else {}
+    if verdicts := stored_verdicts(store):
+        told["calibration"] = verdicts.calibration
     return msgspec.json.encode(head | note | told | {"forms": list(map(documented, timings))}).decode()
 
 

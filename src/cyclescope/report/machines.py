@@ -11,7 +11,7 @@ from cyclescope.model.facts import CoreAnswer
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
-from cyclescope.report.words import borrowing, counted
+from cyclescope.report.words import borrowing, calibration_lines, counted
 
 SCHEMA_VERSION = 1
 _LENT = "cores without a model of their own, by the machine whose costs and ports stand in for theirs:"
@@ -70,6 +70,7 @@ def machine_text(model: MachineModel, everything: bool = False) -> str:
         *_resources(model, len(model.resources) if everything else _MOST_RESOURCES),
         *_facts(model),
         ("forms", str(len(model.forms))),
+        *(("calibration", line) for line in calibration_lines(model.calibration)),
         *(("missing", note) for note in model.provenance.missing),
         *(("note", note) for note in model.provenance.notes),
     ]

@@ -12,6 +12,7 @@ import msgspec
 from cyclescope.backend.base import without_address
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.ports.experiments import NO_FILLER
+from cyclescope.infer.refute.calibration import stored_verdicts
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
@@ -19,7 +20,7 @@ from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Missing, Pl
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.report.card import EMULATED
-from cyclescope.report.words import counted
+from cyclescope.report.words import calibration_lines, counted
 
 SCHEMA_VERSION = 1
 
@@ -77,6 +78,7 @@ def summary_text(
     if tally.ports:
         told = counted(tally.ports.total(), "form")
         lines.append(f"port usage of {told}: confidence {_levels(tally.ports)}")
+        lines += calibration_lines(verdicts.calibration if (verdicts := stored_verdicts(store)) else None)
     elif finished and _asked_for_ports(store) and not store.has(PORTS) and not store.emulated:
         lines.append(f"note: no port usage: {NO_FILLER}")
     lines += [f"note: {note}" for note in (*notes, *tally.gaps.notes(store))]

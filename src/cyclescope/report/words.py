@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from cyclescope.model.calibration import NEAR, Calibration, Held
 from cyclescope.model.machine import Borrowed
 
 _LONGEST = 200  # characters of a name
@@ -26,6 +27,28 @@ def listed(words: Sequence[str]) -> str:
 def borrowing(borrowed: Borrowed) -> str:
     """`costs and ports of znver4, another core`; of single forms these instead of the costs."""
     return f"{listed(borrowed.forms or borrowed.what)} of {borrowed.core}, another core"
+
+
+def calibration_lines(known: Calibration | None) -> Iterator[str]:
+    """What fresh mixes said of a machine's ports, a line each."""
+    if known is None or not known.mixes:
+        return
+    near, (usual, most) = f"within {NEAR:.0%}", known.orders
+    yield f"of fresh mixes {near} of what ports say, by the least sure form: {_shares(known.mixes)}"
+    if known.ports:
+        yield f"of those that the ports of a form decide: {_shares(known.ports)}"
+    yield f"the same instructions in another order differ by {usual:.1%}, 1 mix in 20 by {most:.1%} or more"
+    yield (
+        f"{known.covered} of {known.claims} port usages were in a fresh mix, which refuted {known.refuted}: "
+        "they have lost their confidence"
+    )
+
+
+def _shares(found: Mapping[str, Held]) -> str:
+    return ", ".join(
+        f"{level} {held.share:.1%} of {held.number} (mean error {held.error:.1%})"
+        for level, held in found.items()
+    )
 
 
 def printable(text: str) -> str:

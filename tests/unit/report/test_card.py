@@ -94,7 +94,9 @@ def test_remarks(table):
 
 def test_json_of_a_timing():
     timing = FormTiming(IMUL, {}, "ok", Throughput(1.0, 0.0, "exact"), (latency(),))
-    store = SimpleNamespace(machine="m", isa="aarch64", emulated=False, stopped=lambda: False, unreadable=[])
+    store = SimpleNamespace(
+        machine="m", isa="aarch64", emulated=False, stopped=lambda: False, unreadable=[], note=lambda name: ""
+    )
     data = json.loads(timings_json(store, [timing]))
     assert (data["schema_version"], data["machine"], data["isa"]) == (1, "m", "aarch64")
     assert not {"note", "notes"} & data.keys()

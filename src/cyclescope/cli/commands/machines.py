@@ -12,6 +12,7 @@ from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.infer.api import only_store
 from cyclescope.infer.native import native_summary, stored_model
 from cyclescope.model.check import problems, shown
+from cyclescope.model.doubts import doubts
 from cyclescope.model.library import summaries
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.schema import encode, write_model
@@ -90,9 +91,13 @@ def build(store: Path | None, output: Path | None) -> None:
 @_name
 @click.pass_context
 def check(ctx: click.Context, name: str) -> None:
-    """Say what is wrong with a machine model; exit code 1 if anything is."""
+    """Say what is wrong with a machine model; exit code 1 if anything is.
+
+    A measured one is wrong as well where it has no ports for what every program uses, or where its own
+    fresh mixes say that its confidence means less than it says.
+    """
     model = read_machine(name)
-    found = list(problems(model))
+    found = [*problems(model), *doubts(model)]
     for line in found[:_MOST_PROBLEMS]:
         click.echo(line)
     if len(found) > _MOST_PROBLEMS:

@@ -11,6 +11,7 @@ from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, timings
 from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.refute.calibration import stored_verdicts
 from cyclescope.isa.find.pattern import select_known
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
@@ -19,6 +20,7 @@ from cyclescope.report.card import EMULATED, card, evidence_text, timings_json
 from cyclescope.report.findings import findings_json, findings_text
 from cyclescope.report.outputs import outputs_text, waiting
 from cyclescope.report.progress import when_needed
+from cyclescope.report.words import calibration_lines
 from cyclescope.session.findings import findings
 from cyclescope.session.subjects import narrowed, of_store
 
@@ -67,6 +69,9 @@ def command(
             click.echo(card(form, timing))
             if evidence:
                 click.echo(evidence_text(opened.evidence(form.id), opened.path))
+        verdicts = stored_verdicts(opened) if any(timing.ports for timing in found) else None
+        for line in calibration_lines(verdicts.calibration if verdicts else None):
+            click.echo(f"ports: {line}")
         for note in Gaps(found).notes(opened):
             click.echo(f"note: {note}")
     finally:

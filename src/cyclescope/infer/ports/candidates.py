@@ -133,9 +133,15 @@ def _file(cls: str) -> str:
 
 
 def preference(form: InstructionForm) -> tuple[object, ...]:
-    """Best first: writes only, neither reads nor writes flags, few operands, VEX."""
+    """Best first: no store, writes only, neither reads nor writes flags, few operands, VEX."""
     flags = bool(form.flags_read), bool(form.flags_written)
-    return updates(form), *flags, len(form.operands), not form.is_vex, form.id
+    return stores(form), updates(form), *flags, len(form.operands), not form.is_vex, form.id
+
+
+def stores(form: InstructionForm) -> bool:
+    """Whether a form writes memory, which may take an address and a datum: two micro-operations."""
+    op = memory_of(form)
+    return op is not None and op.write
 
 
 def updates(form: InstructionForm) -> bool:

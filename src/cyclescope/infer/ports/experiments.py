@@ -37,7 +37,9 @@ from cyclescope.infer.workload import (
     ALONE,
     AMONG,
     BETWEEN,
+    CHECKED,
     CLASSES,
+    DOUBTED,
     HIDDEN,
     MEMORY,
     ORDER,
@@ -102,12 +104,12 @@ class PortCampaign:
         self._places = {form.id: number for number, form in enumerate(forms, 1)}
         if not self.run_front_end(both, deadline):
             return False
-        return all(self._settle(stage, make(), deadline) for stage, make in self._stages(forms))
+        return all(self.settle(stage, make(), deadline) for stage, make in self._stages(forms))
 
     def run_front_end(self, forms: Sequence[InstructionForm], deadline: float = math.inf) -> bool:
         """Measure the front end's part alone: order of issue, width, lengths of encodings, slots."""
         self._done = self.store.done().difference(self._disturbed.keys)
-        return all(self._settle(stage, make(), deadline) for stage, make in self._front_end_stages(forms))
+        return all(self.settle(stage, make(), deadline) for stage, make in self._front_end_stages(forms))
 
     def _front_end_stages(self, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
         yield ALONE, lambda: map(self.plans.alone, forms)
@@ -141,7 +143,8 @@ class PortCampaign:
         """What the store tells by now."""
         return read_facts(self.store, self.table)
 
-    def _settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
+    def settle(self, stage: str, questions: Iterable[Question], deadline: float) -> bool:
+        """Measure what a stage asks and the store does not have; whether there was time for all."""
         wanted: Iterable[Question] = (q for q in questions if q.key not in self._done)
         total = len(self._places)
         if stage != AGAIN:  # which finds out what to ask while the first answers come
@@ -282,7 +285,7 @@ def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
 
 def _effort(stage: str) -> Effort:
     """How hard to measure: the classes are few, and all else stands on them."""
-    if stage in (CLASSES, BETWEEN):
+    if stage in (CLASSES, BETWEEN, DOUBTED, CHECKED):
         return CAREFUL
     if stage == WIDTHS:
         return PROVING

@@ -15,6 +15,7 @@ from cyclescope.infer.ports.candidates import (
     memory_of,
     preference,
     register_bits,
+    stores,
     updates,
 )
 from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFacts
@@ -93,7 +94,7 @@ class PortFacts(FrontEndFacts):
     @cached_property
     def blockers(self) -> dict[tuple[str, int], list[str]]:
         """Candidates of one slot, by register file and width, one per mnemonic, the best first."""
-        best: dict[tuple[str, str, int], tuple[tuple[object, ...], str]] = {}
+        best: dict[tuple[str, str, bool, int], tuple[tuple[object, ...], str]] = {}
         for form_id, slots in self.slots.items():
             form = self.table[form_id]
             if (
@@ -108,12 +109,12 @@ class PortFacts(FrontEndFacts):
                 continue
             if updates(form) and self.alone.get(form_id, math.inf) * width > MOST_WAITING:
                 continue  # its instances would wait for each other
-            key = "".join(sorted(files_of(form))), form.mnemonic, width
+            key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
             choice = preference(form), form_id
             if key not in best or choice < best[key]:
                 best[key] = choice
         groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
-        for (files, _, width), choice in best.items():
+        for (files, _, _, width), choice in best.items():
             groups.setdefault((files, width), []).append(choice)
         return {key: [name for _, name in sorted(some)] for key, some in sorted(groups.items())}
 

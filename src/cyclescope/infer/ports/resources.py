@@ -48,6 +48,12 @@ def with_resources(
     )
 
 
+def port_resources(ports: PortBuilder) -> list[str]:
+    """The resources that are sets of ports; all others are units."""
+    view = _View(ports)
+    return [*view.sets, *(view.names[name] for name in ports.facts.structure.sets if name in view.names)]
+
+
 def hidden_units(
     ports: PortBuilder, forms: Iterable[InstructionForm], usages: Mapping[str, PortUsage]
 ) -> Hidden:

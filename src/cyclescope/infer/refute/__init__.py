@@ -1,0 +1,1 @@
+"""The model against mixes that had no part in making it."""

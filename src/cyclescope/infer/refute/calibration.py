@@ -1,0 +1,214 @@
+"""What fresh mixes say of the claims for ports: which they refute, and how often each level holds."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from statistics import fmean, median
+
+import msgspec
+
+from cyclescope.infer.ports.builder import PortUsage
+from cyclescope.infer.refute.mixes import MixModel
+from cyclescope.infer.timing.results import LOW, MEDIUM
+from cyclescope.measure.mixes import MIXES, mixed_forms
+from cyclescope.measure.record import FAILED, NOISY, Record
+from cyclescope.measure.store import Store
+from cyclescope.model.calibration import LEVELS, NEAR, Calibration, Held
+
+FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are drawn
+MOSTLY = 0.5  # of the mixes of a form: if more are refuted, the form is what they have in common
+PROVED = 2  # mixes that a unit decides and that hold, before it is one
+NOTE = "mixes"  # under which a store keeps the verdicts
+_MORE = 2.0  # times the spread of a reading: 95 of 100 are within
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """A mix as measured: the least cycles of its orders, and relative how vague that is.
+
+    `apart` is by how much its orders differ, relative.
+    """
+
+    forms: tuple[str, ...]
+    phase: str
+    cycles: float
+    error: float
+    apart: float
+
+
+class Verdict(msgspec.Struct, frozen=True, array_like=True):
+    """The usage that was refuted, whatever its ports are called, the confidence that is left, and why."""
+
+    shape: str
+    confidence: str
+    reason: str
+
+
+class Verdicts(msgspec.Struct, frozen=True):
+    """What mixes said of `claims`, a digest of what was claimed: kept in a store.
+
+    `units` are the units that mixes proved, with the forms that take them.
+    """
+
+    claims: int
+    refuted: Mapping[str, Verdict]
+    units: Mapping[str, tuple[str, ...]]
+    calibration: Calibration
+
+    def proves(self, takers: Iterable[str]) -> bool:
+        """Whether one of the units that mixes proved is that of these forms, under whatever name."""
+        some = set(takers)
+        return any(len(some & {*forms}) > MOSTLY * len(some | {*forms}) for forms in self.units.values())
+
+    def lowered(self, form: str, usage: PortUsage) -> PortUsage:
+        """A usage with no more confidence than fresh mixes leave."""
+        verdict = self.refuted.get(form)
+        if verdict is None or verdict.shape != shape_of(usage):
+            return usage
+        note = "; ".join(filter(None, (usage.note, verdict.reason)))
+        level = max(usage.confidence, verdict.confidence, key=LEVELS.index)
+        return msgspec.structs.replace(usage, confidence=level, note=note)
+
+
+def shape_of(usage: PortUsage) -> str:
+    """Micro-operations by how many ports they have: the names of ports are a matter of taste."""
+    return "+".join(sorted(f"{op.count:g}*{len(op.ports)}" for op in usage.operations or ()))
+
+
+def stored_verdicts(store: Store) -> Verdicts | None:
+    """What mixes said, as far as a store has it."""
+    text = store.note(NOTE)
+    return msgspec.json.decode(text, type=Verdicts) if text else None
+
+
+def claims_of(usages: Mapping[str, PortUsage], claimed: Iterable[str]) -> int:
+    """A digest of what is claimed: other claims need other mixes."""
+    lines = "\n".join(f"{form} {usages[form].ports} {usages[form].confidence}" for form in claimed)
+    return zlib.crc32(lines.encode())
+
+
+def trials_of(store: Store, phases: Sequence[str] = (FIRST, ASKED, CHECKED)) -> list[Trial]:
+    """The mixes of a store that can be judged."""
+    found: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
+    for record in store.records_of((MIXES,)):
+        if record.verdict not in (FAILED, NOISY):
+            found[record.form, record.source, record.target].append(record)
+    some = (
+        _trial(mixed_forms(form, source), phase, records)
+        for (form, source, phase), records in found.items()
+        if phase in phases
+    )
+    return [trial for trial in some if trial.error <= NEAR]
+
+
+def _trial(forms: tuple[str, ...], phase: str, records: Sequence[Record]) -> Trial:
+    best = min(records, key=lambda record: record.per_instance)
+    slowest = max(record.per_instance for record in records)
+    error = _MORE * best.spread / best.cycles
+    return Trial(forms, phase, best.per_instance, error, slowest / best.per_instance - 1)
+
+
+class Judge:
+    """Compares mixes with what a model says of them."""
+
+    def __init__(self, model: MixModel, trials: Iterable[Trial]) -> None:
+        self._model = model
+        self.trials = [trial for trial in trials if self._predicted(trial) > 0]
+
+    def _predicted(self, trial: Trial) -> float:
+        return self._model.cycles(trial.forms) or 0.0
+
+    def miss(self, trial: Trial) -> float:
+        """By how much a mix takes more than predicted, relative."""
+        return trial.cycles / self._predicted(trial) - 1
+
+    def holds(self, trial: Trial) -> bool:
+        """Whether a mix takes what is predicted, as far as it was read well enough to say so."""
+        return abs(self.miss(trial)) <= NEAR + trial.error
+
+    @cached_property
+    def _of(self) -> dict[str, list[Trial]]:
+        found: dict[str, list[Trial]] = defaultdict(list)
+        for trial in self.trials:
+            for form in dict.fromkeys(trial.forms):
+                found[form].append(trial)
+        return found
+
+    @property
+    def covered(self) -> set[str]:
+        """Forms that are in a mix."""
+        return set(self._of)
+
+    @cached_property
+    def doubted(self) -> dict[str, int]:
+        """Forms of mixes that did not hold, with how many of each form's did not."""
+        counts = {form: sum(not self.holds(trial) for trial in some) for form, some in self._of.items()}
+        return {form: count for form, count in counts.items() if count}
+
+    @cached_property
+    def sound(self) -> list[str]:
+        """Forms of which every mix held."""
+        return sorted(self._of.keys() - self.doubted.keys())
+
+    def refuted(self) -> dict[str, Verdict]:
+        """Forms whose mixes mostly do not hold: others of the same mixes hold elsewhere."""
+        found = {}
+        for form, count in self.doubted.items():
+            trials = self._of[form]
+            if count > MOSTLY * len(trials):
+                level = LOW if count > 1 else MEDIUM
+                found[form] = Verdict(shape_of(self._model.usages[form]), level, self._reason(trials))
+        return found
+
+    def _reason(self, trials: Sequence[Trial]) -> str:
+        worst = max(trials, key=lambda trial: abs(self.miss(trial)))
+        predicted = self._predicted(worst)
+        wrong = sum(not self.holds(trial) for trial in trials)
+        mix = " + ".join(worst.forms)
+        return (
+            f"refuted by {wrong} of {len(trials)} fresh mixes: {mix} take {worst.cycles:.2f} cycles, "
+            f"{predicted:.2f} by their ports"
+        )
+
+    def proved_units(self) -> list[str]:
+        """Units without which more mixes would be predicted wrong than with them."""
+        found = []
+        for unit in self._model.units:
+            deciding = [t for t in self.trials if self._decides(unit, t)]
+            held = sum(self.holds(trial) for trial in deciding)
+            if held >= PROVED and held > MOSTLY * len(deciding):
+                found.append(unit)
+        return found
+
+    def _decides(self, unit: str, trial: Trial) -> bool:
+        without = self._model.cycles(trial.forms, without=frozenset((unit,))) or 0.0
+        return self._predicted(trial) > without * (1 + NEAR)
+
+    def calibration(self, claims: int, covered: int, refuted: int) -> Calibration:
+        """How often each level holds; mixes have the level of their least sure form."""
+        mixes: dict[str, list[float]] = defaultdict(list)
+        ports: dict[str, list[float]] = defaultdict(list)
+        for trial in self.trials:
+            miss = abs(self.miss(trial))
+            mixes[self._level(trial.forms)].append(miss)
+            for form in dict.fromkeys(trial.forms):
+                if self._model.matters(trial.forms, form, NEAR):
+                    ports[self._model.usages[form].confidence].append(miss)
+        apart = sorted(trial.apart for trial in self.trials)
+        orders = (
+            (round(median(apart), 4), round(apart[int(0.95 * (len(apart) - 1))], 4)) if apart else (0.0, 0.0)
+        )
+        return Calibration(_held(mixes), _held(ports), orders, claims, covered, refuted)
+
+    def _level(self, forms: Iterable[str]) -> str:
+        return max((self._model.usages[form].confidence for form in forms), key=LEVELS.index)
+
+
+def _held(misses: Mapping[str, Sequence[float]]) -> dict[str, Held]:
+    return {
+        level: Held(len(some), sum(miss <= NEAR for miss in some), round(fmean(some), 4))
+        for level in LEVELS
+        if (some := misses.get(level))
+    }

@@ -1,0 +1,194 @@
+"""Mixes that nobody measured before: how they are drawn, and what the model predicts of them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict, deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.resources import port_resources, with_resources
+from cyclescope.isa.form import InstructionForm
+from cyclescope.measure.mixes import Forms, MixPlanner
+from cyclescope.measure.ports import INSTANCES
+from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
+from cyclescope.model.resources import resource_bounds
+
+FEWEST, MOST = 3, 6  # forms of a mix
+SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
+FREE = 1.1  # times as long as by its throughput: an instance that waits for nothing
+WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
+UNIT_MIXES = 4  # for each unit: two have to hold
+TRIES = 3  # mixes for which a form is dealt before it goes without
+
+
+class MixModel:
+    """What claimed usages say of mixes; `usages` are those of all forms, `without` the units to leave out."""
+
+    def __init__(
+        self,
+        builder: PortBuilder,
+        usages: Mapping[str, PortUsage],
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        self._builder = builder
+        self._without = without
+        self.facts = builder.facts
+        self.usages = usages
+        costs = {form: self._cost(form, usage) for form, usage in usages.items()}
+        found, capacities = with_resources(costs, builder)
+        core = Core(self.facts.width, whole=self.facts.whole)
+        self._model = MachineModel(
+            "", self.facts.table.isa, Provenance(MEASURED), core, builder.names, found, capacities
+        )
+
+    def _cost(self, form: str, usage: PortUsage) -> FormCost:
+        """With slots as they were read where they are not told."""
+        slots = self.facts.slots.get(form) if usage.slots is None else usage.slots
+        return FormCost(
+            slots, usage.operations, throughput=self.facts.throughputs.get(form),
+            microcoded=usage.microcoded, confidence=usage.confidence, alternatives=usage.alternatives,
+        )  # fmt: skip
+
+    @cached_property
+    def claimed(self) -> list[str]:
+        """Forms whose ports are told, and which are fast enough to be in a mix."""
+        return [
+            form for form, usage in sorted(self.usages.items())
+            if usage.operations is not None and not usage.microcoded
+            and self._model.forms[form].slots is not None
+            and self.facts.throughputs.get(form, math.inf) <= SLOWEST
+        ]  # fmt: skip
+
+    @property
+    def units(self) -> list[str]:
+        """Resources that are no sets of ports."""
+        sets = set(port_resources(self._builder))
+        return [name for name in self._model.resources if name not in sets]
+
+    def takers(self, unit: str) -> list[str]:
+        """Claimed forms that take a resource."""
+        return [form for form in self.claimed if unit in self._model.forms[form].resources]
+
+    def only_with(self, units: Container[str]) -> MixModel:
+        """The same model without the other units."""
+        return MixModel(self._builder, self.usages, frozenset(u for u in self.units if u not in units))
+
+    def with_usages(self, usages: Mapping[str, PortUsage]) -> MixModel:
+        """The same model with other usages."""
+        return MixModel(self._builder, usages, self._without)
+
+    @property
+    def kept_units(self) -> list[str]:
+        """Units that take part in predictions."""
+        return [unit for unit in self.units if unit not in self._without]
+
+    def cycles(self, forms: Iterable[str], without: frozenset[str] = frozenset()) -> float | None:
+        """Predicted cycles of a mix, without some units; None where a form is not known."""
+        counts: dict[str, float] = {}
+        for form in forms:
+            if form not in self._model.forms:
+                return None
+            counts[form] = counts.get(form, 0.0) + 1.0
+        bounds = resource_bounds(self._model, counts)
+        if bounds is None:
+            return None
+        leaving = without | self._without
+        return next(cycles for name, cycles in bounds.items() if name not in leaving)
+
+    def matters(self, forms: Sequence[str], form: str, least: float) -> bool:
+        """Whether the ports of a form decide: without its micro-operations the mix is so much faster."""
+        whole = self.cycles(forms)
+        if whole is None:
+            return False
+        rest = [other for other in forms if other != form]
+        slots = sum(self._model.forms[other].slots or 0.0 for other in forms) / self._model.core.width
+        without = max(self.cycles(rest) or 0.0 if rest else 0.0, slots)
+        own = (self._model.forms[form].throughput or 0.0) * forms.count(form)
+        return whole > (1 + least) * max(without, own)
+
+
+class MixDrawer:
+    """Draws mixes whose kernels can be made."""
+
+    def __init__(self, model: MixModel, planner: MixPlanner, draw: random.Random) -> None:
+        self._model = model
+        self._planner = planner
+        self._draw = draw
+        self._table = model.facts.table
+
+    def covering(self, names: Sequence[str]) -> Iterator[Forms]:
+        """Mixes that have every form once: half of them with any others, half with some of like ports."""
+        some = self._draw.sample(list(names), len(names))
+        half = len(some) // 2
+        kinds: dict[object, float] = defaultdict(self._draw.random)
+        alike = sorted(some[half:], key=lambda name: kinds[self._kind(name)])
+        for dealt in (some[:half], alike):
+            yield from self._dealt(dealt)
+
+    def _kind(self, name: str) -> object:
+        return tuple(sorted(op.ports for op in self._model.usages[name].operations or ()))
+
+    def _dealt(self, names: Sequence[str]) -> Iterator[Forms]:
+        left = deque((name, 0) for name in names)
+        while left:
+            size = self._draw.randint(FEWEST, MOST)
+            mix: list[InstructionForm] = []
+            tried: list[tuple[str, int]] = []
+            while left and len(mix) < size and len(tried) < size:
+                name, tries = left.popleft()
+                if self._works([*mix, self._table[name]]):
+                    mix.append(self._table[name])
+                else:
+                    tried.append((name, tries + 1))
+            waiting = self._waiting(mix)
+            mix = [form for form in mix if form.id not in waiting]
+            left.extend((name, tries) for name, tries in tried if tries < TRIES)
+            if len(mix) > 1 and not self._waiting(mix):
+                yield tuple(mix)
+
+    def of_units(self) -> Iterator[Forms]:
+        """Mixes of two forms that take the same unit, which tell whether they share it."""
+        for unit in self._model.units:
+            takers = self._model.takers(unit)
+            for _ in range(UNIT_MIXES if len(takers) > 1 else 0):
+                pair = [self._table[name] for name in self._draw.sample(takers, 2)]
+                if self._works(pair) and not self._waiting(pair):
+                    yield tuple(pair)
+
+    def beside(self, name: str, partners: Sequence[str], size: int = FEWEST) -> Forms | None:
+        """A mix of a form, twice in it, with some of its partners; None where there is none."""
+        form = self._table[name]
+        for _ in range(TRIES):
+            mix = [form]
+            for other in self._draw.sample(list(partners), min(len(partners), 2 * size)):
+                if other != name and len(mix) < size and self._works([*mix, self._table[other]]):
+                    mix.append(self._table[other])
+            if len(mix) > 1 and not self._waiting(mix):
+                return form, mix[1], form, *mix[2:]
+        return None
+
+    def _works(self, forms: Sequence[InstructionForm]) -> bool:
+        return len({form.id for form in forms}) == len(forms) and self._planner.parts(forms) is not None
+
+    def _waiting(self, forms: Sequence[InstructionForm]) -> set[str]:
+        """Forms of which an instance may wait for the one before it with the same registers."""
+        parts = self._planner.parts(forms)
+        predicted = self._model.cycles([form.id for form in forms])
+        if parts is None or not predicted:
+            return {form.id for form in forms}
+        return {
+            name
+            for name, part in parts.items()
+            if self._latency(name) / (part.ring or INSTANCES) > WAITING * predicted
+        }
+
+    def _latency(self, name: str) -> float:
+        """Cycles from an instance to the next with the same registers; 0 where none is seen.
+
+        Alone, two instances that wait for nothing take as long as two do in a longer sequence.
+        """
+        alone = self._model.facts.alone.get(name, 0.0)
+        return alone if alone > INSTANCES * FREE * self._model.facts.throughputs.get(name, 0.0) else 0.0

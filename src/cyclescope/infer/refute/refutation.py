@@ -1,0 +1,134 @@
+"""The last part of the port step: the model tries to refute itself.
+
+Mixes of all forms whose ports are told are drawn, predicted and measured. The forms of those that take
+something else are asked again, each beside others. Then more mixes are drawn, which change nothing any
+more: they say how often each level of confidence holds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.infer.ports.builder import PortBuilder
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.refute.calibration import (
+    ASKED,
+    CHECKED,
+    FIRST,
+    NOTE,
+    Judge,
+    Verdict,
+    Verdicts,
+    claims_of,
+    stored_verdicts,
+    trials_of,
+)
+from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.infer.workload import CHECKED as CHECKING
+from cyclescope.infer.workload import DOUBTED, FRESH
+from cyclescope.measure.mixes import ORDERS, Forms, MixPlanner
+from cyclescope.measure.ports import PortPlanner, Question
+from cyclescope.measure.store import Store
+from cyclescope.model.calibration import Calibration
+
+AGAIN = 2  # mixes for each form of a mix that did not hold: one neighbour, or one bad partner, is chance
+CHECKS = 500  # mixes that calibrate: their shares are known within 4 points, 95 times in 100
+
+Stages = Iterator[tuple[str, Callable[[], Iterable[Question]]]]
+
+
+class Refutation:
+    """Draws the mixes of a run, and concludes from them."""
+
+    def __init__(self, facts: PortFacts, store: Store, plans: PortPlanner, draw: random.Random) -> None:
+        self._store = store
+        self._planner = MixPlanner(plans)
+        self._draw = draw
+        self._builder = PortBuilder(facts)
+        usages = {
+            form: self._builder.usage(facts.table[form], facts.throughputs.get(form))
+            for form in facts.confined
+        }
+        self._model = MixModel(self._builder, usages)
+
+    @cached_property
+    def _claims(self) -> int:
+        return claims_of(self._model.usages, self._model.claimed)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the store has the verdict on what is claimed."""
+        known = stored_verdicts(self._store)
+        return known is not None and known.claims == self._claims
+
+    def stages(self) -> Stages:
+        """Names and questions; each begins when the one before is in the store."""
+        yield FRESH, self._first
+        yield DOUBTED, self._again
+        yield CHECKING, self._checks
+
+    def _drawer(self, model: MixModel) -> MixDrawer:
+        return MixDrawer(model, self._planner, self._draw)
+
+    def _asked(self, mixes: Iterable[Forms], phase: str) -> Iterator[Question]:
+        for mix in mixes:
+            for order in range(ORDERS):
+                yield self._planner.question(mix, phase, order)
+
+    def _judge(self) -> Judge:
+        return Judge(self._model, trials_of(self._store, (FIRST, ASKED)))
+
+    def _first(self) -> Iterator[Question]:
+        known = Judge(self._model, trials_of(self._store, (FIRST,))).covered
+        drawer = self._drawer(self._model)
+        yield from self._asked(drawer.covering([n for n in self._model.claimed if n not in known]), FIRST)
+        yield from self._asked(drawer.of_units(), FIRST)
+
+    def _again(self) -> Iterator[Question]:
+        """Forms of mixes that do not hold, beside others whose mixes all do; without units that are none."""
+        model, judge = self._proved()
+        drawer = self._drawer(model)
+        for form in sorted(judge.doubted):
+            for _ in range(AGAIN):
+                mix = drawer.beside(form, judge.sound)
+                if mix is not None:
+                    yield from self._asked([mix], ASKED)
+
+    def _proved(self) -> tuple[MixModel, Judge]:
+        """The model with those units alone that mixes prove, and what mixes say of it."""
+        judge = self._judge()
+        model = self._model.only_with(judge.proved_units())
+        return model, Judge(model, judge.trials)
+
+    def _settled(self) -> tuple[MixModel, dict[str, Verdict], Judge]:
+        """The model with the confidence that is left, and why."""
+        model, judge = self._proved()
+        refuted = judge.refuted()
+        verdicts = Verdicts(0, refuted, {}, Calibration())
+        usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
+        return model.with_usages(usages), refuted, judge
+
+    def _checks(self) -> Iterator[Question]:
+        model, _, _ = self._settled()
+        drawer, count = self._drawer(model), 0
+        while count < CHECKS and model.claimed:
+            some = self._draw.sample(model.claimed, min(len(model.claimed), CHECKS))
+            mixes = list(drawer.covering(some))[: CHECKS - count]
+            if not mixes:
+                return
+            count += len(mixes)
+            yield from self._asked(mixes, CHECKED)
+
+    def conclude(self) -> Verdicts:
+        """Keep what the mixes say in the store."""
+        model, refuted, judge = self._settled()
+        checked = Judge(model, trials_of(self._store, (CHECKED,)))
+        calibration = checked.calibration(len(model.claimed), len(judge.covered), len(refuted))
+        units = {unit: tuple(model.takers(unit)) for unit in model.kept_units}
+        found = Verdicts(self._claims, refuted, units, calibration)
+        self._store.write_note(NOTE, msgspec.json.encode(found).decode())
+        return found

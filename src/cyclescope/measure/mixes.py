@@ -1,0 +1,198 @@
+"""Mixes: some forms over and over, whose instances do not wait for those of another form.
+
+Every form that reads what it writes has registers of its own, the others share out what is left, and
+nothing reads what another form writes. Loads and stores have addresses of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from cyclescope.isa.form import InstructionForm
+from cyclescope.kernel.block import Register
+from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.kernel.instruction import Instruction
+from cyclescope.kernel.state import MachineState
+from cyclescope.measure.plan import Experiment, Key
+from cyclescope.measure.ports import PortPlanner, Question
+
+MIXES = "mix"
+ORDERS = 2  # in turn, and two instances of each form at a time
+RING = 4  # registers of a form that reads what it writes: it waits for itself that much less
+BODY = 96  # instructions at least: the loop's own are one in a hundred
+_BETWEEN = " + "
+_FLOATS = ("f16", "bf16", "f32", "f64")
+_VECTORS = ("XMM", "YMM", "ZMM")
+_APART = frozenset(("x87", "mmx", "d3now"))  # share registers that others would spoil
+
+Forms = tuple[InstructionForm, ...]
+
+
+def mix_key(forms: Sequence[str], phase: str, order: int) -> Key:
+    """What identifies a mix in a store: the phase of the run in which it was drawn, and its order."""
+    return forms[0], MIXES, _BETWEEN.join(forms[1:]), phase, f"order {order}"
+
+
+def mixed_forms(form: str, source: str) -> tuple[str, ...]:
+    """The forms of a mix from two parts of its key."""
+    return form, *filter(None, source.split(_BETWEEN))
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Instances of one form of a mix: what they touch, and the state that they need.
+
+    `ring` is the number of instances that do not wait for each other, 0 where all do.
+    """
+
+    instructions: tuple[Instruction, ...]
+    reads: frozenset[Register]
+    writes: frozenset[Register]
+    state: MachineState
+    setup: bytes
+    ring: int
+
+
+class MixPlanner:
+    """Makes mixes with the kernels of a planner of port experiments."""
+
+    def __init__(self, plans: PortPlanner) -> None:
+        self._plans = plans
+        self._planner = plans.planner
+        self._dialect = plans.planner.dialect
+
+    def question(self, forms: Forms, phase: str, order: int) -> Question:
+        """The experiment of a mix: `count` is how often its body has the mix."""
+        key = mix_key([form.id for form in forms], phase, order)
+        return Question(key, partial(self._experiment, key, forms, order))
+
+    def parts(self, forms: Sequence[InstructionForm]) -> dict[str, Part] | None:
+        """Instances of each form; None where registers or states do not go together."""
+        every = list({form.id: form for form in forms}.values())
+        if not _go_together(every):
+            return None
+        try:
+            states = {form.id: self._planner.instances(form, 1).kernel for form in every}
+            found = self._chosen(every)
+        except Unmeasurable:
+            return None
+        return {
+            name: msgspec.structs.replace(part, state=states[name].state, setup=states[name].setup)
+            for name, part in found.items()
+        }
+
+    def _chosen(self, forms: Sequence[InstructionForm]) -> dict[str, Part]:
+        """Those that choose no registers first, then those that wait for themselves, then the others."""
+        found: dict[str, Part] = {}
+        taken: frozenset[Register] = frozenset()
+        free = [form for form in forms if self._plans.block(form) is not None]
+        for form in forms:
+            if form not in free:
+                part = self._fixed(form)
+                if not (part.writes | part.reads).isdisjoint(taken):
+                    raise Unmeasurable("two forms need the same registers")
+                taken |= part.writes | part.reads
+                found[form.id] = part
+        for place, form in enumerate(sorted(free, key=lambda form: not _updates(form))):
+            part = self._own(form, taken, len(free) - place)
+            taken |= part.writes
+            found[form.id] = part
+        for name, part in found.items():
+            others = [other.writes for some, other in found.items() if some != name]
+            if not part.reads.isdisjoint(frozenset().union(*others)):
+                raise Unmeasurable("a form would wait for another one")
+        return found
+
+    def _fixed(self, form: InstructionForm) -> Part:
+        some = self._planner.instances(form, RING)
+        same = len(set(some.registers)) == 1 or _counts_on_flags(form)
+        ring = 0 if same else len(some.registers)
+        return Part(some.kernel.body, some.reads, some.writes, some.kernel.state, b"", ring)
+
+    def _own(self, form: InstructionForm, taken: frozenset[Register], sharing: int) -> Part:
+        """Instances with registers that nothing else touches: as many as have to be, or a fair share."""
+        block = self._plans.block(form, taken)
+        if block is None:
+            raise Unmeasurable("too few registers for a mix")
+        have = block.instructions
+        count = len(have) if not block.writes else max(RING, len(have) // sharing)
+        if not _updates(form) and block.writes:
+            count = max(1, len(have) // sharing)
+        some = have[:count]
+        reads = frozenset().union(*[self._dialect.read(form, one.registers) for one in some])
+        writes = frozenset().union(*[self._dialect.written(form, one.registers) for one in some])
+        ring = 0 if _counts_on_flags(form) else len(some)
+        return Part(some, reads, writes, MachineState(()), b"", ring)
+
+    def _experiment(self, key: Key, forms: Forms, order: int) -> Experiment | None:
+        parts = self.parts(forms)
+        if parts is None:
+            return None
+        state = self._state(forms, parts)
+        if state is None:
+            return None
+        times = math.ceil(BODY / len(forms) / 2) * 2
+        taken = dict.fromkeys(parts, 0)
+        items = []
+        for form in _ordered(forms, times, order):
+            part = parts[form.id]
+            items.append(part.instructions[taken[form.id] % len(part.instructions)])
+            taken[form.id] += 1
+        setup = next((part.setup for part in parts.values() if part.setup), b"")
+        return Experiment(*key, self._plans.mixed(items, state, setup), times)
+
+    def _state(self, forms: Forms, parts: dict[str, Part]) -> MachineState | None:
+        """A state in which all forms run; None where two need different ones."""
+        essences: dict[object, list[str]] = {}
+        for name, part in parts.items():
+            essences.setdefault(_essence(part), []).append(name)
+        if len(essences) > 2 or (len(essences) == 2 and min(map(len, essences.values())) > 1):
+            return None
+        special = min(essences.values(), key=len)[0]
+        floats = [form.id for form in forms if form.element in _FLOATS]
+        chosen = parts[special if len(essences) > 1 or not floats else floats[0]].state
+        level = max(self._dialect.vector_level(form) for form in forms)
+        return self._planner.with_vectors(chosen, level)
+
+
+def _essence(part: Part) -> object:
+    """What a state has besides the values of vectors and data."""
+    some = part.state
+    return some.general, some.pokes, some.flags, some.control, some.x87, some.streaming, part.setup
+
+
+def _ordered(forms: Forms, times: int, order: int) -> list[InstructionForm]:
+    if order == 0:
+        return [*forms] * times
+    return [form for form in forms for _ in range(2)] * (times // 2)
+
+
+def _updates(form: InstructionForm) -> bool:
+    """Whether a form reads a register or memory that it writes."""
+    return any((op.is_register or op.is_memory) and op.read and op.write for op in form.operands)
+
+
+def _counts_on_flags(form: InstructionForm) -> bool:
+    """Whether a form reads flags that it writes."""
+    return bool(form.flags_read and form.flags_written)
+
+
+def _go_together(forms: Sequence[InstructionForm]) -> bool:
+    """Whether forms can be beside each other without waiting through flags, memory or whole files."""
+    if len(forms) > 1 and any(not form.attributes.isdisjoint(_APART) for form in forms):
+        return False
+    if sum(map(_counts_on_flags, forms)) > 1:
+        return False
+    if sum(any(op.is_memory and op.read and op.write for op in form.operands) for form in forms) > 1:
+        return False
+    return len({kind for form in forms if (kind := _encoded(form))}) < 2
+
+
+def _encoded(form: InstructionForm) -> str:
+    """How vectors of x86-64 are encoded: legacy ones wait for the upper halves that others leave."""
+    if form.bits is not None or not any(op.is_register and op.cls in _VECTORS for op in form.operands):
+        return ""
+    return "vex" if form.is_vex or "evex" in form.attributes else "legacy"

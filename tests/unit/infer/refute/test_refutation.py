@@ -1,0 +1,228 @@
+"""Mixes that nobody measured before: they refute what is wrong, and say how often claims hold."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from benchmarks.round_trip import measure, sample
+from cyclescope.backend.simulated import LOUD
+from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.readout import Readout
+from cyclescope.infer.refute.calibration import (
+    ASKED,
+    CHECKED,
+    FIRST,
+    Judge,
+    Trial,
+    Verdict,
+    Verdicts,
+    shape_of,
+    stored_verdicts,
+    trials_of,
+)
+from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.isa.table import load_table
+from cyclescope.measure.mixes import MixPlanner, mix_key, mixed_forms
+from cyclescope.measure.plan import Planner
+from cyclescope.measure.ports import PortPlanner
+from cyclescope.measure.store import Store
+from cyclescope.model.calibration import Calibration
+from cyclescope.model.machine import Operation
+from cyclescope.simulate.draw import draw_machine
+
+
+@pytest.fixture(scope="module")
+def store(table, tmp_path_factory):
+    """A store of a drawn core with noise and neighbours."""
+    machine = draw_machine(2, list(table))
+    file = tmp_path_factory.mktemp("refuted") / "store.sqlite"
+    with closing(measure(machine, table, sample(table, machine, 120), LOUD, file)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def model(store, table):
+    facts = read_facts(store, table)
+    builder = PortBuilder(facts)
+    usages = {name: builder.usage(table[name], facts.throughputs.get(name)) for name in facts.confined}
+    units = stored_verdicts(store).units
+    whole = MixModel(builder, usages)
+    return whole.only_with(units)
+
+
+def test_what_is_right_holds(store):
+    calibration = stored_verdicts(store).calibration
+    assert calibration.covered > 0.6 * calibration.claims > 60
+    assert calibration.mixes["high"].number > 100
+    assert calibration.mixes["high"].share > 0.97
+    assert calibration.mixes["high"].error < 0.02
+    assert not calibration.bad
+    assert calibration.refuted < 0.05 * calibration.claims
+
+
+def test_what_calibrates_had_no_part_in_refuting(store):
+    first = {trial.forms for trial in trials_of(store, (FIRST, ASKED))}
+    checked = {trial.forms for trial in trials_of(store, (CHECKED,))}
+    assert len(checked) > 100
+    assert not first & checked
+
+
+def test_a_wrong_usage_is_refuted_and_its_partners_are_not(store, table, model):
+    trials = trials_of(store)
+    counts = {name: sum(name in trial.forms for trial in trials) for name in model.claimed}
+    name = max(
+        (n for n in model.claimed if model.usages[n].confidence == "high" and model.usages[n].operations),
+        key=counts.__getitem__,
+    )
+    before = set(Judge(model, trials).refuted())
+    wrong = msgspec.structs.replace(
+        model.usages[name], ports="wrong", operations=tuple(
+            msgspec.structs.replace(op, count=op.count + 3) for op in model.usages[name].operations
+        ),
+    )  # fmt: skip
+    verdicts = Judge(model.with_usages({**model.usages, name: wrong}), trials).refuted()
+    assert set(verdicts) - before == {name}
+    assert verdicts[name].confidence == "low"
+    assert "fresh mixes" in verdicts[name].reason
+
+
+def test_no_form_of_a_mix_waits_for_another(store, table, model):
+    legal = store.legality()
+    planner = Planner(table, lambda form: legal.get(form.id) == "ok")
+    mixes = MixPlanner(PortPlanner(planner))
+    drawn = list(MixDrawer(model, mixes, random.Random(5)).covering(model.claimed))
+    assert len(drawn) > 15
+    for forms in drawn:
+        parts = mixes.parts(forms)
+        for name, part in parts.items():
+            others = frozenset().union(*[other.writes for n, other in parts.items() if n != name])
+            assert part.reads.isdisjoint(others)
+
+
+def test_orders_have_the_same_instructions(store, table, model):
+    legal = store.legality()
+    planner = Planner(table, lambda form: legal.get(form.id) == "ok")
+    mixes = MixPlanner(PortPlanner(planner))
+    forms = next(MixDrawer(model, mixes, random.Random(5)).covering(model.claimed))
+    first, second = (mixes.question(forms, FIRST, order).make() for order in (0, 1))
+    assert first.kernel.instructions == second.kernel.instructions == first.count * len(forms)
+    assert first.kernel.code != second.kernel.code
+
+
+def test_the_verdict_reaches_results_and_the_model(store, table):
+    readout = Readout(store, table)
+    timing, usage = next((t, u) for t, u in readout.each() if u.confidence == "high" and u.operations)
+    verdict = Verdict(shape_of(usage), "low", "refuted by 2 of 2 fresh mixes")
+    readout.verdicts = msgspec.structs.replace(readout.verdicts, refuted={timing.id: verdict})
+    found = {t.id: t for t, _ in readout.each()}[timing.id]
+    assert found.ports_confidence == "low"
+    assert "refuted" in found.ports_note
+    model = build_model(store, table)
+    assert model.calibration == stored_verdicts(store).calibration
+
+
+def test_another_usage_is_not_what_was_refuted():
+    verdicts = Verdicts(0, {"F": Verdict("1*2", "low", "refuted")}, {}, Calibration())
+    same = PortUsage(1, "1*p01", (Operation((0, 1)),), confidence="high")
+    other = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
+    assert verdicts.lowered("F", same).confidence == "low"
+    assert verdicts.lowered("F", other).confidence == "high"
+    assert verdicts.lowered("G", same).confidence == "high"
+
+
+def test_units_are_known_by_their_forms():
+    verdicts = Verdicts(0, {}, {"what limits A": ("A", "B", "C")}, Calibration())
+    assert verdicts.proves(["A", "B"])
+    assert not verdicts.proves(["A"])
+    assert not verdicts.proves(["A", "B", "D", "E", "F"])
+
+
+# --- the judge ---------------------------------------------------------------------------------------
+
+
+def judge(*trials, units=(), decide=()):
+    """Of mixes that a model predicts to take one cycle for each form, half of it without a unit."""
+    usage = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
+
+    def cycles(forms, without=frozenset()):
+        return len(forms) * (0.5 if without and not set(forms).isdisjoint(decide) else 1.0)
+
+    model = SimpleNamespace(
+        cycles=cycles, usages=dict.fromkeys("ABCDEFG", usage), units=units, matters=lambda *_: True
+    )
+    return Judge(model, [Trial(tuple(forms), FIRST, took, error, 0.01) for forms, took, error in trials])
+
+
+@pytest.mark.parametrize(("took", "error", "holds"), [
+    (2.15, 0.0, True), (1.85, 0.0, True), (2.26, 0.0, False), (1.74, 0.0, False), (2.26, 0.05, True),
+])  # fmt: skip
+def test_a_mix_holds_within_a_tenth_and_its_own_error(took, error, holds):
+    one = judge(("AB", took, error))
+    assert one.holds(one.trials[0]) == holds
+
+
+def test_the_form_that_wrong_mixes_have_in_common_is_refuted():
+    verdicts = judge(
+        ("AB", 4, 0), ("AC", 4, 0), ("BD", 2, 0), ("CD", 2, 0), ("BE", 2, 0), ("CE", 2, 0)
+    ).refuted()
+    assert {form: verdict.confidence for form, verdict in verdicts.items()} == {"A": "low"}
+
+
+def test_half_of_the_mixes_is_not_most():
+    assert judge(("AB", 4, 0), ("AC", 2, 0), ("BC", 2, 0)).refuted() == {}
+
+
+def test_a_single_mix_leaves_some_confidence():
+    verdicts = judge(("AB", 4, 0), ("BC", 2, 0), ("BD", 2, 0)).refuted()
+    assert {form: verdict.confidence for form, verdict in verdicts.items()} == {"A": "medium"}
+
+
+def test_a_unit_is_proved_by_two_mixes_that_it_decides():
+    assert judge(("AB", 2, 0), ("AC", 2, 0), units=("u",), decide="A").proved_units() == ["u"]
+    assert judge(("AB", 2, 0), ("CD", 2, 0), units=("u",), decide="A").proved_units() == []
+    assert (
+        judge(("AB", 2, 0), ("AC", 2, 0), ("AD", 1, 0), ("AE", 1, 0), units=("u",), decide="A").proved_units()
+        == []
+    )
+
+
+def test_shares_are_of_mixes_within_a_tenth():
+    found = judge(("AB", 2, 0), ("AC", 2.3, 0), ("BC", 2.1, 0), ("CD", 4, 0)).calibration(9, 8, 1)
+    assert (found.mixes["high"].number, found.mixes["high"].held) == (4, 2)
+    assert found.mixes["high"].error == pytest.approx((0 + 0.15 + 0.05 + 1) / 4)
+    assert found.orders == (0.01, 0.01)
+    assert (found.claims, found.covered, found.refuted) == (9, 8, 1)
+
+
+# --- keys and notes ----------------------------------------------------------------------------------
+
+
+def test_a_key_tells_the_forms():
+    forms = ("ADD (R64, I8)", "MOV (R64, M64)", "ADD (R64, I8)")
+    key = mix_key(forms, FIRST, 1)
+    assert mixed_forms(key[0], key[2]) == forms
+    assert mixed_forms("NOP", "") == ("NOP",)
+
+
+def test_notes_are_kept_until_all_is_forgotten(tmp_path):
+    with closing(Store(tmp_path / "s.sqlite", "m")) as store:
+        assert store.note("x") == ""
+        store.write_note("x", "one")
+        store.write_note("x", "two")
+        assert store.note("x") == "two"
+        store.clear()
+        assert store.note("x") == ""
+        assert store.machine == "m"
+
+
+def test_no_form_has_the_sign_between_forms():
+    assert not [
+        form.id for isa in ("x86-64", "aarch64", "riscv64") for form in load_table(isa) if " + " in form.id
+    ]
