@@ -102,11 +102,12 @@ class Comparison:
         self.builder = PortBuilder(facts)
         structure = facts.structure
         memory = {name for name in structure.sets if "m" in facts.files[name]}
-        moves = [name for head in memory for name in facts.classes[head]]
-        self.memory = frozenset().union(*[self._ports(name) for name in moves])
+        moves = [name for (files, _), some in facts.blockers.items() for name in some if "m" in files]
         self.found_memory = frozenset().union(*[structure.sets[name] for name in memory])
         names = structure.sets.keys() - memory
         self.truth = {name: self._ports(name) for name in names}
+        heads, every = (frozenset().union(*map(self._ports, some)) for some in (memory, moves))
+        self.memory = heads | every.difference(*self.truth.values())
         self.found = {name: frozenset(structure.sets[name]) for name in names}
         self.kinds = self._kinds(self.truth, range(len(machine.ports)))
         self.found_kinds = self._kinds(self.found, range(structure.ports))
@@ -115,6 +116,10 @@ class Comparison:
     def _ports(self, form: str) -> frozenset[int]:
         operations = _known(self.machine, form).operations or ()
         return frozenset(port for op in operations for port in op.ports)
+
+    def _is_unit(self, op: Operation) -> bool:
+        """Whether an operation keeps a port busy that no class has: a usage tells no such units."""
+        return op.cycles > 1 and not any(self.kinds[port] for port in op.ports)
 
     @staticmethod
     def _kinds(classes: dict[str, frozenset[int]], ports: Sequence[int]) -> dict[int, Kind]:
@@ -132,10 +137,11 @@ class Comparison:
         assert cost is not None
         if usage.ports is None or cost.operations is None:
             return None
+        counted = bool(self.builder.facts.labels)
         truth = _without(cost.operations, self.memory)
         found = None if usage.operations is None else _without(usage.operations, self.found_memory)
-        counted = bool(self.builder.facts.labels)
-        right = found is not None and _usage(found, self.found_kinds) == _usage(truth, self.kinds, counted)
+        ports = [op for op in truth if counted or not self._is_unit(op)]
+        right = found is not None and _usage(found, self.found_kinds) == _usage(ports, self.kinds, counted)
         known = all(frozenset(op.ports) in self.sets and (counted or op.cycles == 1) for op in truth)
         told = known and self.builder.facts.knows_memory(form)
         identifiable = told and (counted or (cost.slots or 0) < MICROCODED)

@@ -11,6 +11,7 @@ import msgspec
 
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
 from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.front_end import dropped
 from cyclescope.infer.ports.structure import port_sets
 from cyclescope.infer.ports.usage import Usage, UsageSolver, explains_slowness
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
@@ -24,6 +25,7 @@ MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 MORE = 0.3  # micro-operations counted that are not explained
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
+DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
 _ORDER = (HIGH, MEDIUM, LOW)
 
 
@@ -185,12 +187,12 @@ class PortBuilder:
             notes.append(stalls)
         elif complete:
             doubts = list(self._doubts(form, known, slots, throughput))
-            notes += doubts
+            notes += [sentence for sentence, _ in doubts]
             if self._is_loose(known, throughput, confined):
                 levels.append(MEDIUM)
                 notes.append("one of its micro-operations may have fewer ports than the class that it is of")
             vague = any(part.residual > MISSED or part.alternatives for part in parts)
-            levels += [LOW if vague else MEDIUM] * len(doubts)
+            levels += [LOW if vague else level for _, level in doubts]
         weights: dict[str, float] = {}
         for name, value in confined.items():
             label = self.resources[name][0]
@@ -222,18 +224,23 @@ class PortBuilder:
 
     def _doubts(
         self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
-    ) -> Iterator[str]:
-        """What speaks against a usage that fits all confinements."""
-        if port_throughput(known) < SLOWER * throughput:
-            yield "it runs slower than these ports allow: something else limits it"
+    ) -> Iterator[tuple[str, str]]:
+        """What speaks against a usage that fits all confinements, and the confidence that it leaves.
+
+        What runs slower for less than `DIVIDES` cycles may have fewer ports than were told, or share some.
+        """
+        if max(port_throughput(known), (slots or 0.0) / self.facts.width) < SLOWER * throughput:
+            level = MEDIUM if throughput > DIVIDES or self.facts.labels else LOW
+            yield "it runs slower than these ports allow: something else limits it", level
         if self.facts.labels:  # the rest was counted
-            yield from self._never_there(form, known, throughput)
+            yield from ((sentence, MEDIUM) for sentence in self._never_there(form, known, throughput))
             return
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
-            yield f"{idle} of its slots need no port, or one of a set as wide as the front end"
+            level = MEDIUM if known or dropped(form) else LOW
+            yield f"{idle} of its slots need no port, or one of a set as wide as the front end", level
         elif memory_of(form) is not None and self._may_hide(form, known):
-            yield "a micro-operation for any of as many ports as the front end has slots would not show"
+            yield "a micro-operation for any of as many ports as the front end has slots would not show", LOW
 
     def _never_there(
         self, form: InstructionForm, known: Sequence[Operation], throughput: float

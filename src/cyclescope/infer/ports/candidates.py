@@ -133,9 +133,13 @@ def _file(cls: str) -> str:
 
 
 def preference(form: InstructionForm) -> tuple[object, ...]:
-    """Best first: no store, writes only, neither reads nor writes flags, few operands, VEX."""
+    """Best first: no store, no move, writes only, neither reads nor writes flags, few operands, VEX.
+
+    Moves between registers may be eliminated now and then, and keep no port busy then.
+    """
     flags = bool(form.flags_read), bool(form.flags_written)
-    return stores(form), updates(form), *flags, len(form.operands), not form.is_vex, form.id
+    move = memory_of(form) is None and "MOV" in form.mnemonic
+    return stores(form), move, updates(form), *flags, len(form.operands), not form.is_vex, form.id
 
 
 def stores(form: InstructionForm) -> bool:

@@ -169,7 +169,7 @@ class FrontEndFacts:
             return None, f"its front-end slots are not known: {count.reason}"
         if count.whole > 0:
             return float(count.whole), ""
-        mechanism = _dropped(form)
+        mechanism = dropped(form)
         return (0.0, NO_SLOT.format(mechanism)) if mechanism else (None, NO_MECHANISM)
 
     def slot_range(self, form: InstructionForm) -> tuple[float, float] | None:
@@ -222,7 +222,7 @@ def is_nop(form: InstructionForm) -> bool:
     return "nop" in form.attributes or form.id in {record.roles.nop for record in instruction_sets()}
 
 
-def _dropped(form: InstructionForm) -> str:
+def dropped(form: InstructionForm) -> str:
     """Why a form may take no slot, "" where nothing is known that could drop it."""
     if is_nop(form):
         return "a NOP that is dropped"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.front_end.slots import SlotCount
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.builder import PortBuilder
-from cyclescope.infer.ports.candidates import candidates
+from cyclescope.infer.ports.candidates import candidates, preference
 from cyclescope.infer.ports.experiments import PortCampaign
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
@@ -23,6 +24,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.model import library
+from cyclescope.model.machine import Operation
 from cyclescope.model.resources import resource_throughput
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
@@ -353,3 +355,32 @@ def test_divisions_and_roots_share_a_unit(table, tmp_path):
     assert not units[3]
     both = resource_throughput(model, {names[0]: 1.0, names[1]: 1.0})
     assert both[0] == pytest.approx(sum(model.forms[name].throughput for name in names[:2]), rel=0.05)
+
+
+# --- what speaks against a usage -------------------------------------------------------------------
+
+
+def doubts(table, name, known, slots, throughput):
+    facts = SimpleNamespace(
+        labels=(), width=5.0, saturating=frozenset(), structure=Structure(2, {}), files={}
+    )
+    return dict(PortBuilder(facts)._doubts(table[name], known, slots, throughput))
+
+
+def test_what_is_slow_for_few_cycles_may_have_fewer_ports(table):
+    one = (Operation((0, 1)),)
+    assert doubts(table, "IMUL (R64, R64)", one, 1.0, 0.5) == {}
+    assert list(doubts(table, "IMUL (R64, R64)", one, 1.0, 2.0).values()) == [LOW]
+    assert list(doubts(table, "DIVPD (XMM, XMM)", one, 1.0, 3.0).values()) == [MEDIUM]
+
+
+def test_only_what_is_dropped_needs_no_port(table):
+    assert list(doubts(table, "IMUL (R64, R64)", (), 1.0, 0.2).values()) == [LOW]
+    assert list(doubts(table, "NOP", (), 1.0, 0.2).values()) == [MEDIUM]
+    assert list(doubts(table, "NOP", (), 1.0, 0.4).values()) == [LOW, MEDIUM]
+    assert list(doubts(table, "IMUL (R64, R64)", (Operation((0, 1)),), 2.0, 0.5).values()) == [MEDIUM]
+
+
+def test_moves_are_the_last_to_block(table):
+    forms = [table[name] for name in ("VMOVQ_7E (XMM, XMM)", "PADDB (XMM, XMM)", "MOV (M64, R64)")]
+    assert [form.id for form in sorted(forms, key=preference)] == [forms[1].id, forms[0].id, forms[2].id]

@@ -144,6 +144,70 @@ def test_units_are_known_by_their_forms():
     assert not verdicts.proves(["A", "B", "D", "E", "F"])
 
 
+# --- drawing -----------------------------------------------------------------------------------------
+
+
+def waiting(alone, predicted, ring=4, throughput=0.5):
+    """Whether a form waits for itself in a mix of so many predicted cycles."""
+    facts = SimpleNamespace(alone={"A": alone}, throughputs={"A": throughput}, table={})
+    model = SimpleNamespace(facts=facts, cycles=lambda forms: predicted)
+    planner = SimpleNamespace(parts=lambda forms: {form.id: SimpleNamespace(ring=ring) for form in forms})
+    drawer = MixDrawer(model, planner, random.Random(1))
+    return drawer._waiting([SimpleNamespace(id="A")]) == {"A"}
+
+
+def test_an_instance_may_wait_for_three_quarters_of_the_mix():
+    assert waiting(4.0, 1.2)
+    assert not waiting(4.0, 1.5)
+
+
+def test_two_instances_alone_tell_a_latency_where_they_take_longer_than_by_throughput():
+    assert not waiting(1.05, 0.1)
+    assert waiting(2.0, 0.1)
+
+
+def test_instances_without_registers_of_their_own_wait_for_each_other():
+    assert waiting(4.0, 2.5, ring=0)
+    assert not waiting(4.0, 2.7, ring=0)
+
+
+def test_mixes_are_short_and_bodies_long(store, table, model):
+    legal = store.legality()
+    mixes = MixPlanner(PortPlanner(Planner(table, lambda form: legal.get(form.id) == "ok")))
+    drawn = list(MixDrawer(model, mixes, random.Random(5)).covering(model.claimed))
+    sizes = {len(forms) for forms in drawn}
+    assert min(sizes) == 2  # one that would have waited was left out
+    assert max(sizes) == 6
+    bodies = [mixes.question(forms, FIRST, 0).make().kernel.instructions for forms in drawn[:20]]
+    assert min(bodies) >= 96
+    assert max(bodies) <= 96 + 2 * 6
+
+
+def test_what_reads_what_it_writes_has_four_registers(store, table):
+    legal = store.legality()
+    mixes = MixPlanner(PortPlanner(Planner(table, lambda form: legal.get(form.id) == "ok")))
+    names = ("ADD_01 (R64, R64)", "IMUL (R64, R64)", "LEA_B (R64)")
+    parts = mixes.parts([table[name] for name in names])
+    if parts is not None:
+        assert [parts[name].ring for name in names[:2]] == [4, 4]
+    pair = mixes.parts([table[name] for name in names[:2]])
+    assert [part.ring for part in pair.values()] == [4, 4]
+    assert pair[names[0]].writes.isdisjoint(pair[names[1]].writes)
+
+
+def test_each_unit_has_four_mixes(store, table, model):
+    legal = store.legality()
+    mixes = MixPlanner(PortPlanner(Planner(table, lambda form: legal.get(form.id) == "ok")))
+    drawn = list(MixDrawer(model.only_with(model.units), mixes, random.Random(5)).of_units())
+    shared = [unit for unit in model.units if len(model.takers(unit)) > 1]
+    assert 2 * len(shared) < len(drawn) <= 4 * len(shared)
+
+
+def test_two_mixes_for_each_claim_calibrate(store):
+    claims = stored_verdicts(store).calibration.claims
+    assert 1.7 * claims < len(trials_of(store, (CHECKED,))) <= 2 * claims
+
+
 # --- the judge ---------------------------------------------------------------------------------------
 
 
