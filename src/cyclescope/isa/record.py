@@ -127,7 +127,8 @@ class FormRoles(msgspec.Struct, frozen=True, kw_only=True):
     `nop` is nothing but a front-end slot, as a rule. `load` and `store` move a general register, `loads` and
     `stores` are the same of vectors. `slow` takes several cycles, and several ports take `beside`. `simple`
     are forms of a slot by kind (`measure.front_end`), `sized` NOPs of different lengths. `moves` are
-    beginnings of mnemonics of instructions that a core may do by renaming.
+    beginnings of mnemonics of instructions that a core may do by renaming. `plain` are what every program
+    uses, by what it is: on a core with ports each has one.
     """
 
     nop: str
@@ -140,6 +141,7 @@ class FormRoles(msgspec.Struct, frozen=True, kw_only=True):
     simple: Mapping[str, tuple[str, ...]] = {}
     sized: tuple[str, ...] = ()
     moves: tuple[str, ...] = ()
+    plain: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def plain_moves(self) -> tuple[str, ...]:

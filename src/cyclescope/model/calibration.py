@@ -25,7 +25,7 @@ class Held(msgspec.Struct, frozen=True):
         return self.held / self.number if self.number else 0.0
 
 
-class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
+class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     """By the confidence of the least sure form: mixes, and of these those that the form's ports decide.
 
     The mixes were drawn after everything that they test had been settled. `orders` is by how much the

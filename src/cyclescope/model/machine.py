@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from cyclescope.model.calibration import Calibration
+from cyclescope.model.calibration import ClaimCalibration
 from cyclescope.model.facts import Fact
 
 SCHEMA_VERSION = 1
@@ -150,7 +150,7 @@ class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
     resources: Mapping[str, float] = {}
     borrowed: Borrowed | None = None
     facts: tuple[Fact, ...] = ()
-    calibration: Calibration | None = None
+    calibration: ClaimCalibration | None = None
     schema_version: int = SCHEMA_VERSION
 
     @property

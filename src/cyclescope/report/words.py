@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cyclescope.model.calibration import NEAR, Calibration, Held
+from cyclescope.model.calibration import NEAR, ClaimCalibration, Held
 from cyclescope.model.machine import Borrowed
 
 _LONGEST = 200  # characters of a name
@@ -29,7 +29,7 @@ def borrowing(borrowed: Borrowed) -> str:
     return f"{listed(borrowed.forms or borrowed.what)} of {borrowed.core}, another core"
 
 
-def calibration_lines(known: Calibration | None) -> Iterator[str]:
+def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
     """What fresh mixes said of a machine's ports, a line each."""
     if known is None or not known.mixes:
         return

@@ -11,8 +11,8 @@ from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import json_option, patterns_argument, store_option
 from cyclescope.infer.api import only_store
 from cyclescope.infer.native import native_summary, stored_model
+from cyclescope.infer.refute.doubts import doubts
 from cyclescope.model.check import problems, shown
-from cyclescope.model.doubts import doubts
 from cyclescope.model.library import summaries
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.schema import encode, write_model

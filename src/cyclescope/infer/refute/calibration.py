@@ -12,11 +12,11 @@ import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.refute.mixes import MixModel
+from cyclescope.infer.refute.planner import MIXES, mixed_forms
 from cyclescope.infer.timing.results import LOW, MEDIUM
-from cyclescope.measure.mixes import MIXES, mixed_forms
 from cyclescope.measure.record import FAILED, NOISY, Record
 from cyclescope.measure.store import Store
-from cyclescope.model.calibration import LEVELS, NEAR, Calibration, Held
+from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, Held
 
 FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are drawn
 MOSTLY = 0.5  # of the mixes of a form: if more are refuted, the form is what they have in common
@@ -55,7 +55,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     claims: int
     refuted: Mapping[str, Verdict]
     units: Mapping[str, tuple[str, ...]]
-    calibration: Calibration
+    calibration: ClaimCalibration
 
     def proves(self, takers: Iterable[str]) -> bool:
         """Whether one of the units that mixes proved is that of these forms, under whatever name."""
@@ -186,7 +186,7 @@ class Judge:
         without = self._model.cycles(trial.forms, without=frozenset((unit,))) or 0.0
         return self._predicted(trial) > without * (1 + NEAR)
 
-    def calibration(self, claims: int, covered: int, refuted: int) -> Calibration:
+    def calibration(self, claims: int, covered: int, refuted: int) -> ClaimCalibration:
         """How often each level holds; mixes have the level of their least sure form."""
         mixes: dict[str, list[float]] = defaultdict(list)
         ports: dict[str, list[float]] = defaultdict(list)
@@ -200,7 +200,7 @@ class Judge:
         orders = (
             (round(median(apart), 4), round(apart[int(0.95 * (len(apart) - 1))], 4)) if apart else (0.0, 0.0)
         )
-        return Calibration(_held(mixes), _held(ports), orders, claims, covered, refuted)
+        return ClaimCalibration(_held(mixes), _held(ports), orders, claims, covered, refuted)
 
     def _level(self, forms: Iterable[str]) -> str:
         return max((self._model.usages[form].confidence for form in forms), key=LEVELS.index)

@@ -10,13 +10,13 @@ from functools import cached_property
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.resources import port_resources, with_resources
+from cyclescope.infer.refute.planner import Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
-from cyclescope.measure.mixes import Forms, MixPlanner
 from cyclescope.measure.ports import INSTANCES
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.resources import resource_bounds
 
-FEWEST, MOST = 3, 6  # forms of a mix
+FEWEST_FORMS, MOST_FORMS = 3, 6  # forms of a mix
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 FREE = 1.1  # times as long as by its throughput: an instance that waits for nothing
 WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
@@ -134,7 +134,7 @@ class MixDrawer:
     def _dealt(self, names: Sequence[str]) -> Iterator[Forms]:
         left = deque((name, 0) for name in names)
         while left:
-            size = self._draw.randint(FEWEST, MOST)
+            size = self._draw.randint(FEWEST_FORMS, MOST_FORMS)
             mix: list[InstructionForm] = []
             tried: list[tuple[str, int]] = []
             while left and len(mix) < size and len(tried) < size:
@@ -158,7 +158,7 @@ class MixDrawer:
                 if self._works(pair) and not self._waiting(pair):
                     yield tuple(pair)
 
-    def beside(self, name: str, partners: Sequence[str], size: int = FEWEST) -> Forms | None:
+    def beside(self, name: str, partners: Sequence[str], size: int = FEWEST_FORMS) -> Forms | None:
         """A mix of a form, twice in it, with some of its partners; None where there is none."""
         form = self._table[name]
         for _ in range(TRIES):

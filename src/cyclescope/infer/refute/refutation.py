@@ -28,12 +28,12 @@ from cyclescope.infer.refute.calibration import (
     trials_of,
 )
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.infer.workload import CHECKED as CHECKING
 from cyclescope.infer.workload import DOUBTED, FRESH
-from cyclescope.measure.mixes import ORDERS, Forms, MixPlanner
 from cyclescope.measure.ports import PortPlanner, Question
 from cyclescope.measure.store import Store
-from cyclescope.model.calibration import Calibration
+from cyclescope.model.calibration import ClaimCalibration
 
 AGAIN = 2  # mixes for each form of a mix that did not hold: one neighbour, or one bad partner, is chance
 CHECKS = 500  # mixes that calibrate: their shares are known within 4 points, 95 times in 100
@@ -109,7 +109,7 @@ class Refutation:
         """The model with the confidence that is left, and why."""
         model, judge = self._proved()
         refuted = judge.refuted()
-        verdicts = Verdicts(0, refuted, {}, Calibration())
+        verdicts = Verdicts(0, refuted, {}, ClaimCalibration())
         usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
         return model.with_usages(usages), refuted, judge
 

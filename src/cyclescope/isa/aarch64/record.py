@@ -93,6 +93,14 @@ RECORD = InstructionSet(
         stores=("STRQui",),
         slow="MADDXrrr",
         beside="ADDXri",
+        plain={
+            "addition": ("ADDXri",),
+            "load": ("LDRXui",),
+            "store": ("STRXui",),
+            "multiplication": ("MADDXrrr",),
+            "shift": ("LSLVXr",),
+            "vector addition": ("ADDv4i32",),
+        },
         simple={
             "NOP": ("NOP",),
             "move": ("MOVZXi",),

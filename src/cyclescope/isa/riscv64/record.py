@@ -111,6 +111,13 @@ RECORD = InstructionSet(
         stores=("FSD",),
         slow="MUL",
         beside="ADDI",
+        plain={
+            "addition": ("ADD", "ADDI"),
+            "load": ("LD",),
+            "store": ("SD",),
+            "multiplication": ("MUL",),
+            "shift": ("SLL",),
+        },
         simple={
             "NOP": ("C_NOP",),
             "move": ("C_MV", "C_LI", "LUI"),

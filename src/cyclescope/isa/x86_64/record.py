@@ -69,6 +69,14 @@ RECORD = InstructionSet(
         stores=("MOVUPS (M128, XMM)",),
         slow="IMUL (R64, R64)",
         beside="MOVSXD (R64, R32)",
+        plain={
+            "addition": ("ADD_01 (R64, R64)", "ADD_03 (R64, R64)"),
+            "load": ("MOV (R64, M64)",),
+            "store": ("MOV (M64, R64)",),
+            "multiplication": ("IMUL (R64, R64)",),
+            "shift": ("SHL (R64, I8)",),
+            "vector addition": ("PADDD (XMM, XMM)", "ADDPS (XMM, XMM)"),
+        },
         simple={
             "NOP": ("NOP (M32)", "NOP (R32)", "NOP", "NOP_W"),
             "move": ("MOV_89 (R64, R64)", "MOV_89 (R32, R32)", "MOVAPS_0F28 (XMM, XMM)"),

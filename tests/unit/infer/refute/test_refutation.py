@@ -28,12 +28,12 @@ from cyclescope.infer.refute.calibration import (
     trials_of,
 )
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.infer.refute.planner import MixPlanner, mix_key, mixed_forms
 from cyclescope.isa.table import load_table
-from cyclescope.measure.mixes import MixPlanner, mix_key, mixed_forms
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.measure.store import Store
-from cyclescope.model.calibration import Calibration
+from cyclescope.model.calibration import ClaimCalibration
 from cyclescope.model.machine import Operation
 from cyclescope.simulate.draw import draw_machine
 
@@ -129,7 +129,7 @@ def test_the_verdict_reaches_results_and_the_model(store, table):
 
 
 def test_another_usage_is_not_what_was_refuted():
-    verdicts = Verdicts(0, {"F": Verdict("1*2", "low", "refuted")}, {}, Calibration())
+    verdicts = Verdicts(0, {"F": Verdict("1*2", "low", "refuted")}, {}, ClaimCalibration())
     same = PortUsage(1, "1*p01", (Operation((0, 1)),), confidence="high")
     other = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
     assert verdicts.lowered("F", same).confidence == "low"
@@ -138,7 +138,7 @@ def test_another_usage_is_not_what_was_refuted():
 
 
 def test_units_are_known_by_their_forms():
-    verdicts = Verdicts(0, {}, {"what limits A": ("A", "B", "C")}, Calibration())
+    verdicts = Verdicts(0, {}, {"what limits A": ("A", "B", "C")}, ClaimCalibration())
     assert verdicts.proves(["A", "B"])
     assert not verdicts.proves(["A"])
     assert not verdicts.proves(["A", "B", "D", "E", "F"])

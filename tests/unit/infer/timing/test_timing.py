@@ -264,7 +264,7 @@ def test_idioms_break_the_dependency(cycles, idiom):
 
 @pytest.mark.parametrize(("same", "idiom"), [(3.2, True), (3.6, False), (8.0, False)])
 def test_a_cycle_and_more_proves_no_idiom(same, idiom):
-    """It may be other values that take less, as of LSL, or what the core makes of one register, as of SHLD."""
+    """Other values may take less, as of LSL, or the core makes something else of one register, as of SHLD."""
     records = [
         stream(1.0), stream(same, "same register"), chain(3.0), chain(3.0, "op2", variant="swap"),
     ]  # fmt: skip

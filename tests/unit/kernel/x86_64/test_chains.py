@@ -54,7 +54,7 @@ def cycles(planner):
 
 
 def test_registers_of_mmx_are_written_as_such(planner, table, cycles):
-    """The x87's FNINIT wrote them before: then some cores take longer for each read, not for the first alone."""
+    """The x87's FNINIT wrote them before: then some cores take longer for every read."""
     written = b"".join(bytes([0x0F, 0xEF, 0xC0 | 9 * n]) for n in range(8))  # pxor mmN, mmN
     form = table["PSRAD (MM, MM)"]
     kernels = [e.kernel for e in (*planner.throughput(form), *planner.latency(form))]

@@ -5,17 +5,20 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from cyclescope.infer.refute.doubts import doubts
+from cyclescope.isa.registry import instruction_set, isa_names
 from cyclescope.isa.table import load_table
-from cyclescope.model.calibration import Calibration, Held
-from cyclescope.model.doubts import PLAIN, doubts
+from cyclescope.model.calibration import ClaimCalibration, Held
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
 
-FORMS = [form for forms in PLAIN["x86-64"].values() for form in forms]
+FORMS = [form for forms in instruction_set("x86-64").roles.plain.values() for form in forms]
 
 
 def model(mixes=None, without=(), **changes):
     costs = {name: FormCost(1, () if name in without else (Operation((0,)),)) for name in FORMS}
-    calibration = None if mixes is None else Calibration({n: Held(*some, 0.01) for n, some in mixes.items()})
+    calibration = (
+        None if mixes is None else ClaimCalibration({n: Held(*some, 0.01) for n, some in mixes.items()})
+    )
     found = MachineModel("m", "x86-64", Provenance(MEASURED), Core(4), ("0",), costs, calibration=calibration)
     return msgspec.structs.replace(found, **changes)
 
@@ -55,7 +58,7 @@ def test_other_models_are_not_doubted():
     assert list(doubts(model(without=FORMS, core=Core(2, in_order=True)))) == []
 
 
-@pytest.mark.parametrize("isa", PLAIN)
+@pytest.mark.parametrize("isa", isa_names())
 def test_the_plain_forms_exist(isa):
     table = load_table(isa)
-    assert all(form in table for forms in PLAIN[isa].values() for form in forms)
+    assert all(form in table for forms in instruction_set(isa).roles.plain.values() for form in forms)

@@ -42,7 +42,7 @@ def mixed_forms(form: str, source: str) -> tuple[str, ...]:
     return form, *filter(None, source.split(_BETWEEN))
 
 
-class Part(msgspec.Struct, frozen=True):
+class MixPart(msgspec.Struct, frozen=True):
     """Instances of one form of a mix: what they touch, and the state that they need.
 
     `ring` is the number of instances that do not wait for each other, 0 where all do.
@@ -69,7 +69,7 @@ class MixPlanner:
         key = mix_key([form.id for form in forms], phase, order)
         return Question(key, partial(self._experiment, key, forms, order))
 
-    def parts(self, forms: Sequence[InstructionForm]) -> dict[str, Part] | None:
+    def parts(self, forms: Sequence[InstructionForm]) -> dict[str, MixPart] | None:
         """Instances of each form; None where registers or states do not go together."""
         every = list({form.id: form for form in forms}.values())
         if not _go_together(every):
@@ -84,9 +84,9 @@ class MixPlanner:
             for name, part in found.items()
         }
 
-    def _chosen(self, forms: Sequence[InstructionForm]) -> dict[str, Part]:
+    def _chosen(self, forms: Sequence[InstructionForm]) -> dict[str, MixPart]:
         """Those that choose no registers first, then those that wait for themselves, then the others."""
-        found: dict[str, Part] = {}
+        found: dict[str, MixPart] = {}
         taken: frozenset[Register] = frozenset()
         free = [form for form in forms if self._plans.block(form) is not None]
         for form in forms:
@@ -106,13 +106,13 @@ class MixPlanner:
                 raise Unmeasurable("a form would wait for another one")
         return found
 
-    def _fixed(self, form: InstructionForm) -> Part:
+    def _fixed(self, form: InstructionForm) -> MixPart:
         some = self._planner.instances(form, RING)
         same = len(set(some.registers)) == 1 or _counts_on_flags(form)
         ring = 0 if same else len(some.registers)
-        return Part(some.kernel.body, some.reads, some.writes, some.kernel.state, b"", ring)
+        return MixPart(some.kernel.body, some.reads, some.writes, some.kernel.state, b"", ring)
 
-    def _own(self, form: InstructionForm, taken: frozenset[Register], sharing: int) -> Part:
+    def _own(self, form: InstructionForm, taken: frozenset[Register], sharing: int) -> MixPart:
         """Instances with registers that nothing else touches: as many as have to be, or a fair share."""
         block = self._plans.block(form, taken)
         if block is None:
@@ -125,7 +125,7 @@ class MixPlanner:
         reads = frozenset().union(*[self._dialect.read(form, one.registers) for one in some])
         writes = frozenset().union(*[self._dialect.written(form, one.registers) for one in some])
         ring = 0 if _counts_on_flags(form) else len(some)
-        return Part(some, reads, writes, MachineState(()), b"", ring)
+        return MixPart(some, reads, writes, MachineState(()), b"", ring)
 
     def _experiment(self, key: Key, forms: Forms, order: int) -> Experiment | None:
         parts = self.parts(forms)
@@ -144,7 +144,7 @@ class MixPlanner:
         setup = next((part.setup for part in parts.values() if part.setup), b"")
         return Experiment(*key, self._plans.mixed(items, state, setup), times)
 
-    def _state(self, forms: Forms, parts: dict[str, Part]) -> MachineState | None:
+    def _state(self, forms: Forms, parts: dict[str, MixPart]) -> MachineState | None:
         """A state in which all forms run; None where two need different ones."""
         essences: dict[object, list[str]] = {}
         for name, part in parts.items():
@@ -158,7 +158,7 @@ class MixPlanner:
         return self._planner.with_vectors(chosen, level)
 
 
-def _essence(part: Part) -> object:
+def _essence(part: MixPart) -> object:
     """What a state has besides the values of vectors and data."""
     some = part.state
     return some.general, some.pokes, some.flags, some.control, some.x87, some.streaming, part.setup
