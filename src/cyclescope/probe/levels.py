@@ -5,7 +5,7 @@ from __future__ import annotations
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Unresolved
 
-NEAR = 0.3  # of the way between two levels: what is farther from both is at none
+_NEAR = 0.3  # of the way between two levels: what is farther from both is at none
 
 
 def is_higher(reading: Interval, low: Interval, high: Interval) -> bool:
@@ -18,9 +18,9 @@ def is_higher(reading: Interval, low: Interval, high: Interval) -> bool:
         raise Unresolved(
             "the levels to compare with are not apart", f"{_shown(low)} and {_shown(high)} cycles"
         )
-    if reading.high <= low.low + NEAR * (high.low - low.low):
+    if reading.high <= low.low + _NEAR * (high.low - low.low):
         return False
-    if reading.low >= high.high - NEAR * (high.high - low.high):
+    if reading.low >= high.high - _NEAR * (high.high - low.high):
         return True
     detail = f"{_shown(reading)} cycles, and levels of {_shown(low)} and {_shown(high)}"
     raise Unresolved("the reading is not clearly at one of two levels", detail)

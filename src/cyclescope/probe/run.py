@@ -18,7 +18,7 @@ from cyclescope.probe.looks import PAUSE, Looks, look
 from cyclescope.probe.question import Point, Probe, ProbeCase, Readings, Unresolved
 
 PROBE = "probe"  # quantity of a store's measurements
-EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
+_EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
 EMULATED = "an emulator's cycles mean nothing"
 
 
@@ -44,7 +44,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def ask(
-    probes: Iterable[Probe], backend: Backend, table: Table, quick: bool = False, effort: Effort = EFFORT
+    probes: Iterable[Probe], backend: Backend, table: Table, quick: bool = False, effort: Effort = _EFFORT
 ) -> Iterator[Asked]:
     """Run probes one after the other; `quick` leaves out cases that are no hurry's."""
     sampler, assembler = Sampler(backend, effort), Assembler(table)

@@ -22,7 +22,7 @@ from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import notation
 from cyclescope.session.subjects import Subject
 
-KERNELS = 4  # that a text has: more of the same say the same
+_KERNELS = 4  # that a text has: more of the same say the same
 _COMPARED = (Quantity.THROUGHPUT, Quantity.LATENCY)
 
 
@@ -119,7 +119,7 @@ def with_kernels(one: CostClass, subject: Subject) -> CostClass:
     if subject.path is None:
         return one
     ranked = sorted(one.differences, key=lambda difference: -difference.ratio)
-    chosen = list({difference.form: difference for difference in reversed(ranked)}.values())[::-1][:KERNELS]
+    chosen = list({difference.form: difference for difference in reversed(ranked)}.values())[::-1][:_KERNELS]
     with closing(Store(subject.path, readonly=True)) as store:
         known = dict(shown_kernels(store, [difference.form for difference in chosen]))
     proved = {id(d): msgspec.structs.replace(d, kernel=_kernel(d, known)) for d in chosen}

@@ -21,7 +21,7 @@ from cyclescope.measure.sampling import AGREE, GRAIN, Measurement, Sampler
 from cyclescope.measure.store import Store
 from cyclescope.session.machines import load_model
 
-MCA, SIMULATED = "mca:", "simulated:"  # in front of a CPU and of a machine: what can run kernels
+MCA, _SIMULATED = "mca:", "simulated:"  # in front of a CPU and of a machine: what can run kernels
 QUANTITIES = (THROUGHPUT, LATENCY)
 SAMPLE = 200  # kernels: a share of one in ten is known within a twentieth
 # Share of kernels that may differ between two runs on machines of one kind. Two full runs of one machine had
@@ -67,7 +67,7 @@ class Replay(msgspec.Struct, frozen=True):
 
 def is_backend(name: str) -> bool:
     """Whether a name is that of something that runs kernels: `mca:znver4`, `simulated:znver4`."""
-    return name.startswith((MCA, SIMULATED))
+    return name.startswith((MCA, _SIMULATED))
 
 
 def open_model(name: str, isa: str) -> Backend:

@@ -19,7 +19,7 @@ from cyclescope.model.resources import resource_bounds
 FEWEST_FORMS, MOST_FORMS = 3, 6  # forms of a mix
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 FREE = 1.1  # times as long as by its throughput: an instance that waits for nothing
-WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
+_WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
 UNIT_MIXES = 4  # for each unit: two have to hold
 TRIES = 3  # mixes for which a form is dealt before it goes without
 
@@ -182,7 +182,7 @@ class MixDrawer:
         return {
             name
             for name, part in parts.items()
-            if self._latency(name) / (part.ring or INSTANCES) > WAITING * predicted
+            if self._latency(name) / (part.ring or INSTANCES) > _WAITING * predicted
         }
 
     def _latency(self, name: str) -> float:

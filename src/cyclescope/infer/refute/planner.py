@@ -22,8 +22,8 @@ from cyclescope.measure.ports import PortPlanner, Question
 
 MIXES = "mix"
 ORDERS = 2  # in turn, and two instances of each form at a time
-RING = 4  # registers of a form that reads what it writes: it waits for itself that much less
-BODY = 96  # instructions at least: the loop's own are one in a hundred
+_RING = 4  # registers of a form that reads what it writes: it waits for itself that much less
+_BODY = 96  # instructions at least: the loop's own are one in a hundred
 _BETWEEN = " + "
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _VECTORS = ("XMM", "YMM", "ZMM")
@@ -107,7 +107,7 @@ class MixPlanner:
         return found
 
     def _fixed(self, form: InstructionForm) -> MixPart:
-        some = self._planner.instances(form, RING)
+        some = self._planner.instances(form, _RING)
         same = len(set(some.registers)) == 1 or _counts_on_flags(form)
         ring = 0 if same else len(some.registers)
         return MixPart(some.kernel.body, some.reads, some.writes, some.kernel.state, b"", ring)
@@ -118,7 +118,7 @@ class MixPlanner:
         if block is None:
             raise Unmeasurable("too few registers for a mix")
         have = block.instructions
-        count = len(have) if not block.writes else max(RING, len(have) // sharing)
+        count = len(have) if not block.writes else max(_RING, len(have) // sharing)
         if not _updates(form) and block.writes:
             count = max(1, len(have) // sharing)
         some = have[:count]
@@ -134,7 +134,7 @@ class MixPlanner:
         state = self._state(forms, parts)
         if state is None:
             return None
-        times = math.ceil(BODY / len(forms) / 2) * 2
+        times = math.ceil(_BODY / len(forms) / 2) * 2
         taken = dict.fromkeys(parts, 0)
         items = []
         for form in _ordered(forms, times, order):

@@ -35,9 +35,9 @@ from cyclescope.measure.ports import PortPlanner, Question
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import ClaimCalibration
 
-AGAIN = 2  # mixes for each form of a mix that did not hold: one neighbour, or one bad partner, is chance
+_AGAIN = 2  # mixes for each form of a mix that did not hold: one neighbour, or one bad partner, is chance
 CHECKS = 500  # mixes that calibrate: their shares are known within 4 points, 95 times in 100
-REPEATS = 2  # mixes that calibrate for each claim at most: of few forms, more would say the same again
+_REPEATS = 2  # mixes that calibrate for each claim at most: of few forms, more would say the same again
 
 Stages = Iterator[tuple[str, Callable[[], Iterable[Question]]]]
 
@@ -94,7 +94,7 @@ class Refutation:
         model, judge = self._proved()
         drawer = self._drawer(model)
         for form in sorted(judge.doubted):
-            for _ in range(AGAIN):
+            for _ in range(_AGAIN):
                 mix = drawer.beside(form, judge.sound)
                 if mix is not None:
                     yield from self._asked([mix], ASKED)
@@ -116,7 +116,7 @@ class Refutation:
     def _checks(self) -> Iterator[Question]:
         model, _, _ = self._settled()
         drawer, count = self._drawer(model), 0
-        wanted = min(CHECKS, REPEATS * len(model.claimed))
+        wanted = min(CHECKS, _REPEATS * len(model.claimed))
         while count < wanted:
             some = self._draw.sample(model.claimed, min(len(model.claimed), CHECKS))
             mixes = list(drawer.covering(some))[: wanted - count]

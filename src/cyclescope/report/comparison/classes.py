@@ -12,7 +12,7 @@ from cyclescope.session.cost_classes import CostClass, Difference
 from cyclescope.session.subjects import Subject
 
 INDEX = "README.md"
-SHOWN = 60  # differences of a text, the farthest first
+_SHOWN = 60  # differences of a text, the farthest first
 
 
 def class_files(subject: Subject, model: MachineModel, classes: Sequence[CostClass]) -> dict[str, str]:
@@ -66,9 +66,9 @@ def _text(subject: Subject, model: MachineModel, one: CostClass) -> Iterator[str
     yield "| opcode | form | what | model | measured | confidence |"
     yield "|---|---|---|---|---|---|"
     ranked = sorted(one.differences, key=lambda difference: (-difference.ratio, difference.form))
-    yield from map(_row, ranked[:SHOWN])
-    if len(ranked) > SHOWN:
-        yield f"\n{len(ranked) - SHOWN} more values differ; `cyclescope compare --csv` has all."
+    yield from map(_row, ranked[:_SHOWN])
+    if len(ranked) > _SHOWN:
+        yield f"\n{len(ranked) - _SHOWN} more values differ; `cyclescope compare --csv` has all."
     proofs = [difference for difference in ranked if difference.kernel is not None]
     if proofs:
         yield "\n## Kernels\n"

@@ -10,7 +10,7 @@ from cyclescope.model.agreement import Quantity
 from cyclescope.report.tables import table
 from cyclescope.session.spread import SpreadValue
 
-SHOWN = 10
+_SHOWN = 10
 _HEAD = ("", "on several machines", "equal", "different", "on one machine only")
 
 
@@ -38,7 +38,7 @@ def spread_text(values: Sequence[SpreadValue]) -> str:
         lines += ["", "farthest apart for their size (cycles):"]
         found = [
             (one.form, one.pair or one.quantity.value, " ".join(map(_cell, one.values)))
-            for one in apart[:SHOWN]
+            for one in apart[:_SHOWN]
         ]
         lines.append(table([("form", "", "each machine"), *found], words=3).rstrip())
     return "\n".join(lines)
