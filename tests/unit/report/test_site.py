@@ -18,6 +18,7 @@ from cyclescope.infer.timing.results import FormTiming
 from cyclescope.measure.kernels import ShownKernel
 from cyclescope.measure.record import Record
 from cyclescope.model.agreement import Tolerance, compare
+from cyclescope.model.calibration import Calibration, Held
 from cyclescope.model.machine import FormCost
 from cyclescope.report.site import pages
 from cyclescope.report.site.agreement import agreement_page, agreement_sections
@@ -369,3 +370,14 @@ def test_the_first_findings_are_seen_at_once_and_the_others_on_demand():
     assert seen.count("#/form/F") == FIRST
     assert more.count("#/form/F") == 3
     assert "3 more of 42, the most telling first" in more
+
+
+def test_the_calibration_of_a_machine_is_told():
+    known = Calibration(
+        {"high": Held(200, 190, 0.02)}, orders=(0.01, 0.05), claims=300, covered=250, refuted=7
+    )
+    found = page(msgspec.structs.replace(exchanged(1), calibration=known))
+    words = " ".join(" ".join(found.words).split())
+    assert "high 95.0% of 200 (mean error 2.0%)" in words
+    assert "refuted 7" in words
+    assert "calibration" not in " ".join(page(exchanged(1)).words)

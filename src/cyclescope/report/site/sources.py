@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from cyclescope.report.words import borrowing, counted, printable
+from cyclescope.report.words import borrowing, calibration_lines, counted, escaped, printable
 from cyclescope.session.subjects import Subject, digest
 
 _CONDITIONS = ("started", "cpu", "clock", "frequency", "load", "kernel", "microcode", "samples", "finished")
@@ -17,8 +17,8 @@ def facts_of(one: Subject) -> dict[str, object]:
     origin = model.provenance
     return {
         "name": printable(model.name),
-        "facts": [(what, printable(said)) for what, said in _facts(one) if said],
-        "notes": [printable(note) for note in (*origin.missing, *origin.notes)],
+        "facts": [(what, escaped(said)) for what, said in _facts(one) if said],
+        "notes": [escaped(note) for note in (*origin.missing, *origin.notes)],
         "sessions": _sessions(one.sessions),
     }
 
@@ -38,6 +38,7 @@ def _facts(one: Subject) -> Iterator[tuple[str, str]]:
     yield "reorder buffer", f"{core.reorder_buffer} entries" if core.reorder_buffer else ""
     yield "a load takes", f"{core.load_latency:g} cycles" if core.load_latency else ""
     yield "store and load again", f"{core.forward_latency:g} cycles" if core.forward_latency else ""
+    yield from (("calibration", line) for line in calibration_lines(model.calibration))
     yield "digest of the store (SHA-256)", digest(one.path) if one.path else ""
 
 
