@@ -18,13 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.backend.build import ISAS, compilers
+from cyclescope.backend.build import compilers
 from cyclescope.backend.native import MEASURE, STATE, VERSION, NativeBackend
 from cyclescope.backend.remote import link_to
 from cyclescope.backend.transport import FRAME, MAGIC
 from cyclescope.host.topology import read_topology
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import open_backend
+from cyclescope.isa.registry import isa_names
 from cyclescope.measure.bench import default_state
 from cyclescope.measure.store import Store
 from tests.support.fake_ssh import FakeSsh
@@ -218,7 +219,7 @@ def makes_programs(compiler, folder):
     return not subprocess.run(line, check=False, capture_output=True).returncode
 
 
-@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("isa", isa_names())
 def test_building_a_runner(cyclescope, tmp_path, isa):
     path = tmp_path / "bin/runner"
     code, out, err = cyclescope.run("runner", "build", "--isa", isa, "-o", path)
@@ -237,7 +238,7 @@ def test_building_a_runner(cyclescope, tmp_path, isa):
 
 def test_a_compiler_for_another_machine(cyclescope, tmp_path):
     """It is told, and nothing is left."""
-    other = next(isa for isa in ISAS if isa != host_isa())
+    other = next(isa for isa in isa_names() if isa != host_isa())
     path = tmp_path / "bin/runner"
     code, _, err = cyclescope.run("runner", "build", "--isa", other, "-o", path, "--cc", "cc")
     assert code == 4

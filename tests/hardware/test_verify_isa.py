@@ -11,8 +11,9 @@ from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import FLAGS
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.differential import differential_of
-from cyclescope.kernel.locations import FAULT, X86
+from cyclescope.kernel.locations import FAULT
 from cyclescope.kernel.x86_64.differential import specimen
+from cyclescope.kernel.x86_64.locations import X86
 from cyclescope.measure.verify import verify
 
 pytestmark = pytest.mark.hardware

@@ -18,7 +18,7 @@ from cyclescope.infer.timing.results import FormTiming
 from cyclescope.measure.kernels import ShownKernel
 from cyclescope.measure.record import Record
 from cyclescope.model.agreement import Tolerance, compare
-from cyclescope.model.calibration import Calibration, Held
+from cyclescope.model.calibration import ClaimCalibration, Held
 from cyclescope.model.machine import FormCost
 from cyclescope.report.site import pages
 from cyclescope.report.site.agreement import agreement_page, agreement_sections
@@ -373,7 +373,7 @@ def test_the_first_findings_are_seen_at_once_and_the_others_on_demand():
 
 
 def test_the_calibration_of_a_machine_is_told():
-    known = Calibration(
+    known = ClaimCalibration(
         {"high": Held(200, 190, 0.02)}, orders=(0.01, 0.05), claims=300, covered=250, refuted=7
     )
     found = page(msgspec.structs.replace(exchanged(1), calibration=known))
