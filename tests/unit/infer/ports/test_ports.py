@@ -215,14 +215,14 @@ def test_a_run_that_was_stopped_goes_on(table, tmp_path):
         whole = store.count()
         expected = PortBuilder(read_facts(store, table)).facts.structure
     stages = []
-    original = PortCampaign._settle
+    original = PortCampaign.settle
 
     def stopping(self, stage, experiments, deadline):
         stages.append(stage)
         return original(self, stage, experiments, deadline) and len(stages) % 3 != 0
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(PortCampaign, "_settle", stopping)
+        patched.setattr(PortCampaign, "settle", stopping)
         for _ in range(2):
             measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite").close()
     with closing(measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite")) as store:
