@@ -210,11 +210,8 @@ class Campaign:
         if whole and not doubtful:
             return stored
         self._tell(LINKS, 0, len(experiments))
-        chains = LinkChains(self.backend, experiments)
-        chains.look(LOOKS)
-        if whole and len(chains.disturbed) > len(doubtful):
-            return stored
-        self._chains = chains
+        self._chains = LinkChains(self.backend, experiments, self.store.records_of((LINK,)) if whole else ())
+        self._chains.look(LOOKS)
         return self._write_links()
 
     def _links_again(self) -> dict[str, LinkLatency]:
@@ -229,7 +226,8 @@ class Campaign:
         settled = self._chains.settled if self._chains else []
         found = solve_links(settled, self.table.isa, real=not self.store.emulated) | fastest(settled)
         links = {key: link for key, link in found.items() if is_latency(link)}
-        self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()}, settled)
+        written = self._chains.better if self._chains else []
+        self.store.write_links({k: msgspec.json.encode(v) for k, v in links.items()}, written)
         return links
 
     def _experiments(

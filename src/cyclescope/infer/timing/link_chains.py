@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError
@@ -16,7 +16,7 @@ from cyclescope.infer.timing.latency_system import (
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.measure.plan import LINK, Experiment, Key
-from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
+from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 from cyclescope.measure.sampling import PASSING, Measurement, Sampler
 
 LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
@@ -29,16 +29,24 @@ _WORSE = (STABLE, UNSTABLE, NOISY, FAILED)  # each is worse than those before
 class LinkChains:
     """The chains of all links, each with its best reading of several looks."""
 
-    def __init__(self, backend: Backend, experiments: Sequence[Experiment]) -> None:
+    def __init__(
+        self, backend: Backend, experiments: Sequence[Experiment], known: Iterable[Record] = ()
+    ) -> None:
         self._backend = backend
         self._experiments = experiments
-        self._best: dict[Key, Measurement] = {}
+        self._best = {_key(record): _measurement(record) for record in known}
+        self._new: set[Key] = set()
         self._once = backend.capabilities().emulated
 
     @property
     def settled(self) -> list[tuple[Experiment, Measurement]]:
         """The chains that were measured."""
         return [(e, self._best[e.key]) for e in self._experiments if e.key in self._best]
+
+    @property
+    def better(self) -> list[tuple[Experiment, Measurement]]:
+        """The chains with a reading that was not known before."""
+        return [(e, m) for e, m in self.settled if e.key in self._new]
 
     @property
     def disturbed(self) -> list[Experiment]:
@@ -49,7 +57,7 @@ class LinkChains:
 
     def look(self, most: int) -> None:
         """Measure the chains; those that are disturbed, so often at most."""
-        wanted = self.disturbed if self._best else list(self._experiments)
+        wanted = [*(e for e in self._experiments if e.key not in self._best), *self.disturbed]
         for _ in range(most):
             for batch in Sampler(self._backend).measure(wanted):
                 for experiment, measurement in batch:
@@ -60,8 +68,23 @@ class LinkChains:
 
     def _note(self, key: Key, found: Measurement) -> None:
         """Keep what is less disturbed; of two readings that are equally so, the shorter one."""
-        known = self._best.get(key, found)
-        self._best[key] = min(known, found, key=lambda m: (_WORSE.index(m.verdict), m.cycles))
+        known = self._best.get(key)
+        if known is None or _badness(found) < _badness(known):
+            self._best[key] = found
+            self._new.add(key)
+
+
+def _badness(found: Measurement) -> tuple[int, float]:
+    return _WORSE.index(found.verdict), found.cycles
+
+
+def _key(record: Record) -> Key:
+    return record.form, record.quantity, record.source, record.target, record.variant
+
+
+def _measurement(record: Record) -> Measurement:
+    """What a store keeps of a reading, as far as links need it."""
+    return Measurement(record.cycles, record.spread, record.verdict, 0, 0, (), error=record.error)
 
 
 def fastest(settled: Sequence[tuple[Experiment, Measurement]]) -> dict[str, LinkLatency]:
