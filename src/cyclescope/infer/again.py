@@ -11,12 +11,10 @@ from collections.abc import Collection, Sequence
 
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Key
 from cyclescope.measure.ports import PORTS
-from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
+from cyclescope.measure.record import FAILED, FROM_BEST, STABLE
 from cyclescope.measure.rows import READABLE, conditions_of
 from cyclescope.measure.sampling import PASSING, Measurement
 from cyclescope.measure.store import Store
-
-_WORSE = (STABLE, UNSTABLE, NOISY, FAILED)  # each is worse than those before
 
 
 class Disturbed:
@@ -42,7 +40,7 @@ class Disturbed:
         before = [self._verdicts.pop(experiment.key, FAILED) for experiment, _ in batch]
         return [
             one for one, old in zip(batch, before, strict=True)
-            if _WORSE.index(one[1].verdict) <= _WORSE.index(old)
+            if FROM_BEST.index(one[1].verdict) <= FROM_BEST.index(old)
         ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import msgspec
 from cyclescope.kernel.variant import Kind, Variant, variant_of
 
 STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
+FROM_BEST = (STABLE, UNSTABLE, NOISY, FAILED)  # each verdict is worse than those before
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -34,6 +35,11 @@ class Record(msgspec.Struct, frozen=True):
     error: str = ""
     id: int = 0
     counters: tuple[float, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """That of the experiment."""
+        return self.form, self.quantity, self.source, self.target, self.variant
 
     @property
     def look(self) -> Variant:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
@@ -82,7 +83,7 @@ def _children() -> float:
 # --- cyclescope's own ------------------------------------------------------------------------------
 
 
-class _Own:
+class _Own(ABC):
     """From machine code: reading it is part of the work."""
 
     def __init__(self, machine: MachineModel) -> None:
@@ -105,8 +106,9 @@ class _Own:
             return block
         return decoded(b"".join(one.code for one in block), block.isa, self._vendor)
 
+    @abstractmethod
     def _of(self, block: Block) -> BlockAnswer:
-        raise NotImplementedError
+        """The answer for a block that was read."""
 
 
 class Analytic(_Own):

@@ -93,16 +93,12 @@ def verified(store: Store, backend: Backend, sample: int = SAMPLE, seed: int = 0
         raise StoreError(f"{store.path} has no stable measurement to repeat", "run {measure} first")
     chosen = random.Random(seed).sample(known, min(sample, len(known)))  # noqa: S311 - no secret
     experiments = (_stored(store, record) for record in chosen)
-    return _answered(backend, experiments, {_key(record): record for record in chosen})
+    return _answered(backend, experiments, {record.key: record for record in chosen})
 
 
 def _stored(store: Store, record: Record) -> Experiment:
     _, kernel = store.kernel(record.id)
-    return Experiment(*_key(record), kernel, record.count, record.links)
-
-
-def _key(record: Record) -> Key:
-    return record.form, record.quantity, record.source, record.target, record.variant
+    return Experiment(*record.key, kernel, record.count, record.links)
 
 
 # --- on a model --------------------------------------------------------------------------------------
@@ -140,7 +136,7 @@ def _planned(store: Store, table: Table, forms: Collection[str]) -> tuple[_Plann
         for kernel in kernels:
             if kernel.record.quantity not in QUANTITIES:
                 continue
-            experiment = made.get(_key(kernel.record))
+            experiment = made.get(kernel.record.key)
             if why := _why_not(kernel.record, kernel.code, experiment):
                 left_out[why] += 1
             elif experiment is not None:

@@ -8,6 +8,7 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
+from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import output_latency
 from cyclescope.infer.timing.remarks import (
     ELIMINATED,
@@ -51,7 +52,6 @@ _APART = 2.0  # cycles: an index takes that much longer than a base at most
 PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in each")
 AVERAGE = Remark("an average: several paths, or something in the way")
 REPEATED = Remark("the load behind the store may have to be repeated")
-_ONE = 1.12  # cycles: the law, but for noise
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
@@ -243,7 +243,7 @@ class TimingBuilder:
             return UPPER_BOUND, REPEATED
         if streams_out(self.form) and value > _MEMORY:
             return None, withheld(f"the data go through memory, whose time varies ({value:.0f} cycles)")
-        if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > _ONE:
+        if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > ONE_CYCLE:
             return UPPER_BOUND, Remark("the flags that the form reads are set together")
         if self._hidden(record, throughput) or self._is_busy(record):
             return UPPER_BOUND, HIDDEN

@@ -19,7 +19,7 @@ from cyclescope.isa.form import InstructionForm
 _NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
 FRACTION = 0.12  # latencies further than this from whole cycles get a second look
 ALIKE, OTHER = 1.03, 1.3  # throughputs of one family differ by noise between these ratios
-LEAST_SLOW = 1.12  # cycles: the least latency, but for noise
+ONE_CYCLE = 1.12  # the law, but for noise
 CUT_SHORT = 2.5  # cycles: the issue of what cuts a chain may delay one that is shorter
 _EVEN, _SMALLEST, _LARGEST = 0.012, 0.2, 4.0  # share of the throughput; cycles
 _WIDTHS = (
@@ -56,7 +56,7 @@ def is_through_memory(pair: Pair, latency: Latency) -> bool:
 
 def may_be_delayed(latency: Latency) -> bool:
     """Whether what cuts other dependencies, an instruction or two, may be what a short chain waits for."""
-    return latency.kind in (EXACT, INTERVAL) and LEAST_SLOW < (latency.max or 0.0) < CUT_SHORT
+    return latency.kind in (EXACT, INTERVAL) and ONE_CYCLE < (latency.max or 0.0) < CUT_SHORT
 
 
 def slower_than_others(latencies: Sequence[Latency], every: Sequence[Pair]) -> list[bool]:

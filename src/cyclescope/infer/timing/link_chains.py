@@ -16,14 +16,13 @@ from cyclescope.infer.timing.latency_system import (
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.measure.plan import LINK, Experiment, Key
-from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.measure.record import FROM_BEST, Record
 from cyclescope.measure.sampling import PASSING, Measurement, Sampler
 
 LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
 LEAST_SHARE = 0.9  # of what a chain of links takes at least
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
 _SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
-_WORSE = (STABLE, UNSTABLE, NOISY, FAILED)  # each is worse than those before
 
 
 class LinkChains:
@@ -34,7 +33,7 @@ class LinkChains:
     ) -> None:
         self._backend = backend
         self._experiments = experiments
-        self._best = {_key(record): _measurement(record) for record in known}
+        self._best = {record.key: _measurement(record) for record in known}
         self._new: set[Key] = set()
         self._once = backend.capabilities().emulated
 
@@ -75,11 +74,7 @@ class LinkChains:
 
 
 def _badness(found: Measurement) -> tuple[int, float]:
-    return _WORSE.index(found.verdict), found.cycles
-
-
-def _key(record: Record) -> Key:
-    return record.form, record.quantity, record.source, record.target, record.variant
+    return FROM_BEST.index(found.verdict), found.cycles
 
 
 def _measurement(record: Record) -> Measurement:

@@ -12,7 +12,8 @@ from cyclescope.kernel.cycle import SPACING, LinkKey
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LINK, Experiment
-from cyclescope.measure.sampling import FAILED, STABLE, Measurement
+from cyclescope.measure.record import Record
+from cyclescope.measure.sampling import DISAGREE, FAILED, STABLE, UNSTABLE, Measurement
 
 KERNEL = Kernel(b"\x90", 1, MachineState((0,) * 16))
 
@@ -187,6 +188,27 @@ def test_a_disturbed_chain_is_looked_at_again(until, looks, expected):
     ((_, found),) = chains.settled
     assert bool(chains.disturbed) == (expected is None)
     assert expected is None or found.cycles == pytest.approx(expected, abs=0.01)
+
+
+def test_only_what_was_disturbed_is_measured_again():
+    """Of a finished run: an undisturbed chain keeps its reading, another a better one."""
+    known = [
+        Record(name, LINK, "", "", "", cycles, 0.01, verdict, 1, ("v>r",), error=error)
+        for name, cycles, verdict, error in (("calm", 5.0, STABLE, ""), ("loud", 9.9, UNSTABLE, DISAGREE))
+    ]
+    experiments = [Experiment(r.form, LINK, "", "", "", KERNEL, 1, r.links) for r in known]
+    chains = LinkChains(Neighbours(0), experiments, known)
+    chains.look(LOOKS)
+    assert [e.form for e, _ in chains.better] == ["loud"]
+    assert [m.cycles for _, m in chains.settled] == pytest.approx([5.0, 9.0], abs=0.01)
+
+
+def test_a_reading_that_is_no_better_is_not_kept():
+    known = [Record("v", LINK, "", "", "", 8.0, 0.01, UNSTABLE, 1, ("v>r",), error=DISAGREE)]
+    chains = LinkChains(Neighbours(100), [Experiment("v", LINK, "", "", "", KERNEL, 1, ("v>r",))], known)
+    chains.look(1)
+    assert chains.better == []
+    assert chains.disturbed
 
 
 def test_a_later_look_goes_on_with_what_was_disturbed():

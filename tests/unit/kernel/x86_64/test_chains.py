@@ -7,7 +7,7 @@ import random
 import pytest
 
 from cyclescope.isa.dataflow import is_old, pairs
-from cyclescope.kernel.kernel import UNROLLED
+from cyclescope.kernel.kernel import CANARY, UNROLLED, WATCHED
 from cyclescope.measure.plan import Planner
 from tests.support.decoded import body
 from tests.support.flow import period
@@ -51,6 +51,17 @@ def experiments(planner, forms):
 @pytest.fixture(scope="module")
 def cycles(planner):
     return planner.link_experiments()
+
+
+def test_chains_with_memory_are_watched(experiments, cycles):
+    """Neighbours delay them; other chains need no canary, and sequences have their own flag."""
+    kernels = [e.kernel for e in (*(e for _, e in experiments), *cycles)]
+    found = {True: 0, False: 0}
+    for kernel in (kernel for kernel in kernels if not kernel.flags & CANARY):
+        through = any(op.is_memory and not op.implicit for i in kernel.body for op in i.form.operands)
+        assert bool(kernel.flags & WATCHED) is through
+        found[through] += 1
+    assert min(found.values()) > 50
 
 
 def test_registers_of_mmx_are_written_as_such(planner, table, cycles):
