@@ -101,3 +101,10 @@ def test_what_a_block_leaves_in_memory_is_gone(calibrated):
     spoils = "48c707ffffffff"  # mov qword [rdi], -1
     assert sampled(calibrated, spoils).status in (OK, UNCLEAN)
     assert sampled(calibrated, "488b07488b00").status in (OK, UNCLEAN)  # mov rax, [rdi]; mov rax, [rax]
+
+
+def test_stores_of_copies_take_what_they_take_in_a_loop(calibrated):
+    """Those that are still on their way when the last copy has ended count as well."""
+    code = "488903498945400f1f000f1f000f1f00"  # mov [rbx], rax; mov [r13 + 64], rax; three NOPs
+    copies, loop = cycles(calibrated, code), cycles(calibrated, code, LOOP)
+    assert copies == pytest.approx(loop, rel=0.1)

@@ -63,6 +63,7 @@ void arch_emit_jump(uint8_t *p, const uint8_t *target); /* within 1 MiB */
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start);
 uint8_t *arch_emit_exit(uint8_t *p);
 uint8_t *arch_emit_fence(uint8_t *p); /* what follows starts when everything before has finished */
+uint8_t *arch_emit_drain(uint8_t *p); /* the same, and what was stored is in the cache */
 void arch_emit_padding(uint8_t *p, size_t bytes); /* traps when executed */
 
 /* After code was written, before it runs. */

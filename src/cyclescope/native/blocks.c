@@ -1,8 +1,9 @@
 /* Cycles of basic blocks as they are in programs: without a loop of ours, or as loops.
  *
- * Copies of a block follow each other between two fences; a quarter, a half and all of them are timed in
- * turn. Cycles are from the difference of the longer two; that of the shorter two shows whether copies
- * take the same time wherever they are. A loop goes round a quarter, a half and all of its trips.
+ * Copies of a block follow each other between two fences, the second of which waits for their stores; a
+ * quarter, a half and all of them are timed in turn. Cycles are from the difference of the longer two; that
+ * of the shorter two shows whether copies take the same time wherever they are. A loop goes round a quarter,
+ * a half and all of its trips.
  *
  * Registers are those of a state. Before every sample memory holds the same again. A sample is many calls,
  * since copies have to stay within what micro-operation caches hold.
@@ -69,7 +70,7 @@ static const uint8_t *build(unsigned length, uint32_t copies)
     uint8_t *start = CODE + length * REGION_BYTES, *p = arch_emit_align(arch_emit_fence(start));
     for (uint32_t i = 0; i < copies; i++, p += block.kernel->body)
         memcpy(p, block.body, block.kernel->body);
-    arch_code_written(start, arch_emit_exit(arch_emit_fence(p)));
+    arch_code_written(start, arch_emit_exit(arch_emit_drain(p)));
     return start;
 }
 

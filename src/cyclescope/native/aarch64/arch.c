@@ -334,6 +334,11 @@ uint8_t *arch_emit_fence(uint8_t *p)
     return emit(p, 0xd5033fdf); /* isb */
 }
 
+uint8_t *arch_emit_drain(uint8_t *p)
+{
+    return arch_emit_fence(emit(p, 0xd5033b9f)); /* dsb ish */
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0, bytes); /* udf #0 */

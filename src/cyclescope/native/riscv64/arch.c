@@ -385,6 +385,11 @@ uint8_t *arch_emit_fence(uint8_t *p)
     return emit(p, 0x0ff0000f); /* fence */
 }
 
+uint8_t *arch_emit_drain(uint8_t *p)
+{
+    return arch_emit_fence(p);
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0, bytes); /* c.unimp */

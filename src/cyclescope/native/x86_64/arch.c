@@ -291,6 +291,12 @@ uint8_t *arch_emit_fence(uint8_t *p)
     return emit(p, opcode, sizeof opcode);
 }
 
+uint8_t *arch_emit_drain(uint8_t *p)
+{
+    const uint8_t opcode[] = {0x0f, 0xae, 0xf0}; /* mfence */
+    return arch_emit_fence(emit(p, opcode, sizeof opcode));
+}
+
 void arch_emit_padding(uint8_t *p, size_t bytes)
 {
     memset(p, 0xcc, bytes);
