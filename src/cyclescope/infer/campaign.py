@@ -40,7 +40,7 @@ from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import FormTiming
-from cyclescope.infer.workload import LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
+from cyclescope.infer.workload import FACTS, LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
@@ -52,17 +52,23 @@ from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
+from cyclescope.probe.catalogue import NEEDED, chosen
+from cyclescope.probe.run import ask
 
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 PROBES = 2000  # forms per batch when finding out which the CPU executes
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What to measure: forms, quantities, and until when (seconds, 0 for no limit)."""
+    """What to measure: forms, quantities, and until when (seconds, 0 for no limit).
+
+    `facts` asks for what predictions need to know of the core beside forms.
+    """
 
     forms: tuple[InstructionForm, ...]
     quantities: frozenset[str] = frozenset((THROUGHPUT, LATENCY))
     budget: float = 0.0
+    facts: bool = False
 
 
 class Campaign:
@@ -96,7 +102,7 @@ class Campaign:
         deadline = time.monotonic() + request.budget if request.budget else math.inf
         events = self.backend.capabilities().counters[1:]  # cycles are the first, and always there
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        self._workload = Workload(request.quantities)
+        self._workload = Workload(request.quantities, request.facts)
         self.store.begin_session(started, {**conditions, "events": events, "asked": _asked(request)})
         if finished := self._run(request, deadline):
             forms = {form.id for form in request.forms}
@@ -119,6 +125,8 @@ class Campaign:
             finished = self._settle(SECOND, questions, forms, sampler, deadline)
         if finished and PORTS in request.quantities:
             finished = self._ports(forms, deadline)
+        if finished and request.facts:
+            finished = self._facts(deadline)
         return finished
 
     def disturbed(self, request: Request) -> Disturbed:
@@ -150,6 +158,17 @@ class Campaign:
             if not all(ports.settle(stage, make(), deadline) for stage, make in refutation.stages()):
                 return False
             refutation.conclude()
+        return True
+
+    def _facts(self, deadline: float) -> bool:
+        """Ask the probes that predictions need, as far as the store has no answers of them."""
+        known = {fact.probe for fact in self.store.facts() if fact.is_resolved}
+        asked = [probe for probe in chosen(NEEDED) if probe.name not in known]
+        for number, found in enumerate(ask(asked, self.backend, self.table), 1):
+            self.store.write_probe(found.probe.name, found.facts, found.measured)
+            self._tell(FACTS, number, len(asked))
+            if time.monotonic() >= deadline:
+                return number == len(asked)
         return True
 
     def front_end(self, forms: Sequence[InstructionForm]) -> PortFacts:

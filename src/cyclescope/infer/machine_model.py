@@ -24,7 +24,7 @@ from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.refute.calibration import Verdicts
 from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.remarks import Cause, Idiom
-from cyclescope.infer.timing.results import EXACT, INTERVAL, FormTiming, Latency
+from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
@@ -151,13 +151,15 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         alternatives=usage.alternatives,
         note="; ".join(notes),
         slot_range=usage.slot_range,
+        throughput_most=_throughput_most(timing),
         ranges={_pair(lat): found for lat in known if (found := _range(lat)) is not None},
     )
 
 
 def _has_numbers(cost: FormCost) -> bool:
     """Whether anything was measured of a form: some were only run once."""
-    return bool(cost.slots is not None or cost.throughput or cost.latencies or cost.ranges)
+    known = cost.throughput or cost.throughput_most or cost.latencies or cost.ranges
+    return bool(cost.slots is not None or known)
 
 
 def _throughput(timing: FormTiming) -> tuple[float | None, str]:
@@ -169,6 +171,14 @@ def _throughput(timing: FormTiming) -> tuple[float | None, str]:
         slow = found.variants.get(Kind.SLOW)
         return found.value, f"throughput of fast operands; of slow ones {slow:g}" if slow else ""
     return None, f"throughput at most {found.value:g}" + (f": {found.note}" if found.note else "")
+
+
+def _throughput_most(timing: FormTiming) -> float | None:
+    """The least reciprocal throughput that was seen of a form which cannot be measured without others."""
+    found = timing.throughput
+    if found is None or found.value is None or found.kind != UPPER_BOUND:
+        return None
+    return found.value or None
 
 
 def _pair(latency: Latency) -> str:

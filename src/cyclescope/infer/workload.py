@@ -13,6 +13,7 @@ WIDTHS, SLOTS, SECOND_SLOTS = "front end", "front-end slots", "front-end slots, 
 CLASSES, BETWEEN = "classes", "classes against each other"
 AMONG, MEMORY, AGAIN = "ports", "ports for memory", "ports, second look"
 HIDDEN, MODEL = "hidden resources", "model of this machine"
+FACTS = "facts of the core"
 FRESH, DOUBTED, CHECKED = "fresh mixes", "fresh mixes, second look", "calibration"
 
 # Seconds of a full run on a Zen 5 beside other programs, by the samples that its stages took times their
@@ -24,16 +25,17 @@ _OF_PORTS = {
     BETWEEN: 1.5, AMONG: 24.0, MEMORY: 3.0, AGAIN: 43.0, HIDDEN: 2.0,
     FRESH: 4.0, DOUBTED: 2.0, CHECKED: 1.0,
 }  # fmt: skip
+_OF_FACTS = {FACTS: 10.0}
 _LAST = {MODEL: 5.0}
 
 
 class Workload:
-    """The stages of a run that measures some quantities."""
+    """The stages of a run that measures some quantities, and `facts` of the core."""
 
-    def __init__(self, quantities: AbstractSet[str]) -> None:
+    def __init__(self, quantities: AbstractSet[str], facts: bool = False) -> None:
         latencies = _OF_LATENCIES if LATENCY in quantities else {}
         ports = _OF_PORTS if PORTS in quantities else {}
-        self._seconds = {**_FIRST, **latencies, **ports, **_LAST}
+        self._seconds = {**_FIRST, **latencies, **ports, **(_OF_FACTS if facts else {}), **_LAST}
         self._share = 0.0
 
     def share(self, stage: str, done: int, total: int) -> float:

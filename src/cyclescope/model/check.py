@@ -227,6 +227,8 @@ def _number_problems(place: str, cost: FormCost) -> Iterator[str]:
         yield from _outside(f"{place}: slot_range", slots, limits.SLOTS)
     if cost.throughput is not None:
         yield from _outside(f"{place}: throughput", cost.throughput, limits.BUSY)
+    if cost.throughput_most is not None:
+        yield from _outside(f"{place}: throughput_most", cost.throughput_most, limits.BUSY)
 
 
 def _operations_problems(place: str, operations: Sequence[Operation], port_count: int) -> Iterator[str]:

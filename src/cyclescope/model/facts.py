@@ -55,3 +55,71 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_resolved(self) -> bool:
         """Whether there is an answer."""
         return self.answer is not CoreAnswer.NONE
+
+
+# --- subjects: how askers and readers name the same thing ------------------------------------------
+
+ACCESSES, BANKS, FORWARDING, FUSION, RENAMING = (
+    "accesses", "banks", "store-forwarding", "fusion", "memory-renaming",
+)  # fmt: skip
+"""Probes whose facts predictions use."""
+
+GENERAL, VECTOR, VEX = "", "vector", "VEX"  # kinds of loads and stores
+
+
+class MemoryWay(StrEnum):
+    """Ways through memory from a store to a load, by the addresses and by what the load does."""
+
+    BASE = "base register"
+    REWRITTEN = "base written in between"
+    OTHER = "another base"
+    COPIED = "copied base"
+    STACK = "stack pointer"
+    INDEXED = "base and index"
+    SIGNED = "32 bits, sign extended"
+    ADDED = "operand of an addition"
+
+
+def transfer_subject(bits: int, kind: str = GENERAL) -> str:
+    """A load of as much as was stored, of a kind."""
+    return f"{bits} bits, {kind}" if kind else f"{bits} bits"
+
+
+def forwarding_subject(stored: int, loaded: int, offset: int, kind: str = GENERAL) -> str:
+    """A load of some bits that begins some bytes behind where bits were stored."""
+    subject = f"{stored} bits, load of {loaded} at +{offset}"
+    return f"{subject}, {kind}" if kind else subject
+
+
+def distance_subject(stores: int) -> str:
+    """A load with so many other stores between its own and it."""
+    return f"{stores} stores in between"
+
+
+def loads_apart(distance: int) -> str:
+    """Loads from two places in turn, so many bytes apart."""
+    return f"loads {distance} bytes apart"
+
+
+def stores_apart(distance: int) -> str:
+    """The same of stores."""
+    return f"stores {distance} bytes apart"
+
+
+WITH = " + "  # between the two instructions of a pair
+
+
+def fused_subject(first: str, second: str) -> str:
+    """Two instructions next to each other, by their forms."""
+    return f"{first}{WITH}{second}"
+
+
+def fused_names(subject: str) -> tuple[str, str]:
+    """The mnemonics of a pair."""
+    first, _, second = subject.partition(WITH)
+    return mnemonic_of(first), mnemonic_of(second)
+
+
+def mnemonic_of(form: str) -> str:
+    """The mnemonic in a form's id: what is in front of an opcode or operands that tell it from others."""
+    return form.partition(" ")[0].partition("_")[0]

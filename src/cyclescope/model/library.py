@@ -16,6 +16,7 @@ import msgspec
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import isa_names
+from cyclescope.model.behaviour.published import CORES, corrected
 from cyclescope.model.check import checked, shown
 from cyclescope.model.machine import (
     BORROWED_PORTS,
@@ -140,7 +141,8 @@ def llvm_model(name: str) -> MachineModel:
     """A shipped machine as LLVM has it, its issue width included: to compare with LLVM's programs."""
     model = shipped(name)
     lender = model.borrowed.core if model.borrowed else model.name
-    return msgspec.structs.replace(model, core=_archive(model.isa).machines[lender].core)
+    archive = _archive(model.isa)
+    return msgspec.structs.replace(model, core=archive.machines[lender].core, forms=_forms(archive, lender))
 
 
 def sound(model: MachineModel, where: str = "") -> MachineModel:
@@ -174,8 +176,13 @@ def _shipped(isa: str, name: str) -> MachineModel:
     if machine.aliases:
         note = f"LLVM uses this model for {', '.join(machine.aliases)} too"
         provenance = msgspec.structs.replace(provenance, notes=(*provenance.notes, note))
+    known = CORES.get(name)
+    if known is not None and known.corrections:
+        note = f"costs of {known.corrected_names} are corrected after {known.sources[0]}"
+        provenance = msgspec.structs.replace(provenance, notes=(*provenance.notes, note))
     core = _with_width(name, machine.core)
-    return _kept(MachineModel(name, isa, provenance, core, machine.ports, _forms(archive, name)))
+    forms = corrected(name, _forms(archive, name))
+    return _kept(MachineModel(name, isa, provenance, core, machine.ports, forms))
 
 
 @cache

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.errors import UsageError, shortened
+from cyclescope.model.facts import BANKS, FORWARDING, FUSION, RENAMING
 from cyclescope.probe.core import breaking, fusion, idioms, moves, partial, stack
-from cyclescope.probe.memory import accesses, aliasing, crossing, forwarding, renaming
+from cyclescope.probe.memory import accesses, aliasing, banks, crossing, forwarding, renaming
 from cyclescope.probe.question import Probe
 
 PROBES: Mapping[str, Probe] = {
@@ -19,12 +20,17 @@ PROBES: Mapping[str, Probe] = {
         renaming,
         forwarding,
         accesses,
+        banks,
         crossing,
         aliasing,
         stack,
         partial,
     )
 }
+
+
+NEEDED: Sequence[str] = (RENAMING, FORWARDING, BANKS, FUSION)
+"""Probes whose facts predictions need (`model.behaviour`)."""
 
 
 def chosen(names: Sequence[str]) -> list[Probe]:

@@ -59,10 +59,23 @@ def _asked(
 ) -> Asked:
     cases = [case for case in probe.cases(assembler.table.isa) if case.is_quick or not quick]
     experiments = [made for case in cases for made in _experiments(probe, case, assembler)]
-    looks = {one.experiment.key: one for one in look(sampler, [e for _, e in experiments], emulated, pause)}
+    looks = _looks(sampler, [made for _, made in experiments], emulated, pause)
     facts = tuple(_fact(probe, case, _readings(probe, case, looks), emulated) for case in cases)
     rows = (ProbeReading(x, made, looks[made.key].measurement) for x, made in experiments)
     return Asked(probe, facts, tuple(rows))
+
+
+def _looks(sampler: Sampler, experiments: Sequence[Experiment], once: bool, pause: float) -> dict[Key, Looks]:
+    """What was seen of every experiment; kernels that several cases compare with are looked at once."""
+    same: dict[tuple[bytes, int, int], Experiment] = {}
+    for made in experiments:
+        same.setdefault(_kernel_of(made), made)
+    seen = {_kernel_of(one.experiment): one for one in look(sampler, list(same.values()), once, pause)}
+    return {made.key: seen[_kernel_of(made)] for made in experiments}
+
+
+def _kernel_of(made: Experiment) -> tuple[bytes, int, int]:
+    return made.kernel.code, made.kernel.flags, id(made.kernel.state)  # equal settings share a state
 
 
 def _experiments(probe: Probe, case: ProbeCase, assembler: Assembler) -> Iterator[tuple[int, Experiment]]:

@@ -13,6 +13,7 @@ import msgspec
 
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
+from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.analyze.predict.prediction import Prediction
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.llvm_mca import LlvmMcaBackend
@@ -131,7 +132,8 @@ class Simulated(_Own):
         cycles = self._predictor.simulated(graph, ideal=True)
         if cycles is None:
             return BlockAnswer(None, reason="it cannot be simulated")
-        return msgspec.structs.replace(_told(found), cycles=cycles)
+        beside = (found.bounds.get(effect.name, 0.0) for effect in EFFECTS)  # it knows nothing of these
+        return msgspec.structs.replace(_told(found), cycles=max(cycles, *beside))
 
 
 def _told(found: Prediction) -> BlockAnswer:

@@ -18,11 +18,14 @@ from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.infer.workload import FACTS
 from cyclescope.measure.store import Store
+from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.check import problems
 from cyclescope.model.machine import MEASURED, Core, Operation
 from cyclescope.model.ports import notation
 from cyclescope.model.schema import decode, encode
+from cyclescope.probe.catalogue import NEEDED
 from cyclescope.session.machines import load_model
 
 MACHINE = "MadeByHand 6-1-1 skylake"
@@ -292,3 +295,40 @@ def test_eliminated_needs_no_time_and_no_port(causes, operations, eliminated):
 )
 def test_idioms(said, idiom):
     assert form_cost(timing(idiom=said)).idiom == idiom
+
+
+def test_a_throughput_beside_others_is_kept_as_what_it_is_at_most():
+    """PUSH needs something that puts the stack pointer back: a loop of pushes is no slower than that."""
+    timing = FormTiming("PUSH (R64)", {}, "ok", Throughput(0.5, 0.0, UPPER_BOUND, note="with its return"), ())
+    cost = form_cost(timing)
+    assert (cost.throughput, cost.throughput_most) == (None, 0.5)
+    exact = FormTiming("PUSH (R64)", {}, "ok", Throughput(0.5, 0.0, EXACT), ())
+    assert (form_cost(exact).throughput, form_cost(exact).throughput_most) == (0.5, None)
+
+
+# --- facts ------------------------------------------------------------------------------------------
+
+
+def test_a_run_for_a_model_asks_what_predictions_need(table, tmp_path):
+    told = []
+    names = ("IMUL (R64, R64)", "MOV (R64, M64)", "MOV (M64, R64)")
+    request = Request(tuple(table[name] for name in names), frozenset(("throughput",)), facts=True)
+    with closing(Store(tmp_path / "store.sqlite", MACHINE)) as store:
+        for _ in range(2):
+            backend = SimulatedBackend(load_model("skylake"))
+            assert Campaign(table, backend, store, told.append).run(request, {})
+        facts = store.facts()
+        model = build_model(store, table)
+    assert {fact.probe for fact in facts} == set(NEEDED)
+    unanswered = set(NEEDED) - {fact.probe for fact in facts if fact.is_resolved}
+    assert [(p.done, p.total) for p in told if p.stage == FACTS][4:] == (
+        [(1, 1)] if unanswered else []
+    )  # the second run asked again only what had no answer
+    assert len(unanswered) <= 1
+    assert model.facts == tuple(fact for fact in facts if fact.is_resolved)
+    assert behaviour_of(model).passing
+
+
+def test_a_run_of_some_forms_asks_nothing_of_the_core(filled):
+    with closing(Store(filled, readonly=True)) as store:
+        assert store.facts() == []

@@ -9,6 +9,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.registry import instruction_set
+from cyclescope.model.behaviour.found import measured_behaviour
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.model.ports import issue_throughput
 from cyclescope.probe.catalogue import PROBES
@@ -104,6 +105,35 @@ def test_how_many_accesses_a_cycle_takes():
                 wrong += [(fact, expected)] if abs(fact.value - expected) > fact.error else []
     assert wrong == [], f"seed {SEED}"
     assert told >= 4 * 10, f"seed {SEED}"
+
+
+def test_cores_without_banks():
+    """On simulated cores it makes no difference where accesses go: nothing is told of banks and lines."""
+    probe = PROBES["banks"]
+    found = facts(probe, SimulatedBackend(drawn([probe, *SOME], SEED), noise=NOISE))
+    assert sum(fact.is_resolved for fact in found) >= 0.8 * len(found), f"seed {SEED}"
+    behaviour = measured_behaviour(found)
+    assert (behaviour.banks, behaviour.store_chunk) == (None, 0), f"seed {SEED}"
+
+
+class Watched(SimulatedBackend):
+    """Remembers every kernel that it is given."""
+
+    def __init__(self, machine):
+        super().__init__(machine)
+        self.kernels = []
+
+    def submit(self, kernels, effort):
+        self.kernels += [(kernel.code, kernel.flags, kernel.state.packed) for kernel in kernels]
+        super().submit(kernels, effort)
+
+
+def test_kernels_that_cases_share_are_looked_at_once():
+    """Every case of forwarding is compared with the same five; two looks settle what is undisturbed."""
+    backend = Watched(drawn(SOME, SEED))
+    assert facts(FORWARDING, backend)
+    points = sum(len(case.points) for case in FORWARDING.cases("x86-64"))
+    assert len(backend.kernels) == 2 * len(set(backend.kernels)) < points
 
 
 @pytest.mark.parametrize("probe", [CROSSING, ALIASING], ids=["crossing", "aliasing"])

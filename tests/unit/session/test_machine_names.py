@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 import cyclescope
-from cyclescope.analyze.cost.cores import behaviour_of
 from cyclescope.cli.main import main
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model import library, names
+from cyclescope.model.behaviour.published import CORES
 from cyclescope.model.library import summaries
 from cyclescope.model.machine import ASSUMED, MEASURED, PUBLISHED, Provenance
 from cyclescope.model.schema import write_model
@@ -84,7 +84,7 @@ def test_every_name_that_is_said_to_be_the_same_exists():
 
 
 def test_facts_are_those_of_the_core_that_was_asked_for(run):
-    assert behaviour_of("znver5").renamed != behaviour_of("znver4").renamed  # else this shows nothing
+    assert CORES["znver5"].behaviour.renamed != CORES["znver4"].behaviour.renamed  # else this shows nothing
     cycles = {}
     for name in ("znver4", "znver5", "zen5", "ZNVER5"):
         _, out, _ = run("analyze", "x86.s", "--arch", name, "--json")

@@ -9,14 +9,19 @@ from math import ceil
 
 import msgspec
 
-from cyclescope.analyze.cost.cores import behaviour_of, forward_latency, load_latency
+from cyclescope.analyze.cost.cores import forward_latency, load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, known_cost
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.register import domain
+from cyclescope.isa.registry import instruction_set
+from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies, Units
 
+_WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
 _EXPLAINED = 1.05  # times what ports and slots allow
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 FIRST, SECOND = "first", "second"  # of a fused pair
@@ -27,8 +32,10 @@ Column = tuple[tuple[int, float], ...]  # (source, cycles)
 class CostVariant(msgspec.Struct, frozen=True):
     """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory.
 
-    `indexed` tells of a store to an address with an index, where that makes a difference. `latency` are the
-    cycles of every result that a comment in the source asks for.
+    `passing` are the cycles in which what it loads comes from a store, where that was found out, `passes`
+    tells of a store to such a load: its latencies are those of computing alone. `indexed` tells of a store
+    to an address with an index, where that makes a difference. `latency` are the cycles of every result that
+    a comment in the source asks for.
     """
 
     idiom: str = ""
@@ -36,6 +43,8 @@ class CostVariant(msgspec.Struct, frozen=True):
     renamed: bool = False
     indexed: bool = False
     latency: float | None = None
+    passing: float | None = None
+    passes: bool = False
 
 
 class AllEnds(Ends, frozen=True):
@@ -143,7 +152,8 @@ class PlacedCosts:
         self.units = Units.of(machine)
         self.load, self.forward = load_latency(machine), forward_latency(machine)
         self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
-        self.family = behaviour_of(machine.name)
+        self.family = behaviour_of(machine)
+        self.moves = instruction_set(machine.isa).roles.moves
         self.plain_store = frozenset(
             map(machine.ports.index, set(self.family.plain_store) & set(machine.ports))
         )
@@ -164,6 +174,8 @@ class PlacedCosts:
 
     def _own(self, form: InstructionForm) -> FormCost | None:
         found = known_cost(form, self.machine)
+        if found is not None and self.family.merges:
+            found = _merging(form, found)
         if found is None or not self.is_slower_x87(form):
             return found
         most = self.family.x87_most
@@ -202,16 +214,46 @@ class PlacedCosts:
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
         ends = AllEnds.of(form, cost.latencies)
-        table = _Table(ends, cost, self.core, variant, self.machine.provenance.kind == EXTRACTED)
+        table = _Table(
+            ends, cost, self.core, variant, self.machine.provenance.kind == EXTRACTED,
+            form.mnemonic.startswith(self.moves) if self.moves else False,
+        )  # fmt: skip
         column_of, columns = table.columns()
         idle = cost.eliminated or variant.idiom == ZERO
         return PlacedCost(
             form, cost, variant, tuple(ends.sources), tuple(ends.targets), column_of, columns,
             tuple(table.base_of(column) for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
-            table.guessed(column_of), _slots(cost), () if idle else cost.operations or (),
+            table.guessed(column_of), _slots(cost), () if idle else self._operations(form, cost),
             0.0 if idle or variant.fused else _unexplained(cost, self.machine.core),
         )  # fmt: skip
+
+    def _operations(self, form: InstructionForm, cost: FormCost) -> tuple[Operation, ...]:
+        """The micro-operations; of those that were not found out, what any access to memory needs."""
+        if cost.operations is not None:
+            return cost.operations
+        roles, accesses = (
+            instruction_set(self.machine.isa).roles,
+            [op for op in form.operands if op.is_memory],
+        )
+        plain = [roles.load] * sum(op.read for op in accesses)
+        plain += [roles.store] * sum(op.write for op in accesses)
+        known = (self.machine.forms.get(one) for one in plain)
+        return tuple(op for one in known if one is not None for op in one.operations or ())
+
+
+def _merging(form: InstructionForm, cost: FormCost) -> FormCost:
+    """The cost where writes of a part of a register wait for the rest of it."""
+    kept = (op.name for op in form.operands if op.read and op.write and _is_narrow(op))
+    pairs = {f"{name}->{name}": USUAL_LATENCY for name in kept}
+    if not pairs:
+        return cost
+    return msgspec.structs.replace(cost, latencies={**pairs, **cost.latencies})
+
+
+def _is_narrow(op: Operand) -> bool:
+    """Whether an operand is a part of a general register that leaves the rest as it is."""
+    return op.is_register and op.width < _WHOLE and (op.file or domain(op.cls)) == "r"
 
 
 def _within_stack(pair: str, form: InstructionForm) -> bool:
@@ -233,9 +275,10 @@ def _settled(cost: FormCost, ends: str) -> FormCost:
 def _unexplained(cost: FormCost, core: Core) -> float:
     """The measured throughput of a form that a unit besides the ports bounds, else 0."""
     explained = issue_throughput(cost, core)
-    if cost.throughput is None or (explained and cost.throughput <= explained[0] * _EXPLAINED):
+    slowest = cost.throughput if cost.throughput is not None else cost.throughput_most
+    if slowest is None or (explained and slowest <= explained[0] * _EXPLAINED):
         return 0.0
-    return cost.throughput
+    return slowest
 
 
 def _varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: Units) -> FormCost:
@@ -277,9 +320,9 @@ class _Table:
     """Latencies from every source to every target in a variant."""
 
     def __init__(
-        self, ends: AllEnds, cost: FormCost, core: Core, variant: CostVariant, extracted: bool
+        self, ends: AllEnds, cost: FormCost, core: Core, variant: CostVariant, extracted: bool, moves: bool
     ) -> None:
-        self.ends, self.cost, self.variant = ends, cost, variant
+        self.ends, self.cost, self.variant, self._is_move = ends, cost, variant, moves
         self._latencies = Latencies(ends, cost, core, extracted)
         self._load = core.load_latency
 
@@ -308,11 +351,32 @@ class _Table:
         cycles = self._latencies.between(source, target)
         if cycles is not None and self.variant.latency is not None and target.part != "data":
             return self.variant.latency
-        if cycles is None or not self.variant.renamed:
+        if cycles is None:
+            return None
+        if source.part == "data" and self.variant.passing is not None:
+            return self.variant.passing + self._computing
+        if target.part == "data" and self.variant.passes:
+            return self._computing
+        if not self.variant.renamed:
             return cycles
         if target.part == "data" and not self.ends.computes:
             return 0.0
         return max(cycles - self._load, 0.0) if source.part == "data" else cycles
+
+    @cached_property
+    def _computing(self) -> float:
+        """Cycles from loaded values to results in registers and flags, without the load."""
+        if self._is_move or not self.ends.computes:
+            return 0.0
+        known = self.cost.latencies
+        ways = [
+            (self.ends.is_loaded(s), known[pair]) for s in self.ends.sources for t in self.ends.targets
+            if s.part != OLD and t.part != "data" and (pair := f"{s.name}->{t.name}") in known
+        ]  # fmt: skip
+        direct = [cycles for loaded, cycles in ways if not loaded]
+        if direct:
+            return max(direct)
+        return max(min((c for _, c in ways), default=0.0) - self._load, USUAL_LATENCY)
 
     def base_of(self, column: Column) -> float:
         """Cycles of a value from dispatch on; of one that waits for something, that decides."""
@@ -328,7 +392,7 @@ class _Table:
 
     def is_open_store(self, target: Node) -> bool:
         """Whether the model has no latency of the way to memory."""
-        if target.part != "data" or self.variant.renamed:
+        if target.part != "data" or self.variant.renamed or self.variant.passes:
             return False
         return not any(pair.endswith(f"->{target.name}") for pair in self.cost.latencies)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.analyze.cost.cores import STACK_SYNC, STORES_IN_FLIGHT, CoreBehaviour
+from cyclescope.analyze.cost.cores import STACK_SYNC, STORES_IN_FLIGHT
 from cyclescope.analyze.cost.shape import FIRST, LEAST_PROVED, SECOND, CostVariant, PlacedCost, PlacedCosts
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
@@ -27,6 +27,9 @@ from cyclescope.analyze.decode.locations import (
 from cyclescope.analyze.depend.memory import LocatedInstruction, Memory, Passage, through_memory
 from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import InstructionForm
+from cyclescope.model.behaviour.passing import StoredLoad
+from cyclescope.model.behaviour.published import CoreBehaviour
+from cyclescope.model.facts import MemoryWay
 
 _PLAIN = CostVariant()
 _DEAD = -1  # a location that holds nothing of use
@@ -63,7 +66,7 @@ class Graph(msgspec.Struct, frozen=True):
 
     `base` is when a node is there if everything from outside the iteration is at hand at once. `shapes`
     and `places` are per instruction. `memory` are the ways through memory, `chunks` how often stores go on
-    to another chunk of memory, where that is known to matter.
+    to another chunk of memory, where that is known to matter, `banks` the cycles of the cache's busiest bank.
     """
 
     instructions: tuple[BlockInstruction, ...]
@@ -76,6 +79,7 @@ class Graph(msgspec.Struct, frozen=True):
     carried: tuple[Carried, ...]
     memory: tuple[Passage, ...]
     chunks: float
+    banks: float
 
     def origin(self, node: int) -> Carried:
         """The node and the distance that an input's number stands for."""
@@ -111,6 +115,33 @@ def fused_pairs(instructions: Sequence[BlockInstruction], family: CoreBehaviour)
     return found
 
 
+def joined_moves(instructions: Sequence[BlockInstruction], family: CoreBehaviour) -> set[int]:
+    """Positions of moves that share a slot with the operation behind them, which works on their copy.
+
+    In loops: so it was found there, and not where code is decoded anew.
+    """
+    found: set[int] = set()
+    last = instructions[-1].form
+    if last is None or last.attributes.isdisjoint(("branch", "conditional_branch")):
+        return found
+    for number, (move, other) in enumerate(pairwise(instructions)):
+        first, second = move.form, other.form
+        if first is None or second is None or "conditional_branch" in second.attributes:
+            continue
+        plain = not any(op.is_memory for form in (first, second) for op in form.operands)
+        written, changed = (_written(one) for one in (move, other))
+        if plain and written and written == changed and family.fuses(first.mnemonic, second.mnemonic):
+            found.add(number)
+    return found - {number + 1 for number in found}
+
+
+def _written(instruction: BlockInstruction) -> tuple[str, int] | None:
+    """The register, with its class, that an instruction's first operand is, if it writes it."""
+    form = instruction.form
+    known = form is not None and form.operands and form.operands[0].write
+    return instruction.registers[0] if known else None
+
+
 def _is_plain_branch(form: InstructionForm) -> bool:
     """A branch by flags, not LOOP or JRCXZ."""
     conditional = "conditional_branch" in form.attributes
@@ -136,7 +167,7 @@ class _Builder:
         self.family = shapes.family
         self.places = tuple(self._places())
         found = self._through_memory() if memory is None else memory
-        self.memory, self.chunks = found.passages, found.chunks
+        self.memory, self.chunks, self.banks = found.passages, found.chunks, found.banks
 
     def graph(self) -> Graph:
         """Everything together."""
@@ -150,7 +181,7 @@ class _Builder:
         inputs = tuple(tuple(row) for row in nodes.inputs())
         return Graph(
             self.instructions, tuple(chosen), self.places, tuple(first), tuple(owner), inputs,
-            tuple(nodes.base), tuple(nodes.carried), self.memory, self.chunks,
+            tuple(nodes.base), tuple(nodes.carried), self.memory, self.chunks, self.banks,
         )  # fmt: skip
 
     def _plain(self, form: InstructionForm | None) -> PlacedCost:
@@ -170,7 +201,7 @@ class _Builder:
             top = (top + pops) & 7
 
     def _through_memory(self) -> Memory:
-        if not any(_stores(one) for one in self.instructions):
+        if not self.family.banks and not any(_stores(one) for one in self.instructions):
             return Memory()
         lines = [
             LocatedInstruction(
@@ -185,26 +216,90 @@ class _Builder:
             for one, places in zip(self.instructions, self.places, strict=True)
         ]
         in_flight = self.shapes.machine.core.store_buffer or STORES_IN_FLIGHT
-        return through_memory(lines, in_flight, self.family.store_chunk)
+        return through_memory(lines, in_flight, self.family.store_chunk, self.family.banks)
 
     # --- variants --------------------------------------------------------------------------------
 
     def _chosen(self) -> list[PlacedCost]:
         """The shape of every instruction in its surroundings."""
         fused = fused_pairs(self.instructions, self.family)
+        joined = joined_moves(self.instructions, self.family)
         renamed = self._renamed()
+        passing, passes = self._passing()
         chosen = []
         for number, one in enumerate(self.instructions):
             shape = self._plain(one.form)
             said = one.latency is not None
             idiom = shape.cost.idiom if shape.cost.idiom and reads_one_register(one) and not said else ""
-            role = FIRST if number in fused else SECOND if number - 1 in fused else ""
+            role = FIRST if number in fused else SECOND if number - 1 in fused or number in joined else ""
             indexed = bool(self.shapes.plain_store) and _stores_by_index(one)
-            if idiom or role or number in renamed or indexed or said:
-                variant = CostVariant(idiom, role, number in renamed, indexed, one.latency)
+            through = number in renamed or number in passing or number in passes
+            if idiom or role or through or indexed or said:
+                variant = CostVariant(
+                    idiom,
+                    role,
+                    number in renamed,
+                    indexed,
+                    one.latency,
+                    passing.get(number),
+                    number in passes,
+                )
                 shape = self.shapes.get(shape.form, variant)
             chosen.append(shape)
         return chosen
+
+    def _passing(self) -> tuple[dict[int, float], set[int]]:
+        """Cycles from memory by instructions that load what was stored, and the instructions that store it.
+
+        Nothing where no probe found out how long that takes, or with the least that is proved.
+        """
+        if not self.family.passing or self.shapes.ends == LEAST_PROVED:
+            return {}, set()
+        apart = [p for p in self.memory if p.load[0] != p.store[0] or not self._is_chained(p)]
+        known = {p: self.family.passing.cycles(self._stored_load(p)) for p in apart}
+        open_ones = {p.store for p, cycles in known.items() if cycles is None}
+        told = {p: c for p, c in known.items() if c is not None and p.store not in open_ones}
+        loads: dict[int, float] = {}
+        for passage, cycles in told.items():
+            loads[passage.load[0]] = max(cycles, loads.get(passage.load[0], 0.0))
+        return loads, {passage.store[0] for passage in told}
+
+    def _is_chained(self, passage: Passage) -> bool:
+        """Whether the latency of an instruction that loads what it stored itself was measured as such."""
+        shape = self._plain(self.instructions[passage.load[0]].form)
+        name = next(n.name for n in shape.sources if n.part == "data" and n.operand == passage.load[1])
+        return f"{name}->{name}" in shape.cost.latencies
+
+    def _stored_load(self, passage: Passage) -> StoredLoad:
+        reader, writer = self.instructions[passage.load[0]], self.instructions[passage.store[0]]
+        assert reader.form is not None
+        assert writer.form is not None
+        loaded, stored = reader.form.operands[passage.load[1]], writer.form.operands[passage.store[1]]
+        vector = bool(reader.form.vector_width or writer.form.vector_width)
+        return StoredLoad(
+            stored.width, loaded.width, passage.offset, self._way(passage), vector, passage.between
+        )
+
+    def _way(self, passage: Passage) -> MemoryWay:
+        """By what registers the two addresses are made."""
+        source = self.instructions[passage.load[0]].memory[passage.load[1]]
+        target = self.instructions[passage.store[0]].memory[passage.store[1]]
+        if source is None or target is None or source.index or target.index:
+            return MemoryWay.INDEXED
+        base = location_of(source.base)
+        if base != location_of(target.base):
+            return MemoryWay.OTHER
+        if base == STACK_POINTER:
+            return MemoryWay.STACK
+        return MemoryWay.REWRITTEN if self._is_written_between(passage, base) else MemoryWay.BASE
+
+    def _is_written_between(self, passage: Passage, base: Location | None) -> bool:
+        load, store = passage.load[0], passage.store[0]
+        if passage.distance == 0:
+            between = self.places[store:load]
+        else:
+            between = (*self.places[store:], *self.places[:load], *self.places * (passage.distance > 1))
+        return any(base in places.targets for places in between)
 
     def _renamed(self) -> set[int]:
         """Loads and stores whose data do not go through memory."""
@@ -242,7 +337,8 @@ class _Builder:
             number, position = passage.store
             shape = chosen[number]
             column = _stored_column(shape, position)
-            late = extra if column in shape.stored else 0.0
+            passed = chosen[passage.load[0]].variant.passing is not None
+            late = extra if column in shape.stored and not passed else 0.0
             found[passage.load] = (first[number] + column, passage.distance, late)
         return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import gcd
 from typing import NamedTuple
 
 import msgspec
@@ -27,6 +28,7 @@ from cyclescope.analyze.decode.values import (
     stack_change,
 )
 from cyclescope.isa.dataflow import AMOUNT
+from cyclescope.model.behaviour.published import LoadBanks
 
 _ROUNDS = 3
 _GRANULE = 8  # bytes
@@ -37,11 +39,16 @@ _MOST_TERMS = 4  # of a value that is followed: no address has more
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """A load at `load` (instruction, operand) of what `store` wrote, `distance` iterations before."""
+    """A load at `load` (instruction, operand) of what `store` wrote, `distance` iterations before.
+
+    It begins `offset` bytes behind the store, with `between` other stores after that one.
+    """
 
     load: tuple[int, int]
     store: tuple[int, int]
     distance: int
+    offset: int = 0
+    between: int = 0
 
 
 class MemoryAccess(msgspec.Struct, frozen=True):
@@ -62,23 +69,37 @@ class LocatedInstruction(msgspec.Struct, frozen=True):
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What a block does to memory: loads of what it stored, and the chunks that its stores change between."""
+    """What a block does to memory: loads of what it stored, the chunks that its stores change between.
+
+    `banks` are the cycles of one iteration in which the loads of the busiest bank of the cache are done.
+    """
 
     passages: tuple[Passage, ...] = ()
     chunks: float = 0.0
+    banks: float = 0.0
 
 
-def through_memory(lines: Sequence[LocatedInstruction], in_flight: int, chunk: int = 0) -> Memory:
-    """Dependencies through memory, at most `in_flight` stores back; with a `chunk` size also the chunks."""
+def through_memory(
+    lines: Sequence[LocatedInstruction], in_flight: int, chunk: int = 0, banks: LoadBanks | None = None
+) -> Memory:
+    """Dependencies through memory, at most `in_flight` stores back; with a `chunk` size also the chunks.
+
+    Where the `banks` of loads are known, also the busiest of them.
+    """
     operands = [op for line in lines for op in _memory_operands(line)]
-    stores = sum(op.write for op in operands)
-    if not stores or not (any(op.read for op in operands) or (chunk and stores > 1)):
+    stores, loads = sum(op.write for op in operands), any(op.read for op in operands)
+    passes = stores and (loads or (chunk and stores > 1))
+    if not passes and not (banks and loads):
         return Memory()
     found = _Search(in_flight)
     steps = _steps(lines)
     for number in range(_ROUNDS):
         found.round(number, steps)
-    return Memory(tuple(found.passages()), found.chunks(chunk) if chunk else 0.0)
+    return Memory(
+        tuple(found.passages()) if passes else (),
+        found.chunks(chunk) if chunk and stores else 0.0,
+        found.busiest(banks) if banks and loads else 0.0,
+    )
 
 
 class _Followed(NamedTuple):
@@ -258,8 +279,10 @@ class _Search:
         stores = [stored for stored in known if stored and _overlap(stored.access, access)]
         youngest = max(stores, key=lambda stored: stored.order, default=None)
         if youngest is not None and self._count - youngest.order <= self._in_flight:
-            place = youngest.access.place
-            self._found[access.place] = Passage(access.place, place, number - youngest.number)
+            place, offset = youngest.access.place, access.address.constant - youngest.access.address.constant
+            self._found[access.place] = Passage(
+                access.place, place, number - youngest.number, offset, self._count - youngest.order - 1
+            )
 
     def _store(self, number: int, access: MemoryAccess) -> None:
         self._rounds[-1].append(access)
@@ -285,8 +308,30 @@ class _Search:
         """How often stores go on to another chunk, per iteration; unknown parts are taken to be aligned."""
         stores = [access for access in self._rounds[-1] if access.write]
         before = next(access for access in self._rounds[-2] if access.write)
-        changes = sum(_in_chunk(a, size) != _in_chunk(b, size) for a, b in pairwise(stores))
+        changes = sum(_last_chunk(a, size) != _in_chunk(b, size) for a, b in pairwise(stores))
+        changes += sum(_in_chunk(a, size) != _last_chunk(a, size) for a in stores)
         return changes + _on_to_the_next(stores[-1], stores[0], before, size)
+
+    def busiest(self, banks: LoadBanks) -> float:
+        """Cycles of the bank with most loads, over all iterations; unknown parts are taken to be aligned.
+
+        A load is in every bank that it has bytes in; pointers that move on visit others in turn.
+        """
+        before = {a.place: a.address for a in self._rounds[-2] if not a.write}
+        used = [0.0] * (banks.period // banks.width)
+        for access in self._rounds[-1]:
+            if access.write:
+                continue
+            old = before[access.place]
+            known = old.terms == access.address.terms
+            step = access.address.constant - old.constant if known else banks.width
+            rounds = banks.period // gcd(step, banks.period)
+            for number in range(rounds):
+                first = access.address.constant + number * step
+                places = range(first // banks.width, (first + access.size - 1) // banks.width + 1)
+                for place in places[: len(used)]:
+                    used[place % len(used)] += 1 / rounds
+        return max(used) / banks.most
 
     def _moving(self) -> list[tuple[MemoryAccess, int]]:
         """Accesses of the last round that move by a constant, with it."""
@@ -309,8 +354,10 @@ class _Search:
                 )
                 if _ROUNDS <= distance < best and _overlap(moved, store):
                     best, source = distance, store
-        if source is not None and best * self._count // _ROUNDS <= self._in_flight:
-            self._found[load.place] = Passage(load.place, source.place, best)
+        between = best * self._count // _ROUNDS
+        if source is not None and between <= self._in_flight:
+            offset = load.address.constant + best * stride - source.address.constant
+            self._found[load.place] = Passage(load.place, source.place, best, offset, between)
 
 
 def _written_back(step: OperandsSeen, old: Value, address: Address) -> Value | None:
@@ -329,13 +376,17 @@ def _in_chunk(access: MemoryAccess, size: int) -> tuple[Terms, int]:
     return access.address.terms, access.address.constant // size
 
 
+def _last_chunk(access: MemoryAccess, size: int) -> tuple[Terms, int]:
+    return access.address.terms, (access.address.constant + access.size - 1) // size
+
+
 def _on_to_the_next(last: MemoryAccess, first: MemoryAccess, before: MemoryAccess, size: int) -> float:
     """The share of iterations whose first store is in another chunk than the last one before."""
     if first.address.terms != last.address.terms or before.address.terms != first.address.terms:
         return 1.0
     step = first.address.constant - before.address.constant
     if not step:
-        return float(_in_chunk(first, size) != _in_chunk(last, size))
+        return float(_in_chunk(first, size) != _last_chunk(last, size))
     return min(abs(first.address.constant + step - last.address.constant) / size, 1.0)
 
 

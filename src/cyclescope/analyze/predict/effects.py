@@ -16,7 +16,15 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import renamed_memory
 from cyclescope.analyze.predict import bounds
-from cyclescope.analyze.predict.prediction import BRANCHES, LOCKED, RENAMED, RESOURCES, STORES, UNITS
+from cyclescope.analyze.predict.prediction import (
+    BRANCHES,
+    LOAD_BANKS,
+    LOCKED,
+    RENAMED,
+    RESOURCES,
+    STORES,
+    UNITS,
+)
 from cyclescope.model.machine import MachineModel
 
 
@@ -75,6 +83,8 @@ EFFECTS = (
            cycles=lambda s: bounds.locked(s.shapes, s.forward)),
     Effect(name=STORES, words="stores to different places", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.chunks),
+    Effect(name=LOAD_BANKS, words="banks of the cache", data=Data.NONE, assumed=True,
+           cycles=lambda s: s.graph.banks),
     Effect(name=RENAMED, words="steps of renamed memory", data=Data.NONE, assumed=True,
            cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip

@@ -138,7 +138,7 @@ class Predictor:
     def with_ends(self, graph: Graph, ends: str) -> Graph:
         """The same graph with the least or the most latencies that are proved."""
         shapes = self._least if ends == LEAST_PROVED else self._most
-        return build(graph.instructions, shapes, Memory(graph.memory, graph.chunks))
+        return build(graph.instructions, shapes, Memory(graph.memory, graph.chunks, graph.banks))
 
     def simulated(self, graph: Graph, ideal: bool) -> float | None:
         """Cycles per iteration on the simulated core, None where it cannot be simulated."""

@@ -87,7 +87,8 @@ def command(
     with closing(backend):
         table = load_table(backend.capabilities().isa)
         chosen = select(table, patterns, read=assembled_forms)
-        request = Request(tuple(chosen), quantities, time_budget or 0.0)
+        facts = not patterns and PORTS in quantities
+        request = Request(tuple(chosen), quantities, time_budget or 0.0, facts)
         _collect_seldom()
         path = store or default_store(identity.machine)
         with closing(Store(path, identity.machine, isa=table.isa)) as opened:

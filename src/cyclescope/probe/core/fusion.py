@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import FUSION, CoreAnswer
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import (
@@ -81,7 +81,7 @@ _PAIRS: Mapping[str, tuple[Pairs, ...]] = {
         Pairs(("SLT: c z a",), ("BEQ: c z #2",)),
     ),
 }  # fmt: skip
-_NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
+_NOPS = {"x86-64": "NOP (M32): p +8", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
@@ -127,7 +127,7 @@ def _told(readings: Readings, fewer: int, x: int) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "fusion",
+    FUSION,
     "Which two instructions next to each other share a slot of the front end?",
     Model.TWO_LEVEL,
     _cases,

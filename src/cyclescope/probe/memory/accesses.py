@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import ACCESSES, CoreAnswer
 from cyclescope.probe.code import PARALLEL, SOME, written
 from cyclescope.probe.memory.transfers import Transfer, groups, with_register
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
@@ -56,7 +56,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "accesses",
+    ACCESSES,
     "How many loads and stores does a cycle take, alone and mixed?",
     Model.RATIO,
     _cases,

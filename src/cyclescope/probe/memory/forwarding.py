@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import FORWARDING, CoreAnswer, forwarding_subject
 from cyclescope.probe.code import NUMBERS, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import steady
@@ -48,7 +48,7 @@ def _pair(isa: str, stored: Transfer, loaded: Transfer, kind: str, whole: Transf
         load_latency(isa),
     )
     for offset in _offsets(stored.bits // 8, loaded.bits // 8):
-        subject = f"{stored.bits} bits, load of {loaded.bits} at +{offset}{f', {kind}' if kind else ''}"
+        subject = forwarding_subject(stored.bits, loaded.bits, offset, kind)
         points = (*controls, _point(isa, _ASKED, stored, loaded, offset))
         yield ProbeCase(subject, points, is_quick=offset == 0 and stored.bits == 64)
 
@@ -92,7 +92,7 @@ def _later(one: Interval, other: Interval) -> Interval:
 
 
 PROBE = Probe(
-    "store-forwarding",
+    FORWARDING,
     "How long does a load take that reads what was just stored, and when is it not forwarded?",
     Model.MATRIX,
     _cases,

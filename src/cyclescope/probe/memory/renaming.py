@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import RENAMING, CoreAnswer, MemoryWay, distance_subject, transfer_subject
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import is_higher, steady
@@ -56,16 +56,15 @@ def _ways(isa: str) -> Iterator[Way]:
         return
     whole = PLAIN_TRANSFERS[isa][-1]
     rewrite, copy = _REWRITE[isa]
-    yield _way("base register", whole)
-    yield _way("base written in between", whole, between=(rewrite,))
-    yield _way("another base", whole, load=_THERE)
-    yield _way("copied base", whole, load=_THERE, between=(copy,))
+    yield _way(MemoryWay.BASE, whole)
+    yield _way(MemoryWay.REWRITTEN, whole, between=(rewrite,))
+    yield _way(MemoryWay.OTHER, whole, load=_THERE)
+    yield _way(MemoryWay.COPIED, whole, load=_THERE, between=(copy,))
     yield from _KINDS[isa]
     for kind, group in groups(isa).items():
         for one in group:
             if one is not whole:
-                name = f"{one.bits} bits, {kind}" if kind else f"{one.bits} bits"
-                yield _way(name, one, quick=one.bits in (32, 128))
+                yield _way(transfer_subject(one.bits, kind), one, quick=one.bits in (32, 128))
 
 
 def _way(
@@ -77,23 +76,23 @@ def _way(
 
 _KINDS: Mapping[str, tuple[Way, ...]] = {
     "x86-64": (
-        Way("stack pointer", "PUSH (R64): a", "POP (R64): a", "IMUL (R64, R64, I8): a a #3"),
-        Way("base and index", "MOV (M64, R64): p a *o +64", "MOV (R64, M64): a p *o +64",
+        Way(MemoryWay.STACK, "PUSH (R64): a", "POP (R64): a", "IMUL (R64, R64, I8): a a #3"),
+        Way(MemoryWay.INDEXED, "MOV (M64, R64): p a *o +64", "MOV (R64, M64): a p *o +64",
             "IMUL (R64, R64, I8): a a #3", setting=_NO_INDEX),
         Way("8 bits into 8", "MOV (M8, R8l): p a +64", "MOV (R8l, M8): a p +64",
             "IMUL (R64, R64, I8): a a #3", quick=False),
-        Way("32 bits, sign extended", "MOV (M32, R32): p a +64", "MOVSXD (R64, M32): a p +64",
+        Way(MemoryWay.SIGNED, "MOV (M32, R32): p a +64", "MOVSXD (R64, M32): a p +64",
             "IMUL (R64, R64, I8): a a #3", quick=False),
-        Way("operand of an addition", "MOV (M64, R64): p a +64", "ADD (R64, M64): a p +64",
+        Way(MemoryWay.ADDED, "MOV (M64, R64): p a +64", "ADD (R64, M64): a p +64",
             "IMUL (R64, R64, I8): a a #3"),
     ),
     "aarch64": (
-        Way("stack pointer", "STRXui: a s +16", "LDRXui: a s +16", "MADDXrrr: a a e z"),
-        Way("32 bits, sign extended", "STRWui: a p +64", "LDRSWui: a p +64", "MADDXrrr: a a e z",
+        Way(MemoryWay.STACK, "STRXui: a s +16", "LDRXui: a s +16", "MADDXrrr: a a e z"),
+        Way(MemoryWay.SIGNED, "STRWui: a p +64", "LDRSWui: a p +64", "MADDXrrr: a a e z",
             quick=False),
     ),
     "riscv64": (
-        Way("stack pointer", "SD: a s +16", "LD: a s +16", "MUL: a a e"),
+        Way(MemoryWay.STACK, "SD: a s +16", "LD: a s +16", "MUL: a a e"),
         Way("32 bits, zero extended", "SW: a p +64", "LWU: a p +64", "MUL: a a e", quick=False),
     ),
 }  # fmt: skip
@@ -135,7 +134,7 @@ def _distance(isa: str, count: int) -> ProbeCase:
     link = written(isa, *[one.link] * count)
     load, other = (*at(isa, one.load, _APART), *link), (*at(isa, with_register(one.load, "b"), _APART), *link)
     points = (*_points(before, load, other, Setting()), load_latency(isa))
-    return ProbeCase(f"{count} stores in between", points, count in (4, 16))
+    return ProbeCase(distance_subject(count), points, count in (4, 16))
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
@@ -145,7 +144,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "memory-renaming",
+    RENAMING,
     "When does a load get the value of a store without waiting for memory?",
     Model.TWO_LEVEL,
     _cases,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from cyclescope.model.facts import GENERAL, VECTOR, VEX
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Point, Readings, parallel
@@ -55,12 +56,12 @@ _CONVERT, _VEX = "CVTDQ2PS (XMM, XMM): a a", "VCVTDQ2PS (XMM, XMM): a a"
 _VEX_256, _VEX_512 = "VCVTDQ2PS (YMM, YMM): a a", "VCVTDQ2PS (ZMM, ZMM): a a"
 VECTOR_TRANSFERS: Mapping[str, Mapping[str, tuple[Transfer, ...]]] = {
     "x86-64": {
-        "vector": (
+        VECTOR: (
             Transfer(32, "MOVSS (M32, XMM): @ a", "MOVSS (XMM, M32): a @", _CONVERT),
             Transfer(64, "MOVQ (M64, XMM): @ a", "MOVQ (XMM, M64): a @", _CONVERT),
             Transfer(128, "MOVUPS (M128, XMM): @ a", "MOVUPS (XMM, M128): a @", _CONVERT),
         ),
-        "VEX": (
+        VEX: (
             Transfer(32, "VMOVSS (M32, XMM): @ a", "VMOVSS (XMM, M32): a @", _VEX),
             Transfer(64, "VMOVQ (M64, XMM): @ a", "VMOVQ (XMM, M64): a @", _VEX),
             Transfer(128, "VMOVUPS (M128, XMM): @ a", "VMOVUPS (XMM, M128): a @", _VEX),
@@ -69,14 +70,14 @@ VECTOR_TRANSFERS: Mapping[str, Mapping[str, tuple[Transfer, ...]]] = {
         ),
     },
     "aarch64": {
-        "vector": (
+        VECTOR: (
             Transfer(32, "STRSui: a @", "LDRSui: a @", "FADDSrr: a a e"),
             Transfer(64, "STRDui: a @", "LDRDui: a @", _FLOAT),
             Transfer(128, "STRQui: a @", "LDRQui: a @", _FLOAT),
         ),
     },
     "riscv64": {
-        "vector": (
+        VECTOR: (
             Transfer(32, "FSW: a @", "FLW: a @", "FADD_S: a a e"),
             Transfer(64, "FSD: a @", "FLD: a @", "FADD_D: a a e"),
         ),
@@ -87,7 +88,7 @@ VECTOR_TRANSFERS: Mapping[str, Mapping[str, tuple[Transfer, ...]]] = {
 
 def groups(isa: str) -> dict[str, tuple[Transfer, ...]]:
     """All transfers by kind, those of general registers first."""
-    return {"": PLAIN_TRANSFERS[isa], **VECTOR_TRANSFERS[isa]} if isa in PLAIN_TRANSFERS else {}
+    return {GENERAL: PLAIN_TRANSFERS[isa], **VECTOR_TRANSFERS[isa]} if isa in PLAIN_TRANSFERS else {}
 
 
 def at(isa: str, text: str, place: str) -> tuple[KernelLine, ...]:

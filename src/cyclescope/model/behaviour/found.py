@@ -1,0 +1,84 @@
+"""What the front end, the renamer and the memory of a core do beside executing single forms.
+
+Of a measured machine that is what its own probes found, and nothing else; of others what is published of the
+core (`model.behaviour.published`). Where nothing is known, nothing is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cyclescope.model.behaviour.passing import MemoryPassing
+from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks
+from cyclescope.model.facts import BANKS, FUSION, CoreAnswer, Fact, fused_names, loads_apart, stores_apart
+from cyclescope.model.machine import MEASURED, MachineModel
+
+SPACINGS = (0, 4, 8, 16, 32, 64, 128, 256)  # bytes between two accesses in turn that probes ask for
+_SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whole or half number is less
+
+
+def behaviour_of(machine: MachineModel) -> CoreBehaviour:
+    """What is known of a machine: found by its probes, or published under one of its names."""
+    if machine.provenance.kind == MEASURED:
+        return measured_behaviour(machine.facts)
+    words = machine.name.lower().replace("_", "-").split()
+    return next((core.behaviour for name, core in CORES.items() if name in words), CoreBehaviour())
+
+
+def measured_behaviour(facts: Sequence[Fact]) -> CoreBehaviour:
+    """What probes found that predictions need."""
+    return CoreBehaviour(
+        fused=_fused(facts), store_chunk=_store_chunk(facts), banks=_banks(facts),
+        passing=MemoryPassing(facts),
+    )  # fmt: skip
+
+
+def _fused(facts: Sequence[Fact]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Mnemonics with the branches that are not known to fuse with them, of those that fuse with any."""
+    answers: dict[str, dict[str, set[CoreAnswer]]] = {}
+    branches: set[str] = set()
+    for fact in facts:
+        if fact.probe == FUSION and fact.is_resolved:
+            first, second = fused_names(fact.subject)
+            answers.setdefault(first, {}).setdefault(second, set()).add(fact.answer)
+            branches.add(second)
+    only = {CoreAnswer.FUSED}
+    return tuple(
+        (first, tuple(sorted(b for b in branches if seconds.get(b) != only)))
+        for first, seconds in answers.items()
+        if only in seconds.values()
+    )
+
+
+def _rates(facts: Sequence[Fact], subjects: Mapping[int, str]) -> dict[int, Fact]:
+    known = {fact.subject: fact for fact in facts if fact.probe == BANKS and fact.value is not None}
+    return {apart: known[subject] for apart, subject in subjects.items() if subject in known}
+
+
+def _slowed(rates: Mapping[int, Fact]) -> set[int]:
+    """Distances at which fewer accesses are done in a cycle than at others, beyond all doubt."""
+    best = max((f.value - (f.error or 0.0) for f in rates.values() if f.value is not None), default=0.0)
+    return {
+        apart for apart, fact in rates.items()
+        if fact.value is not None and fact.value + (fact.error or 0.0) < _SLOWED * best
+    }  # fmt: skip
+
+
+def _banks(facts: Sequence[Fact]) -> LoadBanks | None:
+    """Loads next to each other wait, those a bank's width apart do not, those a period apart do again."""
+    rates = _rates(facts, {apart: loads_apart(apart) for apart in SPACINGS})
+    slowed = _slowed(rates)
+    width = min((apart for apart in rates if apart not in slowed), default=0)
+    period = min((apart for apart in slowed if apart > width), default=0)
+    if 0 not in slowed or not width or not period:
+        return None
+    return LoadBanks(width, period, min(rates[apart].value or 0.0 for apart in (0, period)))
+
+
+def _store_chunk(facts: Sequence[Fact]) -> int:
+    """The least distance from which on stores in turn are slower than to one place."""
+    rates = _rates(facts, {apart: stores_apart(apart) for apart in SPACINGS})
+    slowed = _slowed(rates)
+    if 0 not in rates or 0 in slowed:
+        return 0
+    return min((apart for apart in slowed if all(a in slowed for a in rates if a > apart)), default=0)

@@ -1,0 +1,92 @@
+"""How long data take through memory, from a store to a load of the same bytes, as probes found it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from cyclescope.model.facts import (
+    FORWARDING,
+    GENERAL,
+    RENAMING,
+    VECTOR,
+    VEX,
+    CoreAnswer,
+    Fact,
+    MemoryWay,
+    distance_subject,
+    forwarding_subject,
+)
+
+DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that probes ask for
+
+
+class StoredLoad(NamedTuple):
+    """A load of `loaded` bits that begins `offset` bytes behind the place where `stored` bits were stored.
+
+    `between` are the other stores in between; `vector` tells of a vector register at one of the ends.
+    """
+
+    stored: int
+    loaded: int
+    offset: int
+    way: MemoryWay
+    vector: bool = False
+    between: int = 0
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether all that is loaded was stored."""
+        return self.offset >= 0 and self.offset * 8 + self.loaded <= self.stored
+
+    def is_like(self, offset: int) -> bool:
+        """Whether a load at another offset is a multiple of its size away from the store if this one is."""
+        size = max(self.loaded // 8, 1)
+        return (offset % size == 0) == (self.offset % size == 0)
+
+
+class MemoryPassing:
+    """Answers of the probes of one core; it is false where there are none."""
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        told = [fact for fact in facts if fact.value is not None and fact.is_resolved]
+        self._ways = {fact.subject: fact for fact in told if fact.probe == RENAMING}
+        self._sizes = {fact.subject: fact for fact in told if fact.probe == FORWARDING}
+
+    def __bool__(self) -> bool:
+        return bool(self._sizes)
+
+    def cycles(self, one: StoredLoad) -> float | None:
+        """Cycles from the stored data to the register, None where nothing like it was found out."""
+        fact = self._nearest(one)
+        if fact is None or fact.value is None:
+            return None
+        waits = 0.0 if one.vector or fact.answer is CoreAnswer.FAILED else self._forwarded(one)
+        return max(fact.value, waits, 0.0)
+
+    def _forwarded(self, one: StoredLoad) -> float:
+        """Cycles of a way that the core does not rename, though it may rename others; else 0."""
+        subjects = [str(one.way), *(distance_subject(count) for count in DISTANCES if count <= one.between)]
+        facts = (self._ways[subject] for subject in subjects if subject in self._ways)
+        slow = (fact.value for fact in facts if fact.answer is CoreAnswer.FORWARDED)
+        return max((cycles for cycles in slow if cycles is not None), default=0.0)
+
+    def _nearest(self, one: StoredLoad) -> Fact | None:
+        """What was asked of this load, or of the one most like it."""
+        if not one.is_inside:  # bytes from elsewhere are needed as well
+            half = one.stored // 16
+            cases = ((one.loaded, 0), (one.loaded, half), (one.stored, half))
+            return next(self._known(one, cases, CoreAnswer.FAILED), None)
+        places = sorted(
+            range(max(one.stored // 8, 1)), key=lambda at: (not one.is_like(at), abs(at - one.offset))
+        )
+        return next(self._known(one, ((one.loaded, at) for at in (one.offset, *places))), None)
+
+    def _known(
+        self, one: StoredLoad, cases: Iterable[tuple[int, int]], wanted: CoreAnswer = CoreAnswer.NONE
+    ) -> Iterator[Fact]:
+        for loaded, offset in cases:
+            for kind in (VECTOR, VEX) if one.vector else (GENERAL,):
+                fact = self._sizes.get(forwarding_subject(one.stored, loaded, offset, kind))
+                if fact is not None and wanted in (CoreAnswer.NONE, fact.answer):
+                    yield fact

@@ -1,0 +1,160 @@
+"""What is published of cores that nobody has measured here: by LLVM's names, each with where it is from.
+
+Scheduling models do not say which instructions fuse, what memory the renamer follows or where stores go, and
+have some costs that the makers' guides contradict. `CORES` says what is known beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from cyclescope.model.behaviour.passing import MemoryPassing
+from cyclescope.model.facts import mnemonic_of
+from cyclescope.model.machine import FormCost
+
+FORWARD_EXTRA = 2.0  # cycles that a load from a store in flight takes longer, where nothing says
+
+_FOG = "A. Fog, The microarchitecture of Intel, AMD and VIA CPUs"
+_AMD_19H = "AMD, Software Optimization Guide for Family 19h (56665)"
+_AMD_17H = "AMD, Software Optimization Guide for Family 17h (55723)"
+_INTEL = "Intel, 64 and IA-32 Architectures Optimization Reference Manual"
+_CHUNKS = "T. Downs and others, uarch-bench, issue 81"
+
+
+class LoadBanks(msgspec.Struct, frozen=True):
+    """Loads of the same `width` bytes of every `period` wait for each other: `most` are done in a cycle."""
+
+    width: int
+    period: int
+    most: float
+
+
+class CoreBehaviour(msgspec.Struct, frozen=True):
+    """What the front end, the renamer and the memory of a core do.
+
+    `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
+    not fuse with. `renamed` says by which base a load gets the value of an earlier store without waiting for
+    memory: "" none, "stack" the stack pointer, "any" the register that the store used. `passing` is the same
+    where probes found it out, `banks` where loads wait for each other. `store_chunk` are the
+    aligned bytes that stores one after the other are written to at once, one such chunk a cycle; 0 where
+    nothing is known. `plain_store` names ports that make addresses of stores, but none with an index.
+    `forward_extra` are the cycles that a load from a store in flight takes longer than one from the cache.
+    `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as
+    LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
+    """
+
+    fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    renamed: str = ""
+    store_chunk: int = 0
+    plain_store: tuple[str, ...] = ()
+    forward_extra: float = FORWARD_EXTRA
+    x87_most: float = 0
+    merges: bool = False
+    banks: LoadBanks | None = None
+    passing: MemoryPassing = MemoryPassing(())
+
+    def fuses(self, first: str, branch: str) -> bool:
+        """Whether an instruction and the conditional branch behind it are one micro-operation."""
+        return any(first == name and branch not in never for name, never in self.fused)
+
+
+class CostCorrection(msgspec.Struct, frozen=True):
+    """Costs of mnemonics that a scheduling model has wrong.
+
+    `pipelined`: each micro-operation takes its unit for one cycle; `unused`: it takes none. `load_latency`
+    are the cycles from an address to what is made of the value that is loaded there.
+    """
+
+    mnemonics: frozenset[str]
+    pipelined: bool = False
+    unused: bool = False
+    load_latency: float | None = None
+
+    def of(self, cost: FormCost) -> FormCost:
+        """The cost as it is published."""
+        operations = cost.operations
+        if self.unused:
+            operations = ()
+        elif self.pipelined and operations:
+            operations = tuple(msgspec.structs.replace(op, cycles=min(op.cycles, 1.0)) for op in operations)
+        latencies = cost.latencies
+        if self.load_latency is not None:
+            latencies = {
+                pair: self.load_latency if pair.startswith(_ADDRESSES) else cycles
+                for pair, cycles in latencies.items()
+            }
+        return msgspec.structs.replace(cost, operations=operations, latencies=latencies)
+
+
+class PublishedCore(msgspec.Struct, frozen=True):
+    """What is published of a core beside its scheduling model, and where."""
+
+    behaviour: CoreBehaviour
+    sources: tuple[str, ...]
+    corrections: tuple[CostCorrection, ...] = ()
+
+    @property
+    def corrected_names(self) -> str:
+        """The mnemonics whose costs are corrected."""
+        return ", ".join(sorted(name for one in self.corrections for name in one.mnemonics))
+
+
+_ADDRESSES = ("op1.address->", "op1.index->", "op2.address->", "op2.index->")
+_UNSIGNED = ("JB", "JAE", "JBE", "JA")
+_ODD = ("JS", "JNS", "JO", "JNO", "JP", "JNP")
+_ADDITIVE, _LOGIC, _COUNT = ("CMP", "ADD", "SUB"), ("TEST", "AND"), ("INC", "DEC")
+
+
+def _pairs(names: tuple[str, ...], never: tuple[str, ...] = ()) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((name, never) for name in names)
+
+
+_SETS = ("O", "NO", "B", "NB", "Z", "NZ", "BE", "NBE", "S", "NS", "P", "NP", "L", "NL", "LE", "NLE")
+_ARITHMETIC = ("ADD", "ADC", "SUB", "SBB", "AND", "OR", "XOR", "CMP", "TEST", "INC", "DEC", "NEG", "NOT")
+# The guide's tables have four moves of immediates, two SETcc, three loads and two stores a cycle; LLVM has
+# units that are busy for two to four. NOPs are not executed, loads of general registers take four cycles.
+_ZEN3_COSTS = (
+    CostCorrection(frozenset(("MOV", "MOVZX", "MOVSX", "MOVSXD")), pipelined=True, load_latency=4.0),
+    CostCorrection(frozenset(_ARITHMETIC), pipelined=True, load_latency=5.0),
+    CostCorrection(frozenset(("PUSH", "CALL", *(f"SET{condition}" for condition in _SETS))), pipelined=True),
+    CostCorrection(frozenset(("NOP",)), unused=True),
+)
+_INTEL_FUSED = _pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD + _UNSIGNED)
+_ZEN_X87 = 7.0
+_ZEN3_FUSED = _pairs((*_ADDITIVE, *_LOGIC, *_COUNT, "OR", "XOR"))
+# From Sandy Bridge on a load takes 4 to 5 cycles, out of the cache or of a store (docs/method/analyze.md).
+_SANDY_BRIDGE = PublishedCore(CoreBehaviour(_INTEL_FUSED, forward_extra=0), (_INTEL, _FOG))
+_HASWELL = PublishedCore(
+    CoreBehaviour(_INTEL_FUSED, plain_store=("7",), forward_extra=0, merges=True), (_INTEL, _FOG)
+)
+_ICE_LAKE = PublishedCore(CoreBehaviour(_INTEL_FUSED, forward_extra=0, merges=True), (_INTEL, _FOG))
+_ZEN = PublishedCore(CoreBehaviour(_pairs(("CMP", "TEST")), x87_most=_ZEN_X87, merges=True), (_AMD_17H, _FOG))
+CORES: Mapping[str, PublishedCore] = {
+    "znver1": _ZEN,
+    "znver2": _ZEN,
+    "znver3": PublishedCore(
+        CoreBehaviour(_ZEN3_FUSED, "stack", 32, x87_most=_ZEN_X87, merges=True), (_AMD_19H, _FOG, _CHUNKS),
+        _ZEN3_COSTS,
+    ),
+    "znver4": PublishedCore(
+        CoreBehaviour(_ZEN3_FUSED, "any", 32, x87_most=_ZEN_X87, merges=True), (_AMD_19H, _FOG, _CHUNKS),
+        _ZEN3_COSTS,
+    ),
+    "znver5": PublishedCore(CoreBehaviour(_ZEN3_FUSED, merges=True), (_FOG,)),
+    "bdver2": PublishedCore(CoreBehaviour(_pairs(("CMP", "TEST")), merges=True), (_FOG,)),
+    **dict.fromkeys(("haswell", "broadwell", "skylake", "skylake-avx512"), _HASWELL),
+    "sandybridge": _SANDY_BRIDGE,
+    **dict.fromkeys(("icelake-server", "sapphirerapids", "alderlake", "lunarlake"), _ICE_LAKE),
+}  # fmt: skip
+
+
+def corrected(name: str, forms: Mapping[str, FormCost]) -> Mapping[str, FormCost]:
+    """Costs of forms, by their ids, as they are published where LLVM's model of a core contradicts it."""
+    core = CORES.get(name)
+    if core is None or not core.corrections:
+        return forms
+    by_mnemonic = {mnemonic: one for one in core.corrections for mnemonic in one.mnemonics}
+    wrong = ((form, by_mnemonic.get(mnemonic_of(form))) for form in forms)
+    return {**forms, **{form: one.of(forms[form]) for form, one in wrong if one is not None}}

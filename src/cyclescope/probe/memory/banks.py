@@ -1,0 +1,53 @@
+"""Which loads, and which stores, of the same cycle are in each other's way?
+
+Two places in turn, so many bytes apart, many times over, into registers that nothing waits for. A cache with
+banks is read less often at one place than at two in different banks, and less often again where the banks
+repeat. Stores leave for the cache one place after the other where they cannot go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cyclescope.model.behaviour.found import SPACINGS
+from cyclescope.model.facts import BANKS, CoreAnswer, loads_apart, stores_apart
+from cyclescope.probe.code import NUMBERS, PARALLEL, SOME, Setting, written
+from cyclescope.probe.memory.transfers import PLAIN_TRANSFERS, with_register
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+
+_MOST = 0.05  # relative error: more would not tell 3 accesses a cycle from 2.5
+_QUICK = (0, 8, 32, 64)
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    for distance in SPACINGS if isa in PLAIN_TRANSFERS else ():
+        for name, letters, is_load in ((loads_apart, SOME, True), (stores_apart, "a" * len(SOME), False)):
+            point = _point(isa, distance, letters, is_load)
+            yield ProbeCase(name(distance), (point,), distance in _QUICK)
+
+
+def _point(isa: str, distance: int, letters: str, is_load: bool) -> Point:
+    whole = PLAIN_TRANSFERS[isa][-1]
+    text = whole.load if is_load else whole.store
+    places = "po" * (len(letters) // 2)  # o is so many bytes behind p
+    texts = [with_register(text.replace("@", at), one) for at, one in zip(places, letters, strict=True)]
+    setting = Setting(pointers=((NUMBERS[isa]["o"], distance),))
+    return Point("accesses", written(isa, *texts), 0, PARALLEL, setting, len(texts))
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    taken = readings.get("accesses")
+    if taken.low <= 0 or taken.error > _MOST * taken.value:
+        raise Unresolved("looks at the same kernel differ")
+    return ProbeVerdict(CoreAnswer.VALUE, taken.inverse())
+
+
+PROBE = Probe(
+    BANKS,
+    "How many accesses does a cycle take that go to two places in turn, so many bytes apart?",
+    Model.PLATEAU,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, cache_banks", "T. Downs, uarch-bench"),
+    unit="per cycle",
+)

@@ -1,0 +1,141 @@
+"""What loops cost through memory on a core whose ways through it were found out."""
+
+from __future__ import annotations
+
+import shutil
+
+import msgspec
+import pytest
+
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.facts import (
+    BANKS,
+    FORWARDING,
+    FUSION,
+    RENAMING,
+    CoreAnswer,
+    Fact,
+    MemoryWay,
+    forwarding_subject,
+    fused_subject,
+    loads_apart,
+    stores_apart,
+)
+from cyclescope.model.machine import MEASURED, Provenance
+from tests.support.blocks import FORWARD, block, changed, toy
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
+)
+SLOW, FAILED = 6.0, 15.0  # cycles of a way that is not renamed, of what cannot be forwarded
+FACTS = (
+    Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, 0.0, 0.05),
+    Fact(FORWARDING, forwarding_subject(64, 64, 4), CoreAnswer.FAILED, FAILED, 0.05),
+    Fact(RENAMING, MemoryWay.BASE, CoreAnswer.RENAMED, 0.0, 0.05),
+    Fact(RENAMING, MemoryWay.REWRITTEN, CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(RENAMING, MemoryWay.INDEXED, CoreAnswer.FORWARDED, SLOW, 0.05),
+)
+
+
+def measured(*facts):
+    return msgspec.structs.replace(toy(), provenance=Provenance(MEASURED), facts=facts)
+
+
+def predicted(text, *facts, loop=False, machine=None):
+    return Predictor(machine or measured(*facts)).predict(block(text, loop), simulate=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov [rdi], rax; mov rax, [rdi]; imul rax, rax", 3),
+        ("mov [rdi + rcx], rax; mov rax, [rdi + rcx]; imul rax, rax", SLOW + 3),
+        ("mov [rdi], rax; imul rdi, rdi, 3; mov rax, [rdi]; imul rax, rax", 3),  # another address
+        ("mov [rdi + 8], rax; add rdi, 8; mov rax, [rdi]; imul rax, rax", SLOW + 3),
+        ("mov [rdi], rax; mov rax, [rdi + 4]; imul rax, rax", FAILED + 3),
+        ("mov [rdi], rax; add rax, [rdi]", 1),  # the addition is all that is left
+        ("mov [rdi], rax; mov rax, [rdi]; add [rdi], rax; mov rax, [rdi]", 1),
+        ("add rbx, [rdi]; mov [rdi], rbx", 1),
+    ],
+)
+def test_ways_take_what_was_found_out(text, cycles):
+    assert predicted(text, *FACTS).bounds["loop_carried"] == pytest.approx(cycles)
+
+
+def test_without_facts_the_way_is_the_models():
+    assert predicted("mov [rdi], rax; mov rax, [rdi]").bounds["loop_carried"] == FORWARD
+
+
+def test_no_fact_of_a_size_leaves_the_model_to_say():
+    assert predicted("mov [rdi], eax; mov eax, [rdi]", *FACTS).bounds["loop_carried"] == FORWARD
+
+
+def test_what_was_measured_of_an_instruction_itself_comes_first():
+    own = {"op1.data->op1.data": 2.5}
+    machine = changed(measured(*FACTS), ADD_M64_I8={"latencies": own})
+    assert predicted("add qword ptr [rdi], 1", machine=machine).bounds["loop_carried"] == 2.5
+
+
+def test_the_least_that_is_proved_does_not_wait_for_memory():
+    found = predicted("mov [rdi + rcx], rax; mov rax, [rdi + rcx]; imul rax, rax", *FACTS)
+    assert found.lower <= 3
+
+
+# --- banks, chunks, pairs ---------------------------------------------------------------------------
+
+
+def spaced(name, slow, fast, slowed):
+    places = (0, 4, 8, 16, 32, 64, 128, 256)
+    return [Fact(BANKS, name(at), CoreAnswer.VALUE, slow if at in slowed else fast, 0.01) for at in places]
+
+
+BANKED = spaced(loads_apart, 0.5, 1.0, (0, 4, 64, 128, 256))
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov rax, [rdi]", 2),
+        ("mov rax, [rdi]; mov rbx, [rdi + 8]", 2),
+        ("mov rax, [rdi]; mov rbx, [rdi + 4]", 4),  # the second has bytes in both banks
+        ("mov rax, [rdi]; mov rbx, [rsi + 64]", 4),  # bases are taken to be aligned
+        ("mov rax, [rdi]; add rdi, 8", 0.25),  # all eight banks in turn
+        ("mov rax, [rdi]; add rdi, 32", 1),
+        ("vmovupd ymm0, [rdi]", 2),
+    ],
+)
+def test_loads_of_one_bank_wait_for_each_other(text, cycles):
+    assert predicted(text, *BANKED).bounds["load_banks"] == pytest.approx(cycles)
+
+
+def test_banks_are_no_lower_bound():
+    assert predicted("mov rax, [rdi]", *BANKED).lower == 1
+
+
+def test_a_store_across_a_line_goes_to_both():
+    facts = spaced(stores_apart, 1.0, 2.0, (64, 128, 256))
+    bounds = predicted("mov [rdi + 60], rax; mov [rdi + 60], rbx", *facts).bounds
+    assert bounds["stores"] == 4
+    assert predicted("mov [rdi + 8], rax; mov [rdi + 16], rbx", *facts).bounds.get("stores", 0) == 0
+
+
+MOVED = Fact(FUSION, fused_subject("MOV_89 (R64, R64)", "ADD_01 (R64, R64)"), CoreAnswer.FUSED)
+
+
+def test_moves_share_a_slot_in_loops():
+    text = "mov rax, rbx; add rax, rcx; mov rdx, rbx; add rsi, rcx; nop; nop; nop; dec r15; jne 0"
+    with_it, without = predicted(text, MOVED, loop=True), predicted(text, loop=True)
+    assert without.bounds["front_end"] - with_it.bounds["front_end"] == 0.25  # a slot of four: one pair fits
+    plain = "mov rax, rbx; add rax, rcx"
+    assert predicted(plain, MOVED).bounds["front_end"] == predicted(plain).bounds["front_end"]
+
+
+def test_what_accesses_memory_needs_its_ports_though_others_are_not_known():
+    machine = changed(measured(), PUSH_R64={"operations": None}, ADD_R64_M64={"operations": None})
+    assert predicted("push rax; push rbx", machine=machine).ports["store"] == 2
+    assert predicted("add rax, [rdi]", machine=machine).ports["load"] == 1
+
+
+def test_a_throughput_that_is_only_known_at_most_counts():
+    machine = changed(measured(), PUSH_R64={"throughput_most": 3.0})
+    assert predicted("push rax", machine=machine).bounds["units"] == 3.0

@@ -1,0 +1,192 @@
+"""What facts of probes say of a core to those who predict its loops."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cyclescope.model import library
+from cyclescope.model.behaviour.found import SPACINGS, behaviour_of, measured_behaviour
+from cyclescope.model.behaviour.passing import MemoryPassing, StoredLoad
+from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks
+from cyclescope.model.facts import (
+    BANKS,
+    FORWARDING,
+    FUSION,
+    RENAMING,
+    VECTOR,
+    CoreAnswer,
+    Fact,
+    MemoryWay,
+    distance_subject,
+    forwarding_subject,
+    fused_subject,
+    loads_apart,
+    stores_apart,
+)
+from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.memory.renaming import DISTANCES
+from cyclescope.session.machines import load_model
+
+FORWARDED, RENAMED, FAILED = CoreAnswer.FORWARDED, CoreAnswer.RENAMED, CoreAnswer.FAILED
+
+
+def machine(*facts, kind=MEASURED, name="AuthenticAMD 19-11-1 znver4"):
+    return MachineModel(name, "x86-64", Provenance(kind), Core(4.0), (), {}, facts=facts)
+
+
+def test_a_measured_machine_has_its_own_facts_alone():
+    """Its name says nothing: what a core of that name does may be another version's."""
+    assert behaviour_of(machine()).renamed == ""
+    assert behaviour_of(machine()).store_chunk == 0
+    assert not behaviour_of(machine()).passing
+    assert behaviour_of(machine(kind="extracted")).store_chunk == 32
+
+
+def test_every_subject_that_is_read_is_asked():
+    asked = {(probe.name, case.subject) for probe in PROBES.values() for case in probe.cases("x86-64")}
+    wanted = [(RENAMING, str(way)) for way in MemoryWay]
+    wanted += [(RENAMING, distance_subject(count)) for count in DISTANCES]
+    wanted += [(BANKS, name(apart)) for name in (loads_apart, stores_apart) for apart in SPACINGS]
+    wanted += [(FORWARDING, forwarding_subject(64, 64, 0)), (FORWARDING, forwarding_subject(64, 64, 4))]
+    wanted += [(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"))]
+    assert set(wanted) <= asked
+
+
+# --- banks and chunks -------------------------------------------------------------------------------
+
+
+def rates(name, slow, fast, slowed, error=0.02):
+    return [
+        Fact(BANKS, name(apart), CoreAnswer.VALUE, slow if apart in slowed else fast, error)
+        for apart in SPACINGS
+    ]
+
+
+def test_banks_are_as_wide_as_the_least_distance_that_does_not_wait():
+    facts = rates(loads_apart, 2.0, 3.0, (0, 4, 64, 128, 256))
+    assert measured_behaviour(facts).banks == LoadBanks(8, 64, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("slow", "slowed", "error"),
+    [(3.0, (), 0.02), (2.0, SPACINGS, 0.02), (2.0, (0, 4), 0.02), (2.0, (0, 64), 0.6), (2.7, (0, 64), 0.02)],
+)
+def test_no_banks_where_nothing_shows_them(slow, slowed, error):
+    """All alike, no second bank, no period, errors as large as the difference, hardly a difference."""
+    assert measured_behaviour(rates(loads_apart, slow, 3.0, slowed, error)).banks is None
+
+
+def test_a_chunk_is_the_distance_from_which_on_stores_are_slower():
+    facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256))
+    assert measured_behaviour(facts).store_chunk == 64
+    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,))).store_chunk == 0
+    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ())).store_chunk == 0
+
+
+# --- fusion -----------------------------------------------------------------------------------------
+
+
+def pairs(**answers):
+    return [
+        Fact(FUSION, fused_subject(f"{first} (R64, R64)", f"{second} (Rel8)"), answer)
+        for names, answer in answers.items()
+        for first, second in [names.split("_")]
+    ]
+
+
+def test_pairs_fuse_where_all_their_forms_do():
+    facts = pairs(CMP_JZ=CoreAnswer.FUSED, CMP_JS=CoreAnswer.SEPARATE, OR_JZ=CoreAnswer.SEPARATE)
+    facts += [Fact(FUSION, fused_subject("CMP (M64, I8)", "JB (Rel8)"), CoreAnswer.SEPARATE)]
+    facts += pairs(CMP_JB=CoreAnswer.FUSED)
+    found = measured_behaviour(facts)
+    assert found.fuses("CMP", "JZ")
+    assert not any(found.fuses(*pair) for pair in (("CMP", "JS"), ("OR", "JZ"), ("CMP", "JB"), ("ADD", "JZ")))
+
+
+# --- the way through memory -------------------------------------------------------------------------
+
+
+def way(subject, cycles, answer=None):
+    return Fact(RENAMING, str(subject), answer or (FORWARDED if cycles > 1 else RENAMED), cycles, 0.05)
+
+
+def size(stored, loaded, offset, cycles, answer=FORWARDED, kind=""):
+    return Fact(FORWARDING, forwarding_subject(stored, loaded, offset, kind), answer, cycles, 0.05)
+
+
+PASSING = MemoryPassing((
+    way(MemoryWay.BASE, 0.0), way(MemoryWay.INDEXED, 5.0), way(distance_subject(8), 0.0),
+    way(distance_subject(12), 5.5), size(64, 64, 0, 0.0), size(64, 64, 4, 19.0, FAILED),
+    size(64, 32, 0, 0.0), size(64, 32, 4, 5.0), size(64, 32, 1, 6.0),
+    size(128, 128, 0, 7.0, kind=VECTOR), size(32, 64, 0, 20.0, FAILED),
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("load", "cycles"),
+    [
+        (StoredLoad(64, 64, 0, MemoryWay.BASE), 0.0),
+        (StoredLoad(64, 64, 0, MemoryWay.INDEXED), 5.0),
+        (StoredLoad(64, 64, 0, MemoryWay.OTHER), 0.0),  # nothing was found out that speaks against it
+        (StoredLoad(64, 64, 0, MemoryWay.BASE, between=9), 0.0),
+        (StoredLoad(64, 64, 0, MemoryWay.BASE, between=13), 5.5),
+        (StoredLoad(64, 32, 4, MemoryWay.BASE), 5.0),
+        (StoredLoad(64, 32, 2, MemoryWay.BASE), 6.0),  # not aligned, as at 1
+        (StoredLoad(64, 64, 4, MemoryWay.BASE), 19.0),
+        (StoredLoad(64, 64, -8 + 4, MemoryWay.BASE), 19.0),
+        (StoredLoad(64, 64, 4, MemoryWay.INDEXED), 19.0),
+        (StoredLoad(32, 64, 0, MemoryWay.BASE), 20.0),
+        (StoredLoad(128, 128, 0, MemoryWay.BASE, vector=True), 7.0),
+        (StoredLoad(128, 128, 0, MemoryWay.INDEXED, vector=True), 7.0),
+        (StoredLoad(16, 16, 0, MemoryWay.BASE), None),
+        (StoredLoad(64, 64, 0, MemoryWay.BASE, vector=True), None),
+    ],
+)
+def test_what_a_load_of_stored_data_takes(load, cycles):
+    assert PASSING.cycles(load) == cycles
+
+
+def test_nothing_is_told_without_facts():
+    assert not MemoryPassing(())
+    assert not MemoryPassing((Fact(FORWARDING, forwarding_subject(64, 64, 0), reason="looks differ"),))
+
+
+# --- published --------------------------------------------------------------------------------------
+
+
+def test_costs_that_a_guide_contradicts_are_corrected_and_said_to_be():
+    ours, theirs = load_model("znver3"), library.llvm_model("znver3")
+    store, immediate, load = "MOV (M64, R64)", "MOV (R32, I32)", "MOV (R64, M64)"
+    assert {op.cycles for op in ours.forms[store].operations} == {1.0}
+    assert {op.cycles for op in theirs.forms[store].operations} == {1.0, 2.0}
+    assert ours.forms[immediate].operations[0].cycles < theirs.forms[immediate].operations[0].cycles
+    assert (ours.forms[load].latencies["op2.address->op1"], ours.forms["NOP"].operations) == (4, ())
+    assert theirs.forms[load].latencies["op2.address->op1"] == 5
+    assert any("56665" in note and "MOV" in note for note in ours.provenance.notes)
+    assert load_model("skylake").forms == library.llvm_model("skylake").forms
+
+
+def test_what_is_published_names_where():
+    assert all(core.sources for core in CORES.values())
+    assert CORES.keys() <= library.names()
+    assert all(core.behaviour != CoreBehaviour() for core in CORES.values())
+
+
+@pytest.mark.parametrize(("name", "cycles"), [("znver4", 1.0), ("sandybridge", None)])
+def test_writes_of_parts_wait_where_they_are_merged(name, cycles, table):
+    from cyclescope.analyze.cost.shape import PlacedCosts
+
+    costs = PlacedCosts(load_model(name))
+    assert costs.cost(table["MOV (R8l, M8)"]).latencies.get("op1->op1") == cycles
+    assert "op1->op1" not in costs.cost(table["MOV (R32, M32)"]).latencies
+
+
+def test_a_model_with_facts_is_read_as_it_was_written():
+    from cyclescope.model.schema import decode, encode
+
+    model = machine(way(MemoryWay.BASE, 0.0), size(64, 64, 0, 0.0))
+    again = decode(encode(model))
+    assert behaviour_of(again).passing.cycles(StoredLoad(64, 64, 0, MemoryWay.BASE)) == 0.0
+    assert msgspec.structs.asdict(again) == msgspec.structs.asdict(model)
