@@ -113,12 +113,12 @@ def test_the_digest_is_of_code_and_tables(tmp_path):
 
 
 def test_the_digest_covers_all_that_a_model_is_made_by():
-    """Everything that building loads and that tells numbers; the rest starts runners and says errors."""
+    """Everything that building loads and that tells numbers; the rest asks cores and says errors."""
     code = "import sys, cyclescope.infer.native; print(*(n for n in sys.modules if 'cyclescope.' in n))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     packages = {name.split(".")[1] for name in loaded.split()}
     assert set(PARTS) - packages <= {"simulate"}
-    assert packages <= {*PARTS, "analyze", "backend", "errors"}
+    assert packages <= {*PARTS, "analyze", "backend", "errors", "probe"}
 
 
 @pytest.mark.parametrize("spoil", ["damaged", "older"])
