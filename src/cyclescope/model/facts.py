@@ -106,6 +106,9 @@ def stores_apart(distance: int) -> str:
     return f"stores {distance} bytes apart"
 
 
+THREES = "stores in threes, 256 bytes apart"
+
+
 WITH = " + "  # between the two instructions of a pair
 
 

@@ -12,6 +12,7 @@ from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.found import behaviour_of
+from cyclescope.model.behaviour.published import StoreChunks
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Provenance
 from cyclescope.session.machines import load_model
 
@@ -46,7 +47,7 @@ def test_x87_arithmetic_may_take_seven_cycles_on_a_zen():
     assert PlacedCosts(load_model("skylake")).cost(form).ranges == {}
 
 
-@pytest.mark.parametrize(("name", "chunk"), [("znver3", 32), ("skylake", 0)])
+@pytest.mark.parametrize(("name", "chunk"), [("znver3", StoreChunks(32, 32)), ("skylake", None)])
 def test_stores_of_a_zen_leave_in_chunks(name, chunk):
     """Of 32 bytes (docs/method/analyze.md): stores one after the other to one chunk take one cycle."""
     assert behaviour_of(load_model(name)).store_chunk == chunk

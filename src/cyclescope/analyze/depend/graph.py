@@ -255,8 +255,10 @@ class _Builder:
         """
         if not self.family.passing or self.shapes.ends == LEAST_PROVED:
             return {}, set()
-        apart = [p for p in self.memory if p.load[0] != p.store[0] or not self._is_chained(p)]
-        known = {p: self.family.passing.cycles(self._stored_load(p)) for p in apart}
+        known = {
+            p: self.family.passing.cycles(one) for p in self.memory
+            if (one := self._stored_load(p)) and not (self._is_chained(p) and self._is_plain(one))
+        }  # fmt: skip
         open_ones = {p.store for p, cycles in known.items() if cycles is None}
         told = {p: c for p, c in known.items() if c is not None and p.store not in open_ones}
         loads: dict[int, float] = {}
@@ -264,8 +266,15 @@ class _Builder:
             loads[passage.load[0]] = max(cycles, loads.get(passage.load[0], 0.0))
         return loads, {passage.store[0] for passage in told}
 
+    def _is_plain(self, one: StoredLoad) -> bool:
+        """Whether a way takes no longer than that by which latencies of instructions are measured."""
+        plain = one._replace(way=MemoryWay.BASE, between=0)
+        return self.family.passing.cycles(one) == self.family.passing.cycles(plain)
+
     def _is_chained(self, passage: Passage) -> bool:
-        """Whether the latency of an instruction that loads what it stored itself was measured as such."""
+        """Whether an instruction loads what it stored itself, and its latency was measured as such."""
+        if passage.load[0] != passage.store[0]:
+            return False
         shape = self._plain(self.instructions[passage.load[0]].form)
         name = next(n.name for n in shape.sources if n.part == "data" and n.operand == passage.load[1])
         return f"{name}->{name}" in shape.cost.latencies

@@ -9,8 +9,8 @@ that both addresses move by in an iteration.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from math import gcd
+from itertools import groupby
+from math import ceil, gcd
 from typing import NamedTuple
 
 import msgspec
@@ -28,13 +28,14 @@ from cyclescope.analyze.decode.values import (
     stack_change,
 )
 from cyclescope.isa.dataflow import AMOUNT
-from cyclescope.model.behaviour.published import LoadBanks
+from cyclescope.model.behaviour.published import LoadBanks, StoreChunks
 
 _ROUNDS = 3
 _GRANULE = 8  # bytes
 _LARGEST = 64  # bytes of an access that are looked at
 _NEVER = 1 << 30
 _MEMORY: Location = ("memory", 0)  # all of it
+_PERIODS = 4  # of chunks that are gone through, so that ends do not count
 _MOST_TERMS = 4  # of a value that is followed: no address has more
 
 
@@ -69,7 +70,7 @@ class LocatedInstruction(msgspec.Struct, frozen=True):
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What a block does to memory: loads of what it stored, the chunks that its stores change between.
+    """What a block does to memory: loads of what it stored, and cycles in which its `chunks` of stores leave.
 
     `banks` are the cycles of one iteration in which the loads of the busiest bank of the cache are done.
     """
@@ -80,15 +81,18 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 def through_memory(
-    lines: Sequence[LocatedInstruction], in_flight: int, chunk: int = 0, banks: LoadBanks | None = None
+    lines: Sequence[LocatedInstruction],
+    in_flight: int,
+    chunk: StoreChunks | None = None,
+    banks: LoadBanks | None = None,
 ) -> Memory:
-    """Dependencies through memory, at most `in_flight` stores back; with a `chunk` size also the chunks.
+    """Dependencies through memory, at most `in_flight` stores back; with a `chunk` also the chunks.
 
     Where the `banks` of loads are known, also the busiest of them.
     """
     operands = [op for line in lines for op in _memory_operands(line)]
     stores, loads = sum(op.write for op in operands), any(op.read for op in operands)
-    passes = stores and (loads or (chunk and stores > 1))
+    passes = stores and (loads or chunk)
     if not passes and not (banks and loads):
         return Memory()
     found = _Search(in_flight)
@@ -304,13 +308,31 @@ class _Search:
                 self._further(access, stride, near)
         return list(self._found.values())
 
-    def chunks(self, size: int) -> float:
-        """How often stores go on to another chunk, per iteration; unknown parts are taken to be aligned."""
-        stores = [access for access in self._rounds[-1] if access.write]
-        before = next(access for access in self._rounds[-2] if access.write)
-        changes = sum(_last_chunk(a, size) != _in_chunk(b, size) for a, b in pairwise(stores))
-        changes += sum(_in_chunk(a, size) != _last_chunk(a, size) for a in stores)
-        return changes + _on_to_the_next(stores[-1], stores[0], before, size)
+    def chunks(self, chunks: StoreChunks) -> float:
+        """Cycles per iteration in which stores leave; unknown parts of addresses are taken to be aligned.
+
+        Those of one chunk that follow each other leave as many at a time as the core does, and a chunk with
+        an odd one among them takes the cycle all the same.
+        """
+        before = {a.place: a.address for a in self._rounds[-2] if a.write}
+        moves = []
+        for access in self._rounds[-1]:
+            if access.write:
+                old = before[access.place]
+                known = old.terms == access.address.terms
+                moves.append((access, access.address.constant - old.constant if known else None))
+        steps = {step for _, step in moves}
+        rounds = _PERIODS * max(chunks.size // gcd(step or 0, chunks.size) for step in steps)
+        visited = [
+            place for number in range(rounds) for access, step in moves
+            for place in _visited(access, step, number, chunks.size)
+        ]  # fmt: skip
+        each = len(visited) / rounds
+        runs = [len(list(run)) for _, run in groupby(visited)]
+        if len(runs) == 1:
+            return each / chunks.most if chunks.most < chunks.size else 0.0
+        whole = runs[1:-1] or runs  # the first and the last may have begun before, and go on
+        return sum(ceil(run / chunks.most) for run in whole) * each / sum(whole)
 
     def busiest(self, banks: LoadBanks) -> float:
         """Cycles of the bank with most loads, over all iterations; unknown parts are taken to be aligned.
@@ -372,22 +394,12 @@ def _written_back(step: OperandsSeen, old: Value, address: Address) -> Value | N
     return old.plus(added[0]) if len(added) == 1 else None
 
 
-def _in_chunk(access: MemoryAccess, size: int) -> tuple[Terms, int]:
-    return access.address.terms, access.address.constant // size
-
-
-def _last_chunk(access: MemoryAccess, size: int) -> tuple[Terms, int]:
-    return access.address.terms, (access.address.constant + access.size - 1) // size
-
-
-def _on_to_the_next(last: MemoryAccess, first: MemoryAccess, before: MemoryAccess, size: int) -> float:
-    """The share of iterations whose first store is in another chunk than the last one before."""
-    if first.address.terms != last.address.terms or before.address.terms != first.address.terms:
-        return 1.0
-    step = first.address.constant - before.address.constant
-    if not step:
-        return float(_in_chunk(first, size) != _last_chunk(last, size))
-    return min(abs(first.address.constant + step - last.address.constant) / size, 1.0)
+def _visited(access: MemoryAccess, step: int | None, number: int, size: int) -> list[tuple[object, int]]:
+    """The chunks that a store goes to in an iteration; one that is not followed goes to another in each."""
+    if step is None:
+        return [((access.address.terms, number), 0)]
+    first = access.address.constant + number * step
+    return [(access.address.terms, at) for at in range(first // size, (first + access.size - 1) // size + 1)]
 
 
 def _bytes(bits: int) -> int:

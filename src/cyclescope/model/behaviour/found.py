@@ -9,8 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.model.behaviour.passing import MemoryPassing
-from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks
-from cyclescope.model.facts import BANKS, FUSION, CoreAnswer, Fact, fused_names, loads_apart, stores_apart
+from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, StoreChunks
+from cyclescope.model.facts import (
+    BANKS,
+    FUSION,
+    THREES,
+    CoreAnswer,
+    Fact,
+    fused_names,
+    loads_apart,
+    stores_apart,
+)
 from cyclescope.model.machine import MEASURED, MachineModel
 
 SPACINGS = (0, 4, 8, 16, 32, 64, 128, 256)  # bytes between two accesses in turn that probes ask for
@@ -75,10 +84,14 @@ def _banks(facts: Sequence[Fact]) -> LoadBanks | None:
     return LoadBanks(width, period, min(rates[apart].value or 0.0 for apart in (0, period)))
 
 
-def _store_chunk(facts: Sequence[Fact]) -> int:
-    """The least distance from which on stores in turn are slower than to one place."""
+def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:
+    """The least distance from which on stores in turn are slower, and how many there are at one place."""
     rates = _rates(facts, {apart: stores_apart(apart) for apart in SPACINGS})
     slowed = _slowed(rates)
     if 0 not in rates or 0 in slowed:
-        return 0
-    return min((apart for apart in slowed if all(a in slowed for a in rates if a > apart)), default=0)
+        return None
+    size = min((apart for apart in slowed if all(a in slowed for a in rates if a > apart)), default=0)
+    if not size:
+        return None
+    threes = _rates(facts, {0: THREES, 1: stores_apart(0)})
+    return StoreChunks(size, max(round(rates[0].value or 0.0), 1) if 0 in _slowed(threes) else size)

@@ -31,23 +31,29 @@ class LoadBanks(msgspec.Struct, frozen=True):
     most: float
 
 
+class StoreChunks(msgspec.Struct, frozen=True):
+    """Stores leave for the cache a chunk of `size` bytes a cycle, at most `most` of them at once."""
+
+    size: int
+    most: int
+
+
 class CoreBehaviour(msgspec.Struct, frozen=True):
     """What the front end, the renamer and the memory of a core do.
 
     `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
     not fuse with. `renamed` says by which base a load gets the value of an earlier store without waiting for
     memory: "" none, "stack" the stack pointer, "any" the register that the store used. `passing` is the same
-    where probes found it out, `banks` where loads wait for each other. `store_chunk` are the
-    aligned bytes that stores one after the other are written to at once, one such chunk a cycle; 0 where
-    nothing is known. `plain_store` names ports that make addresses of stores, but none with an index.
-    `forward_extra` are the cycles that a load from a store in flight takes longer than one from the cache.
-    `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as
-    LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
+    where probes found it out, `banks` where loads wait for each other, `store_chunk` how stores leave.
+    `plain_store` names ports that make addresses of stores, but none with an index. `forward_extra` are the
+    cycles that a load from a store in flight takes longer than one from the cache. `x87_most` are the most
+    cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as LLVM says. `merges`:
+    writes of 8 and 16 bits of a register wait for the rest of it.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
     renamed: str = ""
-    store_chunk: int = 0
+    store_chunk: StoreChunks | None = None
     plain_store: tuple[str, ...] = ()
     forward_extra: float = FORWARD_EXTRA
     x87_most: float = 0
@@ -123,6 +129,7 @@ _ZEN3_COSTS = (
 )
 _INTEL_FUSED = _pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD + _UNSIGNED)
 _ZEN_X87 = 7.0
+_CHUNKS_OF_ZEN = StoreChunks(32, 32)
 _ZEN3_FUSED = _pairs((*_ADDITIVE, *_LOGIC, *_COUNT, "OR", "XOR"))
 # From Sandy Bridge on a load takes 4 to 5 cycles, out of the cache or of a store (docs/method/analyze.md).
 _SANDY_BRIDGE = PublishedCore(CoreBehaviour(_INTEL_FUSED, forward_extra=0), (_INTEL, _FOG))
@@ -135,12 +142,12 @@ CORES: Mapping[str, PublishedCore] = {
     "znver1": _ZEN,
     "znver2": _ZEN,
     "znver3": PublishedCore(
-        CoreBehaviour(_ZEN3_FUSED, "stack", 32, x87_most=_ZEN_X87, merges=True), (_AMD_19H, _FOG, _CHUNKS),
-        _ZEN3_COSTS,
+        CoreBehaviour(_ZEN3_FUSED, "stack", _CHUNKS_OF_ZEN, x87_most=_ZEN_X87, merges=True),
+        (_AMD_19H, _FOG, _CHUNKS), _ZEN3_COSTS,
     ),
     "znver4": PublishedCore(
-        CoreBehaviour(_ZEN3_FUSED, "any", 32, x87_most=_ZEN_X87, merges=True), (_AMD_19H, _FOG, _CHUNKS),
-        _ZEN3_COSTS,
+        CoreBehaviour(_ZEN3_FUSED, "any", _CHUNKS_OF_ZEN, x87_most=_ZEN_X87, merges=True),
+        (_AMD_19H, _FOG, _CHUNKS), _ZEN3_COSTS,
     ),
     "znver5": PublishedCore(CoreBehaviour(_ZEN3_FUSED, merges=True), (_FOG,)),
     "bdver2": PublishedCore(CoreBehaviour(_pairs(("CMP", "TEST")), merges=True), (_FOG,)),

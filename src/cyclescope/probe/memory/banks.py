@@ -2,7 +2,8 @@
 
 Two places in turn, so many bytes apart, many times over, into registers that nothing waits for. A cache with
 banks is read less often at one place than at two in different banks, and less often again where the banks
-repeat. Stores leave for the cache one place after the other where they cannot go together.
+repeat. Stores leave for the cache one place after the other where they cannot go together; three by three
+they show whether an odd one takes a cycle for itself.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cyclescope.model.behaviour.found import SPACINGS
-from cyclescope.model.facts import BANKS, CoreAnswer, loads_apart, stores_apart
+from cyclescope.model.facts import BANKS, THREES, CoreAnswer, loads_apart, stores_apart
 from cyclescope.probe.code import NUMBERS, PARALLEL, SOME, Setting, written
 from cyclescope.probe.memory.transfers import PLAIN_TRANSFERS, with_register
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
@@ -22,14 +23,16 @@ _QUICK = (0, 8, 32, 64)
 def _cases(isa: str) -> Iterator[ProbeCase]:
     for distance in SPACINGS if isa in PLAIN_TRANSFERS else ():
         for name, letters, is_load in ((loads_apart, SOME, True), (stores_apart, "a" * len(SOME), False)):
-            point = _point(isa, distance, letters, is_load)
+            point = _point(isa, distance, "po" * (len(letters) // 2), letters, is_load)
             yield ProbeCase(name(distance), (point,), distance in _QUICK)
+    if isa in PLAIN_TRANSFERS:
+        yield ProbeCase(THREES, (_point(isa, SPACINGS[-1], "pppooo" * 2, "a" * 12, False),))
 
 
-def _point(isa: str, distance: int, letters: str, is_load: bool) -> Point:
+def _point(isa: str, distance: int, places: str, letters: str, is_load: bool) -> Point:
+    """Accesses with registers by letters at places by letters: o is so many bytes behind p."""
     whole = PLAIN_TRANSFERS[isa][-1]
     text = whole.load if is_load else whole.store
-    places = "po" * (len(letters) // 2)  # o is so many bytes behind p
     texts = [with_register(text.replace("@", at), one) for at, one in zip(places, letters, strict=True)]
     setting = Setting(pointers=((NUMBERS[isa]["o"], distance),))
     return Point("accesses", written(isa, *texts), 0, PARALLEL, setting, len(texts))

@@ -13,6 +13,7 @@ from cyclescope.model.facts import (
     FORWARDING,
     FUSION,
     RENAMING,
+    THREES,
     CoreAnswer,
     Fact,
     MemoryWay,
@@ -116,7 +117,32 @@ def test_a_store_across_a_line_goes_to_both():
     facts = spaced(stores_apart, 1.0, 2.0, (64, 128, 256))
     bounds = predicted("mov [rdi + 60], rax; mov [rdi + 60], rbx", *facts).bounds
     assert bounds["stores"] == 4
-    assert predicted("mov [rdi + 8], rax; mov [rdi + 16], rbx", *facts).bounds.get("stores", 0) == 0
+    assert predicted("mov [rdi + 8], rax; mov [rdi + 16], rbx", *facts).bounds.get("stores", 0) < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "paired", "together"),
+    [
+        ("mov [rdi], rax; mov [rdi + 8], rax; mov [rdi + 16], rax; mov [rdi + 64], rax", 3, 2),
+        ("mov [rdi], rax; mov [rdi + 64], rax; mov [rdi + 8], rax; mov [rdi + 72], rax", 4, 4),
+        ("mov [rdi], rax; add rdi, 8", 1 / 2, 1 / 8),
+        ("mov [rdi], rax; mov [rdi + 8], rax; mov [rdi + 16], rax; add rdi, 64", 2, 1),
+        ("mov [rdi], rax; imul rdi, rdi, 3", 1, 1),  # nobody knows where to
+        ("push rax; push rbx; push rcx; sub rsp, 1000", 2, 1),
+    ],
+)
+def test_stores_of_a_line_leave_two_by_two(text, paired, together):
+    """An odd one takes a cycle for itself where the core was seen to do so."""
+    facts = spaced(stores_apart, 1.0, 2.0, (64, 128, 256))
+    odd = [Fact(BANKS, THREES, CoreAnswer.VALUE, 1.5, 0.01)]
+    assert predicted(text, *facts, *odd).bounds["stores"] == pytest.approx(paired)
+    assert predicted(text, *facts).bounds["stores"] == pytest.approx(together, rel=0.2)
+
+
+def test_an_instruction_that_loads_what_it_stored_by_another_way_takes_that():
+    own = {"op1.data->op1.data": 1.0}
+    machine = changed(measured(*FACTS), ADD_M64_I8={"latencies": own})
+    assert predicted("add qword ptr [rdi + rcx], 1", machine=machine).bounds["loop_carried"] == SLOW + 1
 
 
 MOVED = Fact(FUSION, fused_subject("MOV_89 (R64, R64)", "ADD_01 (R64, R64)"), CoreAnswer.FUSED)

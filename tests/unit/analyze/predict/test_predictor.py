@@ -103,9 +103,9 @@ def test_locked_instructions_wait_for_memory():
         ("mov [rsi], rax; mov [rsi + 64], rax; mov [rsi + 72], rax", 2),
         ("mov [rsi], rax; mov [rsi + 8], rax; mov [rsi + 16], rax; mov [rsi + 64], rax", 2),
         ("mov [rsi], rax; mov [rdi], rax", 2),
-        ("mov [rsi], rax; mov [rsi + 8], rax; add rsi, 16", 0.25),  # 8 bytes further on, of 32
+        ("mov [rsi], rax; mov [rsi + 8], rax; add rsi, 16", 0.5),  # 16 bytes further on, of 32
         ("push rax; push rbx; push rcx; push rdx; add rsp, 32", 0),
-        ("push rax; push rbx", 0.25),
+        ("push rax; push rbx", 0.5),
     ],
 )
 def test_stores_to_different_places(text, chunks):

@@ -8,12 +8,13 @@ import pytest
 from cyclescope.model import library
 from cyclescope.model.behaviour.found import SPACINGS, behaviour_of, measured_behaviour
 from cyclescope.model.behaviour.passing import MemoryPassing, StoredLoad
-from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks
+from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, StoreChunks
 from cyclescope.model.facts import (
     BANKS,
     FORWARDING,
     FUSION,
     RENAMING,
+    THREES,
     VECTOR,
     CoreAnswer,
     Fact,
@@ -39,9 +40,9 @@ def machine(*facts, kind=MEASURED, name="AuthenticAMD 19-11-1 znver4"):
 def test_a_measured_machine_has_its_own_facts_alone():
     """Its name says nothing: what a core of that name does may be another version's."""
     assert behaviour_of(machine()).renamed == ""
-    assert behaviour_of(machine()).store_chunk == 0
+    assert behaviour_of(machine()).store_chunk is None
     assert not behaviour_of(machine()).passing
-    assert behaviour_of(machine(kind="extracted")).store_chunk == 32
+    assert behaviour_of(machine(kind="extracted")).store_chunk == StoreChunks(32, 32)
 
 
 def test_every_subject_that_is_read_is_asked():
@@ -80,9 +81,13 @@ def test_no_banks_where_nothing_shows_them(slow, slowed, error):
 
 def test_a_chunk_is_the_distance_from_which_on_stores_are_slower():
     facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256))
-    assert measured_behaviour(facts).store_chunk == 64
-    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,))).store_chunk == 0
-    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ())).store_chunk == 0
+    assert measured_behaviour(facts).store_chunk == StoreChunks(64, 64)
+    odd = [Fact(BANKS, THREES, CoreAnswer.VALUE, 1.5, 0.02)]
+    even = [Fact(BANKS, THREES, CoreAnswer.VALUE, 1.9, 0.02)]
+    assert measured_behaviour(facts + odd).store_chunk == StoreChunks(64, 2)
+    assert measured_behaviour(facts + even).store_chunk == StoreChunks(64, 64)
+    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,))).store_chunk is None
+    assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ())).store_chunk is None
 
 
 # --- fusion -----------------------------------------------------------------------------------------
