@@ -59,8 +59,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
 # --- subjects: how askers and readers name the same thing ------------------------------------------
 
-ACCESSES, BANKS, FORWARDING, FUSION, RENAMING = (
-    "accesses", "banks", "store-forwarding", "fusion", "memory-renaming",
+ACCESSES, BANKS, CROSSING, FORWARDING, FUSION, RENAMING = (
+    "accesses", "banks", "crossing", "store-forwarding", "fusion", "memory-renaming",
 )  # fmt: skip
 """Probes whose facts predictions use."""
 
@@ -104,6 +104,11 @@ def loads_apart(distance: int) -> str:
 def stores_apart(distance: int) -> str:
     """The same of stores."""
     return f"stores {distance} bytes apart"
+
+
+def loads_across(place: str) -> str:
+    """Loads of eight bytes side by side, that begin before a place and end behind it."""
+    return f"loads across {place}"
 
 
 THREES = "stores in threes, 256 bytes apart"

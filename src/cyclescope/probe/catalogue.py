@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.errors import UsageError, shortened
-from cyclescope.model.facts import BANKS, FORWARDING, FUSION, RENAMING
+from cyclescope.model.facts import BANKS, CROSSING, FORWARDING, FUSION, RENAMING
 from cyclescope.probe.core import breaking, fusion, idioms, moves, partial, stack
 from cyclescope.probe.memory import accesses, aliasing, banks, crossing, forwarding, renaming
 from cyclescope.probe.question import Probe
@@ -29,7 +29,7 @@ PROBES: Mapping[str, Probe] = {
 }
 
 
-NEEDED: Sequence[str] = (RENAMING, FORWARDING, BANKS, FUSION)
+NEEDED: Sequence[str] = (RENAMING, FORWARDING, BANKS, CROSSING, FUSION)
 """Probes whose facts predictions need (`model.behaviour`)."""
 
 

@@ -65,8 +65,7 @@ class Graph(msgspec.Struct, frozen=True):
     """Nodes are numbered in program order; `owner` has the instruction of each, `first` the reverse.
 
     `base` is when a node is there if everything from outside the iteration is at hand at once. `shapes`
-    and `places` are per instruction. `memory` are the ways through memory, `chunks` how often stores go on
-    to another chunk of memory, where that is known to matter, `banks` the cycles of the cache's busiest bank.
+    and `places` are per instruction. `through` is what it does to memory.
     """
 
     instructions: tuple[BlockInstruction, ...]
@@ -77,9 +76,12 @@ class Graph(msgspec.Struct, frozen=True):
     inputs: tuple[tuple[Input, ...], ...]
     base: tuple[float, ...]
     carried: tuple[Carried, ...]
-    memory: tuple[Passage, ...]
-    chunks: float
-    banks: float
+    through: Memory
+
+    @property
+    def memory(self) -> tuple[Passage, ...]:
+        """The ways through memory."""
+        return self.through.passages
 
     def origin(self, node: int) -> Carried:
         """The node and the distance that an input's number stands for."""
@@ -167,7 +169,7 @@ class _Builder:
         self.family = shapes.family
         self.places = tuple(self._places())
         found = self._through_memory() if memory is None else memory
-        self.memory, self.chunks, self.banks = found.passages, found.chunks, found.banks
+        self.through, self.memory = found, found.passages
 
     def graph(self) -> Graph:
         """Everything together."""
@@ -181,7 +183,7 @@ class _Builder:
         inputs = tuple(tuple(row) for row in nodes.inputs())
         return Graph(
             self.instructions, tuple(chosen), self.places, tuple(first), tuple(owner), inputs,
-            tuple(nodes.base), tuple(nodes.carried), self.memory, self.chunks, self.banks,
+            tuple(nodes.base), tuple(nodes.carried), self.through,
         )  # fmt: skip
 
     def _plain(self, form: InstructionForm | None) -> PlacedCost:
@@ -201,7 +203,8 @@ class _Builder:
             top = (top + pops) & 7
 
     def _through_memory(self) -> Memory:
-        if not self.family.banks and not any(_stores(one) for one in self.instructions):
+        loads = self.family.banks or self.family.crossing
+        if not loads and not any(_stores(one) for one in self.instructions):
             return Memory()
         lines = [
             LocatedInstruction(
@@ -216,7 +219,7 @@ class _Builder:
             for one, places in zip(self.instructions, self.places, strict=True)
         ]
         in_flight = self.shapes.machine.core.store_buffer or STORES_IN_FLIGHT
-        return through_memory(lines, in_flight, self.family.store_chunk, self.family.banks)
+        return through_memory(lines, in_flight, self.family)
 
     # --- variants --------------------------------------------------------------------------------
 

@@ -28,11 +28,12 @@ from cyclescope.analyze.decode.values import (
     stack_change,
 )
 from cyclescope.isa.dataflow import AMOUNT
-from cyclescope.model.behaviour.published import LoadBanks, StoreChunks
+from cyclescope.model.behaviour.published import CoreBehaviour, LoadBanks, LoadCrossing, StoreChunks
 
 _ROUNDS = 3
 _GRANULE = 8  # bytes
 _LARGEST = 64  # bytes of an access that are looked at
+_NOTHING_KNOWN = CoreBehaviour()
 _NEVER = 1 << 30
 _MEMORY: Location = ("memory", 0)  # all of it
 _PERIODS = 4  # of chunks that are gone through, so that ends do not count
@@ -72,28 +73,26 @@ class LocatedInstruction(msgspec.Struct, frozen=True):
 class Memory(msgspec.Struct, frozen=True):
     """What a block does to memory: loads of what it stored, and cycles in which its `chunks` of stores leave.
 
-    `banks` are the cycles of one iteration in which the loads of the busiest bank of the cache are done.
+    `banks` are the cycles of one iteration in which the loads of the busiest bank of the cache are done,
+    `crossing` those of all loads, where some have bytes in two lines.
     """
 
     passages: tuple[Passage, ...] = ()
     chunks: float = 0.0
     banks: float = 0.0
+    crossing: float = 0.0
 
 
 def through_memory(
-    lines: Sequence[LocatedInstruction],
-    in_flight: int,
-    chunk: StoreChunks | None = None,
-    banks: LoadBanks | None = None,
+    lines: Sequence[LocatedInstruction], in_flight: int, core: CoreBehaviour = _NOTHING_KNOWN
 ) -> Memory:
-    """Dependencies through memory, at most `in_flight` stores back; with a `chunk` also the chunks.
-
-    Where the `banks` of loads are known, also the busiest of them.
-    """
+    """Dependencies through memory, at most `in_flight` stores back, and what else is known of the core's."""
     operands = [op for line in lines for op in _memory_operands(line)]
-    stores, loads = sum(op.write for op in operands), any(op.read for op in operands)
-    passes = stores and (loads or chunk)
-    if not passes and not (banks and loads):
+    stores, loads = any(op.write for op in operands), any(op.read for op in operands)
+    chunks = core.store_chunk if stores else None
+    banks, crossing = (core.banks, core.crossing) if loads else (None, None)
+    passes = stores and loads
+    if not (passes or chunks or banks or crossing):
         return Memory()
     found = _Search(in_flight)
     steps = _steps(lines)
@@ -101,8 +100,9 @@ def through_memory(
         found.round(number, steps)
     return Memory(
         tuple(found.passages()) if passes else (),
-        found.chunks(chunk) if chunk and stores else 0.0,
-        found.busiest(banks) if banks and loads else 0.0,
+        found.chunks(chunks) if chunks else 0.0,
+        found.busiest(banks) if banks else 0.0,
+        found.across(crossing) if crossing else 0.0,
     )
 
 
@@ -355,6 +355,13 @@ class _Search:
                     used[place % len(used)] += 1 / rounds
         return max(used) / banks.most
 
+    def across(self, crossing: LoadCrossing) -> float:
+        """Cycles of all loads, 0 where none is in two lines; unknown parts are taken to be aligned."""
+        before = {a.place: a.address for a in self._rounds[-2] if not a.write}
+        loads = [access for access in self._rounds[-1] if not access.write]
+        share = sum(_share_across(one, before[one.place], crossing.line) for one in loads)
+        return len(loads) * crossing.each + share * crossing.extra if share else 0.0
+
     def _moving(self) -> list[tuple[MemoryAccess, int]]:
         """Accesses of the last round that move by a constant, with it."""
         before = {(a.place, a.write): a.address for a in self._rounds[-2]}
@@ -394,12 +401,25 @@ def _written_back(step: OperandsSeen, old: Value, address: Address) -> Value | N
     return old.plus(added[0]) if len(added) == 1 else None
 
 
+def _share_across(access: MemoryAccess, old: Value, line: int) -> float:
+    """The share of iterations in which an access has bytes in two lines; none where it is not followed."""
+    if old.terms != access.address.terms:
+        return 0.0
+    step = access.address.constant - old.constant
+    rounds = line // gcd(step, line)
+    places = ((access.address.constant + number * step) % line for number in range(rounds))
+    return sum(line - access.size < place for place in places) / rounds
+
+
 def _visited(access: MemoryAccess, step: int | None, number: int, size: int) -> list[tuple[object, int]]:
     """The chunks that a store goes to in an iteration; one that is not followed goes to another in each."""
     if step is None:
         return [((access.address.terms, number), 0)]
     first = access.address.constant + number * step
-    return [(access.address.terms, at) for at in range(first // size, (first + access.size - 1) // size + 1)]
+    places = range(first // size, (first + access.size - 1) // size + 1)
+    if len(places) == 1:
+        return [(access.address.terms, places[0])]
+    return [((access.address.terms, access.place, number), at) for at in places]  # together with no other
 
 
 def _bytes(bits: int) -> int:

@@ -18,6 +18,7 @@ from cyclescope.analyze.depend.loop_carried import renamed_memory
 from cyclescope.analyze.predict import bounds
 from cyclescope.analyze.predict.prediction import (
     BRANCHES,
+    LINE_CROSSING,
     LOAD_BANKS,
     LOCKED,
     RENAMED,
@@ -82,9 +83,11 @@ EFFECTS = (
     Effect(name=LOCKED, words="locked instructions", data=Data.LATENCY, assumed=True,
            cycles=lambda s: bounds.locked(s.shapes, s.forward)),
     Effect(name=STORES, words="stores to different places", data=Data.NONE, assumed=True,
-           cycles=lambda s: s.graph.chunks),
+           cycles=lambda s: s.graph.through.chunks),
     Effect(name=LOAD_BANKS, words="banks of the cache", data=Data.NONE, assumed=True,
-           cycles=lambda s: s.graph.banks),
+           cycles=lambda s: s.graph.through.banks),
+    Effect(name=LINE_CROSSING, words="loads across lines", data=Data.NONE, assumed=True,
+           cycles=lambda s: s.graph.through.crossing),
     Effect(name=RENAMED, words="steps of renamed memory", data=Data.NONE, assumed=True,
            cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip

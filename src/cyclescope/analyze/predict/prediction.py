@@ -13,6 +13,7 @@ PORTS, PORTS_FIXED, FRONT_END, BRANCHES = "ports", "ports_fixed", "front_end", "
 RESOURCES, UNITS, LOCKED, STORES = "resources", "units", "locked", "stores"
 RENAMED = "renamed_memory"
 LOAD_BANKS = "load_banks"
+LINE_CROSSING = "line_crossing"
 LOOP_CARRIED, CRITICAL_PATH, IN_ORDER = "loop_carried", "critical_path", "in_order"
 CRITICAL_PATH_FIXED = "critical_path_fixed"
 NO_BOUNDS = (CRITICAL_PATH, CRITICAL_PATH_FIXED, PORTS_FIXED)  # what a loop may be faster than

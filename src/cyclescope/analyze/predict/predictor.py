@@ -10,7 +10,6 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.depend.critical_path import critical_path, whole_path
 from cyclescope.analyze.depend.graph import Graph, build
 from cyclescope.analyze.depend.loop_carried import CarriedChain, loop_carried
-from cyclescope.analyze.depend.memory import Memory
 from cyclescope.analyze.predict import bounds, effects
 from cyclescope.analyze.predict.effects import EFFECTS, Situation, effect_named
 from cyclescope.analyze.predict.notes import notes
@@ -138,7 +137,7 @@ class Predictor:
     def with_ends(self, graph: Graph, ends: str) -> Graph:
         """The same graph with the least or the most latencies that are proved."""
         shapes = self._least if ends == LEAST_PROVED else self._most
-        return build(graph.instructions, shapes, Memory(graph.memory, graph.chunks, graph.banks))
+        return build(graph.instructions, shapes, graph.through)
 
     def simulated(self, graph: Graph, ideal: bool) -> float | None:
         """Cycles per iteration on the simulated core, None where it cannot be simulated."""

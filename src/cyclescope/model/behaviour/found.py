@@ -9,20 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.model.behaviour.passing import MemoryPassing
-from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, StoreChunks
+from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, LoadCrossing, StoreChunks
 from cyclescope.model.facts import (
     BANKS,
+    CROSSING,
     FUSION,
     THREES,
     CoreAnswer,
     Fact,
     fused_names,
+    loads_across,
     loads_apart,
     stores_apart,
 )
 from cyclescope.model.machine import MEASURED, MachineModel
 
 SPACINGS = (0, 4, 8, 16, 32, 64, 128, 256)  # bytes between two accesses in turn that probes ask for
+LINES = (16, 32, 64)  # bytes: what loads are asked to cross
+_LONGER = 0.5  # times what a load takes: half of one more
 _SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whole or half number is less
 
 
@@ -37,7 +41,7 @@ def behaviour_of(machine: MachineModel) -> CoreBehaviour:
 def measured_behaviour(facts: Sequence[Fact]) -> CoreBehaviour:
     """What probes found that predictions need."""
     return CoreBehaviour(
-        fused=_fused(facts), store_chunk=_store_chunk(facts), banks=_banks(facts),
+        fused=_fused(facts), store_chunk=_store_chunk(facts), banks=_banks(facts), crossing=_crossing(facts),
         passing=MemoryPassing(facts),
     )  # fmt: skip
 
@@ -82,6 +86,18 @@ def _banks(facts: Sequence[Fact]) -> LoadBanks | None:
     if 0 not in slowed or not width or not period:
         return None
     return LoadBanks(width, period, min(rates[apart].value or 0.0 for apart in (0, period)))
+
+
+def _crossing(facts: Sequence[Fact]) -> LoadCrossing | None:
+    """The shortest line across whose end a load takes longer, how much, and how long any load takes."""
+    rates = _rates(facts, {apart: loads_apart(apart) for apart in SPACINGS})
+    fastest = max((fact.value or 0.0 for fact in rates.values()), default=0.0)
+    known = {fact.subject: fact for fact in facts if fact.probe == CROSSING and fact.value is not None}
+    for line in LINES:
+        fact = known.get(loads_across(f"{line} bytes"))
+        if fact and fact.value and fastest and fact.value - (fact.error or 0.0) > _LONGER / fastest:
+            return LoadCrossing(line, 1 / fastest, fact.value)
+    return None
 
 
 def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:

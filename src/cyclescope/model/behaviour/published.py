@@ -38,17 +38,25 @@ class StoreChunks(msgspec.Struct, frozen=True):
     most: int
 
 
+class LoadCrossing(msgspec.Struct, frozen=True):
+    """A load takes `each` cycles of all that load, and `extra` more where it has bytes in two lines."""
+
+    line: int
+    each: float
+    extra: float
+
+
 class CoreBehaviour(msgspec.Struct, frozen=True):
     """What the front end, the renamer and the memory of a core do.
 
     `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
     not fuse with. `renamed` says by which base a load gets the value of an earlier store without waiting for
     memory: "" none, "stack" the stack pointer, "any" the register that the store used. `passing` is the same
-    where probes found it out, `banks` where loads wait for each other, `store_chunk` how stores leave.
-    `plain_store` names ports that make addresses of stores, but none with an index. `forward_extra` are the
-    cycles that a load from a store in flight takes longer than one from the cache. `x87_most` are the most
-    cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as LLVM says. `merges`:
-    writes of 8 and 16 bits of a register wait for the rest of it.
+    where probes found it out, `banks` where loads wait for each other, `crossing` what loads of two lines
+    take, `store_chunk` how stores leave. `plain_store` names ports that make addresses of stores, but none
+    with an index. `forward_extra` are the cycles that a load from a store in flight takes longer than one
+    from the cache. `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those
+    of SSE: 0 for as LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -59,6 +67,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     x87_most: float = 0
     merges: bool = False
     banks: LoadBanks | None = None
+    crossing: LoadCrossing | None = None
     passing: MemoryPassing = MemoryPassing(())
 
     def fuses(self, first: str, branch: str) -> bool:

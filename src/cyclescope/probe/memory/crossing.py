@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import CROSSING, CoreAnswer, loads_across
 from cyclescope.probe.code import SOME, Setting, written
 from cyclescope.probe.levels import steady
 from cyclescope.probe.memory.transfers import CHASE, PLAIN_TRANSFERS, with_register
@@ -33,9 +33,13 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
     if isa in _UNALIGNED or isa not in CHASE:
         return
     for name, place in PLACES.items():
-        for what, make in (("load latency", _latency), ("loads", _loads), ("stores", _stores)):
+        for subject, make in (
+            (f"load latency across {name}", _latency),
+            (loads_across(name), _loads),
+            (f"stores across {name}", _stores),
+        ):
             points = (make(isa, "inside", _INSIDE), make(isa, "across", place))
-            yield ProbeCase(f"{what} across {name}", points, name in ("64 bytes", "page"))
+            yield ProbeCase(subject, points, name in ("64 bytes", "page"))
 
 
 def _latency(isa: str, part: str, place: int) -> Point:
@@ -74,7 +78,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "crossing",
+    CROSSING,
     "How many cycles longer does an access take that is in two lines, or in two pages?",
     Model.MATRIX,
     _cases,

@@ -10,6 +10,7 @@ import pytest
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import (
     BANKS,
+    CROSSING,
     FORWARDING,
     FUSION,
     RENAMING,
@@ -19,6 +20,7 @@ from cyclescope.model.facts import (
     MemoryWay,
     forwarding_subject,
     fused_subject,
+    loads_across,
     loads_apart,
     stores_apart,
 )
@@ -143,6 +145,29 @@ def test_an_instruction_that_loads_what_it_stored_by_another_way_takes_that():
     own = {"op1.data->op1.data": 1.0}
     machine = changed(measured(*FACTS), ADD_M64_I8={"latencies": own})
     assert predicted("add qword ptr [rdi + rcx], 1", machine=machine).bounds["loop_carried"] == SLOW + 1
+
+
+CROSSED = [
+    *spaced(loads_apart, 0.5, 0.5, ()), Fact(CROSSING, loads_across("32 bytes"), CoreAnswer.VALUE, 0.0, 0.1),
+    Fact(CROSSING, loads_across("64 bytes"), CoreAnswer.VALUE, 3.0, 0.1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov rax, [rdi + 60]; mov rbx, [rdi]", 2 + 2 + 3),
+        ("mov rax, [rdi + 56]; mov rbx, [rdi]", None),
+        ("mov rax, [rdi + 28]", None),
+        ("mov rax, [rdi + 60]; add rdi, 8", 2 + 3 / 8),
+        ("mov rax, [rdi + 60]; add rdi, 64", 2 + 3),
+        ("vmovupd ymm0, [rdi + 16]; add rdi, 32", 2 + 3 / 2),
+        ("mov rax, [rdi + 60]; imul rdi, rdi, 3", None),  # nobody knows where it is
+    ],
+)
+def test_loads_across_lines_take_longer(text, cycles):
+    bounds = predicted(text, *CROSSED).bounds
+    assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
 
 
 MOVED = Fact(FUSION, fused_subject("MOV_89 (R64, R64)", "ADD_01 (R64, R64)"), CoreAnswer.FUSED)

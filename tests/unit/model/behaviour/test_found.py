@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from cyclescope.model import library
-from cyclescope.model.behaviour.found import SPACINGS, behaviour_of, measured_behaviour
+from cyclescope.model.behaviour.found import LINES, SPACINGS, behaviour_of, measured_behaviour
 from cyclescope.model.behaviour.passing import MemoryPassing, StoredLoad
 from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, StoreChunks
 from cyclescope.model.facts import (
     BANKS,
+    CROSSING,
     FORWARDING,
     FUSION,
     RENAMING,
@@ -22,6 +23,7 @@ from cyclescope.model.facts import (
     distance_subject,
     forwarding_subject,
     fused_subject,
+    loads_across,
     loads_apart,
     stores_apart,
 )
@@ -50,6 +52,7 @@ def test_every_subject_that_is_read_is_asked():
     wanted = [(RENAMING, str(way)) for way in MemoryWay]
     wanted += [(RENAMING, distance_subject(count)) for count in DISTANCES]
     wanted += [(BANKS, name(apart)) for name in (loads_apart, stores_apart) for apart in SPACINGS]
+    wanted += [(BANKS, THREES), *((CROSSING, loads_across(f"{line} bytes")) for line in LINES)]
     wanted += [(FORWARDING, forwarding_subject(64, 64, 0)), (FORWARDING, forwarding_subject(64, 64, 4))]
     wanted += [(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"))]
     assert set(wanted) <= asked
@@ -88,6 +91,23 @@ def test_a_chunk_is_the_distance_from_which_on_stores_are_slower():
     assert measured_behaviour(facts + even).store_chunk == StoreChunks(64, 64)
     assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,))).store_chunk is None
     assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ())).store_chunk is None
+
+
+@pytest.mark.parametrize(
+    ("extra", "found"),
+    [((0.0, 0.0, 0.5), 64), ((0.0, 0.5, 0.5), 32), ((0.0, 0.0, 0.1), None), ((0.0, 0.0, 0.22), None)],
+)
+def test_a_line_is_the_shortest_across_whose_end_loads_take_longer(extra, found):
+    """Longer by half of what a load takes at least, the error included."""
+    facts = rates(loads_apart, 3.0, 3.0, ())
+    facts += [
+        Fact(CROSSING, loads_across(f"{line} bytes"), CoreAnswer.VALUE, longer, 0.06)
+        for line, longer in zip(LINES, extra, strict=True)
+    ]
+    crossing = measured_behaviour(facts).crossing
+    assert (crossing.line if crossing else None) == found
+    assert crossing is None or (crossing.each, crossing.extra) == (pytest.approx(1 / 3), 0.5)
+    assert measured_behaviour(facts[-3:]).crossing is None
 
 
 # --- fusion -----------------------------------------------------------------------------------------
