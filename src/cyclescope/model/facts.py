@@ -122,10 +122,10 @@ def fused_subject(first: str, second: str) -> str:
     return f"{first}{WITH}{second}"
 
 
-def fused_names(subject: str) -> tuple[str, str]:
-    """The mnemonics of a pair."""
+def fused_forms(subject: str) -> tuple[str, str]:
+    """The forms of a pair."""
     first, _, second = subject.partition(WITH)
-    return mnemonic_of(first), mnemonic_of(second)
+    return first, second
 
 
 def mnemonic_of(form: str) -> str:

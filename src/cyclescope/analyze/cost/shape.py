@@ -207,7 +207,7 @@ class PlacedCosts:
             cost = _varied(form, _settled(cost, self.ends), variant, self.units)
             if variant.indexed:
                 cost = _without(cost, self.plain_store)
-            if variant.latency is not None:
+            if variant.latency is not None or variant.fused == FIRST:
                 cost = msgspec.structs.replace(cost, eliminated=False)
             shape = self._known[key] = self._make(form, cost, variant)
         return shape
@@ -349,15 +349,22 @@ class _Table:
         if self.cost.eliminated:
             return None if source.part == OLD else 0.0
         cycles = self._latencies.between(source, target)
-        if cycles is not None and self.variant.latency is not None and target.part != "data":
-            return self.variant.latency
         if cycles is None:
             return None
-        if source.part == "data" and self.variant.passing is not None:
-            return self.variant.passing + self._computing
-        if target.part == "data" and self.variant.passes:
+        if self.variant.latency is not None and target.part != "data":
+            return self.variant.latency
+        return self._in_place(cycles, source, target)
+
+    def _in_place(self, cycles: float, source: Node, target: Node) -> float:
+        """Cycles of a pair in its surroundings."""
+        variant = self.variant
+        if variant.fused == FIRST and source.part == target.part == "register":
+            return max(cycles, USUAL_LATENCY)  # what is fused with a branch is executed with it
+        if source.part == "data" and variant.passing is not None:
+            return variant.passing + self._computing
+        if target.part == "data" and variant.passes:
             return self._computing
-        if not self.variant.renamed:
+        if not variant.renamed:
             return cycles
         if target.part == "data" and not self.ends.computes:
             return 0.0

@@ -26,7 +26,7 @@ from cyclescope.analyze.predict.prediction import (
     STORES,
     UNITS,
 )
-from cyclescope.model.machine import MachineModel
+from cyclescope.model.machine import MEASURED, MachineModel
 
 
 class Data(StrEnum):
@@ -45,6 +45,11 @@ class Situation(msgspec.Struct, frozen=True):
     shapes: Sequence[PlacedCost]
     machine: MachineModel
     forward: float
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether what the machine does is known from it alone."""
+        return self.machine.provenance.kind == MEASURED
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +80,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 EFFECTS = (
     Effect(name=BRANCHES, words="taken branches", data=Data.NONE,
-           cycles=lambda s: bounds.branches(s.shapes, s.block.loop)),
+           cycles=lambda s: bounds.branches(s.shapes, s.block.loop and not s.is_measured)),
     Effect(name=RESOURCES, words="shared resources", data=Data.THROUGHPUT,
            parts=lambda s: bounds.resources(s.shapes, s.machine)),
     Effect(name=UNITS, words="units without a port", data=Data.THROUGHPUT, assumed=True,

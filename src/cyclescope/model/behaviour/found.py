@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from cyclescope.isa.registry import DEFAULT
+from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, LoadCrossing, StoreChunks
 from cyclescope.model.facts import (
@@ -17,7 +19,7 @@ from cyclescope.model.facts import (
     THREES,
     CoreAnswer,
     Fact,
-    fused_names,
+    fused_forms,
     loads_across,
     loads_apart,
     stores_apart,
@@ -33,34 +35,33 @@ _SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whol
 def behaviour_of(machine: MachineModel) -> CoreBehaviour:
     """What is known of a machine: found by its probes, or published under one of its names."""
     if machine.provenance.kind == MEASURED:
-        return measured_behaviour(machine.facts)
+        return measured_behaviour(machine.facts, machine.isa)
     words = machine.name.lower().replace("_", "-").split()
     return next((core.behaviour for name, core in CORES.items() if name in words), CoreBehaviour())
 
 
-def measured_behaviour(facts: Sequence[Fact]) -> CoreBehaviour:
-    """What probes found that predictions need."""
+def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehaviour:
+    """What probes found that predictions need, of an instruction set."""
     return CoreBehaviour(
-        fused=_fused(facts), store_chunk=_store_chunk(facts), banks=_banks(facts), crossing=_crossing(facts),
-        passing=MemoryPassing(facts),
+        passing=MemoryPassing(facts), pairs=_pairs(facts, isa), store_chunk=_store_chunk(facts),
+        banks=_banks(facts), crossing=_crossing(facts),
     )  # fmt: skip
 
 
-def _fused(facts: Sequence[Fact]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Mnemonics with the branches that are not known to fuse with them, of those that fuse with any."""
-    answers: dict[str, dict[str, set[CoreAnswer]]] = {}
-    branches: set[str] = set()
-    for fact in facts:
-        if fact.probe == FUSION and fact.is_resolved:
-            first, second = fused_names(fact.subject)
-            answers.setdefault(first, {}).setdefault(second, set()).add(fact.answer)
-            branches.add(second)
-    only = {CoreAnswer.FUSED}
-    return tuple(
-        (first, tuple(sorted(b for b in branches if seconds.get(b) != only)))
-        for first, seconds in answers.items()
-        if only in seconds.values()
-    )
+def _pairs(facts: Sequence[Fact], isa: str) -> frozenset[tuple[str, str]]:
+    """Mnemonics that share a slot, all of whose forms that were asked do; conditions as their opposites."""
+    asked = [fact for fact in facts if fact.probe == FUSION and fact.is_resolved]
+    if not asked:
+        return frozenset()
+    table = load_table(isa)
+    answers: dict[tuple[str, str], set[CoreAnswer]] = {}
+    for fact in asked:
+        first, second = fused_forms(fact.subject)
+        for branch in (second, f"{second[0]}N{second[1:]}"):  # JNZ looks at the same flags as JZ
+            if branch in table and first in table:
+                pair = table[first].mnemonic, table[branch].mnemonic
+                answers.setdefault(pair, set()).add(fact.answer)
+    return frozenset(pair for pair, found in answers.items() if found == {CoreAnswer.FUSED})
 
 
 def _rates(facts: Sequence[Fact], subjects: Mapping[int, str]) -> dict[int, Fact]:

@@ -50,13 +50,14 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     """What the front end, the renamer and the memory of a core do.
 
     `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
-    not fuse with. `renamed` says by which base a load gets the value of an earlier store without waiting for
-    memory: "" none, "stack" the stack pointer, "any" the register that the store used. `passing` is the same
-    where probes found it out, `banks` where loads wait for each other, `crossing` what loads of two lines
-    take, `store_chunk` how stores leave. `plain_store` names ports that make addresses of stores, but none
-    with an index. `forward_extra` are the cycles that a load from a store in flight takes longer than one
-    from the cache. `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those
-    of SSE: 0 for as LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
+    not fuse with; `pairs` are mnemonics next to each other that were found to share a slot. `renamed` says by
+    which base a load gets the value of an earlier store without waiting for memory: "" none, "stack" the
+    stack pointer, "any" the register that the store used. `passing` is the same where probes found it out,
+    `banks` where loads wait for each other, `crossing` what loads of two lines take, `store_chunk` how stores
+    leave. `plain_store` names ports that make addresses of stores, but none with an index. `forward_extra`
+    are the cycles that a load from a store in flight takes longer than one from the cache. `x87_most` are
+    the most cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as LLVM says.
+    `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -69,10 +70,13 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     banks: LoadBanks | None = None
     crossing: LoadCrossing | None = None
     passing: MemoryPassing = MemoryPassing(())
+    pairs: frozenset[tuple[str, str]] = frozenset()
 
     def fuses(self, first: str, branch: str) -> bool:
-        """Whether an instruction and the conditional branch behind it are one micro-operation."""
-        return any(first == name and branch not in never for name, never in self.fused)
+        """Whether an instruction and the one behind it are one micro-operation."""
+        return (first, branch) in self.pairs or any(
+            first == name and branch not in never for name, never in self.fused
+        )
 
 
 class CostCorrection(msgspec.Struct, frozen=True):

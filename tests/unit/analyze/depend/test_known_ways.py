@@ -190,3 +190,19 @@ def test_what_accesses_memory_needs_its_ports_though_others_are_not_known():
 def test_a_throughput_that_is_only_known_at_most_counts():
     machine = changed(measured(), PUSH_R64={"throughput_most": 3.0})
     assert predicted("push rax", machine=machine).bounds["units"] == 3.0
+
+
+def test_the_branch_of_a_loop_is_no_limit_that_a_measured_machine_was_asked_for():
+    text = "nop; jne 0"
+    found = [Predictor(one).predict(block(text, True)) for one in (toy(), measured())]
+    assert [one.bounds.get("taken_branches") for one in found] == [1, None]
+    assert predicted("jmp 2; jmp 4; nop", loop=True).bounds["taken_branches"] == 2
+
+
+def test_what_is_fused_with_a_branch_is_executed():
+    """A counter that the renamer adds to takes a cycle where that is one operation with the branch."""
+    fused = Fact(FUSION, fused_subject("DEC (R64)", "JZ (Rel8)"), CoreAnswer.FUSED)
+    free = {"operations": (), "latencies": {"op1->op1": 0.0}}
+    machine = changed(measured(fused), DEC_R64=free)
+    assert predicted("dec rax; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 1
+    assert predicted("dec rax; nop; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 0

@@ -113,21 +113,27 @@ def test_a_line_is_the_shortest_across_whose_end_loads_take_longer(extra, found)
 # --- fusion -----------------------------------------------------------------------------------------
 
 
-def pairs(**answers):
-    return [
-        Fact(FUSION, fused_subject(f"{first} (R64, R64)", f"{second} (Rel8)"), answer)
-        for names, answer in answers.items()
-        for first, second in [names.split("_")]
-    ]
+def pair(first, second, answer):
+    return Fact(FUSION, fused_subject(first, f"{second} (Rel8)"), answer)
 
 
 def test_pairs_fuse_where_all_their_forms_do():
-    facts = pairs(CMP_JZ=CoreAnswer.FUSED, CMP_JS=CoreAnswer.SEPARATE, OR_JZ=CoreAnswer.SEPARATE)
-    facts += [Fact(FUSION, fused_subject("CMP (M64, I8)", "JB (Rel8)"), CoreAnswer.SEPARATE)]
-    facts += pairs(CMP_JB=CoreAnswer.FUSED)
-    found = measured_behaviour(facts)
-    assert found.fuses("CMP", "JZ")
-    assert not any(found.fuses(*pair) for pair in (("CMP", "JS"), ("OR", "JZ"), ("CMP", "JB"), ("ADD", "JZ")))
+    """Mnemonics are those of the table: JE is that of JZ (Rel8)."""
+    compared, fused, separate = "CMP_39 (R64, R64)", CoreAnswer.FUSED, CoreAnswer.SEPARATE
+    found = measured_behaviour([
+        pair(compared, "JZ", fused), pair(compared, "JS", separate), pair("OR_09 (R64, R64)", "JZ", separate),
+        pair(compared, "JB", fused), pair("CMP (M64, I8)", "JB", separate),
+    ])  # fmt: skip
+    assert found.fuses("CMP", "JE")
+    assert found.fuses("CMP", "JNE")  # the same flags
+    asked_for = (("CMP", "JS"), ("CMP", "JNS"), ("OR", "JE"), ("CMP", "JB"), ("CMP", "JAE"))
+    nobody_asked = (("CMP", "JL"), ("ADD", "JE"))
+    assert not any(found.fuses(*one) for one in (*asked_for, *nobody_asked))
+
+
+def test_pairs_of_another_instruction_set():
+    subject = fused_subject("SUBSXrs z a b", "Bcc")
+    assert measured_behaviour([Fact(FUSION, subject, CoreAnswer.FUSED)], "aarch64").pairs == frozenset()
 
 
 # --- the way through memory -------------------------------------------------------------------------
