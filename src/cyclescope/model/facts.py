@@ -59,8 +59,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
 # --- subjects: how askers and readers name the same thing ------------------------------------------
 
-ACCESSES, BANKS, CROSSING, FORWARDING, FUSION, RENAMING = (
-    "accesses", "banks", "crossing", "store-forwarding", "fusion", "memory-renaming",
+ACCESSES, BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING = (
+    "accesses", "banks", "consumers", "crossing", "store-forwarding", "fusion", "memory-renaming",
 )  # fmt: skip
 """Probes whose facts predictions use."""
 
@@ -104,6 +104,17 @@ def loads_apart(distance: int) -> str:
 def stores_apart(distance: int) -> str:
     """The same of stores."""
     return f"stores {distance} bytes apart"
+
+
+def consumer_subject(first: str, second: str) -> str:
+    """Two operations in turn, by their forms."""
+    return f"{first} and {second}"
+
+
+def consumer_forms(subject: str) -> tuple[str, str]:
+    """The forms of a subject."""
+    first, _, second = subject.partition(" and ")
+    return first, second
 
 
 def loads_across(place: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.errors import UsageError, shortened
-from cyclescope.model.facts import BANKS, CROSSING, FORWARDING, FUSION, RENAMING
-from cyclescope.probe.core import breaking, fusion, idioms, moves, partial, stack
+from cyclescope.model.facts import BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING
+from cyclescope.probe.core import breaking, consumers, fusion, idioms, moves, partial, stack
 from cyclescope.probe.memory import accesses, aliasing, banks, crossing, forwarding, renaming
 from cyclescope.probe.question import Probe
 
@@ -17,6 +17,7 @@ PROBES: Mapping[str, Probe] = {
         breaking,
         idioms,
         fusion,
+        consumers,
         renaming,
         forwarding,
         accesses,
@@ -29,7 +30,7 @@ PROBES: Mapping[str, Probe] = {
 }
 
 
-NEEDED: Sequence[str] = (RENAMING, FORWARDING, BANKS, CROSSING, FUSION)
+NEEDED: Sequence[str] = (RENAMING, FORWARDING, BANKS, CROSSING, FUSION, CONSUMERS)
 """Probes whose facts predictions need (`model.behaviour`)."""
 
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.model.behaviour.found import measured_behaviour
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.core.moves import ITSELF
@@ -83,3 +84,13 @@ def test_narrow_writes_are_merged():
         answers += [fact.answer for fact in facts(probe, SimulatedBackend(machine, noise=NOISE))]
     assert set(answers) <= {CoreAnswer.MERGED, CoreAnswer.NONE}, f"seed {SEED}"
     assert CoreAnswer.MERGED in answers, f"seed {SEED}"
+
+
+def test_cores_without_early_results():
+    """Every result of a simulated core comes to all its readers at once."""
+    probe = PROBES["consumers"]
+    found = facts(probe, SimulatedBackend(drawn([probe, MOVES], SEED), noise=NOISE))
+    told = [fact for fact in found if fact.is_resolved]
+    assert len(told) >= 0.8 * len(found), f"seed {SEED}"
+    assert [fact for fact in told if abs(fact.value) > max(fact.error, 0.1)] == [], f"seed {SEED}"
+    assert measured_behaviour(found).early == {}

@@ -8,7 +8,7 @@ latency of the operand pair.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -179,7 +179,8 @@ class _Builder:
         for number, shape in enumerate(chosen):
             first.append(len(owner))
             owner += [number] * len(shape.columns)
-        nodes = _Nodes(chosen, self.places, first, self._from_memory(chosen, first))
+        through = self._from_memory(chosen, first)
+        nodes = _Nodes(chosen, self.places, first, through, self.family.early)
         inputs = tuple(tuple(row) for row in nodes.inputs())
         return Graph(
             self.instructions, tuple(chosen), self.places, tuple(first), tuple(owner), inputs,
@@ -380,8 +381,10 @@ class _Nodes:
         places: Sequence[Places],
         first: Sequence[int],
         memory: dict[tuple[int, int], tuple[int, int, float]],
+        early: Mapping[str, float],
     ) -> None:
         self._shapes, self._places, self._first, self._memory = shapes, places, first, memory
+        self._early = early
         self.carried: list[Carried] = []
         self.base: list[float] = []
         self._numbers: dict[tuple[int, int], int] = {}
@@ -431,7 +434,17 @@ class _Nodes:
         if writer == _DEAD:
             return None, 0.0
         late = STACK_SYNC if place == STACK_POINTER and self._is_out_of_date(number, node, writer) else 0.0
+        if self._early:
+            late += self._later(number, writer)
         return (self._earlier(writer, earlier) if earlier else writer), late
+
+    def _later(self, number: int, writer: int) -> float:
+        """How much later a result comes to an operation of another kind than those that get it early."""
+        wrote = self._shapes[bisect_right(self._first, writer) - 1].form.mnemonic
+        reader = self._shapes[number]
+        if wrote not in self._early or reader.form.mnemonic in self._early or reader.cost.eliminated:
+            return 0.0
+        return self._early[wrote]
 
     def _is_out_of_date(self, number: int, node: Node, writer: int) -> bool:
         """Whether the stack pointer is computed with after pushes or pops: they only count."""

@@ -14,11 +14,13 @@ from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, LoadCrossing, StoreChunks
 from cyclescope.model.facts import (
     BANKS,
+    CONSUMERS,
     CROSSING,
     FUSION,
     THREES,
     CoreAnswer,
     Fact,
+    consumer_forms,
     fused_forms,
     loads_across,
     loads_apart,
@@ -29,6 +31,7 @@ from cyclescope.model.machine import MEASURED, MachineModel
 SPACINGS = (0, 4, 8, 16, 32, 64, 128, 256)  # bytes between two accesses in turn that probes ask for
 LINES = (16, 32, 64)  # bytes: what loads are asked to cross
 _LONGER = 0.5  # times what a load takes: half of one more
+_LATER = 0.5  # cycles: results come a whole one later, or not
 _SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whole or half number is less
 
 
@@ -44,7 +47,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
     """What probes found that predictions need, of an instruction set."""
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), store_chunk=_store_chunk(facts),
-        banks=_banks(facts), crossing=_crossing(facts),
+        banks=_banks(facts), crossing=_crossing(facts), early=_early(facts, isa),
     )  # fmt: skip
 
 
@@ -62,6 +65,31 @@ def _pairs(facts: Sequence[Fact], isa: str) -> frozenset[tuple[str, str]]:
                 pair = table[first].mnemonic, table[branch].mnemonic
                 answers.setdefault(pair, set()).add(fact.answer)
     return frozenset(pair for pair, found in answers.items() if found == {CoreAnswer.FUSED})
+
+
+def _early(facts: Sequence[Fact], isa: str) -> dict[str, float]:
+    """Mnemonics that take longer in turn with another kind, and not with one of their own, with how much.
+
+    What others of a group are asked with is of their kind if it takes longer with the other kind itself.
+    """
+    asked: dict[str, dict[str, Fact]] = {}
+    for fact in facts:
+        if fact.probe == CONSUMERS and fact.value is not None:
+            first, second = consumer_forms(fact.subject)
+            asked.setdefault(first, {})[second] = fact
+    if not asked:
+        return {}
+    table, found = load_table(isa), {}
+    for first, by in asked.items():
+        apart = [fact for second, fact in by.items() if second not in asked]
+        alike = [fact for second, fact in by.items() if second in asked]
+        if apart and first in table and all(map(_is_later, apart)) and not any(map(_is_later, alike)):
+            found[table[first].mnemonic] = min(round(fact.value or 0.0, 1) for fact in apart)
+    return found
+
+
+def _is_later(fact: Fact) -> bool:
+    return (fact.value or 0.0) - (fact.error or 0.0) > _LATER
 
 
 def _rates(facts: Sequence[Fact], subjects: Mapping[int, str]) -> dict[int, Fact]:

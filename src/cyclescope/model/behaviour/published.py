@@ -57,7 +57,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     leave. `plain_store` names ports that make addresses of stores, but none with an index. `forward_extra`
     are the cycles that a load from a store in flight takes longer than one from the cache. `x87_most` are
     the most cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as LLVM says.
-    `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
+    `merges`: writes of 8 and 16 bits of a register wait for the rest of it. `early` are mnemonics whose
+    results come so many cycles later to others than to each other.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -71,6 +72,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     crossing: LoadCrossing | None = None
     passing: MemoryPassing = MemoryPassing(())
     pairs: frozenset[tuple[str, str]] = frozenset()
+    early: Mapping[str, float] = {}
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""

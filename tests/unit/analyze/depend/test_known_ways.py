@@ -10,6 +10,7 @@ import pytest
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import (
     BANKS,
+    CONSUMERS,
     CROSSING,
     FORWARDING,
     FUSION,
@@ -18,6 +19,7 @@ from cyclescope.model.facts import (
     CoreAnswer,
     Fact,
     MemoryWay,
+    consumer_subject,
     forwarding_subject,
     fused_subject,
     loads_across,
@@ -206,3 +208,11 @@ def test_what_is_fused_with_a_branch_is_executed():
     machine = changed(measured(fused), DEC_R64=free)
     assert predicted("dec rax; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 1
     assert predicted("dec rax; nop; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 0
+
+
+def test_results_come_later_to_operations_of_another_kind():
+    early = consumer_subject("ADDSD (XMM, XMM)", "MULSD (XMM, XMM)")
+    fact = Fact(CONSUMERS, early, CoreAnswer.VALUE, 1.0, 0.05)
+    assert predicted("addsd xmm0, xmm1; mulsd xmm0, xmm2", fact).bounds["loop_carried"] == 1 + 1 + 1
+    assert predicted("addsd xmm0, xmm1; addsd xmm0, xmm2", fact).bounds["loop_carried"] == 2
+    assert predicted("mulsd xmm0, xmm1; mulsd xmm0, xmm2", fact).bounds["loop_carried"] == 2

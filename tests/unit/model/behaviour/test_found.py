@@ -11,6 +11,7 @@ from cyclescope.model.behaviour.passing import MemoryPassing, StoredLoad
 from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, StoreChunks
 from cyclescope.model.facts import (
     BANKS,
+    CONSUMERS,
     CROSSING,
     FORWARDING,
     FUSION,
@@ -20,6 +21,7 @@ from cyclescope.model.facts import (
     CoreAnswer,
     Fact,
     MemoryWay,
+    consumer_subject,
     distance_subject,
     forwarding_subject,
     fused_subject,
@@ -52,6 +54,7 @@ def test_every_subject_that_is_read_is_asked():
     wanted = [(RENAMING, str(way)) for way in MemoryWay]
     wanted += [(RENAMING, distance_subject(count)) for count in DISTANCES]
     wanted += [(BANKS, name(apart)) for name in (loads_apart, stores_apart) for apart in SPACINGS]
+    wanted += [(CONSUMERS, consumer_subject("ADDSD (XMM, XMM)", "MULSD (XMM, XMM)"))]
     wanted += [(BANKS, THREES), *((CROSSING, loads_across(f"{line} bytes")) for line in LINES)]
     wanted += [(FORWARDING, forwarding_subject(64, 64, 0)), (FORWARDING, forwarding_subject(64, 64, 4))]
     wanted += [(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"))]
@@ -134,6 +137,23 @@ def test_pairs_fuse_where_all_their_forms_do():
 def test_pairs_of_another_instruction_set():
     subject = fused_subject("SUBSXrs z a b", "Bcc")
     assert measured_behaviour([Fact(FUSION, subject, CoreAnswer.FUSED)], "aarch64").pairs == frozenset()
+
+
+# --- results that come earlier to some ---------------------------------------------------------------
+
+
+def in_turn(first, second, longer, error=0.05):
+    forms = (f"{name} (XMM, XMM)" for name in (first, second))
+    return Fact(CONSUMERS, consumer_subject(*forms), CoreAnswer.VALUE, longer, error)
+
+
+def test_results_come_early_to_operations_of_their_own_kind():
+    facts = [
+        in_turn("ADDSD", "MULSD", 1.0), in_turn("SUBSD", "MULSD", 1.0), in_turn("SUBSD", "ADDSD", 0.0),
+        in_turn("MAXSD", "MULSD", 0.0), in_turn("MAXSD", "ADDSD", 1.0), in_turn("ADDPD", "MULSD", 0.6, 0.2),
+    ]  # fmt: skip
+    assert measured_behaviour(facts).early == {"ADDSD": 1.0, "SUBSD": 1.0}
+    assert measured_behaviour(facts[1:]).early == {}  # nobody knows whose kind they are of
 
 
 # --- the way through memory -------------------------------------------------------------------------
