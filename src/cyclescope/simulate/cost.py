@@ -22,7 +22,7 @@ from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
 
 ZERO, BREAKING = "zero", "breaking"
-_LOAD_LATENCY, USUAL_LATENCY = 4.0, 1.0  # cycles where the model says nothing
+USUAL_LATENCY = 1.0  # cycles where the model says nothing: what most instructions take, on any core
 _EXCHANGES = ("XCHG", "FXCH")
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
 
@@ -145,7 +145,7 @@ class Latencies:
         self.ends = ends
         self._extracted = extracted
         self._known = cost.latencies
-        self._load = core.load_latency or _LOAD_LATENCY
+        self._load = core.load_latency
         self._store = max(core.forward_latency - self._load, 0.0)
         self._read = [node for node in ends.sources if node.part != OLD]
         self._only_loads = bool(self._read) and all(map(ends.is_loaded, self._read))

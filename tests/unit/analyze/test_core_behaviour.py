@@ -15,14 +15,23 @@ from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.behaviour.published import StoreChunks
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Provenance
 from cyclescope.session.machines import load_model
+from tests.support.blocks import block
 
 BARE = MachineModel("some core", "x86-64", Provenance(DRAWN), Core(4.0), (), {})
 LOADS = {"MOV (R64, M64)": FormCost(1.0, (), {"op2.address->op1": 5.0})}
 
 
 def test_a_model_that_says_nothing_of_loads():
-    assert load_latency(BARE) == 4
-    assert forward_latency(BARE) == 6
+    """No latency is typed in for it: the prediction says what it lacks."""
+    assert load_latency(BARE) == 0
+    assert forward_latency(BARE) == 2
+    costs = {"MOV (R64, M64)": FormCost(1.0, ()), "NOP": FormCost(1.0, ())}
+    bare = Predictor(msgspec.structs.replace(BARE, forms=costs))
+    said = "the model does not say how long a load takes: no time is counted for it:"
+    assert any(note.startswith(said) for note in bare.predict(block("mov rax, [rdi]")).notes)
+    assert not any(note.startswith(said) for note in bare.predict(block("nop")).notes)
+    told = msgspec.structs.replace(BARE, forms=costs | LOADS)
+    assert not any(note.startswith(said) for note in Predictor(told).predict(block("mov rax, [rdi]")).notes)
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,17 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.machine import MachineModel
 
-_LOAD_LATENCY = 4.0  # cycles where the model does not say
 STACK_SYNC = 1.0  # cycles until a stack pointer that pushes or pops moved is in its register
 STORES_IN_FLIGHT = 64  # where the model has no store buffer
 TAKEN_BRANCHES = 1.0  # per cycle
 
 
 def load_latency(machine: MachineModel) -> float:
-    """Cycles from the address to a general register: of the plain load, else what the core says."""
+    """Cycles from the address to a general register: of the plain load, else what the core says, else 0."""
     plain = machine.forms.get(instruction_set(machine.isa).roles.load)
     known = plain.latencies if plain else {}
     found = known.get("op2.address->op1") or known.get("op2->op1")  # x86-64; others have a register for it
-    return found or machine.core.load_latency or _LOAD_LATENCY
+    return found or machine.core.load_latency
 
 
 def forward_latency(machine: MachineModel) -> float:

@@ -10,6 +10,7 @@ from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.predict.prediction import Unknown
+from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
 
 _MOST = 8  # places that are listed
@@ -58,10 +59,17 @@ def _guessed(graph: Graph) -> int:
 
 
 def _about_memory(graph: Graph, shapes: PlacedCosts) -> Iterator[str]:
+    loads = [one for one in graph.instructions if one.form and any(map(_is_load, one.form.operands))]
+    if loads and not shapes.load:
+        yield f"the model does not say how long a load takes: no time is counted for it: {_places(loads)}"
     if graph.memory and not shapes.machine.core.forward_latency:
         more = shapes.forward - shapes.load
         rest = f"{shapes.load:g} of a load and {more:g} more" if more else "as long as a load"
         yield f"the model has no forwarding latency: {shapes.forward:g} cycles from store to load, {rest}"
+
+
+def _is_load(operand: Operand) -> bool:
+    return operand.is_memory and operand.read
 
 
 def _about_state(graph: Graph) -> Iterator[str]:
