@@ -7,6 +7,7 @@ line asks for all of them to know which there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import Enum, auto
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol
@@ -149,6 +150,72 @@ class FormRoles(msgspec.Struct, frozen=True, kw_only=True):
         return (self.load, self.store, *self.loads, *self.stores)
 
 
+class ResultKind(Enum):
+    """What an instruction writes to a general register, made of its operands in the order of the assembler.
+
+    `SUM`, `DIFFERENCE`, `SHIFTED` (to the left) and `PRODUCT` are of the last two, `UP` and `DOWN` are one
+    more and one less, `MOVED` is the second, `ADDRESS` what memory would be accessed at, `LOADED` what is
+    there. `SAME_IS_ZERO` says that two equal ones give 0, `OF_ZERO` that the last is moved where the one
+    before it is 0, `BIT_FIELD` is AArch64's move of one, of which shifts to the left are made.
+    """
+
+    MOVED = auto()
+    ADDRESS = auto()
+    LOADED = auto()
+    SUM = auto()
+    DIFFERENCE = auto()
+    UP = auto()
+    DOWN = auto()
+    SHIFTED = auto()
+    PRODUCT = auto()
+    SAME_IS_ZERO = auto()
+    OF_ZERO = auto()
+    BIT_FIELD = auto()
+
+
+class ElementRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How wide the elements of vectors are, as regular expressions of whole mnemonics.
+
+    `floats` and `integers` compute with elements of the form's type, `changing` have two types, `untyped`
+    move anything whatever type the table has for it. `typed` says that a form's memory operand has a type at
+    all. `pairs` access two of what they move, `parts` a number of bytes that their registers do not say.
+    `listed` is of ids: a group `letter` is one of `letters` (bytes), a group `bits` a number.
+    """
+
+    floats: str = r"(?!)"
+    integers: str = r"(?!)"
+    changing: str = r"(?!)"
+    untyped: str = r"(?!)"
+    typed: bool = False
+    pairs: str = r"(?!)"
+    parts: Mapping[str, int] = {}
+    listed: str = r"(?!)"
+    letters: Mapping[str, int] = {}
+
+
+class CostClasses(msgspec.Struct, frozen=True, kw_only=True):
+    """Which mnemonics cost alike on the machines that are drawn at random; VEX's letter is left out.
+
+    `divisions` and `multiplications` are beginnings. `moves` do nothing else where both sides are alike,
+    `microcoded` are long sequences whatever their attributes say.
+    """
+
+    zero_idioms: Collection[str] = ()
+    divisions: tuple[str, ...] = ()
+    multiplications: tuple[str, ...] = ()
+    simple: Collection[str] = ()
+    moves: Collection[str] = ()
+    microcoded: Collection[str] = ()
+
+
+class Arithmetic(msgspec.Struct, frozen=True, kw_only=True):
+    """Meanings of mnemonics: `results` of those that addresses are made by, elements, classes of costs."""
+
+    results: Mapping[str, ResultKind] = {}
+    elements: ElementRules = ElementRules()
+    costs: CostClasses = CostClasses()
+
+
 class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
     """Links of latency chains that are more than one instruction, by the beginnings of their names.
 
@@ -204,6 +271,7 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     writing: Writing
     registers: GeneralRegisters
     roles: FormRoles
+    arithmetic: Arithmetic = Arithmetic()
     markers: Markers = Markers()
     links: LinkRules = LinkRules()
     relocations: Relocations = Relocations()

@@ -16,8 +16,9 @@ import msgspec
 
 from cyclescope.isa.dataflow import overwritten, pairs
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.record import CostClasses
 from cyclescope.isa.register import domain
-from cyclescope.isa.registry import DEFAULT
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.model.machine import (
     DRAWN,
     Core,
@@ -30,15 +31,6 @@ from cyclescope.model.machine import (
 
 Ports = tuple[int, ...]
 _WAITING = 0.06  # share of the mnemonics with a false dependency: real cores have none to some dozens
-_ZERO_IDIOMS = {"XOR", "SUB", "PXOR", "XORPS", "XORPD", "PXORD", "PXORQ"}
-_DIVISIONS = ("DIV", "IDIV", "FDIV", "FIDIV", "SQRT", "FSQRT")
-_MULTIPLICATIONS = ("MUL", "IMUL", "PMUL", "FMUL", "PMADD", "FMADD", "FMSUB", "FNMADD", "FNMSUB", "VDPP")
-_SIMPLE = {
-    "ADD", "SUB", "AND", "OR", "XOR", "INC", "DEC", "NEG", "NOT", "TEST", "CMP", "MOVZX", "MOVSX", "MOVSXD",
-    "PAND", "POR", "PXOR", "PANDN", "ANDPS", "ANDPD", "ORPS", "ORPD", "XORPS", "XORPD", "PADDB", "PADDW",
-    "PADDD", "PADDQ", "PSUBB", "PSUBW", "PSUBD", "PSUBQ", "PANDD", "PANDQ", "PORD", "PORQ", "PXORD", "PXORQ",
-}  # fmt: skip
-_MICROCODED = {"CPUID", "CMPXCHG8B", "CMPXCHG16B", "RDTSC", "RDTSCP", "RDRAND", "RDSEED", "FSIN", "FCOS"}
 _MICROCODE = ("rep", "repne", "lock", "vsib", "serializing", "state_save", "far", "interrupt", "system")
 
 
@@ -80,7 +72,8 @@ def draw_machine(
     draw = random.Random(f"machine {seed}")  # noqa: S311 - no secret
     shape = draw_shape(draw, width or draw.randint(4, 8), ports or draw.randint(4, 12))
     core = _core(draw, shape)
-    costs = {form.id: _cost(seed, shape, core, form) for form in forms}
+    kinds = instruction_set(isa).arithmetic.costs
+    costs = {form.id: _cost(seed, shape, core, form, kinds) for form in forms}
     provenance = Provenance(DRAWN, source="cyclescope.simulate.draw", version=str(seed))
     return MachineModel(f"drawn-{seed}", isa, provenance, core, shape.names, costs)
 
@@ -147,21 +140,23 @@ class _Recipe(msgspec.Struct, frozen=True):
     slots: int
 
 
-def _cost(seed: int, shape: DrawnPorts, core: Core, form: InstructionForm) -> FormCost:
+def _cost(seed: int, shape: DrawnPorts, core: Core, form: InstructionForm, kinds: CostClasses) -> FormCost:
     stem = _stem(form)
     if "nop" in form.attributes or form.mnemonic == "NOP":
         return FormCost(slots=1.0, operations=())
-    if stem in _MICROCODED or not form.attributes.isdisjoint(_MICROCODE):
+    if stem in kinds.microcoded or not form.attributes.isdisjoint(_MICROCODE):
         return _microcoded(_draw(seed, "microcode", stem), shape, core, form)
-    plain = _is_plain_move(form)
+    plain = _is_plain_move(form, kinds)
     if plain and all(op.is_register for op in form.operands):
         return _move(seed, shape, core, form)
     files = "".join(sorted({domain(op.cls) for op in form.operands if op.is_register}))
-    recipe = _Recipe((), 0.0, 0) if plain else _recipe(_draw(seed, stem, files), shape, form, stem)
+    recipe = _Recipe((), 0.0, 0)
+    if not plain:
+        recipe = _recipe(_draw(seed, stem, files), shape, form, stem, kinds)
     memory = _memory(shape, form)
     fused = _draw(seed, "fusion").random() < 0.5
     slots = max(recipe.slots + (0 if fused and recipe.slots else bool(memory)), 1)
-    idiom = "zero" if stem in _ZERO_IDIOMS and not memory else ""
+    idiom = "zero" if stem in kinds.zero_idioms and not memory else ""
     return FormCost(
         float(slots),
         _merged((*recipe.operations, *memory)),
@@ -189,24 +184,9 @@ def _stem(form: InstructionForm) -> str:
     return name[1:] if form.is_vex and name.startswith("V") else name
 
 
-def _is_plain_move(form: InstructionForm) -> bool:
-    name = _stem(form)
-    moves = {
-        "MOV",
-        "MOVAPS",
-        "MOVAPD",
-        "MOVUPS",
-        "MOVUPD",
-        "MOVDQA",
-        "MOVDQU",
-        "MOVQ",
-        "MOVD",
-        "KMOVQ",
-        "LDDQU",
-    }
-    moves |= {"MOVDQA32", "MOVDQA64", "MOVDQU8", "MOVDQU16", "MOVDQU32", "MOVDQU64"}
+def _is_plain_move(form: InstructionForm, kinds: CostClasses) -> bool:
     files = {domain(op.cls) for op in form.operands if op.is_register}
-    return name in moves and len(files) == 1 and "masked" not in form.attributes
+    return _stem(form) in kinds.moves and len(files) == 1 and "masked" not in form.attributes
 
 
 def _move(seed: int, shape: DrawnPorts, core: Core, form: InstructionForm) -> FormCost:
@@ -220,17 +200,19 @@ def _move(seed: int, shape: DrawnPorts, core: Core, form: InstructionForm) -> Fo
     return FormCost(1.0, (Operation(group[0]),), _latencies(form, 1.0, core))
 
 
-def _recipe(draw: random.Random, shape: DrawnPorts, form: InstructionForm, stem: str) -> _Recipe:
+def _recipe(
+    draw: random.Random, shape: DrawnPorts, form: InstructionForm, stem: str, kinds: CostClasses
+) -> _Recipe:
     files = {domain(op.cls) for op in form.operands if op.is_register} - {"?"}
     general, vector = files & {"r", "h"}, files - {"r", "h"}
-    if stem.startswith(_DIVISIONS) or "SQRT" in stem:
+    if stem.startswith(kinds.divisions):
         return _division(draw, shape, bool(vector))
     if general and vector:
         return _crossing(draw, shape, form)
     classes = shape.vector if vector else shape.integer
-    if stem.startswith(_MULTIPLICATIONS):
+    if stem.startswith(kinds.multiplications):
         return _Recipe((Operation(classes[-1]),), float(draw.randint(3, 5)), 1)
-    if stem in _SIMPLE:
+    if stem in kinds.simple:
         return _Recipe((Operation(classes[0]),), 1.0, 1)
     count = draw.choices((1, 2, 3), (0.75, 0.18, 0.07))[0]
     chosen = [Operation(draw.choice(classes)) for _ in range(count)]

@@ -108,7 +108,8 @@ def read_blocks(
     program = read_program(code, isa, syntax, source)
     blocks = _blocks(program, choice or Choice(), vendor)
     return [
-        msgspec.structs.replace(b, unroll=find_unroll(b.instructions) if b.loop else None) for b in blocks
+        msgspec.structs.replace(b, unroll=find_unroll(b.instructions, b.isa) if b.loop else None)
+        for b in blocks
     ]
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cyclescope.analyze.choose.elements import accessed, worked_on
+from cyclescope.analyze.choose.elements import Elements
 from cyclescope.analyze.decode.block import BlockInstruction, Register, Unroll
 from cyclescope.analyze.decode.values import implied_amount
 from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.record import ResultKind
+from cyclescope.isa.registry import instruction_set
 
 _GENERAL = ("R", "X", "S")  # general registers and the stack pointer
-_ADDING = {"ADD": 1, "SUB": -1, "ADDS": 1, "SUBS": -1, "ADDI": 1, "ADDI16SP": 1}
+_ADDING = {ResultKind.SUM: 1, ResultKind.DIFFERENCE: -1}  # an immediate
+_COUNTING = {ResultKind.UP: 1, ResultKind.DOWN: -1}
 _FULL = {"R16": "R64", "R32": "R64", "R8l": "R64", "R8h": "R64"}
 
 
-def find_unroll(instructions: Sequence[BlockInstruction]) -> Unroll | None:
+def find_unroll(instructions: Sequence[BlockInstruction], isa: str) -> Unroll | None:
     """What a pass does to the register that most addresses move by; None where that is no constant."""
-    steps = _steps(instructions)
+    steps = _steps(instructions, instruction_set(isa).arithmetic.results)
     moved = [access for access in _accesses(instructions) if access.register in steps]
     if not moved:
         return None
@@ -29,7 +32,7 @@ def find_unroll(instructions: Sequence[BlockInstruction]) -> Unroll | None:
     step = steps[chosen]
     return Unroll(
         chosen, step, max(abs(step) * access.scale for access in own), max(access.width for access in own),
-        _elements(own, step, worked_on(instructions)),
+        _elements(own, step, instructions, Elements(isa)),
     )  # fmt: skip
 
 
@@ -56,11 +59,13 @@ def _accesses(instructions: Sequence[BlockInstruction]) -> Iterator[_Access]:
                     yield _Access(_full(register), scale, one.form, one.form.operands[position])
 
 
-def _elements(accesses: Sequence[_Access], step: int, worked: int) -> int | None:
+def _elements(
+    accesses: Sequence[_Access], step: int, instructions: Sequence[BlockInstruction], elements: Elements
+) -> int | None:
     """How many elements of an array a pass moves by, None where the accesses do not say or agree."""
-    counts = set()
+    worked, counts = elements.worked_on(instructions), set()
     for access in accesses:
-        width, stride = accessed(access.form, access.operand, worked), abs(step) * access.scale
+        width, stride = elements.accessed(access.form, access.operand, worked), abs(step) * access.scale
         if width:
             counts.add(stride // width if stride % width == 0 else None)
     return counts.pop() if len(counts) == 1 else None
@@ -76,7 +81,9 @@ def _full(register: Register) -> Register:
     return _FULL.get(register[0], register[0]), register[1]
 
 
-def _steps(instructions: Sequence[BlockInstruction]) -> dict[Register, int]:
+def _steps(
+    instructions: Sequence[BlockInstruction], results: Mapping[str, ResultKind]
+) -> dict[Register, int]:
     """Constant change per pass of every general register that is only added to."""
     steps: dict[Register, int] = {}
     lost: set[Register] = set()
@@ -87,7 +94,7 @@ def _steps(instructions: Sequence[BlockInstruction]) -> dict[Register, int]:
             register = one.registers[position]
             if register is None or not op.write or register[0][0] not in _GENERAL:
                 continue
-            change = _change(one, register) if not op.implicit else None
+            change = _change(one, register, results.get(one.form.mnemonic)) if not op.implicit else None
             if change is None:
                 lost.add(_full(register))
             else:
@@ -95,20 +102,18 @@ def _steps(instructions: Sequence[BlockInstruction]) -> dict[Register, int]:
     return {register: step for register, step in steps.items() if register not in lost and step}
 
 
-def _change(one: BlockInstruction, register: Register) -> int | None:
+def _change(one: BlockInstruction, register: Register, kind: ResultKind | None) -> int | None:
     """What an instruction adds to the register it writes, None where that is no constant."""
-    assert one.form is not None
-    name = one.form.mnemonic.removeprefix("C.")
-    if name in ("INC", "DEC"):
-        return 1 if name == "INC" else -1
+    if kind in _COUNTING:
+        return _COUNTING[kind]
     value = next((v for v in one.immediates if v is not None), None)
     address = next((a for a in one.memory if a is not None), None)
     if address is not None and address.writeback and address.base == register:
         return address.displacement if address.writeback == "pre" else _amount(one, value)
-    if name in _ADDING and value is not None and _reads_only(one, register):
-        return _ADDING[name] * value
+    if kind in _ADDING and value is not None and _reads_only(one, register):
+        return _ADDING[kind] * value
     own = address is not None and address.base == register and address.index is None
-    return address.displacement if address is not None and own and name == "LEA" else None
+    return address.displacement if address is not None and own and kind is ResultKind.ADDRESS else None
 
 
 def _amount(one: BlockInstruction, value: int | None) -> int | None:

@@ -17,6 +17,7 @@ from cyclescope.analyze.decode.locations import STACK_POINTER, Location, locatio
 from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.record import ResultKind
 
 Terms = tuple[tuple[int, int], ...]  # (unknown, factor), by unknown
 _NARROW = 32  # bits below which a result merges or is cut
@@ -136,9 +137,13 @@ def _exclusive_or(step: OperandsSeen) -> Value | None:
     return Value(0) if values is not None and values[0] == values[1] else None
 
 
-def _counted(step: OperandsSeen) -> Value | None:
+def _counted(step: OperandsSeen, change: int = 1) -> Value | None:
     value = step.explicit()[0]
-    return None if value is None else value.plus(Value(1 if step.form.mnemonic == "INC" else -1))
+    return None if value is None else value.plus(Value(change))
+
+
+def _counted_down(step: OperandsSeen) -> Value | None:
+    return _counted(step, -1)
 
 
 def _shifted(step: OperandsSeen) -> Value | None:
@@ -173,27 +178,23 @@ def _bit_field(step: OperandsSeen) -> Value | None:
     return source.times(1 << bits - rotated.constant)
 
 
-_RULES: dict[str, Rule] = {
-    "MOV": _moved, "MOVSXD": _moved, "MOVABS": _moved, "LEA": _address,
-    "ADD": _sum, "SUB": _difference, "INC": _counted, "DEC": _counted,
-    "XOR": _exclusive_or, "SHL": _shifted, "IMUL": _product,
-    "ADDS": _sum, "SUBS": _difference, "ORR": _alternative, "UBFM": _bit_field,
-    "LDR": _loaded, "LDUR": _loaded,
-    "ADDI": _sum, "ADDIW": _sum, "ADDW": _sum, "SLLI": _shifted, "MV": _moved, "LI": _moved, "LD": _loaded,
-    "LW": _loaded, "LWU": _loaded,
+_RULES: dict[ResultKind, Rule] = {
+    ResultKind.MOVED: _moved, ResultKind.ADDRESS: _address, ResultKind.LOADED: _loaded, ResultKind.SUM: _sum,
+    ResultKind.DIFFERENCE: _difference, ResultKind.UP: _counted, ResultKind.DOWN: _counted_down,
+    ResultKind.SHIFTED: _shifted, ResultKind.PRODUCT: _product, ResultKind.SAME_IS_ZERO: _exclusive_or,
+    ResultKind.OF_ZERO: _alternative, ResultKind.BIT_FIELD: _bit_field,
 }  # fmt: skip
 
 
-def result(step: OperandsSeen, position: int) -> Value | None:
+def result(step: OperandsSeen, position: int, kind: ResultKind | None) -> Value | None:
     """The value that an instruction writes to the operand at a position, None where no rule says."""
     form = step.form
     operand = form.operands[position]
-    rule = _RULES.get(form.mnemonic.removeprefix("C."))
-    if rule is None or operand.width < _NARROW or not (operand.file == "r" or operand.cls in ("R64", "R32")):
+    if kind is None or operand.width < _NARROW or not (operand.file == "r" or operand.cls in ("R64", "R32")):
         return None
     places = enumerate(form.operands)
     first = next((n for n, op in places if op.write and not op.implicit and op.role != "base"), -1)
-    return rule(step) if position == first else None
+    return _RULES[kind](step) if position == first else None
 
 
 def implied_amount(op: Operand) -> int:

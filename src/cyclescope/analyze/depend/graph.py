@@ -220,7 +220,7 @@ class _Builder:
             for one, places in zip(self.instructions, self.places, strict=True)
         ]
         in_flight = self.shapes.machine.core.store_buffer or STORES_IN_FLIGHT
-        return through_memory(lines, in_flight, self.family)
+        return through_memory(lines, in_flight, self.family, self.shapes.machine.isa)
 
     # --- variants --------------------------------------------------------------------------------
 

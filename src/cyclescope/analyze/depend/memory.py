@@ -8,7 +8,7 @@ that both addresses move by in an iteration.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import ceil, gcd
 from typing import NamedTuple
@@ -28,6 +28,8 @@ from cyclescope.analyze.decode.values import (
     stack_change,
 )
 from cyclescope.isa.dataflow import AMOUNT
+from cyclescope.isa.record import ResultKind
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.model.behaviour.published import CoreBehaviour, LoadBanks, LoadCrossing, StoreChunks
 
 _ROUNDS = 3
@@ -84,7 +86,10 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 def through_memory(
-    lines: Sequence[LocatedInstruction], in_flight: int, core: CoreBehaviour = _NOTHING_KNOWN
+    lines: Sequence[LocatedInstruction],
+    in_flight: int,
+    core: CoreBehaviour = _NOTHING_KNOWN,
+    isa: str = DEFAULT,
 ) -> Memory:
     """Dependencies through memory, at most `in_flight` stores back, and what else is known of the core's."""
     operands = [op for line in lines for op in _memory_operands(line)]
@@ -94,7 +99,7 @@ def through_memory(
     passes = stores and loads
     if not (passes or chunks or banks or crossing):
         return Memory()
-    found = _Search(in_flight)
+    found = _Search(in_flight, instruction_set(isa).arithmetic.results)
     steps = _steps(lines)
     for number in range(_ROUNDS):
         found.round(number, steps)
@@ -178,8 +183,9 @@ class _Stored(msgspec.Struct, frozen=True):
 class _Search:
     """The rounds, with the youngest store to every place."""
 
-    def __init__(self, in_flight: int) -> None:
+    def __init__(self, in_flight: int, results: Mapping[str, ResultKind]) -> None:
         self._in_flight = in_flight
+        self._outcomes = results  # by mnemonic
         self._count = 0  # of stores
         self._values = KnownValues()
         self._youngest: dict[tuple[Terms, int], _Stored] = {}
@@ -242,7 +248,7 @@ class _Search:
         for number, (position, location) in enumerate(line.writes):
             value = self._moved(line, step, position, location)
             if value is None and position >= 0:
-                value = result(step, position)
+                value = result(step, position, self._outcomes.get(step.form.mnemonic))
             if value is None or len(value.terms) > _MOST_TERMS:
                 value = values.unknown((number, *inputs))
             new.append((location, value))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from cyclescope.isa.record import (
+    Arithmetic,
+    CostClasses,
+    ElementRules,
     FormRoles,
     GeneralRegisters,
     InstructionSet,
     LinkRules,
     Markers,
+    ResultKind,
     Toolchain,
     Writing,
 )
@@ -35,6 +39,19 @@ _FEATURES = """
     mte neon nmi nv pan pan-rwv perfmon rand rcpc-immo rme sel2 spe specrestrict specres2 sme-f64 sme-i64
     tlb-rmi tme tracev8.4 trbe uaops vh
 """
+
+_FLOATS = (
+    r"F(ADD|SUB|MUL|DIV|SQRT|ML[AS]|N?M(ADD|SUB|UL)|MAX|MIN)\w*"
+    r"|F(ABD|ABS|NEG|CM|AC|RECP|RSQRT|RINT)\w*"
+)
+_INTEGERS = (
+    r"[SU]?(Q|H|RH|QR?DM)?(ADD|SUB|MULH?|ML[AS]|MAX|MIN|AB[DA]|SHL|R?SHR|R?SRA)P?V?"
+    r"|ABS|NEG|CM(EQ|G[ET]|H[IS]|L[ET])"
+)
+_CHANGING = (
+    r"[SU]((ADD|SUB)[LW]|(MUL|MLA|MLS|SHL|ABD|ABA)L|XTL|ADDLP|ADALP|ADDLV|DOT)2?"
+    r"|FCVTX?[LN]2?|FMLAL\w*|PMULL2?|[SU]?Q?XTU?N2?|\w*SHRU?N2?|R?(ADD|SUB)HN2?"
+)
 
 RECORD = InstructionSet(
     name="aarch64",
@@ -70,6 +87,35 @@ RECORD = InstructionSet(
         mnemonics=_MNEMONICS,
         scalable=r"\b[zp]\d+\b|\bffr\b",
         words=(4,),
+    ),
+    arithmetic=Arithmetic(
+        results={
+            "MOV": ResultKind.MOVED,
+            "ADD": ResultKind.SUM,
+            "ADDS": ResultKind.SUM,
+            "SUB": ResultKind.DIFFERENCE,
+            "SUBS": ResultKind.DIFFERENCE,
+            "ORR": ResultKind.OF_ZERO,
+            "UBFM": ResultKind.BIT_FIELD,
+            "LDR": ResultKind.LOADED,
+            "LDUR": ResultKind.LOADED,
+        },
+        elements=ElementRules(
+            floats=_FLOATS,
+            integers=_INTEGERS,
+            changing=_CHANGING,
+            pairs=r"(LD|ST)N?P",
+            parts={"LDPSW": 4},
+            listed=r"(?:LD|ST)\dR?(?:One|Two|Three|Four)?(?:v\d+(?P<letter>[bhsd])|i(?P<bits>\d+))(?:_POST)?",
+            letters={"b": 1, "h": 2, "s": 4, "d": 8},
+        ),
+        costs=CostClasses(
+            zero_idioms={"SUB"},
+            divisions=("SDIV", "UDIV", "FDIV", "FSQRT", "FRSQRT", "URSQRT"),
+            multiplications=("MUL", "PMUL", "FMUL", "FMADD", "FMSUB", "FNMADD", "FNMSUB"),
+            simple={"ADD", "AND", "NEG", "NOT", "SUB"},
+            moves={"MOV"},
+        ),
     ),
     markers=Markers(
         codes=(bytes((213, 3, 32, 31)), bytes((31, 32, 3, 213))),  # NOP, in either order

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from cyclescope.isa.record import (
+    Arithmetic,
+    CostClasses,
+    ElementRules,
     FormRoles,
     GeneralRegisters,
     InstructionSet,
     LinkRules,
     Markers,
     Relocations,
+    ResultKind,
     Toolchain,
     Writing,
 )
@@ -34,6 +38,14 @@ def _length(low: int) -> int:
         return 2
     return 4 if low & 0x1F != 0x1F else 6 if low & 0x3F == 0x1F else 8
 
+
+_RESULTS = {
+    "MV": ResultKind.MOVED, "LI": ResultKind.MOVED, "SLLI": ResultKind.SHIFTED,
+    "XOR": ResultKind.SAME_IS_ZERO,
+    "ADD": ResultKind.SUM, "ADDI": ResultKind.SUM, "ADDW": ResultKind.SUM, "ADDIW": ResultKind.SUM,
+    "ADDI16SP": ResultKind.SUM, "SUB": ResultKind.DIFFERENCE,
+    "LD": ResultKind.LOADED, "LW": ResultKind.LOADED, "LWU": ResultKind.LOADED,
+}  # fmt: skip
 
 RECORD = InstructionSet(
     name="riscv64",
@@ -81,6 +93,18 @@ RECORD = InstructionSet(
         mode_note="code for RV32, read as the same instructions of RV64",
         words=(2, 4),
         header=".option norvc\n",  # an example is the instruction that it names, not its short one
+    ),
+    arithmetic=Arithmetic(
+        results=_RESULTS | {f"C.{name}": kind for name, kind in _RESULTS.items()},
+        elements=ElementRules(
+            floats=r"F(ADD|SUB|MUL|DIV|SQRT|N?M(ADD|SUB)|MAX|MIN|EQ|LT|LE)[\w.]*",
+        ),
+        costs=CostClasses(
+            zero_idioms={"SUB", "XOR"},
+            divisions=("DIV", "FDIV", "FSQRT"),
+            multiplications=("MUL", "PMUL", "FMUL", "FMADD", "FMSUB", "FNMADD", "FNMSUB"),
+            simple={"ADD", "AND", "OR", "SUB", "XOR"},
+        ),
     ),
     markers=Markers(
         codes=(bytes((19, 0, 0, 0)), bytes((1, 0))),  # NOP, long and short

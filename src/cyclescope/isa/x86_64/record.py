@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from cyclescope.isa.record import (
+    Arithmetic,
+    CostClasses,
+    ElementRules,
     FormRoles,
     GeneralRegisters,
     InstructionSet,
     LinkRules,
     Markers,
     Relocations,
+    ResultKind,
     Toolchain,
     Writing,
 )
@@ -21,6 +25,34 @@ _MNEMONICS = (
     r"^(v?p?(add|sub|mul|div|and|or|xor|sh[lr]|cmp|mov|lea|test|inc|dec|push|pop|call|ret|cmov|set|unpck|shuf)\w*"
     r"|vf[n]?m(add|sub)\w+|i(mul|div)\w?|j[a-z]{1,3}|cvt\w+|lock|rep\w*)\b"
 )
+
+_FLOATS = (
+    r"V?(ADD|SUB|MUL|DIV|MIN|MAX|CMP|RANGE|REDUCE|SCALEF|DP|ADDSUB|HADD|HSUB)\w{0,3}[PS][SDH]"
+    r"|V?(SQRT|RSQRT|RCP|U?COMI|ROUND|RNDSCALE|GETEXP|GETMANT)\w{0,3}[PS][SDH]"
+    r"|VFN?M(ADD|SUB|ADDSUB|SUBADD)(132|213|231)?[PS][SDH]"
+    r"|F(ADD|SUB|MUL|DIV|SQRT|ABS|RINT)\w*"  # x87
+)
+_INTEGERS = (
+    r"V?P(ADD|SUB|MUL[LH]|MIN|MAX|CMP|ABS|AVG|SIGN|HADD|HSUB)\w*[BWDQ]"
+    r"|V?P(SLL|SRL|SRA|RO[LR]|SH[LR]D|POPCNT|LZCNT|CONFLICT)V?[BWDQ]"
+)
+_CHANGING = (
+    r"V?CVTT?(PS2PD|PD2PS|U?DQ2PD|PD2U?DQ|PS2U?QQ|U?QQ2PS|\w*PH\w*)X?"
+    r"|V?PMOV[SZ]X\w+|VPMOV(US|S)?[WDQ][BWD]|V?PACK\w+|V?PUNPCK\w+"
+    r"|V?PMADD\w+|VPDP\w+|V?PSADBW|V?PMULU?DQ"
+)
+_UNTYPED = (
+    r"V?MOV([AU]P[SD]|DQ[AU]\d*|NT\w+|[HL]P[SD]|Q|D)|V?LDDQU|V?(BROADCAST|INSERT|EXTRACT)[FI]\d+\w*"
+    r"|V?P?(AND|ANDN|OR|XOR)(P[SD]|[DQ])?|VPTERNLOG\w|V?P?(BLEND|SHUF|PERM|UNPCK|ALIGN)\w*|VALIGN\w"
+)
+_SIMPLE = """
+    ADD SUB AND OR XOR INC DEC NEG NOT TEST CMP MOVZX MOVSX MOVSXD PAND POR PXOR PANDN ANDPS ANDPD ORPS ORPD
+    XORPS XORPD PADDB PADDW PADDD PADDQ PSUBB PSUBW PSUBD PSUBQ PANDD PANDQ PORD PORQ PXORD PXORQ
+"""
+_MOVES = """
+    MOV MOVAPS MOVAPD MOVUPS MOVUPD MOVDQA MOVDQU MOVQ MOVD KMOVQ LDDQU MOVDQA32 MOVDQA64 MOVDQU8 MOVDQU16
+    MOVDQU32 MOVDQU64
+"""
 
 RECORD = InstructionSet(
     name="x86-64",
@@ -47,6 +79,52 @@ RECORD = InstructionSet(
         mnemonics=_MNEMONICS,
         other_mode=r"\s*\.(code(16|32)(gcc)?|[3-6]86P?|model\s+flat)\b",
         syntaxes=True,
+    ),
+    arithmetic=Arithmetic(
+        results={
+            "MOV": ResultKind.MOVED,
+            "MOVSXD": ResultKind.MOVED,
+            "LEA": ResultKind.ADDRESS,
+            "ADD": ResultKind.SUM,
+            "SUB": ResultKind.DIFFERENCE,
+            "INC": ResultKind.UP,
+            "DEC": ResultKind.DOWN,
+            "XOR": ResultKind.SAME_IS_ZERO,
+            "SHL": ResultKind.SHIFTED,
+            "IMUL": ResultKind.PRODUCT,
+        },
+        elements=ElementRules(
+            floats=_FLOATS, integers=_INTEGERS, changing=_CHANGING, untyped=_UNTYPED, typed=True
+        ),
+        costs=CostClasses(
+            zero_idioms={"XOR", "SUB", "PXOR", "XORPS", "XORPD", "PXORD", "PXORQ"},
+            divisions=("DIV", "IDIV", "FDIV", "FIDIV", "SQRT", "FSQRT", "RSQRT", "PFRSQRT"),
+            multiplications=(
+                "MUL",
+                "IMUL",
+                "PMUL",
+                "FMUL",
+                "PMADD",
+                "FMADD",
+                "FMSUB",
+                "FNMADD",
+                "FNMSUB",
+                "VDPP",
+            ),
+            simple=frozenset(_SIMPLE.split()),
+            moves=frozenset(_MOVES.split()),
+            microcoded={
+                "CPUID",
+                "CMPXCHG8B",
+                "CMPXCHG16B",
+                "RDTSC",
+                "RDTSCP",
+                "RDRAND",
+                "RDSEED",
+                "FSIN",
+                "FCOS",
+            },
+        ),
     ),
     markers=Markers(
         codes=(bytes((0x64, 0x67, 0x90)),),

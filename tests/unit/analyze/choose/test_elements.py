@@ -42,12 +42,19 @@ AARCH64 = {
     "ldr d0, [x0]; uxtl v0.8h, v0.8b; add v1.8h, v1.8h, v0.8h; add x0, x0, 8": None,
 }
 
+RISCV = {
+    "lw a0, 0(a1); addi a1, a1, 8": 2,
+    "lw a0, 0(a1); addiw a1, a1, 8": 2,  # of 32 bits, as x86-64's additions are
+    "ld a0, 0(sp); addi sp, sp, 32": 4,  # the short form moves the stack pointer alone
+    "fld fa0, 0(a1); fadd.d fa1, fa1, fa0; addi a1, a1, 8": 1,
+    "lw a0, 0(a1); slli a1, a1, 8": None,
+}
+
 
 def elements(text, isa, branch):
     lines = text.replace("; ", "\n ")
-    return read_block(
-        f".L1:\n {lines}\n {branch}\n", isa, syntax="intel" if isa == "x86-64" else ""
-    ).unroll.elements
+    found = read_block(f".L1:\n {lines}\n {branch}\n", isa, syntax="intel" if isa == "x86-64" else "")
+    return found.unroll and found.unroll.elements
 
 
 @pytest.mark.parametrize(("text", "wanted"), X86.items())
@@ -59,3 +66,9 @@ def test_x86(text, wanted):
 @pytest.mark.parametrize(("text", "wanted"), AARCH64.items())
 def test_aarch64(text, wanted):
     assert elements(text, "aarch64", "cmp x8, x9\n bne .L1") == wanted
+
+
+@pytest.mark.skipif(not tools("riscv64"), reason="needs an assembler for riscv64")
+@pytest.mark.parametrize(("text", "wanted"), RISCV.items())
+def test_riscv(text, wanted):
+    assert elements(text, "riscv64", "bne a6, a7, .L1") == wanted
