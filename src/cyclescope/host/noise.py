@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+# Shares of undisturbed canaries. Of ten samples nine are enough for any reading; where fewer than four are
+# clean, most rounds have to be repeated, and a full run takes more than twice as long.
 _CLEAN, _BUSY = 0.9, 0.4
+_COMPANY = 0.3  # load average: a program that runs a third of the time disturbs every long batch
 
 
 class HostNoise(msgspec.Struct, frozen=True):
@@ -20,7 +23,7 @@ def judge(clean_share: float, load: float, usable: int, siblings: int) -> HostNo
     """Noise of a host from the share of undisturbed canaries, the load and the CPUs."""
     reasons = [f"{clean_share:.0%} of the canaries ran undisturbed"]
     remedies = []
-    if load > 0.3:
+    if load > _COMPANY:
         reasons.append(f"load average {load:.2f}")
         remedies.append("stop other programs")
     if usable == 1:

@@ -16,26 +16,23 @@ HIDDEN, MODEL = "hidden resources", "model of this machine"
 FACTS = "facts of the core"
 FRESH, DOUBTED, CHECKED = "fresh mixes", "fresh mixes, second look", "calibration"
 
-# Seconds of a full run on a Zen 5 beside other programs, by the samples that its stages took times their
+_FIRST, _OF_LATENCIES, _LAST = (TRYING, LINKS, MEASURING), (SECOND,), (MODEL,)
+_OF_PORTS = (THROUGHPUTS, ALONE, ORDER, WIDTHS, SLOTS, SECOND_SLOTS, CLASSES, BETWEEN, AMONG, MEMORY, AGAIN,
+             HIDDEN, FRESH, DOUBTED, CHECKED)  # fmt: skip
+# Seconds of the long stages of a full run beside other programs, by the samples that they took times their
 # length. Only the ratios count; on a quiet machine second looks are shorter: it ends sooner than told.
-_FIRST = {TRYING: 1.0, LINKS: 1.0, MEASURING: 60.0}
-_OF_LATENCIES = {SECOND: 45.0}
-_OF_PORTS = {
-    THROUGHPUTS: 0.1, ALONE: 3.0, ORDER: 0.1, WIDTHS: 0.3, SLOTS: 16.0, SECOND_SLOTS: 8.0, CLASSES: 1.0,
-    BETWEEN: 1.5, AMONG: 24.0, MEMORY: 3.0, AGAIN: 43.0, HIDDEN: 2.0,
-    FRESH: 4.0, DOUBTED: 2.0, CHECKED: 1.0,
-}  # fmt: skip
-_OF_FACTS = {FACTS: 10.0}
-_LAST = {MODEL: 5.0}
+_LONG = {MEASURING: 60.0, SECOND: 45.0, SLOTS: 16.0, SECOND_SLOTS: 8.0, AMONG: 24.0, AGAIN: 43.0, FACTS: 10.0}
+_SHORT = 1.5  # seconds of any other stage, as they take on average
 
 
 class Workload:
     """The stages of a run that measures some quantities, and `facts` of the core."""
 
     def __init__(self, quantities: AbstractSet[str], facts: bool = False) -> None:
-        latencies = _OF_LATENCIES if LATENCY in quantities else {}
-        ports = _OF_PORTS if PORTS in quantities else {}
-        self._seconds = {**_FIRST, **latencies, **ports, **(_OF_FACTS if facts else {}), **_LAST}
+        latencies = _OF_LATENCIES if LATENCY in quantities else ()
+        ports = _OF_PORTS if PORTS in quantities else ()
+        stages = (*_FIRST, *latencies, *ports, *((FACTS,) if facts else ()), *_LAST)
+        self._seconds = {stage: _LONG.get(stage, _SHORT) for stage in stages}
         self._share = 0.0
 
     def share(self, stage: str, done: int, total: int) -> float:

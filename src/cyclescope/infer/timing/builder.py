@@ -9,7 +9,7 @@ import msgspec
 
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.laws import ONE_CYCLE
-from cyclescope.infer.timing.overwriting import output_latency
+from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
 from cyclescope.infer.timing.remarks import (
     ELIMINATED,
     HIDDEN,
@@ -44,9 +44,8 @@ from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, Record
 
 _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
-_LEAST_LATENCY = 0.85  # cycles; below, an idiom or an elimination has to be shown
-_WIDE = 0.5
-_FASTER = 0.9  # times the least latency that is shown
+_WIDE = 0.5  # cycles: what is proved leaves more than one whole latency where it is wider
+_FASTER = 0.9  # times the least latency that is shown: a tenth is more than noise
 _LOST = 1.0  # cycles that links may take less in a chain than alone
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
 PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in each")
@@ -231,7 +230,7 @@ class TimingBuilder:
     ) -> tuple[str | None, Remark]:
         """Kind and note; kind None with the reason where a law withholds the value."""
         value, most = found
-        if value < _LEAST_LATENCY:
+        if value < LEAST_LATENCY:
             alone = not record.links and self._is_in_every_instance(pair)
             return self._in_part_of_a_cycle(record) if alone else self._below_law(pair, value, most)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
@@ -256,7 +255,7 @@ class TimingBuilder:
 
     def _below_law(self, pair: Pair, value: float, most: float) -> tuple[str | None, Remark]:
         """Less than a cycle, even without conventions, is proof that there is no dependency."""
-        if -_LOST < most < _LEAST_LATENCY:
+        if -_LOST < most < LEAST_LATENCY:
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:
@@ -320,7 +319,7 @@ class TimingBuilder:
         ]
         if same is None or same.verdict == FAILED or not values:
             return ""
-        if same.per_instance > min(0.9 * min(values), _LEAST_LATENCY):
+        if same.per_instance > min(0.9 * min(values), LEAST_LATENCY):
             return ""
         others = [r.per_instance for r in self.streams if r.kind in (Kind.PLAIN, Kind.UNROLLED)]
         free = others and same.per_instance < 0.8 * min(others)

@@ -35,7 +35,7 @@ from cyclescope.kernel.stream import kind_of
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.record import FAILED, NOISY, STABLE, Record
 
-LEAST_LATENCY = 0.85  # cycles: a chain takes at least one per instance, but for noise
+LEAST_LATENCY = 0.85  # cycles: a latency is one at least, but for noise; less shows an idiom or none
 _SLOWER = 1.08  # times the sequence with several destinations: less may be its registers' fault
 _FASTER = 0.95  # of a NOP's time: less is no throughput
 _ERRORS = 2.0  # of both readings: what 95 of 100 pairs of equal ones are within

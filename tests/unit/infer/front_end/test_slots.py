@@ -117,3 +117,9 @@ def test_what_is_vague_does_not_say_how_far_off_readings_are():
     rows = {f"VAGUE {n}": row(1.3, 1.3, error=0.5) for n in range(9)}
     found = counted({**rows, "FORM": row(1.0, 1.02), "OTHER": row(0.98, 1.0)})
     assert [found["FORM"].whole, found["OTHER"].whole, found["VAGUE 0"].whole] == [1, 1, None]
+
+
+@pytest.mark.parametrize("off", [0.1, -0.1])
+def test_instructions_of_one_slot_may_read_low_or_high(off):
+    """What they scatter by is the error of all, whichever side it is on."""
+    assert count(2.0, 2.0, 2.0, others=(1 + off,) * 4).reason.startswith("instructions of one slot read")

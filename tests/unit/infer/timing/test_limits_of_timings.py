@@ -1,0 +1,172 @@
+"""Both sides of every limit between a chain and its latency, a sequence and its throughput."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.timing.builder import TimingBuilder
+from cyclescope.infer.timing.latency_system import LinkLatency, _whole
+from cyclescope.infer.timing.link_chains import solve_links
+from cyclescope.infer.timing.remarks import Cause
+from cyclescope.infer.timing.results import EXACT, HIGH, MEDIUM, UPPER_BOUND
+from cyclescope.isa.table import load_table
+from cyclescope.kernel.cycle import NOP
+from cyclescope.measure.record import UNSTABLE
+from tests.unit.infer.timing.test_latency_system import settled, solve
+from tests.unit.infer.timing.test_timing import ADD, IMUL, chain, stream, timing
+
+TABLE = load_table("x86-64")
+ONE = LinkLatency(1.0, 1.0, 1.0)
+
+
+def built(form, records, links):
+    return TimingBuilder(TABLE[form], records, links, lambda s, t: "").build("ok")
+
+
+def one(form, records, links, source="op1", target="op1"):
+    found = built(form, records, links).latencies
+    return next(lat for lat in found if (lat.source, lat.target) == (source, target))
+
+
+# --- latencies -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "told"), [(0.3, False), (0.45, False), (0.55, True), (0.9, True)])
+def test_what_is_proved_is_told_where_it_is_wider_than_half_a_cycle(width, told):
+    """Latencies are whole, so that an interval of half a cycle leaves one of them."""
+    link = LinkLatency(3.0, 3.0 - width / 2, 3.0 + width / 2, "transfer")
+    found = one(IMUL, [chain(8.0, variant="link", links=("v>r",))], {"v>r": link})
+    assert (found.bounds is not None) is told
+
+
+@pytest.mark.parametrize(
+    ("shown", "kind"), [(2.0, EXACT), (2.2, EXACT), (2.3, UPPER_BOUND), (4.0, UPPER_BOUND)]
+)
+def test_a_chain_of_the_form_alone_outweighs_a_much_longer_one(shown, kind):
+    """Links in the way make chains longer; noise does so by less than a tenth."""
+    records = [stream(8.0), chain(2.0), chain(shown + 2.0, variant="link", links=("r>r", "r>r"))]
+    assert one(IMUL, records, {"r>r": ONE}).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("net", "cause"), [(-0.6, Cause.INDEPENDENT), (-0.9, Cause.INDEPENDENT), (-1.1, None)]
+)
+def test_links_take_a_cycle_less_in_a_chain_than_alone_at_most(net, cause):
+    """One of them may be done while another waits; more would be a mistake in the chain."""
+    found = one(IMUL, [chain(3.0 + net, variant="link", links=("r>r",) * 3)], {"r>r": ONE})
+    assert found.cause is (cause or Cause.WITHHELD)
+
+
+@pytest.mark.parametrize(
+    ("more", "kind"), [(1.0, EXACT), (2.0, EXACT), (3.0, UPPER_BOUND), (5.0, UPPER_BOUND)]
+)
+def test_an_index_takes_two_cycles_longer_than_a_base_at_most(more, kind):
+    """Adding it takes one or two; what takes longer is a load that was repeated."""
+    records = [
+        chain(4.0, source="op1.address", target="op1.data", variant="link", links=()),
+        chain(4.0 + more, source="op1.index", target="op1.data", variant="link", links=()),
+    ]
+    assert one("MOV (M64, R64)", records, {}, "op1.index", "op1.data").kind == kind
+
+
+@pytest.mark.parametrize(("cycles", "told"), [(160.0, True), (290.0, True), (310.0, False), (590.0, False)])
+def test_streaming_stores_may_take_as_long_as_caches_do(cycles, told):
+    """What takes longer went through memory, whose time varies."""
+    found = one("MOVNTI (M64, R64)", [chain(cycles, "op2", "op1.data")], {}, "op2", "op1.data")
+    assert (found.max is not None) is told
+
+
+@pytest.mark.parametrize(
+    ("bit", "name"),
+    [(1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow")],
+)
+def test_exceptions_by_the_bits_of_mxcsr(bit, name):
+    assert timing(ADD, stream(1.0, exceptions=bit)).notes == (f"floating-point exceptions raised: {name}",)
+    assert timing(ADD, stream(1.0, exceptions=32)).notes == ()
+
+
+# --- throughputs -----------------------------------------------------------------------------------
+
+
+def throughput(*records, form=ADD, links=None):
+    return built(form, records, links or {}).throughput
+
+
+@pytest.mark.parametrize(("cycles", "told"), [(0.13, False), (0.23, False), (0.245, True), (0.3, True)])
+def test_nothing_is_faster_than_a_nop(cycles, told):
+    """But for noise of a twentieth."""
+    found = throughput(stream(4 * cycles), links={NOP: LinkLatency(0.25, 0.25, 0.25)})
+    assert (found.value is not None) is told
+
+
+@pytest.mark.parametrize(
+    ("cycles", "kind"), [(0.6, UPPER_BOUND), (0.9, UPPER_BOUND), (1.0, EXACT), (1.8, EXACT)]
+)
+def test_what_takes_a_cycle_is_not_the_front_ends(cycles, kind):
+    """The few instructions that cut dependencies take less in any front end."""
+    found = throughput(stream(40.0), stream(4 * cycles, "broken x4"), form=IMUL)
+    assert (found.kind, found.cause) == (kind, Cause.CUT)
+
+
+@pytest.mark.parametrize(("ratio", "trust"), [(1.05, HIGH), (1.07, HIGH), (1.09, MEDIUM), (2.0, MEDIUM)])
+def test_a_sequence_that_is_faster_than_all_others_stands_alone(ratio, trust):
+    found = throughput(stream(4.0), stream(8.0 * ratio, "plain x8", 8))
+    assert found.confidence == trust
+
+
+@pytest.mark.parametrize(("ratio", "value"), [(1.01, 1.0), (1.02, 1.0), (1.04, 1.5), (1.06, 1.5)])
+def test_a_second_sequence_confirms_one_that_is_not_stable(ratio, value):
+    """Within three hundredths; else the stable one counts, which is slower."""
+    records = [stream(4.0, verdict=UNSTABLE), stream(8.0 * ratio, "plain x8", 8, verdict=UNSTABLE)]
+    assert throughput(*records, stream(24.0, "plain x16", 16)).value == value
+
+
+# --- links -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "determined"), [(0.25, True), (0.39, True), (0.41, False), (0.7, False)])
+def test_an_interval_narrower_than_half_a_cycle_is_a_value(width, determined):
+    assert LinkLatency(2.0, 2.0, 2.0 + width).determined is determined
+
+
+@pytest.mark.parametrize(
+    ("value", "whole"), [(3.25, 3.0), (3.39, 3.0), (3.41, 3.41), (3.5, 3.5), (3.61, 4.0)]
+)
+def test_a_link_is_whole_but_for_noise(value, whole):
+    """Noise of several chains adds up in their difference; an average of two paths is half-way."""
+    assert _whole(value, 1.0, 9.0) == whole
+    assert _whole(value, value, value) == value, "what is proved outweighs it"
+
+
+@pytest.mark.parametrize(("cycles", "error"), [(1.0, 0.04), (2.0, 0.04), (10.0, 0.15), (100.0, 1.5)])
+def test_chains_are_off_by_as_much_as_their_noise(cycles, error):
+    """By 1.5 %, and by 0.04 cycles, which loops and clocks take."""
+    link = solve(("r>r", 1.0), ("load.r.64", cycles))["load.r.64"]
+    assert link.most == pytest.approx(cycles + error, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "there", "back"),
+    [(5.0, 3, 2), (5.3, 3, 2), (5.36, 3, 2), (5.5, 3, 3), (6.0, 3, 3), (4.7, 3, 2)],
+)
+def test_a_round_trip_is_odd_where_its_half_is_near_a_half(cycles, there, back):
+    """Within 0.2 cycles: noise of both ways."""
+    found = solve(("r>r", 1.0), ("transfer.r>v v>r", cycles))
+    values = found["transfer.r>v"].value, found["v>r"].value
+    assert [round(value) for value in values] == [there, back]
+
+
+@pytest.mark.parametrize(("cycles", "known"), [(0.5, False), (0.85, False), (0.95, True)])
+def test_a_chain_faster_than_its_instructions_is_none(cycles, known):
+    found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=0.2)])
+    assert ("v>v.128" in found) is known
+
+
+@pytest.mark.parametrize(
+    ("cycles", "cut", "known"),
+    [(8.0, 7.3, True), (8.0, 7.5, False), (40.0, 39.2, True), (40.0, 39.5, False), (3.0, 2.75, True)],
+)
+def test_a_cut_saves_a_share_of_a_chain_or_most_of_a_cycle(cycles, cut, known):
+    """Seven hundredths of short chains, three quarters of a cycle of long ones: what noise does not reach."""
+    found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=cut)])
+    assert ("v>v.128" in found) is known
