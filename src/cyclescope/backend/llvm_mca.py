@@ -32,12 +32,12 @@ from cyclescope.kernel.kernel import CANARY, Kernel
 
 NAMES = ("llvm-mca", *(f"llvm-mca-{version}" for version in range(22, 13, -1)))
 _ALWAYS = "nop"  # in a call that may have nothing else to answer
-_PATIENCE = 5.0  # seconds for a call with next to nothing to do
+_PATIENCE = 5.0  # seconds for a call with next to nothing to do: a tenth of one, beside fifty others
 WORTH = 50_000  # simulated instructions that are worth as much again; the usual rate is ten times that
 CALL = 500  # instructions in one call
 WORK = 400_000  # simulated instructions in one call
 SETTLE = 512  # instructions before the steady state: as many as a large reorder buffer holds
-_WINDOW = 500.0  # cycles at least of the steady state that are counted
+_WINDOW = 500.0  # cycles at least of the steady state that are counted: one at the ends is 0.2 %
 
 _REMEDY = "install LLVM (apt install llvm), or name another program"
 

@@ -11,7 +11,7 @@ from cyclescope.backend.analyzers import TimedOut, ending, find_programs, run_pr
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import DEFAULT, instruction_set
 
-_PATIENCE = 60.0  # seconds for a block: most take one
+_PATIENCE = 60.0  # seconds for a block: most take one, hundreds of instructions half a minute
 # OSACA's models by LLVM's names of cores; a core that has none is asked of no other.
 ARCHES = {
     "sandybridge": "SNB", "ivybridge": "IVB", "haswell": "HSW", "broadwell": "BDW", "skylake": "SKX",

@@ -34,7 +34,7 @@ _PASSES, AGREE = 3, 0.02  # runs of the program; what two of them differ by at m
 FEWEST = 6  # samples of a run between quiet moments
 QUIET = 0.03  # relative: what NOPs take more than undisturbed; ends of loops and noise take one
 _MOSTLY = 0.95  # of the steps have to be those of the loop
-_PATIENCE = 60.0  # seconds for the compiler, and for a run
+_PATIENCE = 60.0  # seconds for the compiler, and for a run: each takes one, on a quiet machine
 COMPILERS = ("gcc", "clang", "cc")
 LEVELS = (("-O2",), ("-O3", "-march=native"))
 
