@@ -92,3 +92,10 @@ def test_every_record_names_forms_of_its_table():
         every = [roles.nop, *roles.plain_moves, roles.slow, roles.beside, *roles.sized, *simple]
         lost += [name for name in every if name not in table]
     assert lost == []
+
+
+def test_there_is_one_skeleton_of_pages():
+    pages = [path for path in PACKAGE.rglob("*.html") if "<!doctype" in path.read_text().lower()]
+    assert [path.name for path in pages] == ["skeleton.html"]
+    whole = [path for path in PACKAGE.rglob("*.html") if '{% extends "skeleton.html" %}' in path.read_text()]
+    assert len(whole) == 4

@@ -15,9 +15,9 @@ from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.select import select_forms
 from cyclescope.report.card import card
 from cyclescope.report.findings import finding_rows
+from cyclescope.report.pages.rendering import safe
 from cyclescope.report.site.agreement import agreement_part
 from cyclescope.report.site.pages import site
-from cyclescope.report.site.rendering import safe
 from cyclescope.report.site.rows import latency_reach, ports_of
 from cyclescope.report.site.writing import check_target, write_site
 from cyclescope.report.words import escaped

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cyclescope.analyze.predict.prediction import InstructionCost, Prediction
+from cyclescope.report.pages.rendering import rendered
 from cyclescope.report.predictions.graph import svg
 from cyclescope.report.predictions.markdown import CostTable, chains
 from cyclescope.report.predictions.text import WORDS, bound_words, no_bounds, summary_lines
@@ -71,10 +72,7 @@ def comparison_page(found: Sequence[tuple[str, Prediction | str]]) -> str:
 
 def render(template: str, **values: Any) -> str:
     """A template with these values; all of them are escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template(template).render(values)
+    return rendered(_TEMPLATES, template, **values)
 
 
 def _compared(found: Sequence[Prediction | str]) -> list[tuple[str, list[str]]]:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from cyclescope.model.agreement import Agreement, Comparison, Match, Quantity, Tolerance
 from cyclescope.model.machine import MachineModel
 from cyclescope.report.comparison.agreement import HEAD, count_rows, extension_rows, reach_text
-from cyclescope.report.site.rendering import ours, rendered
+from cyclescope.report.pages.rendering import ours, rendered
+from cyclescope.report.site.pages import TEMPLATES
 from cyclescope.report.words import counted, escaped
 from cyclescope.session.subjects import Subject
 
@@ -38,15 +39,16 @@ def agreement_page(first: Subject, found: Found, tolerance: Tolerance, most: int
     names = ", ".join(other.name for other, _ in found)
     title = f"{first.model.name} and {names}"
     sections = agreement_sections(first, found, most)
-    return rendered("comparison_page.html", title=title, sections=sections, style=ours("site.css"),
+    style = ours(TEMPLATES / "site.css")
+    return rendered(TEMPLATES, "comparison_page.html", title=title, sections=sections, style=style,
                     tolerance=tolerance, linked=False, side=SIDE, margin=MARGIN)  # fmt: skip
 
 
 def agreement_part(first: Subject, found: Found, tolerance: Tolerance, most: int) -> str:
     """The part of a site, whose differences lead to cards."""
     sections = agreement_sections(first, found, most)
-    return rendered("comparison.html", sections=sections, tolerance=tolerance, linked=True, side=SIDE,
-                    margin=MARGIN)  # fmt: skip
+    return rendered(TEMPLATES, "comparison.html", sections=sections, tolerance=tolerance, linked=True,
+                    side=SIDE, margin=MARGIN)  # fmt: skip
 
 
 def agreement_sections(first: Subject, found: Found, most: int) -> list[dict[str, Any]]:

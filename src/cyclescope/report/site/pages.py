@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,15 +17,16 @@ from cyclescope.isa.table import load_table
 from cyclescope.measure.kernels import ShownKernel, shown_kernels
 from cyclescope.measure.store import Store
 from cyclescope.report.card import documented
+from cyclescope.report.pages.rendering import ours, rendered, safe
 from cyclescope.report.site.experiments import Experiments
 from cyclescope.report.site.packing import FORMS, Words, packed
-from cyclescope.report.site.rendering import ours, rendered, safe
 from cyclescope.report.site.rows import LEVELS, columns, cost_of
 from cyclescope.report.site.sources import facts_of
 from cyclescope.report.words import printable
 from cyclescope.session.subjects import Subject
 
 INDEX, PARTS = "index.html", "parts"
+TEMPLATES = Path(__file__).parent / "templates"
 STAGE = "cards"  # of progress
 FIRST = 8  # findings of a group that are seen at once
 _COLUMNS = ("latency", "throughput", "slots", "ports")
@@ -164,10 +166,11 @@ def _page(
 ) -> str:
     found = {"findings": None, "comparison": None} | dict(pages)
     return rendered(
+        TEMPLATES,
         "site.html",
         title=head["title"],
-        style=ours("site.css"),
-        script=ours("table.js", "page.js"),
+        style=ours(TEMPLATES / "site.css"),
+        script=ours(TEMPLATES / "table.js") + ours(TEMPLATES / "page.js"),
         head=safe(_in_script(head)),
         parts=[(name, safe(text)) for name, text in parts.items()],
         machines=[facts_of(one) for one in subjects],

@@ -7,28 +7,31 @@ from typing import Any
 
 from cyclescope.report.words import escaped
 
-_TEMPLATES = Path(__file__).parent / "templates"
+_SKELETON = Path(__file__).parent / "templates"
 
 
-def rendered(template: str, **values: Any) -> str:
-    """A template with these values."""
+def rendered(templates: Path, name: str, **values: Any) -> str:
+    """A template of a folder with these values; it fills the blocks of `skeleton.html`."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=_finished
+        loader=FileSystemLoader([templates, _SKELETON]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finished,
     )
-    return environment.get_template(template).render(values)
+    return environment.get_template(name).render(values)
 
 
 def _finished(value: object) -> object:
     return escaped(value) if type(value) is str else value
 
 
-def ours(*names: str) -> str:
-    """Texts of our own files, as they are."""
+def ours(path: Path) -> str:
+    """The text of one of our own files, as it is."""
     from markupsafe import Markup
 
-    return Markup("".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names))  # noqa: S704
+    return Markup(path.read_text(encoding="utf-8"))  # noqa: S704
 
 
 def safe(text: str) -> str:
