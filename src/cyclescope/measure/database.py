@@ -7,7 +7,7 @@ import os
 import sqlite3
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from cyclescope.errors import StoreError
 
+VERSION = 1  # of the schema
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE session (id INTEGER PRIMARY KEY, started TEXT NOT NULL, conditions TEXT NOT NULL);
@@ -33,6 +34,11 @@ CREATE TABLE measurement (
 );
 CREATE UNIQUE INDEX experiment ON measurement (form, quantity, source, target, variant);
 """
+FACTS = "CREATE TABLE IF NOT EXISTS fact (probe TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+COLUMNS = (
+    "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
+    "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
+)
 DAMAGE = (sqlite3.Error, zlib.error, struct.error, ValueError)  # what a store full of nonsense raises
 _OTHER = "choose another with {store}"
 _MEANINGS = {
@@ -148,3 +154,30 @@ class WriterLock:
                     self._path.unlink()
             os.close(self._file)
             self._file = -1
+
+
+def create(database: sqlite3.Connection, machine: str, isa: str) -> None:
+    """Tables of a new store: all or nothing, so that a run killed here leaves an empty file, which is one."""
+    database.execute("PRAGMA journal_mode=WAL")
+    database.execute("BEGIN IMMEDIATE")
+    with database:
+        for statement in SCHEMA.strip().split(";"):
+            database.execute(statement)
+        meta = [("version", str(VERSION)), ("machine", machine), ("isa", isa)]
+        database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
+
+
+def check_origin(path: Path, meta: Mapping[str, str], machine: str) -> None:
+    """Raises StoreError where a store is another version's, or another machine's than the one named."""
+    version, owner = meta.get("version", ""), meta.get("machine")
+    if version != str(VERSION):
+        newer = version.isdecimal() and int(version) > VERSION
+        raise StoreError(
+            f"the store {path} has version {version or 'none'}, this program works with {VERSION}",
+            "update cyclescope" if newer else "measure again into another with {store}",
+        )
+    if machine and owner != machine:
+        raise StoreError(
+            f"the store {path} belongs to another machine ({owner})",
+            f"this one is {machine}; choose another store with {{store}}",
+        )

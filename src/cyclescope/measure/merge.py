@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from cyclescope.errors import StoreError, UsageError
-from cyclescope.measure.database import DAMAGE, file_name, store_error
+from cyclescope.measure.database import COLUMNS, DAMAGE, FACTS, file_name, store_error
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.rows import READABLE, conditions_of
-from cyclescope.measure.store import COLUMNS, FACTS, Store
+from cyclescope.measure.store import Store
 from cyclescope.model.facts import Fact
 
 _KEY = "form, quantity, source, target, variant"

@@ -17,6 +17,7 @@ import msgspec
 
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
+from cyclescope.kernel.variant import AGAIN, Kind
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 
 LONGEST = 1e12  # cycles: minutes; no kernel is given as long
@@ -46,6 +47,12 @@ READABLE = " AND ".join(
         "AND rtrim(variant, '0123456789.') = 'x' AND CAST(substr(variant, 2) AS INTEGER) < 10000)",
     )
 )
+LEAST_THROUGHPUTS = f"""SELECT form, MIN(cycles / count) FROM measurement
+    WHERE quantity = 'throughput' AND verdict = 'ok'
+    AND (variant GLOB '{Kind.PLAIN}*' OR variant GLOB '{Kind.BROKEN}*'
+        OR variant GLOB '{Kind.UNROLLED}*' OR variant = '{Kind.FAST}')
+    AND variant NOT GLOB '*{AGAIN}' AND {READABLE}
+    GROUP BY form"""
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -264,3 +271,14 @@ def _number(value: object) -> int:
     if not isinstance(value, int) or not 0 <= value < 1 << 32:
         raise ValueError(f"{_shown(value)} where a number was written")
     return value
+
+
+def parts(forms: Sequence[str]) -> Iterator[Sequence[str]]:
+    """As many as one query takes."""
+    for start in range(0, len(forms), 500):
+        yield forms[start : start + 500]
+
+
+def marks(values: Sequence[object]) -> str:
+    """Places for values in a query."""
+    return ", ".join("?" * len(values))

@@ -19,10 +19,12 @@ from cyclescope.errors import StoreError
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
-from cyclescope.kernel.variant import AGAIN, Kind
 from cyclescope.measure.database import (
-    SCHEMA,
+    COLUMNS,
+    FACTS,
     WriterLock,
+    check_origin,
+    create,
     explaining,
     open_for_writing,
     open_readonly,
@@ -31,25 +33,22 @@ from cyclescope.measure.database import (
 from cyclescope.measure.plan import Experiment, Key
 from cyclescope.measure.record import FAILED, Reading, Record
 from cyclescope.measure.rows import (
+    LEAST_THROUGHPUTS,
     READABLE,
     Evidence,
     RowReader,
     Unreadable,
     evidence_of,
     kernel_of,
+    marks,
     pack_kernel,
+    parts,
 )
 from cyclescope.measure.sampling import Measurement
 from cyclescope.measure.sessions import Sessions
 from cyclescope.model.facts import Fact
 
-VERSION = 1
-FACTS = "CREATE TABLE IF NOT EXISTS fact (probe TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 _NOTE = "note "  # begins the keys of what was concluded, which is no measurement
-COLUMNS = (
-    "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
-    "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
-)
 
 
 class Store:
@@ -83,7 +82,7 @@ class Store:
     def _check(self, machine: str, isa: str, readonly: bool) -> None:
         tables = {name for (name,) in self.database.execute("SELECT name FROM sqlite_master")}
         if not tables and not readonly:
-            self._create(machine, isa)
+            create(self.database, machine, isa)
             return
         if not {"meta", "measurement"} <= tables:
             raise StoreError(
@@ -93,30 +92,7 @@ class Store:
         if not readonly:
             self.database.execute("UPDATE meta SET value = value")  # can it be written?
             self.database.rollback()
-        self._check_version(meta.get("version", ""))
-        if machine and meta.get("machine") != machine:
-            raise StoreError(
-                f"the store {self.path} belongs to another machine ({meta.get('machine')})",
-                f"this one is {machine}; choose another store with {{store}}",
-            )
-
-    def _check_version(self, version: str) -> None:
-        if version != str(VERSION):
-            newer = version.isdecimal() and int(version) > VERSION
-            raise StoreError(
-                f"the store {self.path} has version {version or 'none'}, this program works with {VERSION}",
-                "update cyclescope" if newer else "measure again into another with {store}",
-            )
-
-    def _create(self, machine: str, isa: str) -> None:
-        """All or nothing, so that a run killed here leaves an empty file, which is a new store."""
-        self.database.execute("PRAGMA journal_mode=WAL")
-        self.database.execute("BEGIN IMMEDIATE")
-        with self.database:
-            for statement in SCHEMA.strip().split(";"):
-                self.database.execute(statement)
-            meta = [("version", str(VERSION)), ("machine", machine), ("isa", isa)]
-            self.database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
+        check_origin(self.path, meta, machine)
 
     @property
     @explaining
@@ -318,13 +294,7 @@ class Store:
     @explaining
     def throughputs(self) -> dict[str, float]:
         """Least stable time per instance over each form's ordinary sequences, first looks only (cycles)."""
-        query = f"""SELECT form, MIN(cycles / count) FROM measurement
-            WHERE quantity = 'throughput' AND verdict = 'ok'
-            AND (variant GLOB '{Kind.PLAIN}*' OR variant GLOB '{Kind.BROKEN}*'
-                OR variant GLOB '{Kind.UNROLLED}*' OR variant = '{Kind.FAST}')
-            AND variant NOT GLOB '*{AGAIN}' AND {READABLE}
-            GROUP BY form"""
-        return dict(self._rows.fetch(query, ()))
+        return dict(self._rows.fetch(LEAST_THROUGHPUTS, ()))
 
     @explaining
     def has(self, quantity: str) -> bool:
@@ -337,20 +307,20 @@ class Store:
         if forms is None:
             yield from self._select("ORDER BY form, id", ())
             return
-        for some in _parts(forms):
-            yield from self._select(f"WHERE form IN ({_marks(some)}) ORDER BY form, id", some)
+        for some in parts(forms):
+            yield from self._select(f"WHERE form IN ({marks(some)}) ORDER BY form, id", some)
 
     def records_of(
         self, quantities: Sequence[str], forms: Sequence[str] | None = None, order: str = ""
     ) -> Iterator[Record]:
         """Records of some quantities, of the given forms or of all, in the order of some columns."""
-        where = f"WHERE quantity IN ({_marks(quantities)})"
+        where = f"WHERE quantity IN ({marks(quantities)})"
         ordered = f" ORDER BY {order}" if order else ""
         if forms is None:
             yield from self._select(where + ordered, quantities)
             return
-        for some in _parts(forms):
-            yield from self._select(f"{where} AND form IN ({_marks(some)}){ordered}", [*quantities, *some])
+        for some in parts(forms):
+            yield from self._select(f"{where} AND form IN ({marks(some)}){ordered}", [*quantities, *some])
 
     @explaining
     def readings(self, quantity: str) -> list[Reading]:
@@ -428,13 +398,3 @@ class Store:
     def count(self) -> int:
         """Number of measurements."""
         return int(self.database.execute("SELECT count(*) FROM measurement").fetchone()[0])
-
-
-def _parts(forms: Sequence[str]) -> Iterator[Sequence[str]]:
-    """As many as one query takes."""
-    for start in range(0, len(forms), 500):
-        yield forms[start : start + 500]
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

@@ -7,8 +7,9 @@ from contextlib import closing
 import pytest
 
 from cyclescope.errors import StoreError
+from cyclescope.measure.database import VERSION
 from cyclescope.measure.merge import merge_files
-from cyclescope.measure.store import VERSION, Store
+from cyclescope.measure.store import Store
 from cyclescope.model.facts import CoreAnswer, Fact
 from tests.support.stores import HERE, THERE, experiment, filled, measurement, opening, spoil
 
@@ -185,7 +186,7 @@ def test_an_empty_file_becomes_a_store(path):
 
 
 def test_a_creation_that_was_killed_left_nothing(path, monkeypatch):
-    monkeypatch.setattr("cyclescope.measure.store.SCHEMA", "CREATE TABLE meta (key); CREATE nonsense")
+    monkeypatch.setattr("cyclescope.measure.database.SCHEMA", "CREATE TABLE meta (key); CREATE nonsense")
     with pytest.raises(StoreError):
         Store(path, HERE)
     monkeypatch.undo()
