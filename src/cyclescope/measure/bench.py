@@ -41,10 +41,10 @@ from cyclescope.measure.sampling import (
 )
 
 ROUNDS = 5  # by default: enough for Student's distribution to say something
-PLACES = 4  # lengths and places of the code in each
+_PLACES = 4  # lengths and places of the code in each
 PAUSE = 0.05  # seconds between rounds: what disturbs lasts for a tenth, and a mean of all averages over it
 _WITHIN = 0.01  # relative: rounds of one kernel agree to half of the noise of a whole table's
-EFFORT = Effort(rounds=PLACES, want=12, target=50000.0)  # ten times as long: a step of the clock is 0.1 %
+EFFORT = Effort(rounds=_PLACES, want=12, target=50000.0)  # ten times as long: a step of the clock is 0.1 %
 # 97.5 % quantiles of Student's distribution, for 2 readings on
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
@@ -158,11 +158,11 @@ def _timed(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
         found, *reference = _round(backend, kernels, EFFORT)
         samples += found
         known += [sample for row in reference for sample in row if sample.status == OK]
-        measurement = summarise(samples, PLACES, _WITHIN, most=MOST_ROUNDS * PLACES)
+        measurement = summarise(samples, _PLACES, _WITHIN, most=MOST_ROUNDS * _PLACES)
         if measurement is not None:
             failed = any(not sample.usable for sample in samples)
             read = _with_error(measurement, samples, _off([s.cycles for s in known], nop))
-            if failed or len(samples) >= (rounds if _is_precise(read) else MOST_ROUNDS) * PLACES:
+            if failed or len(samples) >= (rounds if _is_precise(read) else MOST_ROUNDS) * _PLACES:
                 return read if failed or _is_precise(read) else _doubted(read)
         time.sleep(PAUSE)
 
@@ -201,8 +201,8 @@ def _with_error(measurement: Measurement, samples: Sequence[Sample], off: float)
 
     What disturbs a little for seconds, or the clock, shifts all rounds alike: what is known was as far `off`.
     """
-    starts = range(0, len(samples), PLACES)
-    means = [_mean([s.cycles for s in samples[n : n + PLACES] if s.status == OK]) for n in starts]
+    starts = range(0, len(samples), _PLACES)
+    means = [_mean([s.cycles for s in samples[n : n + _PLACES] if s.status == OK]) for n in starts]
     means = [mean for mean in means if not math.isnan(mean)]
     if measurement.verdict != STABLE or len(means) < 2:
         return measurement

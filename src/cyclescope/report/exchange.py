@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cyclescope.formats.exchange import Item
 from cyclescope.report.words import counted
 
-SHOWN = 5  # reasons, the most frequent first
+_SHOWN = 5  # reasons, the most frequent first
 
 
 def left_out_text(items: Sequence[Item], word: str, whole: bool = False) -> str:
@@ -18,8 +18,8 @@ def left_out_text(items: Sequence[Item], word: str, whole: bool = False) -> str:
     if whole:
         return "".join(f"{word}: {item.place}: {_told(item)}\n" for item in items)
     reasons = Counter(item.reason for item in items).most_common()
-    shown = [f"  {number:6} {reason}" for reason, number in reasons[:SHOWN]]
-    rest = sum(number for _, number in reasons[SHOWN:])
+    shown = [f"  {number:6} {reason}" for reason, number in reasons[:_SHOWN]]
+    rest = sum(number for _, number in reasons[_SHOWN:])
     more = [f"  {rest:6} for other reasons"] if rest else []
     return "\n".join([f"{counted(len(items), 'item')} {word}:", *shown, *more]) + "\n"
 

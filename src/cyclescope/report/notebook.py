@@ -24,7 +24,7 @@ from cyclescope.report.words import escaped
 from cyclescope.session.findings import FindingGroup, findings
 from cyclescope.session.subjects import Subject, subject
 
-SHOWN = 20  # rows of a machine in a notebook
+_SHOWN = 20  # rows of a machine in a notebook
 DIFFERENCES = 200  # that a site lists
 Row = dict[str, object]
 
@@ -129,7 +129,7 @@ class Machine:
 
     def _repr_html_(self) -> str:
         """The beginning of the table for notebooks."""
-        rows = [_row(form) for _, form in zip(range(SHOWN), self, strict=False)]
+        rows = [_row(form) for _, form in zip(range(_SHOWN), self, strict=False)]
         return f"<p>{_text(repr(self))}</p>{_table(rows)}"
 
 

@@ -22,7 +22,7 @@ from cyclescope.report.words import counted
 from cyclescope.session.replay import SAMPLE, Replay, verified
 from cyclescope.session.spread import spread
 
-SHOWN = 10  # differences
+_SHOWN = 10  # differences
 
 
 @click.group("store")
@@ -112,5 +112,5 @@ def verify(file: Path, sample: int, seed: int, link: Link, cpu: int | None, as_j
 
 
 def _verdict(found: Replay, file: Path, machine: str) -> str:
-    text = replay_text(found, str(file), machine, SHOWN)
+    text = replay_text(found, str(file), machine, _SHOWN)
     return f"{text}\n{file} agrees with this machine" if found.agrees else text

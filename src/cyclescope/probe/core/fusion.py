@@ -26,7 +26,7 @@ from cyclescope.probe.question import (
     parallel,
 )
 
-PARTS = ("alone", "together", "apart")
+_PARTS = ("alone", "together", "apart")
 WITH = " + "  # between the two of a subject
 FILLERS = (8, 12, 16, 24)  # NOPs behind a pair, even numbers: branches and chains are no limit beside so many
 LIKE = 0.25  # of what more NOPs cost: what differs by more has another limit than slots
@@ -117,8 +117,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 def _told(readings: Readings, fewer: int, x: int) -> ProbeVerdict:
     """What kernels with `x` NOPs say, beside those with fewer."""
-    alone, together, apart = (readings.get(part, x) for part in PARTS)
-    cost, *others = (readings.get(part, x) - readings.get(part, fewer) for part in PARTS)
+    alone, together, apart = (readings.get(part, x) for part in _PARTS)
+    cost, *others = (readings.get(part, x) - readings.get(part, fewer) for part in _PARTS)
     if cost.low <= 0 or any(abs(other.value - cost.value) > LIKE * cost.value for other in others):
         raise Unresolved("something else than slots is the limit")
     separate = is_higher(together, alone, (alone + apart).scaled(0.5))  # half of the two slots more

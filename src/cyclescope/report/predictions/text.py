@@ -26,7 +26,7 @@ WORDS = {
     LOOP_CARRIED: "loop-carried dependency", CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
     **{effect.name: effect.words for effect in EFFECTS},
 }  # fmt: skip
-SPREADS = {
+_SPREADS = {
     EXTRACTED: "if the model is off by as much as 8 of 10 of LLVM's costs are",
     MEASURED: "if the model is off by as much as 8 of 10 mixes on measured models are",
 }
@@ -142,7 +142,7 @@ def _spread(found: Prediction) -> str:
     """What has to hold for the interval, "" where nothing is known of how far the model is off."""
     if whole := [borrowed.core for borrowed in found.borrowed if not borrowed.forms]:
         return BORROWED.format(core=listed(whole))
-    return SPREADS.get(found.provenance.kind, "")
+    return _SPREADS.get(found.provenance.kind, "")
 
 
 def _where(found: Prediction) -> str:
