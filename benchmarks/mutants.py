@@ -1,187 +1,317 @@
 """Tests that notice: every numeric constant of inference and analysis halved and doubled, one at a time.
 
 A constant is a number in an assignment to a name in capitals, at the top of a module of `infer` (its `ports`
-apart) or `analyze`. Each mutant runs the tests of its room in a process of its own, with the module's source
-changed when it is imported; it is killed where one of them fails. Survivors are listed: their tests are
-missing, or the constant decides nothing.
+apart), `analyze` and `session`. The tests are collected once, and each file of them runs once, in a process
+forked from there, with a note of each use of a constant. Then each mutant gets a fork: the constant is
+assigned anew, and the tests that read it run, the quickest first, until one fails: the mutant is killed. With
+`--fresh` survivors are tried again from a fresh start: classes take constants when they are made.
 
     python -m benchmarks.mutants [PATTERN ...] [--jobs 2] [--seconds N]
 
-A pattern is a part of `infer/timing/laws.py:NEAR`. What was found so far is printed where time runs out.
+A pattern is a part of `infer/timing/laws.py:_NEAR`. `benchmarks/mutants.tsv` has what is known: mutants, and
+the test that kills it, which is tried first the next time. `--again` runs the killed ones too, `--notes`
+renews the notes of tests that changed.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import importlib.abc
-import importlib.machinery
-import importlib.util
-import io
+import hashlib
 import os
+import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
-from multiprocessing import get_context
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing import connection, get_context
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "src" / "cyclescope"
-FACTORS = (0.5, 2.0)
-# Rooms, and the tests that know what comes out of them, the quickest first.
-TESTS = {
-    "infer/timing/laws": ("infer/timing/test_limits.py", "infer/timing"),
-    "infer/timing/results": ("infer/timing/test_limits.py", "infer/timing"),
-    "analyze/cost/cores": ("analyze/test_core_behaviour.py", "analyze/test_kernels.py", "analyze/depend"),
-    "analyze/predict/uncertainty": ("analyze/predict/test_uncertainty.py",),
-    "infer/timing": ("infer/timing", "infer/test_known_results.py"),
-    "infer/front_end": ("infer/front_end", "test_fourth_isa.py"),
-    "infer": ("infer/test_gaps.py", "infer/test_snippets.py", "infer/test_known_results.py",
-              "infer/test_machine_model.py", "infer/test_campaign.py"),
-    "analyze/decode": ("analyze/test_kernels.py", "analyze/decode"),
-    "analyze/read": ("analyze/test_kernels.py", "analyze/read"),
-    "analyze/choose": ("analyze/test_kernels.py", "analyze/choose"),
-    "analyze": ("analyze/test_kernels.py", "analyze/test_aarch64_kernels.py", "analyze/predict",
-                "analyze/depend", "../golden"),
+from benchmarks.lib.constants import ROOT, Mutant, Mutating, mutants, mutate
+from benchmarks.lib.readers import note_uses
+
+# Fast tests by the room whose constants they may read; what takes a run of a campaign is no fast test.
+FILES = {
+    "infer": (
+        "unit/infer/front_end", "unit/infer/timing", "unit/infer/test_output_latency.py",
+        "unit/infer/test_workload.py",
+    ),
+    "analyze": ("unit/analyze", "golden"),
+    "session": ("unit/session",),
+    "host": ("unit/host",),
 }  # fmt: skip
-LEFT_OUT = ("infer/ports",)  # asked by counted cores, and of its own benchmark
+OPTIONS = ("-o", "addopts=--strict-markers", "-p", "no:terminal", "-p", "no:faulthandler",
+           "-p", "no:cacheprovider", "-m", "not hardware and not slow")  # fmt: skip
+TABLE = ROOT / "benchmarks" / "mutants.tsv"
+NOTES = ROOT / "build" / "mutants.json"
+PATIENCE = 8.0  # seconds of CPU time for a file's tests: those behind are no fast ones
+LONGEST = 4.0  # seconds of tests for one mutant
+FEWEST = 12  # quickest tests that are tried whatever they take
+HANGS = 40.0  # seconds of CPU time after which a mutant counts as killed: tests are quicker
+SURVIVED, UNREAD, HUNG = "survived", "no test reads it", "hangs"
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A number in a module: in the assignment to `name`, at a line and a column."""
+class TestUses(msgspec.Struct, frozen=True):
+    """Constants that a test read, and how long it took."""
 
-    module: str
-    name: str
-    line: int
-    column: int
-    value: float
+    test: str
+    seconds: float
+    constants: tuple[str, ...]
 
 
-class Mutant(msgspec.Struct, frozen=True):
-    """A number, and what it is multiplied by."""
+class FileNotes(msgspec.Struct, frozen=True):
+    """What the tests of a file read, and the file's digest."""
 
-    place: Place
-    factor: float
-
-    @property
-    def changed(self) -> float | int:
-        """The other number: a whole one stays whole, and is at least another."""
-        value = self.place.value
-        if isinstance(value, int):
-            return int(value * self.factor) if int(value * self.factor) != value else value + 1
-        return value * self.factor
-
-    def __str__(self) -> str:
-        return f"{self.place.module}:{self.place.name} {self.place.value:g} -> {self.changed:g}"
+    digest: str
+    tests: list[TestUses]
 
 
-def places(package: Path = PACKAGE) -> Iterator[Place]:
-    """All numbers of constants."""
-    for room in ("infer", "analyze"):
-        for path in sorted((package / room).rglob("*.py")):
-            module = str(path.relative_to(package))
-            if not module.startswith(LEFT_OUT):
-                yield from numbers(module, path.read_text())
+def parallel(
+    work: Callable[[Any, Any], None], items: Iterable[Any], jobs: int, end: float,
+    done: Callable[[Any, list[Any]], None],
+) -> int:  # fmt: skip
+    """Give each item a process, which sends what it finds; `done` gets both. How many were left."""
+    context, waiting, running = get_context("fork"), list(items), {}
+    while waiting or running:
+        while waiting and len(running) < jobs and time.monotonic() < end:
+            item, (ours, theirs) = waiting.pop(0), context.Pipe(duplex=False)
+            process = context.Process(target=_forked, args=(work, item, theirs))
+            process.start()
+            theirs.close()
+            running[ours] = (item, process, [])
+        if not running:
+            break
+        for ours in connection.wait(list(running)):
+            item, process, found = running[ours]
+            try:
+                found.append(ours.recv())
+            except EOFError:
+                del running[ours]
+                process.join()
+                done(item, found)
+    return len(waiting)
 
 
-def numbers(module: str, source: str) -> Iterator[Place]:
-    """Numbers of a module's constants; 0 is neither halved nor doubled."""
-    for statement in ast.parse(source).body:
-        target = _target(statement)
-        if target is None:
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value:
-                yield Place(module, target, node.lineno, node.col_offset, node.value)
+def _forked(work: Callable[[Any, Any], None], item: object, pipe: Any) -> None:
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, HANGS)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    work(item, pipe.send)
 
 
-def _target(statement: ast.stmt) -> str | None:
-    """The name in capitals that a statement assigns to."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else ()
-    first = statement.target if isinstance(statement, ast.AnnAssign) else next(iter(targets), None)
-    names = [node.id for node in ast.walk(first) if isinstance(node, ast.Name)] if first else []
-    return ",".join(names) if names and all(name.strip("_").isupper() for name in names) else None
+class Run:
+    """A plugin that runs the collected tests in its own way."""
+
+    def __init__(self, parsed: argparse.Namespace, used: set[str]) -> None:
+        self.parsed, self.used = parsed, used
+        self.end = time.monotonic() + parsed.seconds
+        self.code = 2
+        self._items: dict[str, pytest.Item] = {}
+        self._report: Callable[[pytest.TestReport], None] = lambda report: None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """After each of setting up, the call and tearing down."""
+        self._report(report)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """In place of running all of them."""
+        self._items = {item.nodeid: item for item in session.items}
+        session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        from cyclescope.isa.registry import SHIPPED
+        from cyclescope.isa.table import load_table
+
+        for isa in ("x86-64", "aarch64", "riscv64")[: len(SHIPPED)]:
+            load_table(isa)
+        self.code = self._run()
+        return True
+
+    def _run(self) -> int:
+        tests = [one for notes in self._noted().values() for one in notes.tests]
+        every, found, new = list(mutants()), known_killers(), dict[str, str]()
+        chosen = [m for m in every if is_wanted(m, self.parsed.patterns)]
+        tried = [m for m in chosen if self.parsed.again or not is_killed(found.get(str(m), ""))]
+        tried.sort(key=lambda m: str(m) in found)  # what was never run goes first
+        tasks = [(m, readers(m, tests, test_in(found.get(str(m), "")))) for m in tried]
+
+        def keep(task: tuple[Mutant, list[str]], answers: list[str]) -> None:
+            answer = (answers or [HUNG])[0] if task[1] else UNREAD
+            found[str(task[0])] = new[str(task[0])] = answer
+            if not is_killed(answer):
+                print(f"{answer}: {task[0]}", flush=True)
+            keep_table(known_killers() | new, every)
+
+        for task in tasks:
+            if not task[1]:
+                keep(task, [])
+        left = parallel(self._kill, [t for t in tasks if t[1]], self.parsed.jobs, self.end, keep)
+        killed = sum(is_killed(found.get(str(m), "")) for m in chosen)
+        rest = len(chosen) - killed - left
+        print(f"{len(chosen)} mutants: {killed} killed, {left} not run, {rest} survived")
+        return 0 if killed == len(chosen) else 1
+
+    # --- notes -------------------------------------------------------------------------------------
+
+    def _noted(self) -> dict[str, FileNotes]:
+        """The notes of all files of tests; missing ones are made."""
+        known = kept_notes()
+        names = list(dict.fromkeys(test.partition("::")[0] for test in self._items))
+        digests = {name: hashlib.sha1((ROOT / name).read_bytes()).hexdigest() for name in names}
+        renewed = [n for n in names if self.parsed.notes and n in known and known[n].digest != digests[n]]
+        missing = [n for n in names if n not in known or n in renewed]
+
+        def keep(name: str, tests: list[TestUses]) -> None:
+            known[name] = FileNotes(digests[name], tests)
+            known.update(kept_notes() | {name: known[name]})
+            NOTES.parent.mkdir(exist_ok=True)
+            NOTES.write_bytes(msgspec.json.encode(known))
+
+        left = parallel(self._note, missing, self.parsed.jobs, self.end, keep)
+        if left:
+            pytest.exit(f"{left} of {len(names)} files of tests have no notes yet: run it again", 3)
+        return {name: notes for name, notes in known.items() if name in digests}
+
+    def _note(self, file: str, send: Callable[[TestUses], None]) -> None:
+        seconds = [0.0]
+        self._report = lambda report: seconds.append(report.duration)
+        signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+        self.used.clear()
+        for item in self._in_turn([test for test in self._items if test.startswith(f"{file}::")]):
+            if self.used:
+                send(TestUses(item.nodeid, sum(seconds), tuple(sorted(self.used))))
+            self.used.clear()
+            seconds.clear()
+
+    def _in_turn(self, tests: Sequence[str]) -> Iterator[pytest.Item]:
+        """Run tests one after the other."""
+        items = [self._items[test] for test in tests]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            yield item
+
+    # --- mutants -----------------------------------------------------------------------------------
+
+    def _kill(self, task: tuple[Mutant, list[str]], send: Callable[[str], None]) -> None:
+        """Send the test that fails with the mutant."""
+        mutant, tests = task
+        failed: list[str] = []
+        self._report = lambda report: failed.append(report.nodeid) if report.failed else None
+        mutate(mutant)
+        for _ in self._in_turn([test for test in tests if test in self._items]):
+            if failed:
+                break
+        fresh = self.parsed.fresh and not failed
+        send(failed[0] if failed else from_the_start(mutant, tests) if fresh else SURVIVED)
 
 
-class Mutating(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
-    """Imports one module with another number in it."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant = mutant
-        self.wanted = "cyclescope." + mutant.place.module.removesuffix(".py").replace("/", ".")
-        super().__init__(self.wanted, str(PACKAGE / mutant.place.module))
-
-    def find_spec(self, name: str, path: object, target: object = None) -> object:
-        """That of the wanted module."""
-        return importlib.util.spec_from_loader(name, self) if name == self.wanted else None
-
-    def get_code(self, name: str) -> object:
-        """Its code with the other number."""
-        place = self.mutant.place
-        tree = ast.parse(Path(self.path).read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and (node.lineno, node.col_offset) == (
-                place.line,
-                place.column,
-            ):
-                node.value = self.mutant.changed
-        return compile(tree, self.path, "exec")
+def from_the_start(mutant: Mutant, tests: Sequence[str]) -> str:
+    """The same in a process that imports the mutant."""
+    pipe = os.pipe()
+    command = [sys.executable, "-m", "benchmarks.mutants", "--one", str(mutant), "--report", str(pipe[1])]
+    if os.fork() == 0:
+        os.set_inheritable(pipe[1], True)
+        os.execv(sys.executable, [*command, *tests])
+    os.close(pipe[1])
+    with os.fdopen(pipe[0]) as said:
+        return said.read() or HUNG
 
 
-def tests_of(module: str) -> tuple[str, ...]:
-    """The tests of a module's room."""
-    room = max((room for room in TESTS if module.startswith(room)), key=len)
-    return tuple(str(ROOT / "tests" / "unit" / name) for name in TESTS[room])
+class _First:
+    """Remembers the test that failed."""
+
+    failed = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """After each step of a test."""
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
 
 
-def _killed(mutant: Mutant) -> bool:
-    """Whether a test of its room fails."""
-    import pytest
+def one_mutant(parsed: argparse.Namespace) -> int:
+    """Import a mutant, run tests, and write which one fails to a file descriptor."""
+    signal.setitimer(signal.ITIMER_PROF, HANGS)
+    sys.meta_path.insert(0, Mutating(next(m for m in mutants() if str(m) == parsed.one)))
+    first = _First()
+    code = pytest.main(["-x", *OPTIONS, *parsed.patterns], plugins=[first])
+    with os.fdopen(parsed.report, "w") as report:
+        report.write(first.failed or (SURVIVED if code == 0 else f"pytest ends with {int(code)}"))
+    return 0
 
-    sys.meta_path.insert(0, Mutating(mutant))
-    sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
-    os.chdir(ROOT)
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        return any(pytest.main([*options, one]) != 0 for one in tests_of(mutant.place.module))
+
+# --- the table -----------------------------------------------------------------------------------------
+
+
+def readers(mutant: Mutant, tests: Sequence[TestUses], first: str) -> list[str]:
+    """Tests that read the constant: the one that killed it before, then the quickest."""
+    chosen = sorted((t for t in tests if mutant.place.constant in t.constants), key=lambda t: t.seconds)
+    found, seconds = [first] if first else [], 0.0
+    for one in chosen:
+        seconds += one.seconds
+        if seconds < LONGEST or len(found) < FEWEST:
+            found.append(one.test)
+    return list(dict.fromkeys(found))
+
+
+def kept_notes() -> dict[str, FileNotes]:
+    """The notes of earlier runs, by the file of tests."""
+    return msgspec.json.decode(NOTES.read_bytes(), type=dict[str, FileNotes]) if NOTES.exists() else {}
+
+
+def known_killers() -> dict[str, str]:
+    """The table of an earlier run."""
+    lines = TABLE.read_text().splitlines()[1:] if TABLE.exists() else []
+    return dict(line.split("\t") for line in lines)
+
+
+def keep_table(found: dict[str, str], every: Sequence[Mutant]) -> None:
+    """Write what is known of the mutants that there are, in their order."""
+    lines = [f"{mutant}\t{found[str(mutant)]}" for mutant in every if str(mutant) in found]
+    TABLE.write_text("\n".join(["mutant\tkilled by", *lines]) + "\n")
+
+
+def is_wanted(mutant: Mutant, patterns: Sequence[str]) -> bool:
+    """Whether a pattern is in its name; all are without patterns."""
+    return not patterns or any(pattern in str(mutant) for pattern in patterns)
+
+
+def is_killed(answer: str) -> bool:
+    """Whether an entry of the table says so."""
+    return answer == HUNG or bool(test_in(answer))
+
+
+def test_in(answer: str) -> str:
+    """The test of an entry of the table, nothing where it names none."""
+    return answer if Path(answer.partition("::")[0]).suffix == ".py" else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the mutants that patterns choose."""
     parsed = _options(arguments)
-    chosen = [
-        Mutant(place, factor)
-        for place in places()
-        if not parsed.patterns or any(p in f"{place.module}:{place.name}" for p in parsed.patterns)
-        for factor in FACTORS
-    ]
-    end = time.monotonic() + parsed.seconds
-    import pytest  # noqa: F401 - once for all of them
-
-    killed, survived, left = 0, [], 0
-    with get_context("fork").Pool(parsed.jobs, maxtasksperchild=1) as pool:
-        for mutant, dead in zip(chosen, pool.imap(_killed, chosen, chunksize=1), strict=True):
-            if dead:
-                killed += 1
-            else:
-                survived.append(mutant)
-                print(f"survived  {mutant}", flush=True)
-            if time.monotonic() > end:
-                left = len(chosen) - killed - len(survived)
-                pool.terminate()
-                break
-    print(f"{len(chosen)} mutants: {killed} killed, {len(survived)} survived, {left} not run")
-    return 1 if survived else 0
+    sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+    os.chdir(ROOT)
+    if parsed.one:
+        return one_mutant(parsed)
+    run = Run(parsed, note_uses())
+    rooms = {m.place.module.partition("/")[0] for m in mutants() if is_wanted(m, parsed.patterns)}
+    files = [f"tests/{name}" for room in sorted(rooms) for name in FILES[room]]
+    files = [name for name in files if (ROOT / name).exists()]
+    code = pytest.main([*OPTIONS, *files], plugins=[run])
+    return run.code if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) else int(code)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("patterns", nargs="*", help="parts of MODULE:NAME; all without")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start nothing after so long")
+    parser.add_argument("--again", action="store_true", help="run the killed ones again")
+    parser.add_argument("--fresh", action="store_true", help="try survivors again from a fresh start")
+    parser.add_argument("--notes", action="store_true", help="make notes anew of files that changed")
+    parser.add_argument("--one", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--report", type=int, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
