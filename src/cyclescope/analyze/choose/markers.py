@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.block import LISTED, BlockInstruction
 from cyclescope.analyze.decode.decoder import FlowStep
 from cyclescope.analyze.decode.instruments import COMMENT, Comment
 from cyclescope.analyze.read.program import Code, Program
@@ -27,7 +27,6 @@ _BEGIN, _END = "begin", "end"
 _NAMING = "LLVM-MCA"  # the tool whose regions have names
 _IACA = {111: _BEGIN, 222: _END}
 _MOST = 1 << 21  # steps of all regions: as many as a program may have
-_SHOWN = 8  # lines in a note
 _REMEDY = "every region needs a beginning and an end"
 
 
@@ -77,7 +76,7 @@ def marked_regions(code: Code) -> Marked:
     if not marks:
         return Marked(_byte_regions(code, places), notes)
     if places:
-        spots = ", ".join(str(code.line(code.steps[mark.first])) for mark in places[:_SHOWN])
+        spots = ", ".join(str(code.line(code.steps[mark.first])) for mark in places[:LISTED])
         notes.append(f"markers in comments decide: those in bytes (lines {spots}) count as instructions")
     spans = _spans(code.program, marks)
     notes += [note for span in spans if (note := _open_end(span))]

@@ -9,6 +9,7 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 
 Register = tuple[str, int]  # class and number, as `isa.register` counts them: ("R32", 0) is EAX
+LISTED = 8  # places, lines or names that a message has, of any number: as many as are read at a glance
 
 
 class Address(msgspec.Struct, frozen=True):

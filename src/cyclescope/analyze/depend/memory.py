@@ -8,6 +8,7 @@ that both addresses move by in an iteration.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import ceil, gcd
@@ -36,7 +37,6 @@ _ROUNDS = 3
 _GRANULE = 8  # bytes
 _LARGEST = 64  # bytes of an access that are looked at
 _NOTHING_KNOWN = CoreBehaviour()
-_NEVER = 1 << 30
 _MEMORY: Location = ("memory", 0)  # all of it
 _PERIODS = 4  # of chunks that are gone through, so that ends do not count
 _MOST_TERMS = 4  # of a value that is followed: no address has more
@@ -380,7 +380,7 @@ class _Search:
 
     def _further(self, load: MemoryAccess, stride: int, stores: Sequence[MemoryAccess]) -> None:
         """The nearest store that the load reaches after more iterations than there were rounds."""
-        best, source = _NEVER, None
+        best, source = sys.maxsize, None
         for store in stores:
             about = (store.address.constant - load.address.constant) // stride
             for distance in (about, about + 1):

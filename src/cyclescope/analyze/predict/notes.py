@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.cost.shape import PlacedCosts
-from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.block import LISTED, BlockInstruction
 from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.predict.prediction import Unknown
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
-
-_MOST = 8  # places that are listed
 
 
 def notes(graph: Graph, shapes: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[str]:
@@ -104,5 +102,5 @@ def _about_vectors(instructions: Sequence[BlockInstruction], shapes: PlacedCosts
 def _places(found: Iterable[BlockInstruction | Unknown]) -> str:
     """`line 3, line 5 and 2 more`; the text where there is no line."""
     names = list(dict.fromkeys(f"line {one.line}" if one.line else one.text for one in found))
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return ", ".join(names[:_MOST]) + more
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more

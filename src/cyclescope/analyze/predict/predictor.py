@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED, PlacedCost, PlacedCosts
-from cyclescope.analyze.decode.block import Block, BlockInstruction
+from cyclescope.analyze.decode.block import LISTED, Block, BlockInstruction
 from cyclescope.analyze.depend.critical_path import critical_path, whole_path
 from cyclescope.analyze.depend.graph import Graph, build
 from cyclescope.analyze.depend.loop_carried import CarriedChain, loop_carried
@@ -38,7 +38,6 @@ from cyclescope.model.binding import balanced, port_bound, total
 from cyclescope.model.machine import ASSUMED, COSTS, EXTRACTED, Borrowed, MachineModel
 from cyclescope.simulate.engine import IDEAL, STATIC
 
-MOST_LISTED = 8  # unknown instructions in an error
 MOST_SIMULATED = 2_000  # instructions of a block
 
 
@@ -46,8 +45,8 @@ class UnknownInstructions(UnsupportedInstruction):
     """Instructions whose cost nothing says: without them no total is right."""
 
     def __init__(self, machine: str, unknown: Sequence[Unknown], count: int) -> None:
-        places = "; ".join(_listed(one) for one in unknown[:MOST_LISTED])
-        more = f"; and {len(unknown) - MOST_LISTED} more" if len(unknown) > MOST_LISTED else ""
+        places = "; ".join(_listed(one) for one in unknown[:LISTED])
+        more = f"; and {len(unknown) - LISTED} more" if len(unknown) > LISTED else ""
         super().__init__(
             f"{len(unknown)} of {count} instructions have no known cost on {machine}: {places}{more}",
             "{ignore_unknown} leaves them out",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from cyclescope.analyze.decode.block import LISTED
 from cyclescope.analyze.read.assemblers import Tool
 from cyclescope.analyze.read.limits import Budget
 from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine
@@ -56,7 +57,6 @@ _LACKING = re.compile(  # what assemblers say of an instruction that they do not
     re.IGNORECASE,
 )
 _ATTEMPTS = 6
-_LISTED_LINES = 8  # in a note
 
 
 class Attempt:
@@ -120,8 +120,8 @@ class Attempt:
     def notes(self) -> Iterator[str]:
         """What was left out or read otherwise than it is written."""
         for said, numbers in self._said.items():
-            shown = ", ".join(map(str, numbers[:_LISTED_LINES]))
-            more = f" and {len(numbers) - _LISTED_LINES} more" if len(numbers) > _LISTED_LINES else ""
+            shown = ", ".join(map(str, numbers[:LISTED]))
+            more = f" and {len(numbers) - LISTED} more" if len(numbers) > LISTED else ""
             yield f"line{'s' if len(numbers) > 1 else ''} {shown}{more}: {said}"
 
     def _assemble(self, folder: Path) -> tuple[bytes | None, str]:

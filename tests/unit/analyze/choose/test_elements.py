@@ -15,6 +15,10 @@ X86 = {
     "vmovdqu ymm0, [rdi]; vpaddq ymm0, ymm0, ymm1; vmovdqu [rdi], ymm0; add rdi, 64": 8,
     "vaddsd xmm0, xmm0, [rdi]; add rdi, 8": 1,
     "mov eax, [rdi]; add eax, 1; mov [rdi], eax; add rdi, 8": 2,
+    "mov eax, [rdi]; sub rdi, 12": 3,
+    "mov al, [rdi]; inc rdi": 1,
+    "mov al, [rdi]; dec rdi": 1,
+    "mov al, [rdi]; dec rdi; dec rdi": 2,
     # the same pointer, in bytes and in words of 8: one element
     "movzx eax, byte ptr [rsi + rcx]; mov [rdi + rcx*8], rax; add rcx, 1": 1,
     # what is accessed has a type of its own
