@@ -85,9 +85,8 @@ class Store:
             create(self.database, machine, isa)
             return
         if not {"meta", "measurement"} <= tables:
-            raise StoreError(
-                f"{self.path} is a database, but no cyclescope store", "choose another with {store}"
-            )
+            what = f"{self.path} is a database, but no cyclescope store"
+            raise StoreError(what, "choose another with {store}")
         meta = dict(self.database.execute("SELECT key, value FROM meta"))
         if not readonly:
             self.database.execute("UPDATE meta SET value = value")  # can it be written?
