@@ -100,3 +100,23 @@ def test_scalable_vectors_count_as_the_shortest():
 
 def test_a_store_takes_two_cycles_more_where_nothing_is_known():
     assert behaviour_of("nothing known").forward_extra == 2.0
+
+
+@pytest.mark.parametrize(("register", "renamed"), [("al", 0), ("ax", 0), ("eax", 1), ("rax", 1)])
+def test_memory_is_renamed_from_32_bits_on(register, renamed):
+    """Shorter values merge with what the register has, for which the load is needed."""
+    text = f"mov [rdi], {register}; mov {register}, [rdi]; add {register}, 1"
+    found = Predictor(toy("znver4")).predict(block(text, loop=True))
+    assert found.bounds.get("renamed_memory", 0) == renamed
+
+
+@pytest.mark.parametrize(
+    ("registers", "followed"),
+    [(("rsi", "rdx", "rcx"), True), (("rsi", "rdx", "rcx", "r8"), False), (("rsi", "rdx"), True)],
+)
+def test_addresses_of_four_terms_are_followed(registers, followed):
+    """Sums of more, in whatever order, are values of their own: no address has more than four."""
+    there = "; ".join(["mov r10, rdi", *(f"add r10, {one}" for one in registers)])
+    back = "; ".join(["mov r11, rdi", *(f"add r11, {one}" for one in reversed(registers))])
+    text = f"{there}; {back}; mov [r10], rax; mov rbx, [r11]"
+    assert bool(predictor().graph(block(text).instructions).memory) is followed

@@ -20,7 +20,6 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.record import ResultKind
 
 Terms = tuple[tuple[int, int], ...]  # (unknown, factor), by unknown
-_NARROW = 32  # bits below which a result merges or is cut
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
@@ -190,7 +189,7 @@ def result(step: OperandsSeen, position: int, kind: ResultKind | None) -> Value 
     """The value that an instruction writes to the operand at a position, None where no rule says."""
     form = step.form
     operand = form.operands[position]
-    if kind is None or operand.width < _NARROW or not (operand.file == "r" or operand.cls in ("R64", "R32")):
+    if kind is None or not (operand.file == "r" or operand.cls in ("R64", "R32")):  # shorter ones merge
         return None
     places = enumerate(form.operands)
     first = next((n for n, op in places if op.write and not op.implicit and op.role != "base"), -1)
