@@ -22,7 +22,7 @@ from cyclescope.probe.run import Asked, ask
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 
-DRAWN = "drawn:"  # before the seed of a drawn core
+_DRAWN = "drawn:"  # before the seed of a drawn core
 _LARGEST = 2**31 - 1
 
 
@@ -31,11 +31,11 @@ def simulated_core(name: str, probes: Sequence[Probe]) -> MachineModel:
 
     Raises UsageError.
     """
-    if not name.startswith(DRAWN):
+    if not name.startswith(_DRAWN):
         return load_model(name)
-    seed = name.removeprefix(DRAWN)
+    seed = name.removeprefix(_DRAWN)
     if not seed.isdecimal() or int(seed) > _LARGEST:
-        raise UsageError(f"{name!r} is no drawn core", f"{DRAWN} and a number, such as {DRAWN}7")
+        raise UsageError(f"{name!r} is no drawn core", f"{_DRAWN} and a number, such as {_DRAWN}7")
     table = load_table(DEFAULT)
     forms = {
         instruction(table, text).form.id

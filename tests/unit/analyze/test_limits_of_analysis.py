@@ -99,7 +99,7 @@ def test_scalable_vectors_count_as_the_shortest():
 
 
 def test_a_store_takes_two_cycles_more_where_nothing_is_known():
-    assert behaviour_of("nothing known").forward_extra == 2.0
+    assert behaviour_of(NO_LOADS).forward_extra == 2.0
 
 
 @pytest.mark.parametrize(("register", "renamed"), [("al", 0), ("ax", 0), ("eax", 1), ("rax", 1)])

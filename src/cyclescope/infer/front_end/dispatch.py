@@ -14,7 +14,7 @@ from functools import cache
 from cyclescope.infer.front_end.slots import Estimate
 from cyclescope.model.dispatch import SETTLING
 
-SEVERAL, MICROCODE = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
+_SEVERAL, MICROCODE = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
 _FITS = 0.25  # slots by which an explanation may miss a measurement
 LEAST_TRIED = 2  # slots: what forms of several have, also where two are a whole cycle's
 _CLEAR = 0.08  # slots: so much less is missed by the better explanation of a form
@@ -25,7 +25,7 @@ Estimates = Mapping[str, Sequence[Estimate]]
 
 def dispatches_whole(found: Estimates, width: float) -> bool:
     """Whether the estimates of forms of several slots are those of a core that divides no instruction."""
-    several = [row for row in found.values() if SEVERAL < min(e.slots for e in row) < MICROCODE]
+    several = [row for row in found.values() if _SEVERAL < min(e.slots for e in row) < MICROCODE]
     misses = [(_miss(row, width, True), _miss(row, width, False)) for row in several]
     whole = sum(one < _FITS and other - one > _CLEAR for one, other in misses)
     divided = sum(other < _FITS and one - other > _CLEAR for one, other in misses)
