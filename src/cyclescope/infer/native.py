@@ -17,6 +17,7 @@ from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import default_store
 from cyclescope.infer.campaign import Campaign
+from cyclescope.infer.copies import possible_copies
 from cyclescope.infer.machine_model import model_of, refuse_emulated
 from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.program import digest
@@ -115,7 +116,7 @@ def build_file(path: Path) -> MachineModel:
     with _collecting_seldom(), closing(Store(path, readonly=True)) as store:
         refuse_emulated(store)
         readout = Readout(store, load_table(store.isa), known_machine(store.machine))
-        return model_of(readout, readout.each(_tell))
+        return model_of(readout, readout.each(_tell, possible_copies()))
 
 
 @contextmanager
@@ -142,7 +143,7 @@ def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> l
         return [timing for timing, _ in campaign.readout(forms).each(campaign.tell)]
     state = _state(store.path)
     readout = campaign.readout()
-    found = list(readout.each(campaign.tell))
+    found = list(readout.each(campaign.tell, possible_copies()))
     with suppress(StoreError):
         refuse_emulated(store)
         _keep(model_of(readout, found), _kept_file(store.path), state)

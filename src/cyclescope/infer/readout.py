@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
+from operator import attrgetter
 
 import msgspec
 
 from cyclescope.host.features import lacking
+from cyclescope.infer.copies import by_copies
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.experiments import are_compared, ports_builder, why_no_usage
 from cyclescope.infer.ports.stored import read_facts
@@ -18,9 +21,11 @@ from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.results import FormTiming, without_cycles
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
+from cyclescope.measure.database import is_still
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
+from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 
@@ -28,7 +33,27 @@ NOT_RUN = "not run"  # status of forms that a store knows nothing of
 NO_CYCLES = "emulated: an emulator's cycles mean nothing"
 STOPPED = "not measured: the run was stopped before the ports of this machine were known"
 _UNKNOWN = PortUsage(None, None)
+PART = 500  # forms that are read at once
 Found = tuple[FormTiming, PortUsage]
+_Elsewhere = tuple[Sequence[FormTiming], Sequence[Unreadable]]  # timings, and rows that were left out
+_TIMED = (THROUGHPUT, LATENCY)
+_NUMBER = attrgetter("id")
+
+
+class Circumstances(msgspec.Struct, frozen=True):
+    """What timings rest on beside a form's records; `features` are those that the CPU announced, if any."""
+
+    links: Mapping[str, LinkLatency]
+    stopped: bool
+    features: Sequence[str] | None
+    emulated: bool
+
+    @classmethod
+    def of(cls, store: Store) -> Circumstances:
+        """Those of a store."""
+        told = next((s["features"] for s in reversed(store.sessions()) if s.get("features")), None)
+        features = told if isinstance(told, list) else None
+        return cls(stored_links(store), store.stopped(), features, store.emulated)
 
 
 class Readout:
@@ -76,24 +101,51 @@ class Readout:
         """What fresh mixes said of the ports; None where none were measured."""
         return stored_verdicts(self.store)
 
-    def each(self, report: Callable[[int, int], None] = lambda done, total: None) -> Iterator[Found]:
-        """Timing and port usage of the forms, in their order; `report` is told how many are done."""
-        links = stored_links(self.store)
-        stopped = self.store.stopped()
-        announced = next((s["features"] for s in reversed(self.store.sessions()) if s.get("features")), None)
-        lacks = announced if isinstance(announced, list) else None
-        emulated = self.store.emulated
-        for number, (form, records) in enumerate(grouped(self.store, self.forms)):
-            if number % 256 == 0:
-                report(number, len(self.forms))
+    def each(
+        self, report: Callable[[int, int], None] = lambda done, total: None, copies: int = 0
+    ) -> Iterator[Found]:
+        """Timing and port usage of the forms, in their order; `report` is told how many are done.
+
+        So many `copies` of this process make the timings while this one reads what tells ports, if all of the
+        store is in its file.
+        """
+        parts = [self.forms[start : start + PART] for start in range(0, len(self.forms), PART)]
+        circumstances = Circumstances.of(self.store)
+
+        def elsewhere(number: int) -> _Elsewhere:
+            with closing(Store(self.store.path, readonly=True, still=True)) as store:
+                return list(self._timings(store, parts[number], circumstances)), store.unreadable
+
+        useful = len(parts) > copies and is_still(self.store.path)
+        with by_copies(elsewhere, len(parts), copies if useful else 0) as made:
+            for number, some in enumerate(parts):
+                report(number * PART, len(self.forms))
+                if number == 0:
+                    _ = self._compared
+                timings = self._taken(made(number)) or self._timings(self.store, some, circumstances)
+                by_id = {form.id: form for form in some}
+                yield from (self._with_usage(timing, by_id[timing.id]) for timing in timings)
+        report(len(self.forms), len(self.forms))
+
+    def _taken(self, made: _Elsewhere | None) -> Sequence[FormTiming]:
+        """What another process made, with the damage that it met."""
+        timings, unreadable = made or ((), ())
+        self.store.note_damage(unreadable)
+        return timings
+
+    def _timings(
+        self, store: Store, forms: Sequence[InstructionForm], circumstances: Circumstances
+    ) -> Iterator[FormTiming]:
+        """Timings of some forms from their records."""
+        stopped = circumstances.stopped
+        for form, records in grouped(store, forms):
             outcome = self.legality.get(form.id, NOT_RUN)
-            damaged = form.id in self.store.damaged_forms
-            timing = timing_of(form, records, links, self.planner, outcome, stopped or damaged)
-            if emulated:
+            damaged = store.is_damaged(form.id, _TIMED)
+            timing = timing_of(form, records, circumstances.links, self.planner, outcome, stopped or damaged)
+            if circumstances.emulated:
                 timing = without_cycles(timing, NO_CYCLES)
             reason = self.planner.dialect.unmeasurable(form)
-            yield self._with_usage(explained(form, timing, lacks, reason), form)
-        report(len(self.forms), len(self.forms))
+            yield explained(form, timing, circumstances.features, reason)
 
     def timings(self) -> Iterator[FormTiming]:
         """The timings, in the order of the forms."""
@@ -135,12 +187,14 @@ def explained(
 def grouped(store: Store, forms: Sequence[InstructionForm]) -> Iterator[tuple[InstructionForm, list[Record]]]:
     """Each form with its records of throughput and latency."""
     by_id = {form.id: form for form in forms}
-    for start in range(0, len(forms), 500):
-        some = forms[start : start + 500]
+    for start in range(0, len(forms), PART):
+        some = forms[start : start + PART]
         found: dict[str, list[Record]] = {form.id: [] for form in some}
-        for record in store.records_of((THROUGHPUT, LATENCY), [f.id for f in some], "form, id"):
+        for record in store.records_of(_TIMED, [f.id for f in some], "form"):
             found[record.form].append(record)
-        yield from ((by_id[form_id], records) for form_id, records in found.items())
+        for form_id, records in found.items():
+            records.sort(key=_NUMBER)
+            yield by_id[form_id], records
 
 
 def timing_of(

@@ -103,6 +103,20 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         return _connect(path, "immutable=1")  # nobody writes: no need for files next to it
 
 
+def open_still(path: Path) -> sqlite3.Connection:
+    """Open for reading a file that nobody writes meanwhile (`is_still`).
+
+    Without locks: a copy of a process must not use those that SQLite holds for it.
+    """
+    return _connect(path, "mode=ro&immutable=1&nolock=1")
+
+
+def is_still(path: Path) -> bool:
+    """Whether all of a store is in its file, and no program is in the middle of writing it."""
+    logs = [Path(f"{path}{ending}") for ending in ("-wal", "-journal")]
+    return not any(log.is_file() and log.stat().st_size for log in logs)
+
+
 def open_for_writing(path: Path) -> sqlite3.Connection:
     """Open or create."""
     return _connect(path, "mode=rwc")

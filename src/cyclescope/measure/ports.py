@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 
 import msgspec
 
@@ -22,6 +22,7 @@ ENOUGH = 4  # blocking instances with registers of their own
 _LONG = 100  # instructions: above, a body is a loop of its own
 
 
+@cache
 def blocked(variant: str) -> int:
     """Cycles of blocking in the variant of an experiment."""
     return int(variant.partition(".")[0].removeprefix("x"))

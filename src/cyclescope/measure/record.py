@@ -49,7 +49,7 @@ class Record(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> Kind:
         """What its kernel did about dependencies."""
-        return self.look.kind
+        return variant_of(self.variant).kind
 
     @property
     def per_instance(self) -> float:

@@ -54,14 +54,20 @@ LEAST_THROUGHPUTS = f"""SELECT form, MIN(cycles / count) FROM measurement
     AND variant NOT GLOB '*{AGAIN}' AND {READABLE}
     GROUP BY form"""
 
+_IS_READABLE = f"CASE WHEN {READABLE} THEN 1 ELSE 0 END"  # as a value every part of it would be looked at
+
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """A row that is left out: what it is of and its key, the form as far as that can be read, and why."""
+    """A row that is left out: what it is of and its key, the form as far as that can be read, and why.
+
+    Of a measurement `quantity` is what was measured.
+    """
 
     what: str
     key: int | str
     form: str
     reason: str
+    quantity: str = ""
 
 
 class RowReader:
@@ -70,13 +76,13 @@ class RowReader:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self.unreadable: dict[tuple[str, int | str], Unreadable] = {}
-        self.forms: set[str] = set()  # that they are of
+        self.damaged: set[tuple[str, str]] = set()  # forms with what was measured of them
 
-    def leave_out(self, what: str, key: int | str, reason: str, form: str = "") -> None:
+    def leave_out(self, row: Unreadable) -> None:
         """Note a row that is not read."""
-        self.unreadable[what, key] = Unreadable(what, key, form, reason)
-        if form:
-            self.forms.add(form)
+        self.unreadable[row.what, row.key] = row
+        if row.form:
+            self.damaged.add((row.form, row.quantity))
 
     def fetch(self, query: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
         """All rows, but for those with text that is not UTF-8."""
@@ -95,12 +101,14 @@ class RowReader:
             if is_text(key) and is_text(value):
                 found[key] = value
             else:
-                self.leave_out(what, ascii(key)[:80], "no text")
+                self.leave_out(Unreadable(what, ascii(key)[:80], "", "no text"))
         return found
 
     def records(self, where: str, values: Sequence[object]) -> Iterator[Record]:
         """Records, as they come: there can be many."""
-        for row in self._stream(f"SELECT {', '.join(FIELDS)}, {READABLE} FROM measurement {where}", values):
+        for row in self._stream(
+            f"SELECT {', '.join(FIELDS)}, {_IS_READABLE} FROM measurement {where}", values
+        ):
             try:
                 if row[-1] and (not self._is_lenient or _is_all_text(row)):
                     yield record_of(row)
@@ -109,7 +117,8 @@ class RowReader:
             except ValueError:
                 reason = "counters are no numbers"
             form = row[0] if is_text(row[0]) else ascii(row[0])[:80]
-            self.leave_out("measurement", row[FIELDS.index("id")], reason, form)
+            number = row[FIELDS.index("id")]
+            self.leave_out(Unreadable("measurement", number, form, reason, row[FIELDS.index("quantity")]))
 
     @property
     def _is_lenient(self) -> bool:

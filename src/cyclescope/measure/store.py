@@ -28,6 +28,7 @@ from cyclescope.measure.database import (
     explaining,
     open_for_writing,
     open_readonly,
+    open_still,
     store_error,
 )
 from cyclescope.measure.plan import Experiment, Key
@@ -52,15 +53,26 @@ _NOTE = "note "  # begins the keys of what was concluded, which is no measuremen
 
 
 class Store:
-    """Measurements of one machine; `isa` is the instruction set of a new one. Raises StoreError."""
+    """Measurements of one machine; `isa` is the instruction set of a new one. Raises StoreError.
 
-    def __init__(self, path: Path, machine: str = "", *, isa: str = DEFAULT, readonly: bool = False) -> None:
+    Where it is `readonly`, and `still` as nobody writes it meanwhile, it is read without locks.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        machine: str = "",
+        *,
+        isa: str = DEFAULT,
+        readonly: bool = False,
+        still: bool = False,
+    ) -> None:
         self.path = path
         self._states: dict[int, tuple[int, MachineState]] = {}
         if readonly and not path.is_file():
             raise StoreError(f"no store at {path}", "run {measure} first, or name one with {store}")
         with ExitStack() as undo:
-            self._open(readonly, undo)
+            self._open(readonly, still, undo)
             self._rows = RowReader(self.database)
             self._sessions = Sessions(self.database, self._rows)
             self._check(machine, isa, readonly)
@@ -68,12 +80,13 @@ class Store:
 
     # --- opening ---------------------------------------------------------------------------------
 
-    def _open(self, readonly: bool, undo: ExitStack) -> None:
+    def _open(self, readonly: bool, still: bool, undo: ExitStack) -> None:
         try:
             if not readonly:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 undo.callback(WriterLock(self.path).release)
-            self.database = open_readonly(self.path) if readonly else open_for_writing(self.path)
+            reader = open_still if still else open_readonly
+            self.database = reader(self.path) if readonly else open_for_writing(self.path)
             undo.callback(self.database.close)
         except (sqlite3.Error, OSError) as error:
             raise store_error(self.path, error) from error
@@ -257,7 +270,12 @@ class Store:
 
     def leave_out(self, what: str, key: int | str, reason: str) -> None:
         """Note a row that cannot be read."""
-        self._rows.leave_out(what, key, reason)
+        self._rows.leave_out(Unreadable(what, key, "", reason))
+
+    def note_damage(self, rows: Iterable[Unreadable]) -> None:
+        """Note rows that another reader of this store has left out."""
+        for row in rows:
+            self._rows.leave_out(row)
 
     @explaining
     def legality(self) -> dict[str, str]:
@@ -388,10 +406,9 @@ class Store:
         """Number of measurements that are not readable."""
         return self.count() - len(self.done())
 
-    @property
-    def damaged_forms(self) -> set[str]:
-        """Forms with damaged rows among those that were met."""
-        return self._rows.forms
+    def is_damaged(self, form: str, quantities: Iterable[str]) -> bool:
+        """Whether damaged rows of a form were met among those of some quantities."""
+        return any((form, quantity) in self._rows.damaged for quantity in quantities)
 
     @explaining
     def count(self) -> int:

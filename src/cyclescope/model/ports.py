@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from cyclescope.model.binding import Loads, port_bound
 from cyclescope.model.machine import Core, FormCost, Operation
@@ -28,6 +29,11 @@ def port_throughput(operations: Iterable[Operation]) -> float:
 
     Exact for ideal port binding (`binding.port_bound`).
     """
+    return _port_throughput(tuple(operations))
+
+
+@lru_cache(maxsize=1 << 14)  # more usages than the forms of a machine have
+def _port_throughput(operations: tuple[Operation, ...]) -> float:
     loads: Loads = {}
     for op in operations:
         key = sum(1 << port for port in set(op.ports))

@@ -11,6 +11,7 @@ import msgspec
 
 from cyclescope.formats.exchange import Item
 from cyclescope.infer.api import default_store
+from cyclescope.infer.copies import possible_copies
 from cyclescope.infer.machine_model import model_of, refuse_emulated
 from cyclescope.infer.native import this_machine
 from cyclescope.infer.ports.named import known_machine
@@ -64,9 +65,13 @@ def of_store(path: Path) -> Subject:
     with closing(Store(path, readonly=True)) as store:
         refuse_emulated(store)
         readout = Readout(store, load_table(store.isa), known_machine(store.machine))
-        found = list(readout.each(lambda done, total: tell(Progress(MODEL, done, total))))
+        found = list(readout.each(_tell, possible_copies()))
         model = model_of(readout, found)
         return Subject(model, {one.id: one for one, _ in found}, tuple(store.sessions()), path)
+
+
+def _tell(done: int, total: int) -> None:
+    tell(Progress(MODEL, done, total))
 
 
 def narrowed(one: Subject, patterns: tuple[str, ...]) -> Subject:

@@ -180,9 +180,10 @@ class PortFacts(FrontEndFacts):
     def confined(self) -> dict[str, dict[str, float]]:
         """Micro-operations of a form that are confined to a class, by form and representative."""
         found: dict[str, dict[str, list[float]]] = {}
+        widths = self.widths
         for r in self._records:
-            if r.quantity == PORTS and r.source in self.widths:
-                value = (r.cycles - blocked(r.variant)) * self.widths[r.source] / INSTANCES
+            if r.quantity == PORTS and (width := widths.get(r.source)):
+                value = (r.cycles - blocked(r.variant)) * width / INSTANCES
                 found.setdefault(r.form, {}).setdefault(r.source, []).append(value)
         return {form: {name: _low(v) for name, v in some.items()} for form, some in found.items()}
 
@@ -395,5 +396,7 @@ class PortFacts(FrontEndFacts):
 
 def _low(looks: Sequence[float]) -> float:
     """The mean of the lowest looks: what disturbs one only makes it more."""
+    if len(looks) == 1:
+        return looks[0]
     least = min(looks)
     return fmean(look for look in looks if look - least < ALIKE)

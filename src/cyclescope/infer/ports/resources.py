@@ -7,7 +7,7 @@ explains, and units that nothing but the throughput of some forms shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
@@ -93,6 +93,7 @@ class _View:
             self.names[name]: float(width) for name, width in self.facts.widths.items()
         }
         self.memory = ports.memory
+        self._counts: dict[tuple[Operation, ...], Mapping[str, float]] = {}
 
     def weights(self, form: str, cost: FormCost) -> dict[str, float]:
         """Cycles of each resource that a form takes.
@@ -118,7 +119,7 @@ class _View:
         operations = cost.operations or ()
         found = {name: cycles for name, cycles in measured.items() if name not in self.sets}
         accesses = sum(op.count * op.cycles for op in operations if self.memory.issuperset(op.ports))
-        for name, count in self._counted(operations):
+        for name, count in self._counted(tuple(operations)).items():
             if self.memory.issuperset(self.sets[name]):
                 found[name] = max(count, min(measured.get(name, 0.0), accesses))
             else:
@@ -133,9 +134,15 @@ class _View:
             found[name] = max(min(cycles, most), found.get(name, 0.0))
         return found
 
-    def _counted(self, operations: Sequence[Operation]) -> Iterator[tuple[str, float]]:
-        for name, ports in self.sets.items():
-            yield name, sum(op.count * op.cycles for op in operations if set(op.ports) <= set(ports))
+    def _counted(self, operations: tuple[Operation, ...]) -> Mapping[str, float]:
+        """Cycles of micro-operations that have to be on each set of ports."""
+        if operations not in self._counts:
+            busy = [(frozenset(op.ports), op.count * op.cycles) for op in operations]
+            self._counts[operations] = {
+                name: sum(cycles for ports, cycles in busy if ports.issubset(some))
+                for name, some in self.sets.items()
+            }
+        return self._counts[operations]
 
 
 def _set_name(ports: Ports, names: Sequence[str]) -> str:

@@ -167,8 +167,12 @@ class TimingBuilder:
 
     def _is_base(self, record: Record) -> bool:
         """Whether a chain is that of a base that moves on, which sequences have as well."""
-        bases = (op.name for op in self.form.operands if op.is_register and op.role == "base")
-        return record.source == record.target in bases
+        return record.source == record.target in self._bases
+
+    @cached_property
+    def _bases(self) -> frozenset[str]:
+        operands = self.form.operands
+        return frozenset(op.name for op in operands if op.is_register and op.role == "base")
 
     @cached_property
     def _keeps_flags(self) -> bool:
@@ -185,6 +189,9 @@ class TimingBuilder:
 
     def _subtracted(self, record: Record) -> tuple[float, float, float, str]:
         """Latency, its proved bounds, and the conventions it rests on."""
+        if not record.links:
+            alone = record.cycles / record.count
+            return alone, alone, alone, ""
         known = [self.links[key] for key in record.links if key in self.links]
         if len(known) != len(record.links):
             lost = [key for key in record.links if key not in self.links]
@@ -289,7 +296,7 @@ class TimingBuilder:
                 name = _CONSUMERS[record.kind]
                 value = record.per_instance - self.links[record.links[0]].value
                 bypass[name] = rounded(whole(value, record.per_instance))
-        return msgspec.structs.replace(latency, bypass=bypass)
+        return msgspec.structs.replace(latency, bypass=bypass) if bypass else latency
 
     def _with_slow(
         self, latency: Latency, slow: Record | None, pair: Pair, throughput: Throughput

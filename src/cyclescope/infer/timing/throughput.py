@@ -39,8 +39,8 @@ _AGREED = 1.03  # two sequences within this ratio confirm each other
 
 def streams_out(form: InstructionForm) -> bool:
     """Whether the form's stores bypass the cache."""
-    writes = any(op.is_memory and op.write for op in form.operands)
-    return writes and form.mnemonic.startswith(_STREAMING)
+    streams = form.mnemonic.startswith(_STREAMING)
+    return streams and any(op.is_memory and op.write for op in form.operands)
 
 
 def limit_of(throughput: Throughput) -> float:

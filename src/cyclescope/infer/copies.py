@@ -1,0 +1,97 @@
+"""Parts of long work by copies of this process, which know all that it knows when they are made."""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Generic, NoReturn, TypeVar
+
+Made = TypeVar("Made")
+_LENGTH = 8  # bytes that say how many a part has
+MOST = 3  # copies: what this process does meanwhile takes as long as what is left for more
+
+
+def possible_copies() -> int:
+    """How many copies have a CPU of their own; none beside threads, whose locks a copy would never get."""
+    return min(len(os.sched_getaffinity(0)) - 1, MOST) if threading.active_count() == 1 else 0
+
+
+@contextmanager
+def by_copies(work: Callable[[int], Made], parts: int, copies: int) -> Iterator[Callable[[int], Made | None]]:
+    """What makes each part ready, asked for in order; None of those that no copy made.
+
+    `work` is done in copies, which begin at once and do every so manieth part.
+    """
+    started: list[_Copy[Made]] = []
+    try:
+        with suppress(OSError):  # no room for another process
+            started.extend(_Copy(work, range(first, parts, copies)) for first in range(copies))
+        yield lambda part: started[part % copies].take() if part % max(copies, 1) < len(started) else None
+    finally:
+        for copy in started:
+            copy.end()
+
+
+class _Copy(Generic[Made]):
+    """One copy: it leaves its parts in a file, and tells their lengths by a pipe, which also ends it when
+    nobody listens.
+    """
+
+    def __init__(self, work: Callable[[int], Made], parts: Sequence[int]) -> None:
+        self._read = 0
+        self._file = TemporaryFile(buffering=0)  # noqa: SIM115
+        listening, telling = os.pipe()
+        self._lengths = os.fdopen(listening, "rb")
+        self._pid = os.fork()
+        if self._pid == 0:
+            _run(work, parts, self._file, telling)
+        os.close(telling)
+
+    def take(self) -> Made | None:
+        """The next part; None after the copy has failed."""
+        told = self._lengths.read(_LENGTH)
+        if len(told) < _LENGTH:
+            return None
+        length = int.from_bytes(told, "little")
+        data = os.pread(self._file.fileno(), length, self._read)
+        self._read += length
+        found: Made = pickle.loads(data)  # noqa: S301  # from a copy of this very process
+        return found
+
+    def end(self) -> None:
+        """Stop it if it is not yet through."""
+        self._lengths.close()
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        self._file.close()
+
+
+def _run(work: Callable[[int], Made], parts: Sequence[int], file: IO[bytes], telling: int) -> NoReturn:
+    """Do all parts and end; what goes wrong is found again by whoever does them instead."""
+    try:
+        gc.disable()  # garbage of the other process may close what is open here
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        _close_all_but(file.fileno(), telling)
+        for part in parts:
+            data = pickle.dumps(work(part), pickle.HIGHEST_PROTOCOL)
+            if file.write(data) < len(data):  # the disk is full
+                break
+            os.write(telling, len(data).to_bytes(_LENGTH, "little"))
+    finally:
+        os._exit(0)
+
+
+def _close_all_but(*kept: int) -> None:
+    """Locks and pipes of the other process are to end with that one."""
+    for number in [int(name.name) for name in Path("/proc/self/fd").iterdir()]:
+        if number > 2 and number not in kept:
+            with suppress(OSError):
+                os.close(number)
