@@ -24,6 +24,7 @@ from benchmarks.values.tracer import (
     Trace,
     Tracer,
 )
+from benchmarks.values.unreached import why_unreached
 from cyclescope.isa.dataflow import Node, Pair, is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Chain, Use
@@ -47,6 +48,7 @@ NO_DIFFERENCE = "other data make no difference"
 # why there is no proof
 STACK = "registers of the x87 and of MMX are a stack with tags, whose values the tracer does not change"
 ZERO = "with the constant 0, which is part of the form, its values stay what they are"
+CONSTANT_FLAG = "the table has the flag as written, and the form always writes the same"
 NO_NUMBER = "its first result is 0, infinite or no number of the type that it reads"
 
 
@@ -88,9 +90,12 @@ def findings(tracer: Tracer, planner: Planner, forms: Sequence[InstructionForm])
     again = [q for q, problem in zip(questions, problems, strict=True) if problem.endswith(DECAYS)]
     once = tracer.run([msgspec.structs.replace(q.job, iterations=1) for q in again])
     first = {id(q): trace for q, trace in zip(again, once, strict=True)}
+    reached = {(q.form.id, q.target) for q, problem in zip(questions, problems, strict=True) if not problem}
     for question, trace, problem in zip(questions, traces, problems, strict=True):
         passes = not _flow_problem(question, trace)
         reason = why_none(question, problem, first.get(id(question)) if passes else None)
+        if _is_constant(question, problem) and (question.form.id, question.target) not in reached:
+            reason = reason or CONSTANT_FLAG
         yield Finding(
             question.form.id, question.source, question.target, question.variant, problem,
             hidden(question, trace), question.text, reason,
@@ -109,7 +114,16 @@ def why_none(question: Question, problem: str, once: Trace | None = None) -> str
         return STACK
     if problem in (NOTHING, NO_VALUE, NO_DIFFERENCE) and any(op.cls == "0" for op in form.operands):
         return ZERO
+    if problem in (NO_VALUE, NO_DIFFERENCE) and (
+        why := why_unreached(form, question.source, question.target)
+    ):
+        return why
     return NO_NUMBER if once is not None and _makes_none(question, once) else ""
+
+
+def _is_constant(question: Question, problem: str) -> bool:
+    """Whether no value passes to a flag; where none does from any source, it is always the same."""
+    return question.target.startswith("flags.") and problem == NO_VALUE
 
 
 def _makes_none(question: Question, once: Trace) -> bool:

@@ -166,7 +166,7 @@ static uint64_t other_value(unsigned kind)
     case BOXED:
         return numbers(4, 23) | UINT64_MAX << 32;
     case MATCHING: /* what memory holds everywhere, or not */
-        return next() & 1 ? matching : next();
+        return next() & 3 ? matching : next();
     default:
         return next();
     }
@@ -195,6 +195,18 @@ static int is_flag(unsigned location)
 #endif
 }
 
+unsigned matches_lines;
+
+/* One byte everywhere, or in some lines only: then an address makes a difference in what is read. */
+static void match_memory(uint8_t *at, size_t size)
+{
+    const int everywhere = !matches_lines || next() & 1;
+    memset(at, (int)(matching & UINT8_MAX), size);
+    for (size_t line = 0; !everywhere && line < size; line += 64)
+        if (next() & 1)
+            randomise_bytes(at + line, 64, RANDOM);
+}
+
 /* Other values in memory, and in registers but for pointers and those to keep. */
 void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind)
 {
@@ -216,7 +228,7 @@ void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind)
         int wanted = n < AREAS ? what & MEMORY : what & REGISTERS && plain && !is_set(keep, n);
         int alike = kind != RANDOM && kind != EXTREME && kind != MATCHING;
         if (wanted && kind == MATCHING && n < AREAS)
-            memset(at, (int)(matching & UINT8_MAX), size);
+            match_memory(at, size);
         else if (wanted && alike && of == LOCATION_GENERAL && n >= AREAS)
             memcpy(at, points(*(uint64_t *)at) ? at : (uint8_t *)&equal, size);
         else if (wanted)

@@ -28,8 +28,6 @@ _KNOWN = (
      "the matrix of SME needs streaming mode, which the tracer does not enter"),
     (r"CMPXCHG(8|16)B", r"more than one store", "it stores on a condition that other values rarely meet"),
 )  # fmt: skip
-# Of pairs whose target is a flag, for which no value passes.
-_CONSTANT_FLAG = "the table has the flag as written, and the form always writes the same"
 
 
 def known(finding: Finding) -> str:
@@ -39,6 +37,4 @@ def known(finding: Finding) -> str:
     for form, problem, reason in _KNOWN:
         if re.match(form, finding.form) and re.search(problem, finding.problem):
             return reason
-    if finding.target.startswith("flags.") and finding.problem.startswith("no value"):
-        return _CONSTANT_FLAG
     return ""

@@ -229,6 +229,7 @@ enum mode follow(const struct request *r, const struct item *item, const struct 
         mark_enough(item, tag, &wanted); /* of memory every bit counts */
         enough = &wanted;
     }
+    matches_lines = item->head.kind == TESTED && item->head.uses & AN_ADDRESS && !(item->head.target[0] & 7);
 #if defined __x86_64__
     follows_address = item->head.uses & AN_ADDRESS;
 #endif
@@ -248,7 +249,8 @@ enum mode follow(const struct request *r, const struct item *item, const struct 
         if (gained(after, &written, item))
             return OTHER_VALUES;
     }
-    for (unsigned n = 0; n < (item->head.kind == TESTED ? 20 * KINDS : 3 * KINDS); n++) {
+    const unsigned tries = item->head.kind != TESTED ? 3 : exchanges(item) ? 60 : 20; /* it stores seldom */
+    for (unsigned n = 0; n < tries * KINDS; n++) {
         copy_whole(&other, in);
         randomise(&other, n < KINDS ? MEMORY : MEMORY | REGISTERS, r->keep, n % KINDS);
         clear(&more);

@@ -38,6 +38,7 @@ void start_state(struct whole *w, const struct state *s);
 enum { MEMORY = 1, REGISTERS = 2 };
 enum { RANDOM, NUMBERS, SMALL, BOXED, EXTREME, MATCHING, KINDS, NOTHING }; /* of other values */
 extern unsigned follows_address;
+extern unsigned matches_lines; /* whether memory that holds one byte may do so in some lines only */
 extern unsigned element_bytes, fraction_bits; /* of the form's floating-point values; 0 for integers */
 
 void restart_values(void);

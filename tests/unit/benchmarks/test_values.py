@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.emulated import emulator
 from benchmarks.values.follow import (
+    CONSTANT_FLAG,
     NO_DIFFERENCE,
     NO_NUMBER,
     STACK,
@@ -26,8 +27,19 @@ from benchmarks.values.follow import (
 from benchmarks.values.places import Places
 from benchmarks.values.reasons import known
 from benchmarks.values.tracer import AS_IT_IS, tracer
+from benchmarks.values.unreached import (
+    ALIKE,
+    CLEARED,
+    COMPARED,
+    COMPARISON,
+    LENGTHS,
+    REST,
+    UPPER,
+    why_unreached,
+)
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.uname import host_isa
+from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.locations import names
 from cyclescope.measure.plan import Planner
@@ -260,3 +272,70 @@ def test_denormal_numbers():
     assert is_denormal("f32", bytes((1, 0, 0, 0)))
     assert not is_denormal("f32", bytes(4))
     assert not is_denormal("f32", bytes((0, 0, 0x80, 0x3F)))
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "target", "reason"),
+    [
+        ("CMPXCHG (R64, R64)", "op2", "RAX", COMPARED),
+        ("CMPXCHG (R64, R64)", "RAX", "RAX", COMPARED),
+        ("CMPXCHG (R64, R64)", "op1", "RAX", ""),
+        ("CMPXCHG (R64, R64)", "op2", "op1", ""),
+        ("CMPXCHG (R64, R64)", "op2", "flags.ZF", COMPARISON),
+        ("CMPXCHG (R64, R64)", "RAX", "flags.ZF", ""),
+        ("CMPXCHG16B (M128)", "RCX", "RDX", COMPARED),
+        ("CMPXCHG16B (M128)", "op1.data", "RDX", ""),
+        ("CMPXCHG16B (M128)", "RCX", "op1.data", ""),
+        ("CMPXCHG16B (M128)", "op1.index", "flags.ZF", ""),
+        ("XGETBV", "ECX", "RDX", UPPER),
+        ("XGETBV", "ECX", "RAX", ""),
+        ("MUL (R16)", "DX", "AX", REST),
+        ("MUL (R16)", "DX", "flags.CF", REST),
+        ("MUL (R16)", "AX", "DX", ""),
+        ("MUL (R16)", "op1", "AX", ""),
+        ("PCMPESTRI (XMM, XMM, I8)", "op1", "flags.ZF", LENGTHS),
+        ("PCMPESTRI (XMM, XMM, I8)", "EDX", "flags.ZF", ""),
+        ("PCMPESTRI (XMM, XMM, I8)", "op1", "flags.CF", ""),
+        ("PCMPISTRI (XMM, XMM, I8)", "op2", "flags.ZF", ""),
+        ("VPCONFLICTQ (ZMM, M64_1to8)", "op2.data", "op1", ALIKE),
+        ("VPCONFLICTQ (ZMM, M64_1to8)", "", "", ALIKE),
+        ("VPCONFLICTQ (ZMM, M512)", "op2.data", "op1", ""),
+        ("VPCONFLICTQ (YMM, K, M64_1to4)", "op2", "op1", ""),
+        ("VGATHERQPS (XMM, K, VSIB_XMM)", "op1", "op2", CLEARED),
+        ("VGATHERQPS (XMM, K, VSIB_XMM)", "op2", "op1", ""),
+        ("VGATHERQPS (XMM, VSIB_XMM, XMM)", "op2.index", "op3", CLEARED),
+        ("VGATHERQPS (XMM, VSIB_XMM, XMM)", "op1", "op1", ""),
+        ("VSCATTERQPS (VSIB_XMM, K, XMM)", "op3", "op2", CLEARED),
+        ("VSCATTERQPS (VSIB_XMM, K, XMM)", "op3", "op1.data", ""),
+        ("ADD_03 (R64, R64)", "op2", "flags.CF", ""),
+    ],
+)
+def test_only_pairs_that_pass_no_value_have_that_reason(name, source, target, reason):
+    form = load_table("x86-64")[name]
+    assert not source or (source, target) in {(p.source.name, p.target.name) for p in pairs(form)}
+    assert why_unreached(form, source, target) == reason
+
+
+@pytest.mark.parametrize("name", ["CMPXCHG (R64, R64)", "CMPXCHG8B (M64)", "MUL (R16)"])
+def test_no_kernel_fails_where_no_value_passes(here, name):
+    found = here(name)
+    assert {(f.source, f.target, f.variant): f.problem for f in found if f.problem and not f.reason} == {}
+    unreached = {f.reason for f in found if f.problem}
+    assert unreached <= {COMPARED, COMPARISON, REST}
+
+
+def test_a_flag_that_any_source_reaches_is_not_always_the_same(here):
+    """Of CMPXCHG a comparison decides the flags; nothing decides those of POPCNT but ZF."""
+    with patch("benchmarks.values.follow.why_unreached", lambda form, source, target: ""):
+        found = [f for f in here("CMPXCHG (R64, R64)") if f.target.startswith("flags.")]
+    assert {f.reason for f in found} == {""}
+    assert {f.target for f in here("POPCNT (R64, R64)") if f.reason == CONSTANT_FLAG} == {
+        "flags.CF", "flags.PF", "flags.AF", "flags.SF", "flags.OF"
+    }  # fmt: skip
+
+
+def test_the_address_of_a_comparison_with_memory_reaches_the_flags(here):
+    """Only where memory holds what it is compared with in some places, and not in others."""
+    found = [f for f in here("CMPXCHG8B (M64)") if f.source in ("op1.address", "op1.index")]
+    assert {f.target for f in found if not f.problem} == {"op1.data", "RAX", "RDX", "flags.ZF"}
+    assert [f.problem for f in found if f.problem] == []

@@ -27,6 +27,10 @@ from cyclescope.kernel.x86_64.registers import (
 )
 from cyclescope.kernel.x86_64.values import is_division, is_narrowing
 
+# What may copy a register, so that with one register for both it would do nothing: elements of a whole
+# vector are compressed and expanded to themselves.
+_MOVES = ("MOV", "VMOV", "KMOV", "XCHG", "VPCOMPRESS", "VCOMPRESSP", "VPEXPAND", "VEXPANDP")
+
 
 class X86ChainBuilder(AddressChains):
     """Builds the chains of one form; forms with the same signature share them."""
@@ -94,7 +98,7 @@ class X86ChainBuilder(AddressChains):
         return a.cls == b.cls or s.domain == "v" or (s.domain == "r" and not self.roles.narrow)
 
     def _is_move(self) -> bool:
-        return self.form.mnemonic.startswith(("MOV", "VMOV", "KMOV", "XCHG"))
+        return self.form.mnemonic.startswith(_MOVES)
 
     def _same_register(self, pair: Pair) -> Chain | None:
         """One register for a read source and a written-only target."""

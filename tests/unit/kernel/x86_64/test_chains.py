@@ -231,3 +231,16 @@ def test_wide_operands_of_other_extensions(table, missing):
     forms = [f for f in table if f.mnemonic in WIDE_ONLY]
     assert len(forms) > 5
     assert strangers(table, forms, (missing,)) == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["VPCOMPRESSW (ZMM, ZMM)", "VPEXPANDD (YMM, YMM)", "VCOMPRESSPS (XMM, XMM)", "VEXPANDPD (ZMM, ZMM)",
+     "VMOVAPS (ZMM, ZMM)", "MOV_89 (R64, R64)"],
+)  # fmt: skip
+def test_what_may_copy_a_register_does_not_copy_one_onto_itself(planner, table, name):
+    form = table[name]
+    chains = [e for e in planner.latency(form) if (e.source, e.target) == ("op2", "op1")]
+    assert chains
+    for item in (item for e in chains for item in e.kernel.body if item.form is form):
+        assert len({*item.registers}) == 2
