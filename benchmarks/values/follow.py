@@ -38,7 +38,7 @@ _ITERATIONS = 64
 _UNTIL_DECAY = (
     1312  # a number of f64 that is doubled overflows after 1023, one that is halved is 0 after 1074
 )
-_DIVIDES = re.compile(r"([SU]|V?F|F|C\.)?V?F?R?(DIV|SQRT(?!E|S|7)|REM)")  # estimates come from a table
+_DIVIDES = re.compile(r"([SU]|V?F|F|C\.)?V?F?(R?(DIV|REM)|SQRT)")  # estimates, RSQRT, come from a table
 _FORMATS = {"f64": ("<d", 8, 0x10, 11, 52), "f32": ("<f", 4, 8, 8, 23), "f16": ("<e", 2, 5, 5, 10)}
 
 DECAYS = "decays"
@@ -213,7 +213,7 @@ def _question(
     first = next(instruction for instruction, use in zip(kernel.body, tested, strict=True) if use)
     operands = tuple(places.numbers(first, kernel.state.general))
     steady = set(places.steady(first, kernel.body, kernel.state.general))
-    if source is not None and form.operands[source.operand].role != "mask":
+    if source is not None and (source.operand < 0 or form.operands[source.operand].role != "mask"):
         steady -= set(places.of(first, source, kernel.state.general, True))
     report = sorted({place for _, found, _ in operands for place in found})
     kept = location_set(n for i, use in zip(kernel.body, tested, strict=True) if use for n in places.kept(i))

@@ -11,7 +11,9 @@ ALIKE = "all elements are copies of one, so that their conflicts are the same wh
 UPPER = "registers that XGETBV reads have nothing in their upper half"
 COMPARISON = "only what is compared decides the flags, not what would be stored"
 LENGTHS = "ZF is about the length of the second string, SF about that of the first"
+SHUFFLED = "all elements are copies of one, so that their order makes no difference"
 REST = "DX is read for the rest of RDX only, which 16-bit results leave"
+_SHUFFLES = ("VPERMPS", "VPERMPD", "VPERMD", "VPERMQ")  # of one vector, by indices in another
 # What decides ZF and SF: lengths in registers, or the first zero in a string.
 _STRING_FLAGS = {"PCMPEZF": "DX", "PCMPESF": "AX", "PCMPIZF": "op2", "PCMPISF": "op1"}
 
@@ -29,6 +31,8 @@ def why_unreached(form: InstructionForm, source: str, target: str) -> str:
         return CLEARED
     if one is None or not one.is_register:
         return ""
+    if form.mnemonic in _SHUFFLES and "broadcast" in form.attributes:
+        return SHUFFLED if one.cls != "K" and not one.write else ""
     if form.mnemonic.startswith("CMPXCHG"):
         return COMPARED if other.implicit and one is not form.operands[0] else ""
     if form.mnemonic == "XGETBV":

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.emulated import emulator
 from benchmarks.values.follow import (
+    _DIVIDES,
     CONSTANT_FLAG,
     NO_DIFFERENCE,
     NO_NUMBER,
@@ -34,6 +35,7 @@ from benchmarks.values.unreached import (
     COMPARISON,
     LENGTHS,
     REST,
+    SHUFFLED,
     UPPER,
     why_unreached,
 )
@@ -301,6 +303,11 @@ def test_denormal_numbers():
         ("VPCONFLICTQ (ZMM, M64_1to8)", "", "", ALIKE),
         ("VPCONFLICTQ (ZMM, M512)", "op2.data", "op1", ""),
         ("VPCONFLICTQ (YMM, K, M64_1to4)", "op2", "op1", ""),
+        ("VPERMPS_Z (YMM, K, YMM, M32_1to8)", "op3", "op1", SHUFFLED),
+        ("VPERMPS_Z (YMM, K, YMM, M32_1to8)", "op2", "op1", ""),
+        ("VPERMPS_Z (YMM, K, YMM, M32_1to8)", "op4.data", "op1", ""),
+        ("VPERMQ_EVEX (YMM, YMM, M64_1to4)", "op2", "op1", SHUFFLED),
+        ("VPERMT2Q (YMM, YMM, M64_1to4)", "op2", "op1", ""),
         ("VGATHERQPS (XMM, K, VSIB_XMM)", "op1", "op2", CLEARED),
         ("VGATHERQPS (XMM, K, VSIB_XMM)", "op2", "op1", ""),
         ("VGATHERQPS (XMM, VSIB_XMM, XMM)", "op2.index", "op3", CLEARED),
@@ -339,3 +346,17 @@ def test_the_address_of_a_comparison_with_memory_reaches_the_flags(here):
     found = [f for f in here("CMPXCHG8B (M64)") if f.source in ("op1.address", "op1.index")]
     assert {f.target for f in found if not f.problem} == {"op1.data", "RAX", "RDX", "flags.ZF"}
     assert [f.problem for f in found if f.problem] == []
+
+
+def test_a_form_of_flags_alone_is_followed(here):
+    assert {f.problem for f in here("CMC")} == {""}
+
+
+def test_roots_divide_and_their_estimates_do_not(here):
+    """The operand of a root has to stay; estimates, whose operand is the last of them, come from a table."""
+    divides = ("SQRTSS", "VSQRTSD", "FSQRT", "FDIVR", "UDIVR", "VFRDIV.VF", "SDIV", "REMU")
+    assert all(_DIVIDES.match(name) for name in divides)
+    assert not any(
+        map(_DIVIDES.match, ("RSQRTPS", "VRSQRT14PD", "FRSQRTE", "FRSQRTS", "URSQRTE", "VFRSQRT7.V"))
+    )
+    assert {f.problem for f in here("RSQRTPS (XMM, XMM)", "SQRTSS (XMM, XMM)")} == {""}
