@@ -113,21 +113,22 @@ def stored_model(path: Path) -> MachineModel:
 
 def build_file(path: Path) -> MachineModel:
     """The model of a store in a file. Raises StoreError."""
-    with _collecting_seldom(), closing(Store(path, readonly=True)) as store:
+    with _without_collecting(), closing(Store(path, readonly=True)) as store:
         refuse_emulated(store)
         readout = Readout(store, load_table(store.isa), known_machine(store.machine))
         return model_of(readout, readout.each(_tell, possible_copies()))
 
 
 @contextmanager
-def _collecting_seldom() -> Iterator[None]:
+def _without_collecting() -> Iterator[None]:
     """What is read of a store stays until the model is made: looking for garbage in it took a fifth."""
-    before = gc.get_threshold()
-    gc.set_threshold(100_000, 10, 100)
+    collects = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        if collects:
+            gc.enable()
 
 
 def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> list[FormTiming]:
@@ -143,10 +144,11 @@ def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> l
         return [timing for timing, _ in campaign.readout(forms).each(campaign.tell)]
     state = _state(store.path)
     readout = campaign.readout()
-    found = list(readout.each(campaign.tell, possible_copies()))
-    with suppress(StoreError):
-        refuse_emulated(store)
-        _keep(model_of(readout, found), _kept_file(store.path), state)
+    with _without_collecting():
+        found = list(readout.each(campaign.tell, possible_copies()))
+        with suppress(StoreError):
+            refuse_emulated(store)
+            _keep(model_of(readout, found), _kept_file(store.path), state)
     return _of(found, wanted)
 
 

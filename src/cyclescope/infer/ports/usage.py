@@ -88,22 +88,22 @@ class UsageSolver:
         if most > MOST + 0.5:
             return self._many(confined, throughput, total)
         scored: list[tuple[float, int, float, _Explanation]] = []
-        least = math.inf
         fastest = _TOO_FAST * throughput + 0.02
         slow = _SLOWER * throughput
         unexplained = slow < math.inf and not explains_slowness(throughput, elsewhere)
         measured = tuple(confined.items())
-        for alone, place, explanation in self._by_cost(slots if total is None else MOST, per_slot):
-            if alone > least + EQUAL:  # likely ones first: they tell which others can be better
+        enough = math.inf
+        for alone, place, cycles, explanation in self._by_cost(slots if total is None else MOST, per_slot):
+            if alone > enough:  # likely ones first: they tell which others can be better
                 break
-            if explanation.throughput > fastest:
+            if cycles > fastest:
                 continue
-            cost = alone + _UNEXPLAINED if unexplained and explanation.throughput < slow else alone
-            if cost > least + EQUAL:
+            cost = alone + _UNEXPLAINED if unexplained and cycles < slow else alone
+            if cost > enough:
                 continue
-            misfit = explanation.misfit(measured, total, least + EQUAL - cost)
+            misfit = explanation.misfit(measured, total, enough - cost)
             if misfit < math.inf:
-                least = min(least, misfit + cost)
+                enough = min(enough, misfit + cost + EQUAL)
                 scored.append((misfit + cost, place, misfit, explanation))
         scored.sort(key=lambda item: item[:2])
         score, _, misfit, best = scored[0]
@@ -123,7 +123,9 @@ class UsageSolver:
         """
         key = slots, per_slot
         if key not in self._ordered:
-            costed = ((e.cost(slots, per_slot), place, e) for place, e in enumerate(self.explanations))
+            costed = (
+                (e.cost(slots, per_slot), place, e.throughput, e) for place, e in enumerate(self.explanations)
+            )
             self._ordered[key] = sorted(costed, key=lambda item: item[:2])
         return self._ordered[key]
 
@@ -233,7 +235,7 @@ class _Explanation:
         return worst + _OTHERS * (every - worst)
 
 
-_Costed = tuple[float, int, _Explanation]
+_Costed = tuple[float, int, float, _Explanation]
 
 
 def _multisets(sets: Sequence[Ports]) -> list[tuple[Ports, ...]]:
