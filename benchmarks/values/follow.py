@@ -48,6 +48,9 @@ NO_DIFFERENCE = "other data make no difference"
 # why there is no proof
 STACK = "registers of the x87 and of MMX are a stack with tags, whose values the tracer does not change"
 ZERO = "with the constant 0, which is part of the form, its values stay what they are"
+NOT_BACK = "the tag does not come back"
+MORE_LOADED = "loads more than one store has written"
+REWRITTEN = "it stores all that it has read, also the bytes that it leaves as they are: values do not tell"
 CONSTANT_FLAG = "the table has the flag as written, and the form always writes the same"
 NO_NUMBER = "its first result is 0, infinite or no number of the type that it reads"
 
@@ -114,11 +117,18 @@ def why_none(question: Question, problem: str, once: Trace | None = None) -> str
         return STACK
     if problem in (NOTHING, NO_VALUE, NO_DIFFERENCE) and any(op.cls == "0" for op in form.operands):
         return ZERO
-    if problem in (NO_VALUE, NO_DIFFERENCE) and (
+    if problem in (NO_VALUE, NO_DIFFERENCE, NOTHING, NOT_BACK) and (
         why := why_unreached(form, question.source, question.target)
     ):
         return why
+    if problem.endswith(MORE_LOADED) and _rewrites(form):
+        return REWRITTEN
     return NO_NUMBER if once is not None and _makes_none(question, once) else ""
+
+
+def _rewrites(form: InstructionForm) -> bool:
+    """Whether a form of x86-64 changes memory in place: what it writes is as wide as what it reads."""
+    return form.bits is None and any(op.is_memory and op.read and op.write for op in form.operands)
 
 
 def _is_constant(question: Question, problem: str) -> bool:
@@ -256,15 +266,15 @@ def _chain_problem(question: Question, events: Sequence[Event]) -> str:
         if event.flags & IDENTITY:
             return f"{where} changes nothing, whatever the values"
         if event.flags & UNCOVERED:
-            return f"{where} loads more than one store has written"
+            return f"{where} {MORE_LOADED}"
         if not event.before:
-            return "the tag does not come back"
+            return NOT_BACK
         if not event.after and items[event.item].tested:
             return NO_VALUE
         if not event.after:
             return f"the tag is lost at {where}"
     through = sum(items[event.item].tested for event in events)
-    return "" if through == ROUNDS * sum(item.tested for item in items) else "the tag does not come back"
+    return "" if through == ROUNDS * sum(item.tested for item in items) else NOT_BACK
 
 
 def hidden(question: Question, trace: Trace) -> bool:

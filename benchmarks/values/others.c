@@ -236,6 +236,44 @@ void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind)
     }
 }
 
+/* A constant in the code, or any: from its last bytes, as far as they are one. */
+static uint64_t constant_of(const uint8_t *code, size_t length)
+{
+    const unsigned bytes = 1u << next() % 4;
+    uint64_t value = 0;
+    if (bytes == 8 || bytes >= length)
+        return next() & 1 ? next() : 0;
+    memcpy(&value, code + length - bytes, bytes);
+    const uint64_t sign = 1ull << (8 * bytes - 1);
+    return (value ^ sign) - sign;
+}
+
+/* What is one beside a carry or a change of sign when it is added to a number, or subtracted. */
+static uint64_t beside(uint64_t number)
+{
+    const uint64_t sign = 1ull << ((8u << next() % 4) - 1);
+    const uint64_t value = next() & 1 ? number : ~number;
+    return (next() & 1 ? value : value ^ sign) + next() % 2;
+}
+
+/* Registers and lines of memory with numbers at the edges of carries, of a constant in the code or of any. */
+void randomise_edges(struct whole *w, const uint8_t *keep, const uint8_t *code, size_t length)
+{
+    const uint64_t number = constant_of(code, length);
+    for (unsigned n = 0; n < LOCATIONS_END; n++) {
+        size_t size;
+        uint8_t *at = bytes_of(w, n, &size);
+        const int general = n >= AREAS && arch_locations[n].kind == LOCATION_GENERAL && !is_set(keep, n);
+        uint64_t value = beside(number);
+        for (size_t i = 0; (general || n < AREAS) && i + 8 <= size; i += 8) {
+            uint64_t old;
+            value = i % 64 ? value : beside(number);
+            memcpy(&old, at + i, sizeof old);
+            memcpy(at + i, points(old) ? &old : &value, sizeof old);
+        }
+    }
+}
+
 /* Any value in some registers, pointers or not. */
 void randomise_all(struct whole *w, const uint8_t *locations)
 {

@@ -146,6 +146,7 @@ static int gained(const struct whole *after, const struct whole *written, const 
 
 /* Compare-and-swap, and the greater of two, store something new for few values. */
 enum { EXCHANGES = 96 };
+enum { EDGES = 640 }; /* tries: few of them meet a carry in the width of the form */
 static int exchanges(const struct item *item)
 {
     return item->head.uses & LOADS && item->head.uses & STORES;
@@ -258,6 +259,15 @@ enum mode follow(const struct request *r, const struct item *item, const struct 
         combine(after, &more, 1);
         if ((n >= KINDS - 1 || !(item->head.uses & AN_ADDRESS)) && gained(after, &written, item))
             return n < KINDS ? OTHER_MEMORY : OTHER_VALUES;
+    }
+    for (unsigned n = 0; n < EDGES && item->head.kind == TESTED; n++) {
+        copy_whole(&other, in);
+        randomise_edges(&other, r->keep, item->code.bytes, item->code.length);
+        clear(&more);
+        through(item->at, &other, tag, enough, &more);
+        combine(after, &more, 1);
+        if (gained(after, &written, item))
+            return OTHER_VALUES;
     }
     for (unsigned n = 0; n < 2u * item->head.alternates; n++) {
         copy_whole(&other, in);

@@ -45,6 +45,7 @@ void restart_values(void);
 void collect_tagged(const struct whole *tag);
 void change_tagged(struct whole *w, unsigned trial);
 void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind);
+void randomise_edges(struct whole *w, const uint8_t *keep, const uint8_t *code, size_t length);
 void randomise_all(struct whole *w, const uint8_t *locations);
 
 /* --- requests and answers, as in tracer.py ------------------------------------------------------- */

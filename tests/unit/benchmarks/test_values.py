@@ -15,8 +15,10 @@ from benchmarks.emulated import emulator
 from benchmarks.values.follow import (
     _DIVIDES,
     CONSTANT_FLAG,
+    MORE_LOADED,
     NO_DIFFERENCE,
     NO_NUMBER,
+    REWRITTEN,
     STACK,
     ZERO,
     findings,
@@ -30,12 +32,19 @@ from benchmarks.values.reasons import known
 from benchmarks.values.tracer import AS_IT_IS, tracer
 from benchmarks.values.unreached import (
     ALIKE,
+    CARRY,
     CLEARED,
     COMPARED,
     COMPARISON,
+    KEPT,
     LENGTHS,
+    OTHER_END,
+    POINTERS,
+    POSITIVE,
+    REPEATED,
     REST,
     SHUFFLED,
+    UNMASKED,
     UPPER,
     why_unreached,
 )
@@ -294,6 +303,9 @@ def test_denormal_numbers():
         ("MUL (R16)", "DX", "AX", REST),
         ("MUL (R16)", "DX", "flags.CF", REST),
         ("MUL (R16)", "AX", "DX", ""),
+        ("IMUL (R16, R16, I16)", "op1", "flags.CF", REST),
+        ("IMUL (R16, R16, I16)", "op2", "flags.CF", ""),
+        ("IMUL (R16, R16)", "op1", "flags.CF", ""),
         ("MUL (R16)", "op1", "AX", ""),
         ("PCMPESTRI (XMM, XMM, I8)", "op1", "flags.ZF", LENGTHS),
         ("PCMPESTRI (XMM, XMM, I8)", "EDX", "flags.ZF", ""),
@@ -308,6 +320,29 @@ def test_denormal_numbers():
         ("VPERMPS_Z (YMM, K, YMM, M32_1to8)", "op4.data", "op1", ""),
         ("VPERMQ_EVEX (YMM, YMM, M64_1to4)", "op2", "op1", SHUFFLED),
         ("VPERMT2Q (YMM, YMM, M64_1to4)", "op2", "op1", ""),
+        ("VBLENDMPS (XMM, XMM, XMM)", "op2", "op1", UNMASKED),
+        ("VBLENDMPS (XMM, XMM, XMM)", "op3", "op1", ""),
+        ("SHR (R32, CL)", "flags.CF", "op1", KEPT),
+        ("SHR (R32, CL)", "flags.CF", "flags.CF", ""),
+        ("SHR (R32, CL)", "op1", "flags.SF", POSITIVE),
+        ("SHR (R32, CL)", "op1", "flags.CF", ""),
+        ("RCR (R32, 1)", "flags.CF", "flags.CF", CARRY),
+        ("RCR (R32, 1)", "flags.CF", "op1", ""),
+        ("RCL (M32, 1)", "flags.CF", "flags.OF", CARRY),
+        ("RCR (R32, 1)", "flags.CF", "flags.OF", ""),
+        ("RCR (M8, CL)", "flags.CF", "flags.CF", ""),
+        ("RCR (M8, CL)", "flags.OF", "op1.data", KEPT),
+        ("SHRD (M32, R32, I8)", "op1.data", "flags.SF", OTHER_END),
+        ("SHRD (M32, R32, I8)", "op2", "flags.SF", ""),
+        ("SHRD (M32, R32, I8)", "op2", "flags.PF", OTHER_END),
+        ("SHLD (R16, R16, CL)", "op2", "flags.SF", OTHER_END),
+        ("SHLD (R16, R16, CL)", "op2", "flags.PF", ""),
+        ("LODSD", "[RSI].data", "RSI", POINTERS),
+        ("LODSD", "[RSI].data", "EAX", ""),
+        ("MOVSQ_REPE", "RCX", "RDI", REPEATED),
+        ("MOVSQ_REPE", "[RSI].data", "RCX", POINTERS),
+        ("MOVSQ_REPE", "[RSI].data", "[RDI].data", ""),
+        ("CMPSB_REPE", "[RSI].data", "RCX", ""),
         ("VGATHERQPS (XMM, K, VSIB_XMM)", "op1", "op2", CLEARED),
         ("VGATHERQPS (XMM, K, VSIB_XMM)", "op2", "op1", ""),
         ("VGATHERQPS (XMM, VSIB_XMM, XMM)", "op2.index", "op3", CLEARED),
@@ -360,3 +395,18 @@ def test_roots_divide_and_their_estimates_do_not(here):
         map(_DIVIDES.match, ("RSQRTPS", "VRSQRT14PD", "FRSQRTE", "FRSQRTS", "URSQRTE", "VFRSQRT7.V"))
     )
     assert {f.problem for f in here("RSQRTPS (XMM, XMM)", "SQRTSS (XMM, XMM)")} == {""}
+
+
+def test_carries_are_met(here):
+    """What a carry decides shows only beside its edge, of one width, and of the constant in the code."""
+    forms = ("ADC (AX, I16)", "SBB (R64, M64)", "SBB (R64, I32)", "ADC_12 (R8h, R8l)")
+    found = [f for f in here(*forms) if f.source == "flags.CF"]
+    assert {f.target for f in found if f.target.startswith("flags.")} >= {"flags.CF", "flags.OF", "flags.ZF"}
+    assert {f"{f.form} {f.target}": f.problem for f in found if f.problem} == {}
+
+
+def test_what_is_changed_in_place_is_stored_as_a_whole(here):
+    found = {
+        (f.source, f.target): f for f in here("ADD (M64, I32)") if f.problem == f"the form {MORE_LOADED}"
+    }
+    assert {f.reason for f in found.values()} == {REWRITTEN}

@@ -25,11 +25,7 @@ from cyclescope.kernel.x86_64.registers import (
     VECTOR_CONSTANT,
     VECTOR_ONES,
 )
-from cyclescope.kernel.x86_64.values import is_division, is_narrowing
-
-# What may copy a register, so that with one register for both it would do nothing: elements of a whole
-# vector are compressed and expanded to themselves.
-_MOVES = ("MOV", "VMOV", "KMOV", "XCHG", "VPCOMPRESS", "VCOMPRESSP", "VPEXPAND", "VEXPANDP")
+from cyclescope.kernel.x86_64.values import is_division, is_move, is_narrowing
 
 
 class X86ChainBuilder(AddressChains):
@@ -98,7 +94,7 @@ class X86ChainBuilder(AddressChains):
         return a.cls == b.cls or s.domain == "v" or (s.domain == "r" and not self.roles.narrow)
 
     def _is_move(self) -> bool:
-        return self.form.mnemonic.startswith(_MOVES)
+        return is_move(self.form)
 
     def _same_register(self, pair: Pair) -> Chain | None:
         """One register for a read source and a written-only target."""

@@ -30,13 +30,13 @@ from cyclescope.kernel.x86_64.values import (
     chain_state,
     immediates,
     is_division,
+    is_move,
     is_narrowing,
     origin,
     stream_state,
     vector_level,
 )
 
-_MOVES = ("MOV", "VMOV", "KMOV", "XCHG")
 _SPECIAL = frozenset(("branch", "call", "return", "stack", "rep", "repne", "x87", "interrupt", "string"))
 _SINGULAR = frozenset(
     ("BT", "BTS", "BTR", "BTC", "XLATB", "MOVDIR64B", "ENQCMD", "CPUID", "XGETBV", "LAHF")
@@ -56,7 +56,7 @@ class X86Dialect:
     def signature(self, form: InstructionForm) -> object:
         """Operands, attributes, flags and layout; the mnemonic where it matters."""
         encoding = form.encoding
-        kind = (form.mnemonic.startswith(_MOVES), is_narrowing(form))
+        kind = (is_move(form), is_narrowing(form))
         special = form.mnemonic if self._is_special(form) else kind
         return (
             form.signature, form.attributes, form.flags_read, form.flags_written, special,

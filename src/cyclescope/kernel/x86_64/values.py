@@ -121,7 +121,18 @@ def origin(form: InstructionForm) -> int:
 
 _COMPARE = re.compile(r"V?CMP[PS][SDH]$")
 _DOT = re.compile(r"V?DPP[SD]$")
-_LANE = re.compile(r"V(EXTRACT|INSERT)[FI]\d+(X\d)?$|V(SHUF|PERM2)[FI](128|\d+X\d)$")
+_LANE = re.compile(r"V(EXTRACT|INSERT)[FI]\d+(X\d)?$|V(SHUF|PERM2)[FI](128|\d+X\d)$|VALIGN[DQ]$")
+
+# What may copy a register, so that with one register for both it would do nothing: without a mask all
+# elements are compressed and expanded to themselves, and a blend takes one source.
+_MOVES = (
+    "MOV", "VMOV", "KMOV", "XCHG", "VPCOMPRESS", "VCOMPRESSP", "VPEXPAND", "VEXPANDP", "VBLENDM", "VPBLENDM",
+)  # fmt: skip
+
+
+def is_move(form: InstructionForm) -> bool:
+    """Whether the form may copy a register."""
+    return form.mnemonic.startswith(_MOVES)
 
 
 @cache
@@ -130,7 +141,7 @@ def immediates(mnemonic: str) -> tuple[int, ...] | None:
 
     Comparisons ask for equality, the quiet one: chained results are no numbers. Where a lane is
     selected it is the one that does not stay in place, which some CPUs do for less. A dot product is that of
-    the first elements: the usual value selects none.
+    the first elements: the usual value selects none. Two vectors that are aligned are both in the result.
     """
     if _DOT.match(mnemonic):
         return (0x11,)

@@ -236,11 +236,12 @@ def test_wide_operands_of_other_extensions(table, missing):
 @pytest.mark.parametrize(
     "name",
     ["VPCOMPRESSW (ZMM, ZMM)", "VPEXPANDD (YMM, YMM)", "VCOMPRESSPS (XMM, XMM)", "VEXPANDPD (ZMM, ZMM)",
-     "VMOVAPS (ZMM, ZMM)", "MOV_89 (R64, R64)"],
+     "VMOVAPS (ZMM, ZMM)", "MOV_89 (R64, R64)", "VBLENDMPD (ZMM, ZMM, ZMM)", "VPBLENDMB (XMM, XMM, XMM)"],
 )  # fmt: skip
 def test_what_may_copy_a_register_does_not_copy_one_onto_itself(planner, table, name):
     form = table[name]
-    chains = [e for e in planner.latency(form) if (e.source, e.target) == ("op2", "op1")]
+    source = "op3" if "BLEND" in name else "op2"
+    chains = [e for e in planner.latency(form) if (e.source, e.target) == (source, "op1")]
     assert chains
     for item in (item for e in chains for item in e.kernel.body if item.form is form):
-        assert len({*item.registers}) == 2
+        assert item.registers[0] != item.registers[-1]
