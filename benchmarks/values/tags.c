@@ -251,14 +251,15 @@ enum mode follow(const struct request *r, const struct item *item, const struct 
             return OTHER_VALUES;
     }
     const unsigned tries = item->head.kind != TESTED ? 3 : exchanges(item) ? 60 : 20; /* it stores seldom */
-    for (unsigned n = 0; n < tries * KINDS; n++) {
+    const unsigned other_memory = item->head.uses & AN_ADDRESS && exchanges(item) ? 4 * KINDS : KINDS;
+    for (unsigned n = 0; n < tries * KINDS; n++) { /* what is in place may be what would be stored */
         copy_whole(&other, in);
-        randomise(&other, n < KINDS ? MEMORY : MEMORY | REGISTERS, r->keep, n % KINDS);
+        randomise(&other, n < other_memory ? MEMORY : MEMORY | REGISTERS, r->keep, n % KINDS);
         clear(&more);
         through(item->at, &other, tag, enough, &more);
         combine(after, &more, 1);
-        if ((n >= KINDS - 1 || !(item->head.uses & AN_ADDRESS)) && gained(after, &written, item))
-            return n < KINDS ? OTHER_MEMORY : OTHER_VALUES;
+        if ((n >= other_memory - 1 || !(item->head.uses & AN_ADDRESS)) && gained(after, &written, item))
+            return n < other_memory ? OTHER_MEMORY : OTHER_VALUES;
     }
     for (unsigned n = 0; n < EDGES && item->head.kind == TESTED; n++) {
         copy_whole(&other, in);

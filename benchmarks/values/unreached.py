@@ -16,6 +16,8 @@ KEPT = "a count of 0 leaves each flag what it was; nothing else comes from a fla
 CARRY = "what is carried in comes out in the operand, what is carried out was in it"
 POSITIVE = "behind a shift to the right the upper bit is 0"
 OTHER_END = "of a double shift the flag is about the end that the other operand is at"
+EXCHANGED = "it gets what the other operand held, whatever it was"
+STAYS = "the destination is read only where it stays what it was, and no flag is about it"
 POINTERS = "by how much pointers and counts go on is not decided by data"
 REPEATED = "counts and pointers of repeated forms stay what they are: with others they lead nowhere"
 UNMASKED = "without a mask the other source is taken"
@@ -50,6 +52,8 @@ def why_unreached(form: InstructionForm, source: str, target: str) -> str:
         return ""
     if form.mnemonic in _SHUFFLES and "broadcast" in form.attributes:
         return SHUFFLED if one.cls != "K" and not one.write else ""
+    if form.mnemonic == "XADD":
+        return EXCHANGED if source == target == "op2" else ""
     if form.mnemonic.startswith(("VBLENDM", "VPBLENDM")) and "masked" not in form.attributes:
         return UNMASKED if source == "op2" else ""
     if form.mnemonic.startswith("CMPXCHG"):
@@ -88,6 +92,8 @@ def _why_no_flag(form: InstructionForm, one: Operand | None, source: str, target
         return REST if one is not None and _is_rest(form, one) else ""
     if form.mnemonic == "SHR" and target == "flags.SF":
         return POSITIVE
+    if form.mnemonic in ("BSF", "BSR"):
+        return STAYS if one is form.operands[0] else ""
     counted = any(op.fixed == "CL" for op in form.operands)
     if (form.mnemonic, source.partition(".")[0], target) in (_OTHER_END if counted else _OTHER_END | _LOWEST):
         return OTHER_END

@@ -36,6 +36,7 @@ from benchmarks.values.unreached import (
     CLEARED,
     COMPARED,
     COMPARISON,
+    EXCHANGED,
     KEPT,
     LENGTHS,
     OTHER_END,
@@ -44,6 +45,7 @@ from benchmarks.values.unreached import (
     REPEATED,
     REST,
     SHUFFLED,
+    STAYS,
     UNMASKED,
     UPPER,
     why_unreached,
@@ -337,6 +339,12 @@ def test_denormal_numbers():
         ("SHRD (M32, R32, I8)", "op2", "flags.PF", OTHER_END),
         ("SHLD (R16, R16, CL)", "op2", "flags.SF", OTHER_END),
         ("SHLD (R16, R16, CL)", "op2", "flags.PF", ""),
+        ("XADD (R32, R32)", "op2", "op2", EXCHANGED),
+        ("XADD (R32, R32)", "op1", "op2", ""),
+        ("XADD (R32, R32)", "op2", "op1", ""),
+        ("BSF (R64, R64)", "op1", "flags.ZF", STAYS),
+        ("BSF (R64, R64)", "op2", "flags.ZF", ""),
+        ("BSF (R64, R64)", "op1", "op1", ""),
         ("LODSD", "[RSI].data", "RSI", POINTERS),
         ("LODSD", "[RSI].data", "EAX", ""),
         ("MOVSQ_REPE", "RCX", "RDI", REPEATED),
@@ -410,3 +418,10 @@ def test_what_is_changed_in_place_is_stored_as_a_whole(here):
         (f.source, f.target): f for f in here("ADD (M64, I32)") if f.problem == f"the form {MORE_LOADED}"
     }
     assert {f.reason for f in found.values()} == {REWRITTEN}
+
+
+def test_an_address_tells_where_something_was_stored(here):
+    """Also where the bit that is set was set before, as in half of all places."""
+    forms, parts = ("OR (M8, I8)", "BTR (M32, R32)"), ("op1.address", "op1.index")
+    found = [f for f in here(*forms) if f.source in parts and f.target == "op1.data"]
+    assert {(f.form, f.source): f.problem for f in found} == {(n, part): "" for n in forms for part in parts}
