@@ -15,12 +15,12 @@ from typing import IO, Generic, NoReturn, TypeVar
 
 Made = TypeVar("Made")
 _LENGTH = 8  # bytes that say how many a part has
-MOST = 3  # copies: what this process does meanwhile takes as long as what is left for more
+MOST_COPIES = 3  # copies: what this process does meanwhile takes as long as what is left for more
 
 
 def possible_copies() -> int:
     """How many copies have a CPU of their own; none beside threads, whose locks a copy would never get."""
-    return min(len(os.sched_getaffinity(0)) - 1, MOST) if threading.active_count() == 1 else 0
+    return min(len(os.sched_getaffinity(0)) - 1, MOST_COPIES) if threading.active_count() == 1 else 0
 
 
 @contextmanager

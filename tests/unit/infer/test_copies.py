@@ -108,7 +108,7 @@ def test_there_are_copies_where_cpus_are_left_and_no_other_threads(monkeypatch):
     assert possible_copies() == 0
     monkeypatch.setattr(copies.os, "sched_getaffinity", lambda process: set(range(64)))
     monkeypatch.setattr(copies.threading, "active_count", lambda: 1)
-    assert possible_copies() == copies.MOST
+    assert possible_copies() == copies.MOST_COPIES
     monkeypatch.undo()
     monkeypatch.setattr(copies.os, "sched_getaffinity", lambda process: {0, 1})
     over = threading.Event()
