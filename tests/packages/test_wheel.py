@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 OLDEST = (3, 11)
 ASSEMBLER = ("as", "objcopy")
 HAS_ASSEMBLER = platform.machine() == "x86_64" and all(map(shutil.which, ASSEMBLER))
-# what the commands below import; highspy brings numpy, and only solving for ports uses it
-REQUIREMENTS = ("click", "msgspec", "rich", "iced-x86; platform_machine == 'x86_64'")
+# what the commands below import; only solving for ports uses highspy
+REQUIREMENTS = ("click", "msgspec", "numpy", "rich", "iced-x86; platform_machine == 'x86_64'")
 
 
 def _run(*line, **more):

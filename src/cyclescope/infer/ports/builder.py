@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from statistics import median_low
 
 import msgspec
 
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import dropped
-from cyclescope.infer.ports.structure import port_sets
-from cyclescope.infer.ports.usage import Usage, UsageSolver, explains_slowness
+from cyclescope.infer.ports.groups import PortGroups
+from cyclescope.infer.ports.usage import Explanation
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import Operation
@@ -25,6 +24,10 @@ MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 MORE = 0.3  # micro-operations counted that are not explained
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
+CERTAIN = 0.995  # of the odds: `high` promises as much
+TELLING = 0.95  # of the odds: `medium` promises as much
+UNLIKELY = 100.0  # times less likely than the best: other usages are not told
+MOST_OTHERS = 3  # other usages that are told
 DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
 _ORDER = (HIGH, MEDIUM, LOW)
 
@@ -68,29 +71,9 @@ class PortBuilder:
         return tuple(str(n) if count <= 10 else f"{n:x}" for n in range(count))
 
     @cached_property
-    def groups(self) -> list[tuple[dict[str, tuple[int, ...]], UsageSolver]]:
-        """Classes that share ports, with their solver."""
-        sets = self.facts.structure.sets
-        groups: list[dict[str, tuple[int, ...]]] = []
-        for name, ports in sets.items():
-            touching = [g for g in groups if any(not set(ports).isdisjoint(other) for other in g.values())]
-            merged = {name: ports}
-            for group in touching:
-                merged |= group
-                groups.remove(group)
-            groups.append(merged)
-        usual = {name: self._usual(name) for name in sets}
-        return [(group, UsageSolver(group, port_sets(group), usual)) for group in groups]
-
-    def _usual(self, name: str) -> dict[str, float]:
-        """What a form of a class costs among other blocking instructions: the median of its members.
-
-        It is one micro-operation: what costs more makes others wait for its flags.
-        """
-        members = [self.facts.confined.get(form, {}) for form in self.facts.classes[name]]
-        seen = {other for some in members for other in some if other != name}
-        middle = {other: median_low(some[other] for some in members if other in some) for other in seen}
-        return {other: min(cost, 1.0) for other, cost in middle.items()}
+    def groups(self) -> PortGroups:
+        """Classes that share ports, and what explains readings among them."""
+        return PortGroups(self.facts)
 
     @cached_property
     def resources(self) -> dict[str, tuple[str, float]]:
@@ -115,35 +98,9 @@ class PortBuilder:
         if confined is None:
             return PortUsage(shown, None, reason=reason or "not measured")
         microcoded = slots is not None and slots > MICROCODED
-        expected = (math.ceil(slots - 0.3) if slots is not None else 1) * self.facts.per_slot(form)
-        parts = self._parts(form, confined, throughput or math.inf, expected)
-        if shown is not None and not microcoded and not self.facts.labels:
-            parts = _filled(parts, round(shown))
-        return self._combined(form, parts, confined, shown, microcoded, throughput or 0.0)
-
-    def _parts(
-        self, form: InstructionForm, confined: Mapping[str, float], throughput: float, expected: int
-    ) -> list[Usage]:
-        """The usage of every group of ports; what one group explains of the throughput none other has to."""
-        asked = []
-        for group, solver in self.groups:
-            some = {name: value for name, value in confined.items() if name in group}
-            if self.facts.labels:
-                some = _least(some, group)
-            if some:
-                total = self.facts.total(form.id, {p for ports in group.values() for p in ports})
-                asked.append((solver, some, total))
-        per_slot = self.facts.per_slot(form)
-        parts = [
-            solver.solve(some, throughput, expected, total, 0.0, per_slot) for solver, some, total in asked
-        ]
-        alone = [port_throughput(part.operations or ()) for part in parts]
-        for place, (solver, some, total) in enumerate(asked):
-            elsewhere = max([0.0, *alone[:place], *alone[place + 1 :]])
-            if elsewhere >= alone[place] and explains_slowness(throughput, elsewhere):
-                parts[place] = solver.solve(some, throughput, expected, total, elsewhere, per_slot)
-                alone[place] = port_throughput(parts[place].operations or ())
-        return parts
+        told = None if microcoded or self.facts.labels else shown
+        found = self.groups.explain(form, throughput or math.inf, told)
+        return self._combined(form, found, confined, shown, microcoded, throughput or 0.0)
 
     def missed(self, form: InstructionForm, usage: PortUsage) -> set[str]:
         """Classes whose measured confinement is not what a usage makes of it."""
@@ -159,26 +116,28 @@ class PortBuilder:
     def _combined(
         self,
         form: InstructionForm,
-        parts: list[Usage],
+        found: Sequence[Explanation],
         confined: Mapping[str, float],
         slots: float | None,
         microcoded: bool,
         throughput: float,
     ) -> PortUsage:
-        missed = any(part.residual > MISSED for part in parts)
+        best = found[0]
+        missed = best.missed > MISSED
         stalls = "" if self.facts.labels else _stalls(form, microcoded, missed)
-        if missed and stalls:  # what they cost is not to look like ports
-            parts = [msgspec.structs.replace(part, operations=None, alternatives=()) for part in parts]
-        known = tuple(op for part in parts for op in part.operations or ())
+        known = () if missed and stalls else best.operations  # what stalls cost is not to look like ports
         missing = self._missing(form, known)
-        complete = not missing and all(part.operations is not None for part in parts)
+        complete = not missing and best.complete and not (missed and stalls)
         usage = notation(known, self.names)
         if not complete:
             usage = f"{usage}+?" if known else "?"
-        levels = [part.confidence for part in parts] or [LOW]
         slots, remark = self._told(form, slots, known)
-        notes = [note for note in (*(part.note for part in parts), remark) if note]
-        levels += [MEDIUM] * (slots is None)
+        others = [] if missed and stalls else _others(found, self.names)
+        notes = [note for note in (_conflict(best), remark, _odds(others)) if note]
+        told = min((self.facts.sureness(op.ports) for op in best.operations), default=1.0)
+        levels = [level_of(best, told), *([MEDIUM] * (slots is None))]
+        if told < CERTAIN:
+            notes.append(f"{told / (1 - told):.0f} : 1 against another number of ports that its class shares")
         if missing:
             levels.append(MEDIUM)
             notes.append(missing)
@@ -188,23 +147,24 @@ class PortBuilder:
         elif complete:
             doubts = list(self._doubts(form, known, slots, throughput))
             notes += [sentence for sentence, _ in doubts]
+            levels += [level for _, level in doubts]
             if self._is_loose(known, throughput, confined):
                 levels.append(MEDIUM)
                 notes.append("one of its micro-operations may have fewer ports than the class that it is of")
-            vague = any(part.residual > MISSED or part.alternatives for part in parts)
-            levels += [LOW if vague else level for _, level in doubts]
+        return PortUsage(
+            slots, usage, known if complete else None,
+            round(port_throughput(known), 2) if complete else None,
+            round(best.missed, 2), max(levels, key=_ORDER.index), tuple(other for other, _ in others),
+            self._weights(confined), microcoded, "; ".join(dict.fromkeys(notes)),
+        )  # fmt: skip
+
+    def _weights(self, confined: Mapping[str, float]) -> dict[str, float]:
         weights: dict[str, float] = {}
         for name, value in confined.items():
             label = self.resources[name][0]
             if value > max(NOISE, weights.get(label, 0.0)):  # classes of two register files share a label
                 weights[label] = round(value, 2)
-        return PortUsage(
-            slots, usage, known if complete else None,
-            round(port_throughput(known), 2) if complete else None,
-            round(max((part.residual for part in parts), default=0.0), 2), max(levels, key=_ORDER.index),
-            tuple(notation(other, self.names) for part in parts for other in part.alternatives),
-            weights, microcoded, "; ".join(dict.fromkeys(notes)),
-        )  # fmt: skip
+        return weights
 
     def _told(
         self, form: InstructionForm, slots: float | None, known: Sequence[Operation]
@@ -237,7 +197,8 @@ class PortBuilder:
             return
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
-            level = MEDIUM if known or dropped(form) else LOW
+            hidden = not self.facts.hiding.isdisjoint(domains(form))
+            level = MEDIUM if dropped(form) or (known and not hidden) else LOW
             yield f"{idle} of its slots need no port, or one of a set as wide as the front end", level
         elif memory_of(form) is not None and self._may_hide(form, known):
             yield "a micro-operation for any of as many ports as the front end has slots would not show", LOW
@@ -279,7 +240,7 @@ class PortBuilder:
     def _may_hide(self, form: InstructionForm, known: Sequence[Operation]) -> bool:
         """Whether a form may have a micro-operation beside those for memory that no experiment shows."""
         beside = [op for op in known if self.memory.isdisjoint(op.ports)]
-        return not beside and not self.facts.saturating.isdisjoint(domains(form))
+        return not beside and not self.facts.hiding.isdisjoint(domains(form))
 
     @cached_property
     def memory(self) -> frozenset[int]:
@@ -302,33 +263,36 @@ def _less(operations: Sequence[Operation], one: Operation) -> list[Operation]:
     ]
 
 
-def _filled(parts: Sequence[Usage], slots: int) -> list[Usage]:
-    """The parts with as many micro-operations as slots, if another explanation that fits as well has them."""
-    missing = slots - sum(_count(part.operations or ()) for part in parts)
-    found = list(parts)
-    for place, part in enumerate(parts):
-        if missing <= 0 or not part.operations:
-            continue
-        more = _count(part.operations) + missing
-        for other in part.alternatives:
-            if _count(other) == more:
-                rest = (part.operations, *(some for some in part.alternatives if some != other))
-                found[place] = msgspec.structs.replace(part, operations=other, alternatives=rest)
-                return found
-    return found
+def level_of(best: Explanation, structure: float = 1.0) -> str:
+    """The confidence that an explanation's share of the odds is worth: low where a part is unexplained.
 
-
-def _count(operations: Sequence[Operation]) -> int:
-    return sum(round(op.count) for op in operations)
-
-
-def _least(confined: Mapping[str, float], ports: Mapping[str, tuple[int, ...]]) -> dict[str, float]:
-    """The least of what was counted for classes of the same ports: each is an upper bound.
-
-    What was timed is none where a class does not fill its ports all the time.
+    `structure` is the share of its ports.
     """
-    best: dict[tuple[int, ...], str] = {}
-    for name, value in confined.items():
-        if value < confined.get(best.get(ports[name], ""), math.inf):
-            best[ports[name]] = name
-    return {name: confined[name] for name in best.values()}
+    share = best.share * structure
+    if not best.complete or share < TELLING:
+        return LOW
+    return HIGH if share >= CERTAIN else MEDIUM
+
+
+def _conflict(best: Explanation) -> str:
+    """What is said of parts that no micro-operations explain, or ""."""
+    held = [part.missed for part in best.parts if part.operations is None]
+    return f"conflict: it holds ports for {max(held):.1f} port cycles" if held else ""
+
+
+def _others(found: Sequence[Explanation], names: Sequence[str]) -> list[tuple[str, float]]:
+    """Other usages that are not much less likely, and how many times less likely each is."""
+    best, shown = found[0], notation(found[0].operations, names)
+    some: dict[str, float] = {}
+    for other in found[1:]:
+        if other.share * UNLIKELY < best.share:
+            break
+        text = notation(other.operations, names)
+        if other.complete and text != shown:
+            some.setdefault(text, best.share / other.share)
+    return list(some.items())[:MOST_OTHERS]
+
+
+def _odds(others: Sequence[tuple[str, float]]) -> str:
+    """The others with their odds, or ""."""
+    return ", ".join(f"{odds:.0f} : 1 against {text}" for text, odds in others)

@@ -14,7 +14,7 @@ from cyclescope.isa.table import Table
 
 MOST_BYTES = 8  # of a blocking instruction: longer ones are limited by fetching
 _LEFT_OUT = frozenset(
-    ("evex", "x87", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return", "stack",
+    ("x87", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return", "stack",
      "high_byte", "lock", "vsib")
 )  # fmt: skip
 _APART = frozenset(
@@ -27,13 +27,14 @@ _PLAIN_MOVES = ("MOV", "VMOVUPS", "MOVUPS")  # a load or a store and nothing els
 _CLASSES = ("R64", "XMM", "K", "MM")
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _NARROW = ("R32", "R8l")
+_WIDEST = "ZMM"  # whose operations may need other units than those of shorter vectors
 _FILES = {"h": "r", "m": "x", "x": "s"}  # register files that go by another letter here
 
 
 def domains(form: InstructionForm) -> frozenset[str]:
     """Register files that a form works on: `r`, `v`, `k`, `x` for MMX, `s` for the x87 stack, `m` for memory.
 
-    Flags count as `r`; MMX and x87 work on the units of vectors.
+    Flags count as `r`; MMX and x87 work on the units of vectors. Vectors of 512 bits are `z` as well.
     """
     if form.bits is not None:
         return _domains(form)
@@ -45,6 +46,8 @@ def domains(form: InstructionForm) -> frozenset[str]:
     if form.flags_read or form.flags_written or not found:
         found.add("r")
     found |= {"m" for o in form.operands if o.is_memory}
+    if any(o.cls == _WIDEST for o in form.operands):
+        found.add("z")
     return frozenset(found - {"?"})
 
 
@@ -105,6 +108,8 @@ def is_candidate(form: InstructionForm) -> bool:
     if form.encoding.length > MOST_BYTES:
         return False
     registers = [op for op in form.operands if op.is_register]
+    if "evex" in form.attributes and (form.memory >= 0 or any(op.cls != _WIDEST for op in registers)):
+        return False
     if form.flags_read and form.flags_written:  # each would wait for the one before
         return False
     if any(op.fixed for op in registers) or any(op.is_memory and op.implicit for op in form.operands):
@@ -114,15 +119,17 @@ def is_candidate(form: InstructionForm) -> bool:
         return moves and registers[0].cls in ("R64", "XMM")
     if any(op.cls == "MM" and op.read and op.write for op in registers):  # too few to hide the latency
         return False
-    if sum(op.write for op in registers) != 1 or not any(op.cls in _CLASSES for op in registers):
+    if sum(op.write for op in registers) != 1 or not any(op.cls in (*_CLASSES, _WIDEST) for op in registers):
         return False
-    return all(op.cls in (*_CLASSES, *_NARROW) for op in registers)
+    return all(op.cls in (*_CLASSES, *_NARROW, _WIDEST) for op in registers)
 
 
 def files_of(form: InstructionForm) -> set[str]:
-    """Register files that a candidate blocks; `m` alone for loads and stores."""
+    """Register files that a candidate blocks; `m` alone for loads and stores, `z` for vectors of 512 bits."""
     if memory_of(form) is not None:
         return {"m"}
+    if any(op.cls == _WIDEST for op in form.operands):
+        return {"z"}
     if form.bits is not None:
         return {op.file for op in form.operands if op.is_register} - {"?"}
     return {_file(op.cls) for op in form.operands if op.is_register}

@@ -278,6 +278,8 @@ def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
     x87, whose stack they fill.
     """
     mine = facts.files[blocker]
+    if "z" in mine:  # what is shorter runs beside them as it would never without
+        return "z" in files
     if len(mine) > 1 or ("x" in mine and ("s" in files or blocker not in facts.alone_with_ports)):
         return False
     return not facts.reach[blocker].isdisjoint(files)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from statistics import fmean, median
 
 from cyclescope.infer.ports.candidates import (
+    domains,
     files_of,
     is_candidate,
     memory_of,
@@ -18,17 +18,10 @@ from cyclescope.infer.ports.candidates import (
     stores,
     updates,
 )
+from cyclescope.infer.ports.evidence import FULL, Class, Pair, count_of, evidence_of, paired, sides_of
 from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFacts
-from cyclescope.infer.ports.structure import (
-    AT_LEAST,
-    DISJOINT,
-    OUTSIDE,
-    SUBSET,
-    UNION,
-    Relation,
-    Structure,
-    solve_structure,
-)
+from cyclescope.infer.ports.noise import LEAST, Look
+from cyclescope.infer.ports.structure import Evidence, Structure, solve_structure, sureness
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
@@ -36,16 +29,17 @@ from cyclescope.measure.record import FAILED, FrontEndReadings, Record
 
 SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
-PASSES = 0.45  # ports: a union larger than the wider class by this is no containment
 INSIDE = 0.72  # micro-operations confined to a class: a form of it is inside
-OWN = 1.4  # micro-operations of a form among its own class
+VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
 TWICE, EITHER = 1.9, 0.5  # micro-operations: certainly more than one, rather none than one
-WHOLE = 0.13  # ports: unions nearer to a whole number are taken for it
+HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
+ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
+PAIRED = 0.02  # of the time alone, by which that of a pair is off
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
-_ORDER = "rvfpm"  # of register files, by whose classes ports are numbered
+_ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
 
 
 class PortFacts(FrontEndFacts):
@@ -177,15 +171,40 @@ class PortFacts(FrontEndFacts):
     # --- confinement -------------------------------------------------------------------------------
 
     @cached_property
+    def _looks(self) -> dict[str, dict[str, list[Look]]]:
+        """Readings of a form among the blocking instructions of a class, by form and representative."""
+        found: dict[str, dict[str, list[Look]]] = {}
+        for r in self._records:
+            if r.quantity == PORTS and r.source in self.widths:
+                scale = self.widths[r.source] / INSTANCES
+                look = Look((r.cycles - blocked(r.variant)) * scale, r.spread * scale)
+                found.setdefault(r.form, {}).setdefault(r.source, []).append(look)
+        return found
+
+    def readings(self, form: str) -> dict[str, Sequence[Look]]:
+        """Readings of a form in micro-operations that are confined to a class, by representative."""
+        some = self._looks.get(form, {})
+        return {n: some.get(n) or (Look(v, ERROR),) for n, v in self.confined.get(form, {}).items()}
+
+    def looks(self, form: str) -> Mapping[str, Sequence[Look]]:
+        """The readings that tell ports: not those of vectors of 512 bits among shorter ones."""
+        found = self.readings(form)
+        if self.labels or "z" not in domains(self.table[form]) or not self._has_widest:
+            return found
+        return {name: some for name, some in found.items() if "v" not in self.files[name]}
+
+    @cached_property
+    def _has_widest(self) -> bool:
+        """Whether vectors of 512 bits have classes of their own."""
+        return any("z" in self.files[name] for name in self.structure.sets)
+
+    @cached_property
     def confined(self) -> dict[str, dict[str, float]]:
         """Micro-operations of a form that are confined to a class, by form and representative."""
-        found: dict[str, dict[str, list[float]]] = {}
-        widths = self.widths
-        for r in self._records:
-            if r.quantity == PORTS and (width := widths.get(r.source)):
-                value = (r.cycles - blocked(r.variant)) * width / INSTANCES
-                found.setdefault(r.form, {}).setdefault(r.source, []).append(value)
-        return {form: {name: _low(v) for name, v in some.items()} for form, some in found.items()}
+        return {
+            form: {name: _low(_telling(looks)) for name, looks in some.items()}
+            for form, some in self._looks.items()
+        }
 
     @cached_property
     def typical(self) -> list[str]:
@@ -202,7 +221,8 @@ class PortFacts(FrontEndFacts):
         for form in self.typical:
             if ONE_SLOT[0] < self.slots.get(form, 0.0) < ONE_SLOT[1]:
                 some = self.confined.get(form, {})
-                most = max((v for name, v in some.items() if "m" not in self.files[name]), default=0.0)
+                costs = [v for name, v in some.items() if "m" not in self.files[name] and v < HALVES]
+                most = max(costs, default=0.0)
                 if most > EITHER:
                     found.setdefault(register_bits(self.table[form]), []).append(most)
         lowest = {bits: sorted(v)[int(len(v) * FEW)] for bits, v in found.items() if len(v) >= 1 / FEW}
@@ -227,23 +247,7 @@ class PortFacts(FrontEndFacts):
     @cached_property
     def units(self) -> dict[str, str]:
         """Classes that are not sets of ports, with the reason: hidden resources."""
-        found = {name: reason for name in self.classes if (reason := self._is_no_blocker(name))}
-        proper = [name for name in self.classes if name not in found]
-        found |= {name: reason for name in proper if (reason := self._stalls(name, proper))}
-        return found | self._foreign([name for name in proper if name not in found])
-
-    def _foreign(self, proper: Sequence[str]) -> dict[str, str]:
-        """Classes that are in the way of others with which they have no port in common."""
-        strange = [pair for pair in combinations(proper, 2) if not self._related(*pair)]
-        pairs = {pair for pair in strange if self._visible(*pair) and self._meet(*pair)}
-        found = {}
-        while pairs:
-            met = Counter(name for pair in pairs for name in pair)
-            worst = max(met, key=lambda name: (met[name], name))
-            other = next(b if a == worst else a for a, b in sorted(pairs) if worst in (a, b))
-            found[worst] = f"it slows {other} down, which has other ports"
-            pairs = {pair for pair in pairs if worst not in pair}
-        return found
+        return {name: reason for name in self.classes if (reason := self._is_no_blocker(name))}
 
     def _is_no_blocker(self, name: str) -> str:
         """Why the forms of a class are not single micro-operations that keep ports busy, or ""."""
@@ -251,7 +255,9 @@ class PortFacts(FrontEndFacts):
             return "it needs ports of two register files"
         if not self._is_sound(name):
             return "its instances do not keep their ports busy"
-        around = [o for o in self.classes if self._is_sound(o) and self._inside(name, o) > INSIDE]
+        sound = [o for o in self.classes if self._is_sound(o) and self._tells(name, o)]
+        near = [o for o in sound if self.widths[o] <= FULL * self.width]
+        around = [o for o in near if INSIDE < self._inside(name, o) < HALVES]
         twice = any(self._inside(name, other) > TWICE for other in around if other != name)
         if twice or any(self._apart(*pair) for pair in combinations(around, 2)):
             return "its instances have more than one micro-operation"
@@ -262,40 +268,15 @@ class PortFacts(FrontEndFacts):
 
         Stores may take longer: they leave in pairs only if they go to the same cache line.
         """
-        most = OWN if "m" not in self.files[name] else math.inf
-        return INSIDE < self._inside(name, name, 1.0) < most
+        looks = self.readings(name).get(name)
+        full = self.widths[name] > FULL * self.width
+        count = count_of(looks, full) if looks else 1
+        return count == 1 or (count > 1 and "m" in self.files[name])
 
     def _apart(self, one: str, other: str) -> bool:
         """Whether two classes are seen to have no port in common."""
         ratio = self.pairs.get(frozenset((one, other)), math.inf)
         return self.widths[one] + self.widths[other] <= self.width and ratio < 1 + APART
-
-    def _stalls(self, name: str, proper: Sequence[str]) -> str:
-        """Which class of more ports, or of others, is slowed down though it could escape, or ""."""
-        for other in proper:
-            wider = self.widths[other] > self.widths[name]
-            same = self.widths[other] == self.widths[name] and self._inside(name, other) < EITHER
-            least = EITHER if wider else INSIDE
-            slows = other != name and (wider or same) and self._inside(other, name) > least
-            if slows and not (wider and self._escapes(other, name)):
-                return f"it slows {other} down, which can escape to other ports"
-        return ""
-
-    def _escapes(self, wide: str, narrow: str) -> bool:
-        """Whether two classes that fill their ports alone are seen to run together as fast as ports let them.
-
-        Then what one does to a few instances of the other comes from how ports are chosen.
-        """
-        ratio = self.pairs.get(frozenset((wide, narrow)), math.inf)
-        union = (self.widths[wide] + self.widths[narrow]) / ratio
-        return self._inside(narrow, wide) > INSIDE and abs(union - self.widths[wide]) < WHOLE
-
-    def _meet(self, one: str, other: str) -> bool:
-        """Whether a few instances of one class slow the other down.
-
-        Where only as many as fill their ports do, it comes from the order in which they are issued.
-        """
-        return max(self._inside(one, other), self._inside(other, one)) > EITHER
 
     def _inside(self, form: str, blocker: str, default: float = 0.0) -> float:
         return self.confined.get(form, {}).get(blocker, default)
@@ -312,7 +293,45 @@ class PortFacts(FrontEndFacts):
             name: (_ORDER.index(file), min(self.classes[name], key=lambda n: (updates(self.table[n]), n)))
             for name in widths if (file := "".join(self.files[name])) in _ORDER
         }  # fmt: skip
-        return solve_structure(widths, list(self._relations(sorted(widths))), kinds)
+        return solve_structure(widths, self._evidence, kinds)
+
+    @cached_property
+    def _evidence(self) -> list[Evidence]:
+        names = sorted(name for name in self.widths if name not in self.units)
+        classes = [Class(name, self.widths[name], sides_of(self.files[name], _SIDES)) for name in names]
+        return evidence_of([self._pair(*pair) for pair in paired(classes)], self.width)
+
+    @cached_property
+    def _sure(self) -> dict[str, float]:
+        return {} if self.labels else sureness(self.structure, self._evidence)
+
+    def sureness(self, ports: Sequence[int]) -> float:
+        """Share of the odds that a set of ports has: that of the classes that it is of."""
+        own, sets = set(ports), self.structure.sets
+        same = [self._sure.get(name, 1.0) for name, some in sets.items() if own == set(some)]
+        around = [self._sure.get(name, 1.0) for name, some in sets.items() if own < set(some)]
+        return max(same) if same else min(around, default=1.0)
+
+    def _pair(self, one: Class, other: Class) -> Pair:
+        if self._switches(one.name, other.name):
+            return Pair(one, other, None, (), ())
+        ratio = self.pairs.get(frozenset((one.name, other.name)))
+        together = None if ratio is None else Look(ratio, PAIRED)
+        inside = (
+            self.readings(first.name).get(second.name, ()) for first, second in ((one, other), (other, one))
+        )
+        return Pair(one, other, together, *inside)
+
+    def _tells(self, one: str, other: str) -> bool:
+        """Whether what one class costs another is a matter of ports that both may have."""
+        return self._related(one, other) and not self._switches(one, other)
+
+    def _switches(self, one: str, other: str) -> bool:
+        """Whether one class is of vectors of 512 bits, the other of shorter ones.
+
+        A core may shut ports while it has the longer ones to do: together they tell nothing.
+        """
+        return "z" in self.files[one] ^ self.files[other] and "v" in self.files[one] | self.files[other]
 
     def knows_memory(self, form: InstructionForm) -> bool:
         """Whether there are blocking instructions for what a form does to its explicit memory operand."""
@@ -325,6 +344,15 @@ class PortFacts(FrontEndFacts):
         moves = [self.table[name] for name in names]
         done = [other for move in moves if (other := memory_of(move)) is not None]
         return (not op.read or any(o.read for o in done)) and (not op.write or any(o.write for o in done))
+
+    @cached_property
+    def hiding(self) -> frozenset[str]:
+        """Register files with a set of ports as wide as the front end.
+
+        Not where a class nearly as wide is known: what is faster than it needs no port then.
+        """
+        wide = (name for name in self.structure.sets if self.widths[name] > FULL * self.width)
+        return self.saturating.difference(*(self.files[name] for name in wide))
 
     @cached_property
     def reach(self) -> dict[str, frozenset[str]]:
@@ -346,52 +374,11 @@ class PortFacts(FrontEndFacts):
             if not any(other == ports and self.files[n] != self.files[name] for n, other in sets.items())
         }  # fmt: skip
 
-    def _visible(self, one: str, other: str) -> bool:
-        """Whether two classes take longer together than each alone and the front end explain."""
-        limit = (self.widths[one] + self.widths[other]) / self.width
-        return self.pairs.get(frozenset((one, other)), 0.0) > max(1.0, limit) + APART
 
-    def _near(self, one: str, other: str) -> bool:
-        """Whether classes of two register files share ports on this machine, as far as is seen."""
-        files = {_SIDES.get(f, "v") for f in (*self.files[one], *self.files[other])}
-        return len(files) == 1 or (self._one_space and "m" not in files)
-
-    @cached_property
-    def _one_space(self) -> bool:
-        """Whether some integer class and some vector class are seen to share ports."""
-        proper = [name for name in self.classes if name not in self.units]
-        return any(
-            self._visible(one, other) or max(self._inside(one, other), self._inside(other, one)) > INSIDE
-            for one in proper if "r" in self.files[one]
-            for other in proper if self.files[other].isdisjoint("rm")
-        )  # fmt: skip
-
-    def _relations(self, names: Sequence[str]) -> Iterable[Relation]:
-        for position, one in enumerate(names):
-            for other in names[position + 1 :]:
-                yield self._relation(one, other)
-
-    def _relation(self, one: str, other: str) -> Relation:
-        """What two classes share, by their mix where the front end lets it be seen, else by confinement."""
-        a, b = self.widths[one], self.widths[other]
-        ratio = self.pairs.get(frozenset((one, other)))
-        small, large = (one, other) if a <= b else (other, one)
-        inside = self._inside(small, large)
-        if not self._related(one, other) and inside < INSIDE:
-            return Relation(one, other, DISJOINT)
-        if inside < INSIDE and (ratio is None or not self._visible(one, other)):
-            hidden = ratio is not None and a + b > self.width and self._near(one, other)
-            return Relation(one, other, AT_LEAST, self.width) if hidden else Relation(one, other, DISJOINT)
-        if ratio is None or not self._visible(one, other):
-            return Relation(small, large, SUBSET)
-        union = (a + b) / ratio
-        if inside > INSIDE and union < max(a, b) + PASSES:
-            return Relation(small, large, SUBSET)
-        if abs(union - round(union)) < WHOLE and round(union) >= max(a, b):
-            return Relation(one, other, UNION, round(union))
-        if inside < EITHER / 2:
-            return Relation(small, large, OUTSIDE)
-        return Relation(one, other, AT_LEAST, math.ceil(union - WHOLE))
+def _telling(looks: Sequence[Look]) -> list[float]:
+    """Those of several readings whose rounds agree best, and as well."""
+    least = min(look.error for look in looks)
+    return [look.value for look in looks if look.error <= VAGUE * max(least, LEAST)]
 
 
 def _low(looks: Sequence[float]) -> float:

@@ -16,7 +16,6 @@ import msgspec
 from cyclescope.infer.ports.builder import NOISE, PortBuilder, PortUsage
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.naming import port_groups
-from cyclescope.infer.timing.results import LOW
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import FormCost, Operation
 from cyclescope.model.ports import notation, port_throughput
@@ -115,7 +114,7 @@ class _View:
         return {name: round(float(cycles), 2) for name, cycles in found.items() if cycles > NOISE}
 
     def _used(self, cost: FormCost, measured: Mapping[str, float]) -> dict[str, float]:
-        """What micro-operations take, more of it where memory is slower, less where they are in doubt."""
+        """What micro-operations take, more of it where memory is slower."""
         operations = cost.operations or ()
         found = {name: cycles for name, cycles in measured.items() if name not in self.sets}
         accesses = sum(op.count * op.cycles for op in operations if self.memory.issuperset(op.ports))
@@ -123,7 +122,7 @@ class _View:
             if self.memory.issuperset(self.sets[name]):
                 found[name] = max(count, min(measured.get(name, 0.0), accesses))
             else:
-                found[name] = min(count, measured.get(name, count)) if cost.confidence == LOW else count
+                found[name] = count
         return found
 
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:

@@ -1,37 +1,53 @@
-"""The ports of a machine from the widths and unions of classes of blocking instructions.
+"""The ports of a machine from how likely every size of the union of two classes makes what was measured.
 
 A class is a set of forms whose micro-operation may use the same ports; its width is how many of them
 run per cycle. Ports are found as atoms: the ports that belong to exactly the same classes. How many
-ports each atom has follows from an integer program over the measured widths, unions and containments,
-which has no permutations of ports to search through. Classes that contradict the others are limited
-by something else than ports; they are taken out, one by one, as hidden resources.
+ports each atom has follows from an integer program, which has no permutations of ports to search through:
+it maximises the likelihood of all measurements of pairs together, with a price for every port and every
+kind of port. A class that no set of ports fits leaves at a price as well, so that all measurements together
+say which one it is. Classes whose union could as well have another size are known by their odds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import msgspec
 
-DISJOINT, SUBSET, OUTSIDE, UNION, AT_LEAST = "disjoint", "subset", "outside", "union", "at least"
-FITS = 0.3  # ports: a solution further from the measured unions contradicts them
 Kind = tuple[int, str]  # of a class: its side of the core, and a name that is the same in every run
-_Row = tuple[list[int], float, float]  # columns, and between what their sum lies
-_WEIGHT = 100.0  # of a port by which a union does not fit, to one port more or less
+# What is believed before any measurement, in nats against.
+PORT = 1.0  # one port more: of two structures that fit alike the smaller is the likelier
+ATOM = 1.0  # one kind of port more
+UNIT = 15.0  # a class that is no set of ports: three readings have to be worth nothing instead
+CLEAR = 12.0  # nats by which a size is worse than the best of a pair: it is not tried at first
+_OPEN = 5.0  # nats: sizes nearer to the best are asked for their odds; the promise of `high`
+_ASKED = 8  # pairs whose other sizes are tried
+_LONGEST = 10.0  # seconds of one solution
 
 
-class Relation(msgspec.Struct, frozen=True):
-    """What was measured of two classes: `kind` with, for unions, their size in ports.
-
-    `subset` says that the first class's ports are all ports of the second, `outside` that not all are.
-    """
+class Evidence(msgspec.Struct, frozen=True):
+    """Two classes with the nats against every size that the union of their ports may have."""
 
     first: str
     second: str
-    kind: str
-    size: float = 0.0
+    nats: Mapping[int, float]
+
+    @property
+    def best(self) -> float:
+        """Nats against the likeliest size."""
+        return min(self.nats.values())
+
+    def against(self, size: int) -> float:
+        """Nats more than the likeliest size costs."""
+        return self.nats[size] - self.best
+
+    def sizes(self, most: float) -> list[int]:
+        """Sizes that are not worse by more than some nats."""
+        return [size for size in self.nats if self.against(size) <= most]
 
 
 class Structure(msgspec.Struct, frozen=True):
@@ -42,27 +58,74 @@ class Structure(msgspec.Struct, frozen=True):
     left_out: Mapping[str, str] = {}
 
 
+class _Solution(msgspec.Struct, frozen=True):
+    """Nats of a solution with what is believed before, and of what was measured alone.
+
+    `atoms` has the number of ports of each, `left` the classes without.
+    """
+
+    nats: float
+    missed: float
+    atoms: Mapping[frozenset[str], int]
+    left: tuple[str, ...] = ()
+
+    def union(self, evidence: Evidence) -> int:
+        """Ports that two classes have together."""
+        pair = {evidence.first, evidence.second}
+        return sum(count for atom, count in self.atoms.items() if atom & pair)
+
+    def shared(self, name: str) -> dict[frozenset[str], int]:
+        """How many ports a class shares with which others."""
+        return {atom: count for atom, count in self.atoms.items() if name in atom}
+
+
 def solve_structure(
-    widths: Mapping[str, int], relations: Sequence[Relation], kinds: Mapping[str, Kind] | None = None
+    widths: Mapping[str, int], evidence: Sequence[Evidence], kinds: Mapping[str, Kind] | None = None
 ) -> Structure:
-    """The least number of ports that explains the classes.
+    """The likeliest ports.
 
     Ports are numbered by the `kinds` and widths of their classes, so that another run that finds other
     representatives for the same classes gives them the same numbers. Classes without a kind do not count.
     """
-    chosen: dict[frozenset[str], int] = {}
-    left_out: dict[str, str] = {}
-    for group in _components(widths, relations):
-        some, dropped = _consistent({name: widths[name] for name in group}, relations)
-        chosen |= some
-        left_out |= dropped
+    atoms: dict[frozenset[str], int] = {}
+    left: dict[str, str] = {}
+    for group in _components(widths, evidence):
+        some = {name: widths[name] for name in group}
+        inside = [e for e in evidence if e.first in some and e.second in some]
+        best = _likeliest(some, inside)
+        atoms |= best.atoms
+        left |= {n: f"no set of {widths[n]} ports fits what it shares with the others" for n in best.left}
     ports = 0
-    sets: dict[str, tuple[int, ...]] = {name: () for name in widths if name not in left_out}
-    for atom, count in sorted(chosen.items(), key=lambda item: _rank(item[0], widths, kinds or {})):
+    sets: dict[str, tuple[int, ...]] = {name: () for name in widths if name not in left}
+    for atom, count in sorted(atoms.items(), key=lambda item: _rank(item[0], widths, kinds or {})):
         for name in atom:
             sets[name] = (*sets[name], *range(ports, ports + count))
         ports += count
-    return Structure(ports, sets, left_out)
+    return Structure(ports, sets, left)
+
+
+def sureness(structure: Structure, evidence: Sequence[Evidence]) -> dict[str, float]:
+    """Shares of the odds that the ports of classes have whose union with another may have another size."""
+    widths = {name: len(ports) for name, ports in structure.sets.items()}
+    found: dict[str, float] = {}
+    for group in _components(widths, evidence):
+        some = {name: widths[name] for name in group}
+        inside = [e for e in evidence if e.first in some and e.second in some]
+        found |= _odds(some, inside, _as_found(structure, inside, group))
+    return found
+
+
+def _as_found(structure: Structure, evidence: Sequence[Evidence], names: Sequence[str]) -> _Solution:
+    """The solution that a structure is, as far as some classes are concerned."""
+    kinds: dict[int, set[str]] = {}
+    for name in names:
+        for port in structure.sets[name]:
+            kinds.setdefault(port, set()).add(name)
+    atoms = dict(Counter(frozenset(some) for some in kinds.values()))
+    found = _Solution(0.0, 0.0, atoms)
+    missed = sum(e.against(found.union(e)) for e in evidence)
+    believed = PORT * len(kinds) + ATOM * len(atoms)
+    return msgspec.structs.replace(found, nats=missed + believed, missed=missed)
 
 
 def _rank(atom: frozenset[str], widths: Mapping[str, int], kinds: Mapping[str, Kind]) -> tuple[object, ...]:
@@ -72,102 +135,136 @@ def _rank(atom: frozenset[str], widths: Mapping[str, int], kinds: Mapping[str, K
     return shapes[:1], len(shapes), shapes, sorted(label for _, label, _ in some), sorted(atom)
 
 
-def _components(widths: Mapping[str, int], relations: Sequence[Relation]) -> list[list[str]]:
-    """Classes that share ports, directly or through others."""
-    parent = {name: name for name in widths}
+def _may_share(widths: Mapping[str, int], evidence: Evidence, most: float) -> bool:
+    """Whether a union smaller than two disjoint classes have is likely enough."""
+    apart = widths[evidence.first] + widths[evidence.second]
+    return any(size < apart for size in evidence.sizes(most))
+
+
+def _components(widths: Mapping[str, int], evidence: Sequence[Evidence]) -> list[list[str]]:
+    """Classes that may share ports, directly or through others."""
+    parent = {name: name for name in sorted(widths)}
 
     def root(name: str) -> str:
         while parent[name] != name:
             name = parent[name]
         return name
 
-    for relation in relations:
-        if relation.kind not in (DISJOINT, OUTSIDE) and {relation.first, relation.second} <= widths.keys():
-            parent[root(relation.first)] = root(relation.second)
+    for one in sorted(evidence, key=lambda e: (e.first, e.second)):
+        if {one.first, one.second} <= widths.keys() and _may_share(widths, one, CLEAR):
+            parent[root(one.first)] = root(one.second)
     groups: dict[str, list[str]] = {}
-    for name in widths:
+    for name in sorted(widths):
         groups.setdefault(root(name), []).append(name)
     return list(groups.values())
 
 
-def _consistent(
-    widths: dict[str, int], relations: Sequence[Relation]
-) -> tuple[dict[frozenset[str], int], dict[str, str]]:
-    """A solution, with the classes taken out that contradict the others."""
-    left_out: dict[str, int] = {}
-    misfit, atoms = _solve(widths, relations)
-    while misfit > FITS and len(widths) > 1:
-        trials = []
-        for name, width in widths.items():
-            rest = {n: w for n, w in widths.items() if n != name}
-            trials.append((round(_solve(rest, relations)[0], 2), width, name))
-        _, width, worst = min(trials)
-        left_out[worst] = width
-        del widths[worst]
-        misfit, atoms = _solve(widths, relations)
-    for name, width in list(left_out.items()):  # what only contradicted another one that is out now
-        misfit, more = _solve(widths | {name: width}, relations)
-        if misfit <= FITS:
-            atoms = more
-            widths[name] = left_out.pop(name)
-    reasons = {
-        n: f"no set of {w} ports fits what it shares with the other classes" for n, w in left_out.items()
-    }
-    return atoms, reasons
+def _likeliest(widths: Mapping[str, int], evidence: Sequence[Evidence]) -> _Solution:
+    """The best solution; without classes that no set of ports fits where that is likelier by far."""
+    found = _solve(widths, evidence)
+    if found is not None and found.missed <= UNIT:
+        return found
+    return _solve(widths, evidence, leaving=True) or found or _Solution(0.0, 0.0, {}, tuple(sorted(widths)))
 
 
-def _atoms(widths: Mapping[str, int], relations: Sequence[Relation]) -> list[frozenset[str]]:
-    """Sets of classes that may have a port in common, and no class without one that contains it."""
-    names = sorted(widths)
-    apart = {frozenset((r.first, r.second)) for r in relations if r.kind == DISJOINT}
-    inside = [(r.first, r.second) for r in relations if r.kind == SUBSET]
+def _odds(widths: Mapping[str, int], some: Sequence[Evidence], best: _Solution) -> dict[str, float]:
+    """The same of classes that may share ports with each other."""
+    open_pairs = [e for e in some if any(size != best.union(e) for size in e.sizes(_OPEN))]
+    found: dict[str, float] = {}
+    for pair in sorted(open_pairs, key=lambda e: (e.first, e.second))[:_ASKED]:
+        others = {n: pair.nats[n] for n in pair.sizes(_OPEN) if n != best.union(pair)}
+        forced = [msgspec.structs.replace(e, nats=others) if e is pair else e for e in some]
+        other = _solve(widths, forced)
+        if other is None:
+            continue
+        more = other.nats + min(others.values()) - pair.best - best.nats
+        share = 1 / (1 + math.exp(min(-more, _OPEN)))
+        for name in widths:
+            if best.shared(name) != other.shared(name):
+                found[name] = min(found.get(name, 1.0), share)
+    return found
+
+
+def _atoms(widths: Mapping[str, int], evidence: Sequence[Evidence], leaving: bool) -> list[frozenset[str]]:
+    """Sets of classes that may have a port in common, and none without what contains one if all stay."""
+    apart = {frozenset((e.first, e.second)) for e in evidence if not _may_share(widths, e, CLEAR)}
     found: list[frozenset[str]] = [frozenset()]
-    for name in names:
+    for name in sorted(widths):
         found += [
             atom | {name} for atom in found if not any(frozenset((name, other)) in apart for other in atom)
         ]
-    return [a for a in found if a and all(b in a for s, b in inside if s in a and b in widths)]
+    inside = [] if leaving else list(_contained(widths, evidence))
+    return [a for a in found if a and all(b in a for s, b in inside if s in a)]
+
+
+def _contained(widths: Mapping[str, int], evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
+    """Classes with others that contain them whatever else is the case."""
+    for e in evidence:
+        for small, large in ((e.first, e.second), (e.second, e.first)):
+            if e.sizes(CLEAR) == [widths[large]]:
+                yield small, large
 
 
 def _solve(
-    widths: Mapping[str, int], relations: Sequence[Relation]
-) -> tuple[float, dict[frozenset[str], int]]:
-    """By how many ports the best solution misses the unions, and the size of each atom."""
+    widths: Mapping[str, int], evidence: Sequence[Evidence], leaving: bool = False
+) -> _Solution | None:
+    """The best numbers of ports where no union is far from likely, or None; some classes may leave."""
     import highspy
 
-    some = [r for r in relations if r.first in widths and r.second in widths]
-    atoms = _atoms(widths, some)
-    rows: list[_Row] = [([i for i, a in enumerate(atoms) if name in a], w, w) for name, w in widths.items()]
-    rows += [row for row in (_row(relation, atoms) for relation in some) if row]
+    atoms = _atoms(widths, evidence, leaving)
     model = highspy.Highs()  # type: ignore[no-untyped-call]
     model.setOptionValue("output_flag", False)
-    infinity = model.getInfinity()
-    for column in range(len(atoms)):
-        model.addVar(0, max(widths.values()))
-        model.changeColCost(column, 1.0)
-        model.changeColIntegrality(column, highspy.HighsVarType.kInteger)
-    for columns, least, most in rows:
-        slack = [model.getNumCol(), model.getNumCol() + 1]
-        for column in slack:
-            model.addVar(0.0, infinity)
-            model.changeColCost(column, _WEIGHT)
-        weights = [1.0] * len(columns) + [1.0, -1.0]
-        model.addRow(least, min(most, infinity), len(weights), [*columns, *slack], weights)
+    model.setOptionValue("time_limit", _LONGEST)
+    widest = max(widths.values())
+    for _ in atoms:
+        _integer(model, widest, PORT)
+    for place in range(len(atoms)):
+        kind = _integer(model, 1, ATOM)
+        model.addRow(-math.inf, 0, 2, [place, kind], [1.0, -float(widest)])
+    left = {name: _integer(model, int(leaving), UNIT) for name in sorted(widths)}
+    for name, width in widths.items():
+        some = [place for place, atom in enumerate(atoms) if name in atom]
+        weights = [1.0] * len(some) + [float(width)]
+        model.addRow(width, width, len(weights), [*some, left[name]], weights)
+    for one in evidence:
+        _add_union(model, atoms, one, [left[one.first], left[one.second]], float(2 * widest))
     model.run()
+    if model.getModelStatus() not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
+        return None
     values = list(model.getSolution().col_value)
-    misfit = sum(values[len(atoms) :])
-    return misfit, {atom: round(v) for atom, v in zip(atoms, values, strict=False) if round(v)}
+    if not values:
+        return None
+    ports = {atom: round(v) for atom, v in zip(atoms, values, strict=False) if round(v)}
+    gone = tuple(name for name, column in left.items() if round(values[column]))
+    found = _Solution(model.getInfo().objective_function_value, 0.0, ports, gone)
+    stay = [e for e in evidence if e.first not in gone and e.second not in gone]
+    return msgspec.structs.replace(found, missed=sum(e.against(found.union(e)) for e in stay))
 
 
-def _row(relation: Relation, atoms: Sequence[frozenset[str]]) -> _Row | None:
-    """Atoms whose sizes add up to something between two numbers."""
-    if relation.kind in (UNION, AT_LEAST):
-        either = [i for i, a in enumerate(atoms) if relation.first in a or relation.second in a]
-        return either, relation.size, relation.size if relation.kind == UNION else math.inf
-    if relation.kind == OUTSIDE:
-        outside = [i for i, a in enumerate(atoms) if relation.first in a and relation.second not in a]
-        return outside, 1, math.inf
-    return None
+def _add_union(
+    model: Any, atoms: Sequence[frozenset[str]], one: Evidence, left: list[int], most: float
+) -> None:
+    """That two classes, if both stay, have one of the likely sizes together."""
+    either = [place for place, atom in enumerate(atoms) if one.first in atom or one.second in atom]
+    sizes = one.sizes(CLEAR)
+    choices = [_integer(model, 1, one.against(size)) for size in sizes]
+    model.addRow(1, 2, len(choices) + 2, [*choices, *left], [1.0] * (len(choices) + 2))
+    model.addRow(0, 1, len(choices), choices, [1.0] * len(choices))
+    columns = [*either, *choices, *left]
+    weights = [1.0] * len(either) + [-float(size) for size in sizes]
+    model.addRow(-math.inf, 0, len(columns), columns, [*weights, -most, -most])
+    model.addRow(0, math.inf, len(columns), columns, [*weights, most, most])
+
+
+def _integer(model: Any, most: float, cost: float) -> int:
+    """A new column of whole numbers up to `most`, by its place."""
+    import highspy
+
+    place: int = model.getNumCol()
+    model.addVar(0, most)
+    model.changeColCost(place, cost)
+    model.changeColIntegrality(place, highspy.HighsVarType.kInteger)
+    return place
 
 
 def port_sets(sets: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:

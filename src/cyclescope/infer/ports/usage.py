@@ -1,59 +1,71 @@
-"""Port usage of a form from how much it slows blocking instructions down.
+"""Port usage of a form from how much it slows blocking instructions down: the likeliest explanation.
 
 Among blocking instructions that fill the ports of a class, a form costs as many port cycles as it has
-micro-operations that can go nowhere else. Which multiset of micro-operations fits all these numbers,
-the form's reciprocal throughput and its front-end slots best is found by trying them all: few sets of
-ports exist, and few micro-operations are in a form. The counts follow uops.info's Algorithm 1 (Abel
+micro-operations that can go nowhere else. Every multiset of micro-operations says what all readings should
+be; how likely they are with it, and it is before any reading, makes its odds. Few sets of ports exist, and
+few micro-operations are in a form, so that all can be tried. The counts follow uops.info's Algorithm 1 (Abel
 and Reineke 2019), solved jointly instead of class by class.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
+from cyclescope.infer.ports.noise import RANGE, Array, Look, Noise, Places, tail_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
 Ports = tuple[int, ...]
 
 MOST = 4  # micro-operations of a form in one group of ports
-CLEAR, ROUGH = 0.25, 0.45  # micro-operations by which the best explanation misses a class
-EQUAL = 0.12  # explanations closer than this cannot be told apart
-TIED = 0.06  # and of those closer than this another run may prefer the other
-_EACH, _BEYOND = 0.05, 0.2  # of a micro-operation more, of one more than front-end slots
-_CROWDED = 0.4  # weight of a micro-operation too many where an uneven distribution explains it
-_UNUSUAL = 0.3  # and of one that forms of the same ports cost there, and this one does not
-_OTHERS = 0.1  # of what classes are missed by beside the one that is missed most
-_KINDS = 0.04  # of another set of ports
-_UNPAIRED = 0.15  # of one micro-operation where slots bring two
-_STEALS, _NEARLY = 0.2, 0.15  # micro-operations, or of its ports: so near to all of a class's is a cycle
-_SHARED = 0.1  # of a set of ports that is no class by itself
-_SLOWER, _UNEXPLAINED = 0.85, 0.05  # running slower than its ports allow is one more thing to explain
+# What is believed before any reading, in nats against.
+EACH = 1.2  # a micro-operation more: of forms in tables of counters, one in three has the next higher number
+BEYOND = 5.0  # a micro-operation more than slots bring: of those tables, one form in a hundred and fifty
+SHARED = 2.0  # a set of ports that is no class by itself: one in seven kinds of micro-operations
+UNPAIRED = 3.0  # one micro-operation where all like it have two in a slot: one in twenty
+UNEXPLAINED = 2.5  # to be slower than its ports allow: one form in twelve waits for something else
+IDLE = 1.0  # a slot without a micro-operation: one in three is for ports that no experiment shows
+ACCESS = 5.0  # to access memory without the micro-operation for it: one form in a hundred and fifty
+UNUSUAL = 3.0  # less among other classes than a form of these ports costs: one member of a class in twenty
+UNEVEN = 1.1  # anything between these two: one member of a class in three
+UNTRIED = 3.0  # something else than more micro-operations than can be tried: one form in twenty
+UNKNOWN = 6.0  # no micro-operations at all, but something that holds ports: one form in four hundred
+REFUTED = 20.0  # faster than the ports let it: only where the throughput itself is wrong
+SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
 _TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
+_ROUNDING = 0.005  # cycles by which a throughput may be off besides
+KEPT, _WORTH = 12, 12.0  # candidates of a group, and nats by which they are worse than its best at most
+_COUNTED = 0.1  # micro-operations by which a count of all is off
+_STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
 
 
-class Usage(msgspec.Struct, frozen=True):
-    """Micro-operations with their ports (None if no set of them fits), how well, and what fits as well."""
+class Candidate(msgspec.Struct, frozen=True):
+    """Micro-operations of one group of ports, None for something else that holds them, with their nats.
+
+    `missed` is by how many micro-operations they miss a class at most.
+    """
 
     operations: tuple[Operation, ...] | None
-    residual: float
-    confidence: str
-    alternatives: tuple[tuple[Operation, ...], ...] = ()
-    note: str = ""
+    nats: float
+    missed: float
 
 
 class UsageSolver:
-    """Explains confinements on one group of ports that no class leads out of.
+    """Explains readings on one group of ports that no class leads out of.
 
     `blockers` are the classes' ports; `sets` the ports that a micro-operation may have. `usual` is what
     forms of each class cost among the blocking instructions of the others, in micro-operations: more than
-    the ports explain where a core chooses among them unevenly.
+    the ports explain where a core chooses among them unevenly. `counts` says whether micro-operations
+    beyond the slots speak against an explanation: those for memory come in the slots of others. `full` are
+    the classes that nearly fill the front end.
     """
 
     def __init__(
@@ -61,182 +73,264 @@ class UsageSolver:
         blockers: Mapping[str, Ports],
         sets: Sequence[Ports],
         usual: Mapping[str, Mapping[str, float]] | None = None,
+        noise: Noise | None = None,
+        counts: bool = True,
+        full: Container[str] = (),
     ) -> None:
         self.blockers = dict(blockers)
-        uneven = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
-        explanations = [_Explanation(some, self.blockers, uneven) for some in _multisets(sets)]
-        self.explanations = sorted(explanations, key=lambda explanation: explanation.simple)
-        self._ordered: dict[tuple[float, int], list[_Costed]] = {}
+        self.sets = list(sets)
+        self.noise = noise or Noise()
+        self.counts = counts
+        self.full = full
+        self.usual = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
 
-    def solve(
+    def candidates(
         self,
-        confined: Mapping[str, float],
+        looks: Mapping[str, Sequence[Look]],
         throughput: float,
         slots: float,
         total: float | None = None,
-        elsewhere: float = 0.0,
         per_slot: int = 1,
-    ) -> Usage:
-        """The best explanation of the micro-operations confined to each class.
+        beside: Mapping[str, float] | None = None,
+    ) -> list[Candidate]:
+        """The likeliest explanations of the readings, the best first.
 
         `throughput` is the measured reciprocal throughput in cycles, infinite if unknown; `slots` the
         micro-operations that the front-end slots let expect, `per_slot` of them for each; `total` all
-        micro-operations on these ports where they were counted; `elsewhere` the reciprocal throughput
-        that other ports explain.
+        micro-operations on these ports where they were counted; `beside` what micro-operations for other
+        ports cost each class as a rule.
         """
-        most = max((*confined.values(), total or 0.0), default=0.0)
-        if most > MOST + 0.5:
-            return self._many(confined, throughput, total)
-        scored: list[tuple[float, int, float, _Explanation]] = []
-        fastest = _TOO_FAST * throughput + 0.02
-        slow = _SLOWER * throughput
-        unexplained = slow < math.inf and not explains_slowness(throughput, elsewhere)
-        measured = tuple(confined.items())
-        enough = math.inf
-        for alone, place, cycles, explanation in self._by_cost(slots if total is None else MOST, per_slot):
-            if alone > enough:  # likely ones first: they tell which others can be better
-                break
-            if cycles > fastest:
-                continue
-            cost = alone + _UNEXPLAINED if unexplained and cycles < slow else alone
-            if cost > enough:
-                continue
-            misfit = explanation.misfit(measured, total, enough - cost)
-            if misfit < math.inf:
-                enough = min(enough, misfit + cost + EQUAL)
-                scored.append((misfit + cost, place, misfit, explanation))
-        scored.sort(key=lambda item: item[:2])
-        score, _, misfit, best = scored[0]
-        others = [e for s, _, _, e in scored[1:] if s - score < EQUAL]
-        if total is None and self._is_stall(confined, slots):
-            return _conflict(most, misfit)
-        confidence = HIGH if misfit <= CLEAR else MEDIUM if misfit <= ROUGH else LOW
-        if others:
-            tied = scored[1][0] - score < TIED
-            confidence = LOW if tied else MEDIUM if confidence == HIGH else confidence
-        return Usage(best.operations, misfit, confidence, tuple(e.operations for e in others[:3]))
+        lowest = {name: min(look.value for look in some) for name, some in looks.items()}
+        if max((*lowest.values(), total or 0.0), default=0.0) > MOST + 0.5:
+            return self._many(lowest, throughput, slots, total)
+        nats = self._prior + self._readings(looks, beside or {})
+        if total is None:
+            nats = nats + UNPAIRED * (self._number % per_slot)
+            if self.counts:
+                nats = nats + BEYOND * np.maximum(0.0, self._number - max(1.0, slots))
+        else:
+            nats = nats + 0.5 * ((total - self._number) / _COUNTED) ** 2
+        nats = nats + REFUTED * (self.throughputs > _TOO_FAST * throughput + _ROUNDING)
+        found = [self._candidate(place, nats, lowest, beside or {}) for place in self._best(nats)]
+        held = max(lowest.values(), default=0.0)
+        other = self._other(looks, slots if total is None else math.inf)
+        return sorted([*found, Candidate(None, other, held)], key=lambda one: one.nats)
 
-    def _by_cost(self, slots: float, per_slot: int) -> list[_Costed]:
-        """Explanations by what makes each less likely than a simpler one, for so many slots.
-
-        With their places among all: of those that fit equally well the simplest comes first.
-        """
-        key = slots, per_slot
-        if key not in self._ordered:
-            costed = (
-                (e.cost(slots, per_slot), place, e.throughput, e) for place, e in enumerate(self.explanations)
-            )
-            self._ordered[key] = sorted(costed, key=lambda item: item[:2])
-        return self._ordered[key]
-
-    def _many(self, confined: Mapping[str, float], throughput: float, total: float | None) -> Usage:
-        """More micro-operations than can be tried: what smaller sets of ports leave to larger ones.
-
-        Exact as long as every micro-operation may use the ports of a class.
-        """
-        counts: dict[Ports, int] = {}
-        misfit = 0.0
-        for name in sorted(confined, key=lambda name: (len(self.blockers[name]), self.blockers[name])):
-            ports = self.blockers[name]
-            left = confined[name] - sum(n for some, n in counts.items() if set(some) <= set(ports))
-            misfit = max(misfit, abs(left - max(round(left), 0)))
-            counts[ports] = counts.get(ports, 0) + max(round(left), 0)
-        if total is not None:
-            misfit = max(misfit, abs(total - sum(counts.values())))
-        operations = tuple(Operation(ports, float(count)) for ports, count in counts.items() if count)
-        fits = misfit <= CLEAR and port_throughput(operations) <= _TOO_FAST * throughput + 0.02
-        if not fits:
-            return _conflict(max(confined.values(), default=0.0), misfit)
-        return Usage(operations, misfit, MEDIUM if total is None else HIGH)
-
-    def _is_stall(self, confined: Mapping[str, float], slots: float) -> bool:
-        """Whether whole cycles of every class concerned are lost, as no micro-operation does it."""
-        held = {name: value for name, value in confined.items() if value > _STEALS}
-        sizes = {name: len(self.blockers[name]) for name in held}
-        full = all(abs(v - sizes[name]) < max(_STEALS, _NEARLY * sizes[name]) for name, v in held.items())
-        return len(held) > 1 and max(sizes.values()) > max(2.0, slots + 0.5) and full
-
-
-def explains_slowness(throughput: float, elsewhere: float) -> bool:
-    """Whether other ports explain why a form runs slower than some allow, so that these need not."""
-    return elsewhere >= _SLOWER * throughput
-
-
-def _conflict(most: float, misfit: float) -> Usage:
-    return Usage(None, misfit, LOW, (), f"conflict: it holds ports for {most:.1f} port cycles")
-
-
-class _Explanation:
-    """A multiset of micro-operations, and what it does to each class."""
-
-    def __init__(
-        self,
-        ports: tuple[Ports, ...],
-        blockers: Mapping[str, Ports],
-        uneven: Mapping[Ports, Mapping[str, float]],
-    ) -> None:
-        self.ports = ports
-        counts: dict[Ports, int] = {}
-        for one in ports:
-            counts[one] = counts.get(one, 0) + 1
-        self.operations = tuple(Operation(one, float(count)) for one, count in counts.items())
-        self.throughput = port_throughput(self.operations)
-        self.confined = {name: sum(set(one) <= set(wide) for one in ports) for name, wide in blockers.items()}
-        self.crowded = {
-            name for name, wide in blockers.items()
-            if any(one != wide and not set(one).isdisjoint(wide) for one in ports)
-        }  # fmt: skip
-        self.usual = {
-            name: sum(max(set(one) <= set(wide), uneven.get(one, {}).get(name, 0.0)) for one in ports)
-            for name, wide in blockers.items()
-        }
-        shared = sum(one not in blockers.values() for one in ports)
-        self.simple = _KINDS * len(self.operations) + _EACH * len(ports) + _SHARED * shared
-
-    def cost(self, slots: float, per_slot: int) -> float:
-        """What makes the explanation less likely than a simpler one that fits as well."""
-        beyond = max(0.0, len(self.ports) - max(1.0, slots))
-        return self.simple + _BEYOND * beyond + _UNPAIRED * (len(self.ports) % per_slot)
+    # --- explanations ------------------------------------------------------------------------------
 
     @cached_property
-    def expected(self) -> Mapping[str, tuple[int, float, float]]:
-        """What it costs each class at least, what as a rule, and the weight of what is more."""
-        return {
-            name: (least, self.usual[name], _CROWDED if name in self.crowded else 1.0)
-            for name, least in self.confined.items()
-        }
+    def _multisets(self) -> npt.NDArray[np.int64]:
+        """How many micro-operations of each set every explanation has, the simplest first."""
+        rows = [
+            some for count in range(MOST + 1)
+            for some in combinations_with_replacement(range(len(self.sets)), count)
+        ]  # fmt: skip
+        found = np.zeros((len(rows), len(self.sets)), dtype=np.int64)
+        for place, row in enumerate(rows):
+            for one in row:
+                found[place, one] += 1
+        return found
 
-    def misfit(self, measured: Sequence[tuple[str, float]], total: float | None, most: float) -> float:
-        """Micro-operations too many or too few, mostly where most are; infinite above `most`.
+    @cached_property
+    def _number(self) -> npt.NDArray[np.int64]:
+        return np.asarray(self._multisets.sum(axis=1))
 
-        `measured` are classes with what was measured for them.
+    @cached_property
+    def _prior(self) -> Array:
+        shared = np.array([ports not in self.blockers.values() for ports in self.sets], dtype=float)
+        return np.asarray(EACH * self._number + SHARED * ((self._multisets > 0) @ shared), dtype=np.float64)
 
-        A core that binds micro-operations to ports before it knows which will be free makes a class
-        slower than its confined micro-operations do: too many measured count less where others of its
-        ports' micro-operations may be in the way. Where they were counted, as `total` was, nothing is.
+    @cached_property
+    def throughputs(self) -> Array:
+        """Cycles that the ports of every explanation need: those of the fullest union of sets."""
+        unions = {frozenset[int]()}
+        for ports in self.sets:
+            unions |= {union | set(ports) for union in unions}
+        found = np.zeros(len(self._multisets))
+        for union in unions - {frozenset()}:
+            inside = np.array([union.issuperset(ports) for ports in self.sets], dtype=float)
+            found = np.maximum(found, self._multisets @ inside / len(union))
+        return found
+
+    @cached_property
+    def _expected(self) -> _Expected:
+        """What explanations cost every class."""
+        names, least, usual, tail, owners, places = list(self.blockers), [], [], [], [], []
+        start = 0
+        for number, (name, wide) in enumerate(self.blockers.items()):
+            inside = np.array([set(one) <= set(wide) for one in self.sets], dtype=float)
+            touch = np.array(
+                [one != wide and not set(one).isdisjoint(wide) for one in self.sets], dtype=float
+            )
+            rule = np.array([self.usual.get(one, {}).get(name, 0.0) for one in self.sets])
+            rows = [self._multisets @ some for some in (inside, np.maximum(inside, rule), touch)]
+            tails = np.where(rows[2] > 0, tail_of(True, name in self.full), tail_of(False, name in self.full))
+            kinds, where = np.unique(np.stack([rows[0], rows[1], tails]), axis=1, return_inverse=True)
+            least.append(kinds[0])
+            usual.append(kinds[1])
+            tail.append(kinds[2].astype(np.intp))
+            owners.append(np.full(kinds.shape[1], number))
+            places.append(start + where.reshape(-1))
+            start += kinds.shape[1]
+        return _Expected(
+            tuple(names), np.concatenate(least), np.concatenate(usual), np.concatenate(tail),
+            np.concatenate(owners), np.stack(places, axis=1),
+        )  # fmt: skip
+
+    # --- how likely they are -----------------------------------------------------------------------
+
+    def _readings(self, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]) -> Array:
+        """Nats of all readings with every explanation.
+
+        Those of the same are not independent, as what adds to one adds to the other: they count as one.
         """
-        worst = every = abs(total - len(self.ports)) if total is not None else 0.0
-        if worst > most:
-            return math.inf
-        expected = self.expected
-        for name, value in measured:
-            least, usual, weight = expected[name]
-            if value > usual:
-                miss = (value - usual) * (weight if total is None else 1.0)
-            elif value < least:
-                miss = (least - value) + _UNUSUAL * (usual - least)
-            else:
-                miss = _UNUSUAL * (usual - value)
-            every += miss
-            if miss > worst:
-                if miss > most:
-                    return math.inf
-                worst = miss
-        return worst + _OTHERS * (every - worst)
+        expected = self._expected
+        more = np.array([beside.get(name, 0.0) for name in expected.names])
+        usual = expected.usual + more[expected.owners]
+        total = np.zeros(len(expected.least))
+        for place in range(max(map(len, looks.values()), default=0)):
+            shown = [looks.get(name, ())[place : place + 1] for name in expected.names]
+            values = np.array([some[0].value if some else 0.0 for some in shown])[expected.owners]
+            errors = np.array([some[0].error if some else 1.0 for some in shown])[expected.owners]
+            weights = np.array(
+                [1 / len(looks[n]) if s else 0.0 for n, s in zip(expected.names, shown, strict=True)]
+            )
+            as_usual = self.noise.costs(values, errors, usual, expected.tails)
+            below = self.noise.costs(values, errors, expected.least, expected.tails) + UNUSUAL
+            between = self.noise.between(values, errors, expected.least, usual) + UNEVEN
+            some_cost = np.where(
+                usual > expected.least, np.minimum(as_usual, np.minimum(below, between)), as_usual
+            )
+            total += weights[expected.owners] * some_cost
+        return np.asarray(total[expected.places].sum(axis=1))
+
+    def _best(self, nats: Array) -> list[int]:
+        few = np.argsort(nats, kind="stable")[:KEPT]
+        return [int(place) for place in few if nats[place] <= nats[few[0]] + _WORTH]
+
+    def _candidate(
+        self, place: int, nats: Array, lowest: Mapping[str, float], beside: Mapping[str, float]
+    ) -> Candidate:
+        counts = self._multisets[place]
+        operations = tuple(
+            Operation(ports, float(count)) for ports, count in zip(self.sets, counts, strict=True) if count
+        )
+        expected, missed = self._expected, 0.0
+        for number, name in enumerate(expected.names):
+            if name in lowest:
+                kind = expected.places[place, number]
+                low, high = float(expected.least[kind]), float(expected.usual[kind]) + beside.get(name, 0.0)
+                missed = max(missed, low - lowest[name], lowest[name] - high)
+        return Candidate(operations, float(nats[place]), missed)
+
+    def _other(self, looks: Mapping[str, Sequence[Look]], slots: float) -> float:
+        """Nats of no micro-operations: the readings may be anything, or whole cycles of all classes."""
+        rows = [(look, len(self.blockers[n]), len(some)) for n, some in looks.items() for look in some]
+        values = np.array([look.value for look, _, _ in rows])
+        errors = np.array([look.error for look, _, _ in rows])
+        sizes = np.array([size for _, size, _ in rows], dtype=float)
+        weights = np.array([1 / count for _, _, count in rows])
+        found = [weights @ self.noise.anything(errors)]
+        if len(looks) > 1 and sizes.max() > max(2.0, slots + 0.5):
+            tails = np.full(len(rows), tail_of(near=True, full=False))
+            found += [weights @ self.noise.costs(values, errors, n * sizes, tails) for n in _STALLS]
+        return UNKNOWN + float(min(found))
+
+    def _many(
+        self, lowest: Mapping[str, float], throughput: float, slots: float, total: float | None
+    ) -> list[Candidate]:
+        """More micro-operations than can be tried: what smaller sets of ports leave to larger ones.
+
+        Exact as long as every micro-operation may use the ports of a class, which only counts prove.
+        """
+        counts: dict[Ports, int] = {}
+        missed = 0.0
+        for name in sorted(lowest, key=lambda name: (len(self.blockers[name]), self.blockers[name])):
+            ports = self.blockers[name]
+            left = lowest[name] - sum(n for some, n in counts.items() if set(some) <= set(ports))
+            missed = max(missed, abs(left - max(round(left), 0)))
+            counts[ports] = counts.get(ports, 0) + max(round(left), 0)
+        number = sum(counts.values())
+        if total is not None:
+            missed = max(missed, abs(total - number))
+        operations = tuple(Operation(ports, float(count)) for ports, count in counts.items() if count)
+        fits = missed <= RANGE / 16 and port_throughput(operations) <= _TOO_FAST * throughput + _ROUNDING
+        beyond = BEYOND * max(0.0, number - max(1.0, slots)) if total is None and self.counts else 0.0
+        some = [Candidate(operations, beyond, missed)] if fits else []
+        if total is None or not fits:
+            some.append(Candidate(None, UNTRIED, max(lowest.values(), default=0.0)))
+        return sorted(some, key=lambda one: one.nats)
 
 
-_Costed = tuple[float, int, float, _Explanation]
+class _Expected(NamedTuple):
+    """What explanations cost classes at least and as a rule, and with which tail readings scatter.
+
+    Every different expectation of a class is there once, `owners` are the classes' numbers, `places` has
+    those of each explanation by class.
+    """
+
+    names: tuple[str, ...]
+    least: Array
+    usual: Array
+    tails: Places
+    owners: Places
+    places: Places
 
 
-def _multisets(sets: Sequence[Ports]) -> list[tuple[Ports, ...]]:
-    return [some for count in range(MOST + 1) for some in combinations_with_replacement(sets, count)]
+class Explanation(msgspec.Struct, frozen=True):
+    """What explains the readings of all groups of ports: a candidate of each, and its share of the odds."""
+
+    parts: tuple[Candidate, ...]
+    share: float
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The micro-operations of all parts that have any."""
+        return tuple(op for part in self.parts for op in part.operations or ())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part is explained by micro-operations."""
+        return all(part.operations is not None for part in self.parts)
+
+    @property
+    def missed(self) -> float:
+        """By how many micro-operations a class is missed at most."""
+        return max((part.missed for part in self.parts), default=0.0)
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What else is known of a form: cycles of its reciprocal throughput, and its slots, None if not told.
+
+    `accesses` says whether it accesses memory that blocking instructions are for, with the ports for that.
+    """
+
+    throughput: float
+    slots: float | None = None
+    accesses: bool = False
+    memory: frozenset[int] = frozenset()
+
+
+def explanations(groups: Sequence[Sequence[Candidate]], told: Told) -> list[Explanation]:
+    """Explanations of all groups together, the likeliest first, with their posterior probabilities."""
+    joined: list[tuple[float, tuple[Candidate, ...]]] = [(0.0, ())]
+    for candidates in groups:
+        joined = [(nats + one.nats, (*parts, one)) for nats, parts in joined for one in candidates]
+        joined = sorted(joined, key=lambda item: item[0])[: KEPT * KEPT]
+    scored = [(nats + _together(parts, told), place, parts)
+              for place, (nats, parts) in enumerate(joined)]  # fmt: skip
+    scored.sort(key=lambda item: item[:2])
+    weights = [math.exp(scored[0][0] - nats) for nats, _, _ in scored]
+    whole = math.fsum(weights)
+    return [Explanation(parts, weight / whole) for weight, (_, _, parts) in zip(weights, scored, strict=True)]
+
+
+def _together(parts: Sequence[Candidate], told: Told) -> float:
+    """Nats against candidates of all groups that none of them shows alone."""
+    if any(part.operations is None for part in parts):
+        return 0.0
+    known = [op for part in parts for op in part.operations or ()]
+    slow = told.throughput < math.inf and port_throughput(known) < SLOWER * told.throughput
+    idle = max(0.0, (told.slots or 0.0) - sum(op.count for op in known))
+    access = any(told.memory.issuperset(op.ports) for op in known)
+    return UNEXPLAINED * slow + IDLE * idle + ACCESS * (access != told.accesses and bool(told.memory))

@@ -7,6 +7,7 @@ import random
 from collections import defaultdict, deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import zip_longest
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.resources import port_resources, with_resources
@@ -127,6 +128,14 @@ class MixDrawer:
         alike = sorted(some[half:], key=lambda name: kinds[self._kind(name)])
         for dealt in (some[:half], alike):
             yield from self._dealt(dealt)
+
+    def of_all_kinds(self, names: Sequence[str], count: int) -> list[str]:
+        """So many of the forms, of each kind and confidence one after the other."""
+        kinds: dict[object, list[str]] = defaultdict(list)
+        for name in self._draw.sample(list(names), len(names)):
+            kinds[self._kind(name), self._model.usages[name].confidence].append(name)
+        turns = zip_longest(*kinds.values())
+        return [name for turn in turns for name in turn if name is not None][:count]
 
     def _kind(self, name: str) -> object:
         return tuple(sorted(op.ports for op in self._model.usages[name].operations or ()))

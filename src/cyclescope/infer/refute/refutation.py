@@ -37,6 +37,8 @@ from cyclescope.model.calibration import ClaimCalibration
 
 _AGAIN = 2  # mixes for each form of a mix that did not hold: one neighbour, or one bad partner, is chance
 CHECKS = 500  # mixes that calibrate: their shares are known within 4 points, 95 times in 100
+ENOUGH = 200  # mixes that could be read: shares are known within 7 points, 95 times in 100
+_ROUNDS = 4  # of drawing mixes that calibrate: the first finds enough where half of them can be read
 _REPEATS = 2  # mixes that calibrate for each claim at most: of few forms, more would say the same again
 
 Stages = Iterator[tuple[str, Callable[[], Iterable[Question]]]]
@@ -70,7 +72,8 @@ class Refutation:
         """Names and questions; each begins when the one before is in the store."""
         yield FRESH, self._first
         yield DOUBTED, self._again
-        yield CHECKING, self._checks
+        for _ in range(_ROUNDS):
+            yield CHECKING, self._checks
 
     def _drawer(self, model: MixModel) -> MixDrawer:
         return MixDrawer(model, self._planner, self._draw)
@@ -114,16 +117,28 @@ class Refutation:
         return model.with_usages(usages), refuted, judge
 
     def _checks(self) -> Iterator[Question]:
+        """Fresh mixes; more of them while too few could be read beside neighbours."""
+        judged = len(trials_of(self._store, (CHECKED,)))
+        if judged >= min(ENOUGH, self._wanted):
+            return
         model, _, _ = self._settled()
-        drawer, count = self._drawer(model), 0
-        wanted = min(CHECKS, _REPEATS * len(model.claimed))
-        while count < wanted:
-            some = self._draw.sample(model.claimed, min(len(model.claimed), CHECKS))
-            mixes = list(drawer.covering(some))[: wanted - count]
+        drawer, count = self._drawer(model), judged
+        while count < self._wanted:
+            mixes = list(drawer.covering(self._sample(drawer)))[: self._wanted - count]
             if not mixes:
                 return
             count += len(mixes)
             yield from self._asked(mixes, CHECKED)
+
+    @property
+    def _wanted(self) -> int:
+        return min(CHECKS, _REPEATS * len(self._model.claimed))
+
+    def _sample(self, drawer: MixDrawer) -> list[str]:
+        """Claimed forms: half of them any, half of every kind as many."""
+        claimed = self._model.claimed
+        some = self._draw.sample(claimed, min(len(claimed), CHECKS // 2))
+        return list(dict.fromkeys([*some, *drawer.of_all_kinds(claimed, CHECKS // 2)]))
 
     def conclude(self) -> Verdicts:
         """Keep what the mixes say in the store."""

@@ -91,7 +91,7 @@ class _BlockBuilder:
     @property
     def _needs_more(self) -> bool:
         return any(op.is_register and op.fixed for op in self.form.operands) or any(
-            s.part == 2 for s in self.slots
+            s.part == 2 and self.form.operands[s.operand].cls.startswith("VSIB_") for s in self.slots
         )
 
     def uses(self) -> list[Use]:
@@ -126,6 +126,8 @@ class _BlockBuilder:
             op = self.form.operands[slot.operand]
             if slot.part == 1:
                 numbers.append(BASE)
+            elif slot.part == 2:
+                numbers.append(self._free("r", taken))
             elif op.write:
                 assert target is not None
                 numbers.append(target)
@@ -134,10 +136,14 @@ class _BlockBuilder:
         return Use(tuple(numbers), displacement)
 
     def _source(self, op: Operand, taken: set[Register]) -> int:
-        for number in _READ.get(domain(op.cls), ()):
-            place = physical(op, number)
-            if place not in taken:
-                taken.add(place)
+        return self._free(domain(op.cls), taken)
+
+    @staticmethod
+    def _free(file: str, taken: set[Register]) -> int:
+        """A register of a file that nothing writes and no other source is."""
+        for number in _READ.get(file, ()):
+            if (file, number) not in taken:
+                taken.add((file, number))
                 return number
         raise Unmeasurable("too few registers for a blocking instruction")
 

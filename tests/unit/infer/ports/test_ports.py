@@ -184,8 +184,9 @@ def test_a_form_looks_the_same_alone_as_among_all(table, tmp_path):
         everything, few = read_facts(store, table), read_facts(store, table, forms[:8])
     assert few.classes == everything.classes
     both = PortBuilder(everything), PortBuilder(few)
-    usual = [[solver.explanations[-1].usual for _, solver in builder.groups] for builder in both]
+    usual = [[solver.usual for _, solver in builder.groups.groups] for builder in both]
     assert usual[0] == usual[1]
+    assert both[0].groups.noise == both[1].groups.noise
     for form in forms[:8]:
         one, other = (builder.usage(form, everything.throughputs.get(form.id)) for builder in both)
         assert one == other
@@ -259,7 +260,7 @@ def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(ta
         return [builder.usage(table[name], 9.0) for name in names]
 
     assert [found.ports for found in usages(1.05)] == ["1*p01+1*p23"] * 3
-    micro, locked, plain = usages(1.4)
+    micro, locked, plain = usages(1.15)
     assert (micro.ports, locked.ports, plain.ports) == ("?", "?", "1*p01+1*p23")
     assert micro.alternatives == locked.alternatives == ()
     assert micro.confidence == locked.confidence == LOW
@@ -362,7 +363,7 @@ def test_divisions_and_roots_share_a_unit(table, tmp_path):
 
 def doubts(table, name, known, slots, throughput):
     facts = SimpleNamespace(
-        labels=(), width=5.0, saturating=frozenset(), structure=Structure(2, {}), files={}
+        labels=(), width=5.0, hiding=frozenset(), structure=Structure(2, {}), files={}
     )
     return dict(PortBuilder(facts)._doubts(table[name], known, slots, throughput))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 
 from cyclescope.infer.ports.resources import with_resources
@@ -77,12 +76,6 @@ def test_no_more_micro_operations_than_slots():
 def test_twice_as_many_where_no_usage_fits_but_the_form_is_no_microcode():
     cost = FormCost(1, None, throughput=9)
     assert one(cost, left=1.9, wide=3.9) == {"p01": 1.9, "p0123": 2}
-
-
-def test_what_is_in_doubt_takes_no_more_than_was_measured():
-    cost = FormCost(1, (Operation((1,)),), throughput=1, confidence="low")
-    assert one(cost, left=0.3, right=1.02)["p01"] == 0.3
-    assert one(msgspec.structs.replace(cost, confidence="medium"), left=0.3)["p01"] == 1
 
 
 def test_no_more_than_the_throughput_lets_a_form_take():

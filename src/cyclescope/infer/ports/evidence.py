@@ -1,0 +1,115 @@
+"""What measurements of two classes of blocking instructions say of how many ports they have together.
+
+The two filling their ports together take longer the fewer these are; a few instances of one among the other
+cost it something only where the other has all their ports. Both can only take longer than ports let them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from cyclescope.infer.ports.noise import Look, Noise, Tail, alike
+from cyclescope.infer.ports.structure import Evidence
+
+MOST = 4  # micro-operations of a blocking instruction that turns out to be none
+APART = 8.0  # nats against ports that two sides of a core share where no pair is seen to: one clear reading
+SEEN = 5.0  # nats by which sharing has to be likelier for one pair before it is no surprise for others
+FULL = 0.8  # of the front end's slots: fuller loops are slowed down by how slots and ports are dealt out
+# Readings of pairs, in times of one class alone, and of single instances, in micro-operations; the tails
+# are wide where loops are full and where a core has a choice of ports.
+_PAIRS, _PAIRS_NEAR = alike(Tail(0.05, 0.05)), alike(Tail(0.3, 0.15))
+_SINGLE, _SINGLE_NEAR, _FULL = alike(Tail(0.05, 0.1)), alike(Tail(0.3, 0.3)), alike(Tail(0.5, 1.0))
+
+
+class Class(NamedTuple):
+    """A class by its representative: ports, and the sides of the core that its register files are of."""
+
+    name: str
+    width: int
+    sides: frozenset[str]
+
+
+class Pair(NamedTuple):
+    """Two classes: the time together, and what instances of each cost the other."""
+
+    first: Class
+    second: Class
+    together: Look | None
+    first_in_second: Sequence[Look]
+    second_in_first: Sequence[Look]
+
+
+def evidence_of(pairs: Sequence[Pair], slots: float) -> list[Evidence]:
+    """Nats against every size of every union on a core of so many slots per cycle."""
+    found = [(pair, _measured(pair, slots)) for pair in pairs]
+    shared = {_sides(pair) for pair, one in found if _is_shared(pair, one)}
+    return [one if _sides(pair) in shared else _priced(pair, one) for pair, one in found]
+
+
+def paired(classes: Sequence[Class]) -> Iterator[tuple[Class, Class]]:
+    """All pairs of classes."""
+    yield from combinations(classes, 2)
+
+
+def _sides(pair: Pair) -> frozenset[frozenset[str]]:
+    return frozenset((pair.first.sides, pair.second.sides))
+
+
+def _is_shared(pair: Pair, one: Evidence) -> bool:
+    """Whether two classes of a side are that, or two of different sides are seen to share ports."""
+    if pair.first.sides == pair.second.sides:
+        return True
+    if "m" in pair.first.sides | pair.second.sides:
+        return False  # what waits for memory waits for much else
+    apart = pair.first.width + pair.second.width
+    smaller = [nats for size, nats in one.nats.items() if size < apart]
+    return one.nats[apart] - min(smaller) > SEEN
+
+
+def _priced(pair: Pair, one: Evidence) -> Evidence:
+    apart = pair.first.width + pair.second.width
+    nats = {size: nats + APART * (size < apart) for size, nats in one.nats.items()}
+    return msgspec.structs.replace(one, nats=nats)
+
+
+def _measured(pair: Pair, slots: float) -> Evidence:
+    one, other = pair.first, pair.second
+    sizes = range(max(one.width, other.width), one.width + other.width + 1)
+    return Evidence(one.name, other.name, {size: _nats(pair, size, slots) for size in sizes})
+
+
+def _nats(pair: Pair, size: int, slots: float) -> float:
+    """Nats of all readings of two classes with so many ports together."""
+    one, other = pair.first, pair.second
+    total, both = 0.0, one.width + other.width
+    if pair.together is not None:
+        expected = max(1.0, both / size, both / slots)
+        near = both > FULL * slots * expected or size < both
+        total += _cost(_PAIRS_NEAR if near else _PAIRS, [pair.together], expected)
+    for inner, outer, looks in ((one, other, pair.first_in_second), (other, one, pair.second_in_first)):
+        if looks:
+            noise = _FULL if outer.width > FULL * slots else _SINGLE_NEAR if size < both else _SINGLE
+            total += _cost(noise, looks, float(size == outer.width and inner.width <= size))
+    return total
+
+
+def count_of(looks: Sequence[Look], full: bool) -> int:
+    """The likeliest number of micro-operations of readings among more of the same class."""
+    noise = _FULL if full else _SINGLE
+    return min(range(MOST + 1), key=lambda number: _cost(noise, looks, float(number)))
+
+
+def _cost(noise: Noise, looks: Sequence[Look], expected: float) -> float:
+    values = np.array([look.value for look in looks])
+    errors = np.array([look.error for look in looks])
+    return float(noise.costs(values, errors, np.array([expected]), np.array([0])).mean())
+
+
+def sides_of(files: frozenset[str], sides: Mapping[str, str]) -> frozenset[str]:
+    """Sides of a core that register files are of: all that are not named are vectors'."""
+    return frozenset(sides.get(file, "v") for file in files)

@@ -1,0 +1,109 @@
+"""How readings among blocking instructions scatter about what ports explain, learned from the run itself.
+
+A neighbour, or a core that chooses ports before it knows which will be free, makes a reading more and
+never less. So the scatter has three parts: a normal one as wide as the rounds of a reading differ, one
+that only adds, and a few readings that are worth nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
+
+RANGE = 4.0  # micro-operations among which a worthless reading may be anything: those of an explanation
+LEAST = 0.02  # micro-operations: rounds that differ less still share one alignment and one clock
+_WEIGHT = 20.0  # readings that what is expected before any is seen counts for
+_FAR = 3.0  # times the error: three normal readings of a thousand are further off
+_MEDIAN = 0.6745  # of the normal distribution's error: half of the readings are within
+_PEAK = math.sqrt(2 * math.pi)  # one, to the normal distribution at its likeliest
+_BEST = 1.2533  # sqrt(pi / 2): the tail is continuous in weight with the normal part's one half
+
+
+class Tail(msgspec.Struct, frozen=True):
+    """The part of the readings that something adds to, and by how many micro-operations on average."""
+
+    share: float
+    length: float
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A reading in micro-operations, and its own error as its rounds show it."""
+
+    value: float
+    error: float
+
+
+class Noise(msgspec.Struct, frozen=True):
+    """Times the readings' own errors that they scatter, what adds to them, and the share worth nothing.
+
+    The first of `tails` is for blocking instructions with which a form shares no port, the second for those
+    with which it shares some, and two more for the same where the loop nearly fills the front end.
+    """
+
+    scale: float = 1.2
+    tails: tuple[Tail, Tail, Tail, Tail] = (Tail(0.05, 0.1), Tail(0.2, 0.2), Tail(0.2, 0.4), Tail(0.2, 0.4))
+    spoiled: float = 0.02
+
+    def costs(self, values: Array, errors: Array, expected: Array, tails: Places) -> Array:
+        """Nats that readings cost against expected numbers of micro-operations, each with its tail."""
+        share = np.array([tail.share for tail in self.tails])[tails]
+        length = np.array([tail.length for tail in self.tails])[tails]
+        width = self.scale * np.maximum(errors, LEAST)
+        off = values - expected
+        normal = np.exp(-0.5 * (off / width) ** 2)
+        added = share * _BEST * width / length * np.exp(-np.maximum(off, 0.0) / length)
+        likely = np.where(off > 0, (1 - share) * normal + added, normal)
+        return np.asarray(-np.log(likely + self.spoiled * _PEAK * width / RANGE))
+
+    def between(self, values: Array, errors: Array, least: Array, most: Array) -> Array:
+        """Nats of readings that are anywhere between two numbers of micro-operations."""
+        width = _PEAK * self.scale * np.maximum(errors, LEAST)
+        inside = (values > least) & (values < most)
+        likely = np.minimum(width / np.maximum(most - least, width), 1.0)
+        return np.where(inside, -np.log(likely), np.inf)
+
+    def anything(self, errors: Array) -> Array:
+        """Nats of readings that nothing explains: they may be anywhere."""
+        return np.asarray(-np.log(np.minimum(_PEAK * self.scale * np.maximum(errors, LEAST) / RANGE, 1.0)))
+
+
+def alike(tail: Tail, spoiled: float = 0.01) -> Noise:
+    """The scatter where all readings have the same tail."""
+    return Noise(1.2, (tail,) * 4, spoiled)
+
+
+def tail_of(near: bool, full: bool) -> int:
+    """The place of the tail of readings that share ports, in loops that nearly fill the front end."""
+    return 2 * full + near
+
+
+def learned(readings: Sequence[Sequence[tuple[float, float]]]) -> Noise:
+    """The scatter of readings by their tails, each by how many micro-operations it is off and its own error.
+
+    What falls below the expected is noise alone, and tells how wide that is.
+    """
+    start = Noise()
+    ratios = sorted(-off / max(error, LEAST) for some in readings for off, error in some if off < 0)
+    count = len(ratios)
+    middle = ratios[count // 2] / _MEDIAN if count else start.scale
+    scale = max((count * middle + _WEIGHT * start.scale) / (count + _WEIGHT), 1.0)
+    far = sum(ratio > _FAR * scale for ratio in ratios)
+    spoiled = (2 * far + _WEIGHT * start.spoiled) / (2 * count + _WEIGHT)
+    one, two, three, four = (
+        _tail(some, scale, tail) for some, tail in zip(readings, start.tails, strict=True)
+    )
+    return Noise(scale, (one, two, three, four), min(spoiled, 0.2))
+
+
+def _tail(readings: Sequence[tuple[float, float]], scale: float, start: Tail) -> Tail:
+    more = [off for off, error in readings if off > _FAR * scale * max(error, LEAST)]
+    share = (len(more) + _WEIGHT * start.share) / (len(readings) + _WEIGHT)
+    length = (math.fsum(more) + _WEIGHT * start.share * start.length) / (len(more) + _WEIGHT * start.share)
+    return Tail(min(share, 0.5), length)
