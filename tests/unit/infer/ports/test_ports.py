@@ -362,9 +362,7 @@ def test_divisions_and_roots_share_a_unit(table, tmp_path):
 
 
 def doubts(table, name, known, slots, throughput):
-    facts = SimpleNamespace(
-        labels=(), width=5.0, hiding=frozenset(), structure=Structure(2, {}), files={}
-    )
+    facts = SimpleNamespace(labels=(), width=5.0, hiding=frozenset(), structure=Structure(2, {}), files={})
     return dict(PortBuilder(facts)._doubts(table[name], known, slots, throughput))
 
 

@@ -1,0 +1,254 @@
+"""What is believed before any reading, and what readings are worth: every constant by what it decides."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from cyclescope.infer.ports.builder import level_of
+from cyclescope.infer.ports.evidence import Class, Pair, count_of, evidence_of
+from cyclescope.infer.ports.noise import Look, Noise, Tail, alike, learned, tail_of
+from cyclescope.infer.ports.structure import Evidence, solve_structure, sureness
+from cyclescope.infer.ports.usage import Candidate, Explanation, Told, UsageSolver, explanations
+from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
+from cyclescope.model.machine import Operation
+
+SETS = {"left": (0, 1), "right": (1, 2)}
+LEFT, RIGHT, BOTH = Operation((0, 1)), Operation((1, 2)), Operation((1,))
+EXACT = alike(Tail(0.1, 0.2))
+
+
+def nats_of(candidates, *operations):
+    """Nats of an explanation, by its micro-operations."""
+    wanted = tuple(sorted(operations, key=lambda op: op.ports))
+    found = {
+        None if one.operations is None else tuple(sorted(one.operations, key=lambda op: op.ports)): one.nats
+        for one in candidates
+    }
+    return found[wanted]
+
+
+def priors(slots=4.0, throughput=math.inf, per_slot=1, counts=True):
+    solver = UsageSolver(SETS, [(1,), (0, 1), (1, 2)], noise=EXACT, counts=counts)
+    return solver.candidates({}, throughput, slots, per_slot=per_slot)
+
+
+def test_before_any_reading_every_micro_operation_is_a_surprise():
+    some = priors()
+    assert nats_of(some) == 0.0
+    assert nats_of(some, LEFT) == pytest.approx(1.2)
+    assert nats_of(some, LEFT, RIGHT) == pytest.approx(2.4)
+    assert nats_of(some, BOTH) == pytest.approx(3.2)  # no class has it alone
+
+
+def test_more_than_slots_bring_are_a_surprise_but_for_memory():
+    assert nats_of(priors(slots=1.0), LEFT, RIGHT) == pytest.approx(7.4)
+    assert nats_of(priors(slots=1.0, counts=False), LEFT, RIGHT) == pytest.approx(2.4)
+
+
+def test_half_of_a_pair_is_a_surprise():
+    assert nats_of(priors(per_slot=2), LEFT) == pytest.approx(4.2)
+
+
+def test_ports_that_are_too_slow_are_refuted():
+    found = UsageSolver(SETS, [(0, 1), (1, 2)], noise=EXACT).candidates(
+        {"left": (Look(1.0, 0.05),), "right": (Look(0.0, 0.05),)}, 0.25, 4
+    )
+    allowed = UsageSolver(SETS, [(0, 1), (1, 2)], noise=EXACT).candidates(
+        {"left": (Look(1.0, 0.05),), "right": (Look(0.0, 0.05),)}, 0.5, 4
+    )
+    assert nats_of(allowed, LEFT) < 1.5
+    assert all(one.operations != (LEFT,) or one.nats > 20 for one in found)
+
+
+@pytest.mark.parametrize(("throughput", "refuted"), [(0.485, False), (0.46, True), (0.5, False)])
+def test_a_throughput_may_be_off_by_one_in_twenty(throughput, refuted):
+    found = priors(throughput=throughput)
+    assert any(one.operations == (LEFT,) for one in found) == (not refuted)
+
+
+def test_that_nothing_fits_competes():
+    assert min(one.nats for one in priors() if one.operations is None) == pytest.approx(6.0)
+
+
+def shares(groups, told):
+    return [(one.operations, round(one.share, 4)) for one in explanations(groups, told)]
+
+
+def test_slowness_that_nothing_explains_and_idle_slots_are_a_surprise():
+    one, two = Candidate((LEFT,), 0.0, 0.0), Candidate((BOTH,), 0.0, 0.0)
+    slow = explanations([[one, two]], Told(1.0))
+    assert slow[0].operations == (BOTH,)
+    assert math.log(slow[0].share / slow[1].share) == pytest.approx(2.5)
+    more = Candidate((LEFT, RIGHT), 0.0, 0.0)
+    idle = explanations([[one, more]], Told(0.5, 2.0))
+    assert idle[0].operations == (LEFT, RIGHT)
+    assert math.log(idle[0].share / idle[1].share) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("throughput", "slow"), [(0.58, False), (0.60, True)])
+def test_ports_explain_a_throughput_that_is_a_seventh_slower(throughput, slow):
+    found = explanations([[Candidate((LEFT,), 0.0, 0.0), Candidate((BOTH,), 0.0, 0.0)]], Told(throughput))
+    assert (found[0].operations == (BOTH,)) == slow
+
+
+def test_accesses_have_micro_operations_for_them():
+    some = [Candidate((), 0.0, 0.0), Candidate((RIGHT,), 0.0, 0.0)]
+    memory = frozenset({1, 2})
+    for accesses, wanted in ((True, (RIGHT,)), (False, ())):
+        found = explanations([some], Told(math.inf, None, accesses, memory))
+        assert found[0].operations == wanted
+        assert math.log(found[0].share / found[1].share) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("share", "level"), [(0.996, HIGH), (0.994, MEDIUM), (0.96, MEDIUM), (0.94, LOW), (0.5, LOW)]
+)
+def test_levels_are_shares_of_the_odds(share, level):
+    one = Explanation((Candidate((LEFT,), 0.0, 0.0),), share)
+    assert level_of(one) == level
+    assert level_of(one, 0.5) == LOW
+    assert level_of(Explanation((Candidate(None, 0.0, 0.0),), 1.0)) == LOW
+
+
+# --- readings --------------------------------------------------------------------------------------
+
+
+def cost(noise, value, expected=0.0, error=0.05, tail=0):
+    one = noise.costs(np.array([value]), np.array([error]), np.array([expected]), np.array([tail]))
+    return float(one[0])
+
+
+def test_what_a_reading_costs():
+    noise = Noise(1.0, (Tail(0.1, 0.2), Tail(0.5, 1.0), Tail(0.1, 0.2), Tail(0.1, 0.2)), 0.01)
+    assert cost(noise, 0.0) < 0.01
+    assert cost(noise, -0.1) == pytest.approx(2.0, abs=0.01)  # two errors
+    assert cost(noise, -1.0) == pytest.approx(8.07, abs=0.02)  # worth nothing
+    assert cost(noise, 0.4) == pytest.approx(5.39, abs=0.03)  # the tail, after two lengths
+    assert cost(noise, 0.4, tail=tail_of(near=True, full=False)) == pytest.approx(3.85, abs=0.03)
+    assert cost(noise, -0.05, error=0.001) == pytest.approx(
+        3.1, abs=0.1
+    )  # no error is smaller than a fiftieth
+
+
+def test_scatter_is_learned():
+    draw = random.Random(3)
+    near = [
+        (draw.gauss(0, 0.1) + draw.choice((0.0, 0.0, draw.expovariate(1 / 0.6))), 0.05) for _ in range(900)
+    ]
+    apart = [(draw.gauss(0, 0.1) - 3.0 * (draw.random() < 0.05), 0.05) for _ in range(900)]
+    found = learned([apart, near, [], []])
+    assert found.scale == pytest.approx(2.0, rel=0.15)
+    assert found.spoiled == pytest.approx(0.05, rel=0.4)
+    assert found.tails[0].share < 0.02
+    assert found.tails[1].share == pytest.approx(0.2, abs=0.07)
+    assert found.tails[1].length == pytest.approx(0.8, abs=0.25)
+    assert found.tails[2:] == Noise().tails[2:]  # nothing was seen of them
+
+
+def test_a_few_readings_teach_little():
+    few = learned([[(0.8, 0.05)] * 2, [], [], []])
+    assert few.tails[0].share < 0.2
+    assert few.scale == Noise().scale
+
+
+@pytest.mark.parametrize(("value", "nats"), [(1.0, 0.0), (0.0, 3.0), (0.5, 3.0)])
+def test_what_forms_of_a_class_cost_as_a_rule(value, nats):
+    """As usual, as little as its ports cost, or anything between."""
+    usual = {"left": {"right": 1.0}}
+    solver = UsageSolver(SETS, [(0, 1)], usual, EXACT)
+    looks = {"left": (Look(1.0, 0.05),), "right": (Look(value, 0.05),)}
+    rest = 1.2 + cost(EXACT, 1.0, 1.0)
+    found = nats_of(solver.candidates(looks, math.inf, 1), LEFT) - rest
+    assert found == pytest.approx(nats, abs=0.15)
+
+
+# --- pairs of classes ------------------------------------------------------------------------------
+
+
+def evidence(one, other, sizes, union, nats=20.0):
+    return Evidence(one, other, {n: nats * abs(n - union) for n in range(max(sizes), sum(sizes) + 1)})
+
+
+def test_a_port_more_and_a_kind_more_are_a_surprise():
+    nothing = [Evidence("one", "two", {1: 0.0, 2: 0.0})]
+    found = sureness(solve_structure({"one": 1, "two": 1}, nothing), nothing)
+    assert found["one"] == pytest.approx(1 / (1 + math.exp(-2.0)))
+    wide = [Evidence("one", "two", {2: 0.0, 3: 4.0, 4: 0.5})]  # two ports and a kind
+    found = sureness(solve_structure({"one": 2, "two": 2}, wide), wide)
+    assert found["one"] == pytest.approx(1 / (1 + math.exp(-3.5)))
+
+
+@pytest.mark.parametrize(("nats", "leaves"), [(6.9, False), (8.1, True)])
+def test_a_class_leaves_where_all_readings_together_say_so(nats, leaves):
+    """One port inside of three pairs that share none: two of the three claims are wrong, or it is no port."""
+    widths = {"a": 2, "b": 2, "c": 2, "odd": 1}
+    claims = [evidence(*some, (2, 2), 4) for some in ("ab", "ac", "bc")]
+    claims += [evidence(name, "odd", (2, 1), 2, nats) for name in "abc"]
+    found = solve_structure(widths, claims)
+    assert set(found.left_out) == ({"odd"} if leaves else set())
+
+
+@pytest.mark.parametrize(("nats", "leaves"), [(11.0, False), (13.0, True)])
+def test_sizes_that_are_far_from_likely_are_not_tried(nats, leaves):
+    widths = {"a": 2, "b": 2, "odd": 1}
+    claims = [evidence("a", "b", (2, 2), 4)]
+    claims += [evidence(name, "odd", (2, 1), 2, nats) for name in "ab"]
+    assert bool(solve_structure(widths, claims).left_out) == leaves
+
+
+def pair(ratio, inside=(0.0, 0.0), sides=("v", "v"), widths=(2, 3)):
+    one, other = (Class(n, w, frozenset(s)) for n, w, s in zip("ab", widths, sides, strict=True))
+    looks = [(Look(value, 0.03),) for value in inside]
+    return Pair(one, other, Look(ratio, 0.02), *looks)
+
+
+def likeliest(pairs, slots=6.0):
+    return [min(one.nats, key=one.nats.get) for one in evidence_of(pairs, slots)]
+
+
+def test_unions_follow_from_times():
+    assert likeliest([pair(1.0), pair(5 / 4), pair(5 / 3, (1.0, 0.0))]) == [5, 4, 3]
+
+
+def test_a_union_wider_than_the_front_end_is_open():
+    [one] = evidence_of([pair(7 / 5, widths=(4, 3))], 5.0)
+    assert one.nats[5] == one.nats[6] == one.nats[7]
+    assert one.nats[4] > one.nats[5] + 2.0
+
+
+def test_memory_shares_no_port_unless_one_reading_clearly_says_so():
+    [apart] = evidence_of([pair(5 / 3, (1.0, 0.0), ("v", "m"))], 6.0)
+    [same] = evidence_of([pair(5 / 3, (1.0, 0.0))], 6.0)
+    assert apart.nats[3] - same.nats[3] == pytest.approx(8.0)
+    assert apart.nats[5] == same.nats[5]
+
+
+def test_register_files_share_ports_where_one_pair_does():
+    files = ("r", "v")
+    some = evidence_of([pair(1.0, sides=files), pair(5 / 3, (1.0, 0.0), files)], 6.0)
+    [alone] = evidence_of([pair(1.0, sides=files)], 6.0)
+    assert alone.nats[4] - some[0].nats[4] == pytest.approx(8.0)
+
+
+def test_loops_that_nearly_fill_the_front_end_prove_less():
+    [full] = evidence_of([pair(7 / 6, (2.0, 0.0), widths=(2, 5))], 6.0)
+    [wide] = evidence_of([pair(1.0, (2.0, 0.0), widths=(2, 5))], 9.0)
+    assert full.nats[7] < wide.nats[7] - 2.0
+
+
+@pytest.mark.parametrize(
+    ("values", "full", "count"),
+    [
+        ((1.05,), False, 1),
+        ((2.0,), False, 2),
+        ((0.1,), False, 0),
+        ((1.4,), True, 1),
+        ((0.9, 1.1), False, 1),
+    ],
+)
+def test_micro_operations_among_their_own_class(values, full, count):
+    assert count_of([Look(value, 0.05) for value in values], full) == count
