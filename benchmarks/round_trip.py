@@ -29,7 +29,7 @@ from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.in_order import TOGETHER, InOrderFacts
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.ports.structure import port_sets
-from cyclescope.infer.timing.results import HIGH
+from cyclescope.infer.timing.results import HIGH, MEDIUM
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.table import Table, load_table
@@ -63,6 +63,8 @@ MACHINES = (
 )  # whose model has an instruction that needs a slot and no port; LLVM's Alder Lake has none
 DRAWN = (1, 2, 3, 4, 5, 6)
 RIGHT = 0.99
+HELD = {HIGH: 0.995, MEDIUM: 0.95}  # of the usages of a confidence: what it promises
+CLAIMED = 0.85
 
 Kind = frozenset[str]  # the classes that use a port
 
@@ -216,6 +218,19 @@ def checks(name: str, comparison: Comparison, verdicts: Sequence[Verdict]) -> li
     ]
 
 
+def levels(verdicts: Sequence[Verdict]) -> list[Check]:
+    """Whether each level of confidence held what it promises, and how much is claimed at all."""
+    found = []
+    for level, least in HELD.items():
+        some = [v for v in verdicts if v.confidence == level]
+        found.append(
+            at_least(f"usages of {level} confidence right", sum(v.right for v in some), len(some), least)
+        )
+    known = [v for v in verdicts if v.identifiable]
+    sure = sum(v.confidence in HELD for v in known)
+    return [*found, at_least("identifiable usages of high or medium confidence", sure, len(known), CLAIMED)]
+
+
 def in_order(
     machine: MachineModel, table: Table, forms: Sequence[InstructionForm], noise: Noise
 ) -> list[Check]:
@@ -269,13 +284,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("machines", nargs="*", help="LLVM's names, or drawn:SEED")
     parser.add_argument("--forms", type=int, default=600, help="forms per machine, 0 for all")
+    parser.add_argument("--fresh", type=int, default=0, help="so many machines of seeds never used before")
     parser.add_argument("--quiet", action="store_true", help="no noise")
     parser.add_argument("--counters", action="store_true", help="with performance counters per port")
     parser.add_argument("--wrong", type=int, default=10, help="wrong usages to list")
     options = parser.parse_args()
     found: list[Check] = []
+    every: list[Verdict] = []
+    fresh = [f"drawn:{random.SystemRandom().randrange(10**6)}" for _ in range(options.fresh)]
     noise = QUIET if options.quiet else LOUD
-    for name in options.machines or [*MACHINES, *(f"drawn:{seed}" for seed in DRAWN)]:
+    for name in [*options.machines, *fresh] or [*MACHINES, *(f"drawn:{seed}" for seed in DRAWN)]:
         machine = _machine(name)
         table = load_table(machine.isa)
         forms = sample(table, machine, options.forms)
@@ -288,6 +306,8 @@ def main() -> None:
         for v in sorted(wrong, key=lambda v: v.confidence != HIGH)[: options.wrong]:
             print(f"  {v.form}: {v.truth}, found {v.found} ({v.confidence})")
         found += checks(name, comparison, verdicts)
+        every += verdicts
+    found += levels(every) if every else []
     print(checks_table(found))
 
 

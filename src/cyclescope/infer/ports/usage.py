@@ -43,6 +43,7 @@ SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less
 _TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
 _ROUNDING = 0.005  # cycles by which a throughput may be off besides
 KEPT, _WORTH = 12, 12.0  # candidates of a group, and nats by which they are worse than its best at most
+NEGLIGIBLE = 8.0  # nats: less likely explanations have no share of the odds, one in three thousand
 _COUNTED = 0.1  # micro-operations by which a count of all is off
 _STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
 
@@ -317,8 +318,13 @@ def explanations(groups: Sequence[Sequence[Candidate]], told: Told) -> list[Expl
     for candidates in groups:
         joined = [(nats + one.nats, (*parts, one)) for nats, parts in joined for one in candidates]
         joined = sorted(joined, key=lambda item: item[0])[: KEPT * KEPT]
-    scored = [(nats + _together(parts, told), place, parts)
-              for place, (nats, parts) in enumerate(joined)]  # fmt: skip
+    scored: list[tuple[float, int, tuple[Candidate, ...]]] = []
+    best = math.inf
+    for place, (nats, parts) in enumerate(joined):
+        if nats > best + NEGLIGIBLE:  # what is added makes no explanation likelier
+            break
+        scored.append((nats + _together(parts, told), place, parts))
+        best = min(best, scored[-1][0])
     scored.sort(key=lambda item: item[:2])
     weights = [math.exp(scored[0][0] - nats) for nats, _, _ in scored]
     whole = math.fsum(weights)
