@@ -15,6 +15,7 @@ from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.readout import Readout
+from cyclescope.infer.refute import refutation
 from cyclescope.infer.refute.calibration import (
     ASKED,
     CHECKED,
@@ -29,6 +30,8 @@ from cyclescope.infer.refute.calibration import (
 )
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import MixPlanner, mix_key, mixed_forms
+from cyclescope.infer.refute.refutation import Refutation
+from cyclescope.infer.workload import CHECKED as CHECKING
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PortPlanner
@@ -114,6 +117,36 @@ def test_orders_have_the_same_instructions(store, table, model):
     first, second = (mixes.question(forms, FIRST, order).make() for order in (0, 1))
     assert first.kernel.instructions == second.kernel.instructions == first.count * len(forms)
     assert first.kernel.code != second.kernel.code
+
+
+def refuting(store, table):
+    legal = store.legality()
+    planner = Planner(table, lambda form: legal.get(form.id) == "ok")
+    return Refutation(read_facts(store, table), store, PortPlanner(planner), random.Random(1))
+
+
+def test_more_mixes_are_drawn_until_enough_could_be_read(store, table, monkeypatch):
+    some = refuting(store, table)
+    enough = min(200, some._wanted)
+    read = []
+    monkeypatch.setattr(
+        refutation, "trials_of", lambda _, phases: [Trial((), CHECKED, 1.0, 0.0, 0.0)] * (len(read))
+        if CHECKED in phases else [],
+    )  # fmt: skip
+    assert next(some._checks(), None) is not None
+    read += [1] * (enough - 1)
+    assert next(some._checks(), None) is not None
+    read.append(1)
+    assert next(some._checks(), None) is None
+    assert [stage for stage, _ in some.stages()].count(CHECKING) == 4
+
+
+def test_what_calibrates_has_forms_of_every_kind(store, table, model):
+    drawer = MixDrawer(model, None, random.Random(5))
+    kinds = {(drawer._kind(name), model.usages[name].confidence) for name in model.claimed}
+    first = drawer.of_all_kinds(model.claimed, len(kinds))
+    assert {(drawer._kind(name), model.usages[name].confidence) for name in first} == kinds
+    assert len(drawer.of_all_kinds(model.claimed, 5)) == 5
 
 
 def test_the_verdict_reaches_results_and_the_model(store, table):
