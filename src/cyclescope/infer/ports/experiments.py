@@ -315,9 +315,11 @@ def are_compared(facts: PortFacts, planner: Planner) -> bool:
     if facts.in_order:
         return True
     plans, table, widths = PortPlanner(planner), facts.table, facts.widths
-    pairs = [(a, b, widths[a], widths[b]) for a, b in combinations(sorted(widths), 2)]
+    names = sorted(facts.compared or widths)  # what was found to be a class since, is none
+    pairs = [(a, b, widths[a], widths[b]) for a, b in combinations(names, 2)]
     wanted = [(a, b, w, v) for a, b, w, v in pairs if frozenset((a, b)) not in facts.pairs]
-    wanted += [(one, other, width, width) for one, other, width in facts.uncompared]
+    if facts.confined.keys() <= widths.keys():  # others come when all classes are known
+        wanted += [(one, other, width, width) for one, other, width in facts.uncompared]
     questions = (plans.pair(table[a], table[b], (w, v), 0) for a, b, w, v in wanted)
     return not any(True for _ in _made(questions))
 

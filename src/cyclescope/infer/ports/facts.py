@@ -253,6 +253,8 @@ class PortFacts(FrontEndFacts):
         """Why the forms of a class are not single micro-operations that keep ports busy, or ""."""
         if len(self.files[name]) > 1:
             return "it needs ports of two register files"
+        if self.compared and name not in self.compared:
+            return "it was not compared with the other classes: measure again"
         if not self._is_sound(name):
             return "its instances do not keep their ports busy"
         sound = [o for o in self.classes if self._is_sound(o) and self._tells(name, o)]
@@ -262,6 +264,12 @@ class PortFacts(FrontEndFacts):
         if twice or any(self._apart(*pair) for pair in combinations(around, 2)):
             return "its instances have more than one micro-operation"
         return ""
+
+    @cached_property
+    def compared(self) -> frozenset[str]:
+        """Classes that were measured together with another one."""
+        heads = self.classes.keys()
+        return frozenset().union(*(pair for pair in self.pairs if len(pair) > 1 and pair <= heads))
 
     def _is_sound(self, name: str) -> bool:
         """Whether more instances of a class take as much longer as one micro-operation each.
