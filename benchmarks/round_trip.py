@@ -23,12 +23,12 @@ import msgspec
 from benchmarks.lib.common import Check, at_least, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.ports.builder import MICROCODED, PortBuilder
 from cyclescope.infer.ports.experiments import ports_builder
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.in_order import TOGETHER, InOrderFacts
 from cyclescope.infer.ports.stored import read_facts
-from cyclescope.infer.ports.structure import port_sets
 from cyclescope.infer.timing.results import HIGH, MEDIUM
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id

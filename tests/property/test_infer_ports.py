@@ -7,10 +7,10 @@ from itertools import combinations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from cyclescope.infer.likelihood.noise import Look
+from cyclescope.infer.likelihood.structure import UnionEvidence, port_sets, solve_structure, sureness
+from cyclescope.infer.likelihood.usage import KEPT, MOST_TRIED, Told, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
-from cyclescope.infer.ports.noise import Look
-from cyclescope.infer.ports.structure import Evidence, port_sets, solve_structure, sureness
-from cyclescope.infer.ports.usage import KEPT, MOST, Told, UsageSolver, explanations
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
@@ -24,7 +24,7 @@ CLASSES = st.sets(PORT_SET, min_size=1, max_size=5).map(
 def evidence(one, other, sizes, union):
     """Every size as far from the measured one as a clear reading makes it."""
     least, most = max(sizes), sum(sizes)
-    return Evidence(one, other, {n: 20.0 * abs(n - union) for n in range(least, most + 1)})
+    return UnionEvidence(one, other, {n: 20.0 * abs(n - union) for n in range(least, most + 1)})
 
 
 def measured(sets):
@@ -78,7 +78,7 @@ def test_ports_do_not_depend_on_the_order_of_what_was_measured(sets, order):
 def test_a_union_that_nothing_shows_is_not_sure(first, second):
     """Two classes of which nothing is known beyond their widths: the smaller structure, by few odds."""
     sizes = range(max(first, second), first + second + 1)
-    nothing = [Evidence("one", "two", dict.fromkeys(sizes, 0.0))]
+    nothing = [UnionEvidence("one", "two", dict.fromkeys(sizes, 0.0))]
     found = solve_structure({"one": first, "two": second}, nothing)
     shares = sureness(found, nothing)
     assert found.ports == max(first, second)
@@ -91,7 +91,7 @@ def usages(draw):
     """A group of classes, and some micro-operations on their ports."""
     sets = {name: tuple(sorted(ports)) for name, ports in draw(CLASSES).items()}
     possible = port_sets(sets)
-    chosen = draw(st.lists(st.sampled_from(possible), min_size=0, max_size=MOST))
+    chosen = draw(st.lists(st.sampled_from(possible), min_size=0, max_size=MOST_TRIED))
     return sets, possible, sorted(chosen)
 
 
@@ -133,7 +133,7 @@ def test_a_counted_usage_has_as_many_operations_as_were_counted(case):
 def test_many_operations_of_classes_are_subtracted_class_by_class(sets, counts):
     ports = {name: tuple(sorted(some)) for name, some in sets.items()}
     chosen = sorted(p for p in ports.values() for _ in range(counts.draw(st.integers(0, 5))))
-    assume(len(chosen) > MOST + 1)
+    assume(len(chosen) > MOST_TRIED + 1)
     looks = looked(confined(ports, chosen))
     found = UsageSolver(ports, port_sets(ports)).candidates(looks, 100.0, len(chosen), float(len(chosen)))[0]
     assert listed(found.operations) == chosen

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import msgspec
 
+from cyclescope.infer.likelihood.usage import Explanation
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import dropped
 from cyclescope.infer.ports.groups import PortGroups
-from cyclescope.infer.ports.usage import Explanation
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import Operation

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
+from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.candidates import files_of
 from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.structure import Structure
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
 from cyclescope.measure.record import FrontEndReadings, Record

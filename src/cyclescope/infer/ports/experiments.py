@@ -14,6 +14,7 @@ from itertools import combinations
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.again import Disturbed
+from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import MICROCODED, PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
 from cyclescope.infer.ports.facts import PortFacts
@@ -30,7 +31,6 @@ from cyclescope.infer.ports.questions import (
 )
 from cyclescope.infer.ports.resources import PART, hidden_units
 from cyclescope.infer.ports.stored import read_facts
-from cyclescope.infer.ports.structure import Structure
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.infer.workload import (
     AGAIN,

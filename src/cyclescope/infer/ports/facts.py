@@ -8,6 +8,17 @@ from functools import cached_property
 from itertools import combinations
 from statistics import fmean, median
 
+from cyclescope.infer.likelihood.evidence import (
+    FULL,
+    Class,
+    ClassPair,
+    count_of,
+    evidence_of,
+    paired,
+    sides_of,
+)
+from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
+from cyclescope.infer.likelihood.structure import Structure, UnionEvidence, solve_structure, sureness
 from cyclescope.infer.ports.candidates import (
     domains,
     files_of,
@@ -18,10 +29,7 @@ from cyclescope.infer.ports.candidates import (
     stores,
     updates,
 )
-from cyclescope.infer.ports.evidence import FULL, Class, Pair, count_of, evidence_of, paired, sides_of
 from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFacts
-from cyclescope.infer.ports.noise import LEAST, Look
-from cyclescope.infer.ports.structure import Evidence, Structure, solve_structure, sureness
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
@@ -35,7 +43,7 @@ TWICE, EITHER = 1.9, 0.5  # micro-operations: certainly more than one, rather no
 HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
-PAIRED = 0.02  # of the time alone, by which that of a pair is off
+PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
@@ -202,8 +210,7 @@ class PortFacts(FrontEndFacts):
     def confined(self) -> dict[str, dict[str, float]]:
         """Micro-operations of a form that are confined to a class, by form and representative."""
         return {
-            form: {name: _low(_telling(looks)) for name, looks in some.items()}
-            for form, some in self._looks.items()
+            form: {name: _low(looks) for name, looks in some.items()} for form, some in self._looks.items()
         }
 
     @cached_property
@@ -304,7 +311,7 @@ class PortFacts(FrontEndFacts):
         return solve_structure(widths, self._evidence, kinds)
 
     @cached_property
-    def _evidence(self) -> list[Evidence]:
+    def _evidence(self) -> list[UnionEvidence]:
         names = sorted(name for name in self.widths if name not in self.units)
         classes = [Class(name, self.widths[name], sides_of(self.files[name], _SIDES)) for name in names]
         return evidence_of([self._pair(*pair) for pair in paired(classes)], self.width)
@@ -320,15 +327,15 @@ class PortFacts(FrontEndFacts):
         around = [self._sure.get(name, 1.0) for name, some in sets.items() if own < set(some)]
         return max(same) if same else min(around, default=1.0)
 
-    def _pair(self, one: Class, other: Class) -> Pair:
+    def _pair(self, one: Class, other: Class) -> ClassPair:
         if self._switches(one.name, other.name):
-            return Pair(one, other, None, (), ())
+            return ClassPair(one, other, None, (), ())
         ratio = self.pairs.get(frozenset((one.name, other.name)))
-        together = None if ratio is None else Look(ratio, PAIRED)
+        together = None if ratio is None else Look(ratio, PAIR_ERROR)
         inside = (
             self.readings(first.name).get(second.name, ()) for first, second in ((one, other), (other, one))
         )
-        return Pair(one, other, together, *inside)
+        return ClassPair(one, other, together, *inside)
 
     def _tells(self, one: str, other: str) -> bool:
         """Whether what one class costs another is a matter of ports that both may have."""
@@ -383,15 +390,8 @@ class PortFacts(FrontEndFacts):
         }  # fmt: skip
 
 
-def _telling(looks: Sequence[Look]) -> list[float]:
-    """Those of several readings whose rounds agree best, and as well."""
-    least = min(look.error for look in looks)
-    return [look.value for look in looks if look.error <= VAGUE * max(least, LEAST)]
-
-
-def _low(looks: Sequence[float]) -> float:
-    """The mean of the lowest looks: what disturbs one only makes it more."""
-    if len(looks) == 1:
-        return looks[0]
-    least = min(looks)
-    return fmean(look for look in looks if look - least < ALIKE)
+def _low(looks: Sequence[Look]) -> float:
+    """The mean of the lowest readings whose rounds agree: what disturbs one only makes it more."""
+    error = min(look.error for look in looks)
+    values = [look.value for look in looks if look.error <= VAGUE * max(error, SMALLEST_ERROR)]
+    return fmean(value for value in values if value - min(values) < ALIKE)

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from statistics import median, median_low
 
+from cyclescope.infer.likelihood.evidence import FULL
+from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike, learned, tail_of
+from cyclescope.infer.likelihood.structure import port_sets
+from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, UsageSolver, explanations
 from cyclescope.infer.ports.candidates import memory_of
-from cyclescope.infer.ports.evidence import FULL
 from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.noise import Look, Noise, Tail, alike, learned, tail_of
-from cyclescope.infer.ports.structure import port_sets
-from cyclescope.infer.ports.usage import Explanation, Ports, Told, UsageSolver, explanations
 from cyclescope.isa.form import InstructionForm
 
-COUNTED = alike(Tail(0.01, 0.1))  # counts hardly scatter, whatever is chosen
+COUNTS = alike(Tail(0.01, 0.1))  # counts hardly scatter, whatever is chosen
 SURE = 0.9  # of the odds: readings of a form that is explained so well tell how readings scatter
 SLOWED = 0.3  # micro-operations: as much of a class that accesses leave alone is no noise
 TAUGHT = 400  # forms that tell it: shares of a hundredth are known within half of that
@@ -35,12 +35,12 @@ class PortGroups:
         return self._with(self.noise)
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> Scatter:
         """How readings scatter here, as those of the forms show that forms of classes are judged by."""
         if self.facts.labels:
-            return COUNTED
+            return COUNTS
         readings: list[list[tuple[float, float]]] = [[], [], [], []]
-        first = self._with(Noise())
+        first = self._with(Scatter())
         for name in self.facts.typical[:: max(1, len(self.facts.typical) // TAUGHT)]:
             for off, error, tail in self._off(first, self.facts.table[name]):
                 readings[tail].append((off, error))
@@ -69,7 +69,7 @@ class PortGroups:
                     tail = tail_of(touches, name in solver.full)
                     yield from ((look.value - least, look.error, tail) for look in some)
 
-    def _with(self, noise: Noise) -> list[Group]:
+    def _with(self, noise: Scatter) -> list[Group]:
         sets = self.facts.structure.sets
         groups: list[dict[str, Ports]] = []
         for name, ports in sets.items():

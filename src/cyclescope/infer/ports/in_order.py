@@ -14,10 +14,10 @@ from functools import cached_property, partial
 
 import msgspec
 
+from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import files_of, is_candidate, updates
 from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.structure import Structure
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.naming import port_names
-from cyclescope.infer.ports.structure import Structure
 from cyclescope.model.library import names, shipped
 from cyclescope.model.machine import MachineModel
 

@@ -37,7 +37,7 @@ from cyclescope.model.calibration import ClaimCalibration
 
 _AGAIN = 2  # mixes for each form of a mix that did not hold: one neighbour, or one bad partner, is chance
 CHECKS = 500  # mixes that calibrate: their shares are known within 4 points, 95 times in 100
-ENOUGH = 200  # mixes that could be read: shares are known within 7 points, 95 times in 100
+READ = 200  # mixes that could be read: shares are known within 7 points, 95 times in 100
 _ROUNDS = 4  # of drawing mixes that calibrate: the first finds enough where half of them can be read
 _REPEATS = 2  # mixes that calibrate for each claim at most: of few forms, more would say the same again
 
@@ -119,7 +119,7 @@ class Refutation:
     def _checks(self) -> Iterator[Question]:
         """Fresh mixes; more of them while too few could be read beside neighbours."""
         judged = len(trials_of(self._store, (CHECKED,)))
-        if judged >= min(ENOUGH, self._wanted):
+        if judged >= min(READ, self._wanted):
             return
         model, _, _ = self._settled()
         drawer, count = self._drawer(model), judged

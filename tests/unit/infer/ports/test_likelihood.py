@@ -8,11 +8,11 @@ import random
 import numpy as np
 import pytest
 
+from cyclescope.infer.likelihood.evidence import Class, ClassPair, count_of, evidence_of
+from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike, learned, tail_of
+from cyclescope.infer.likelihood.structure import UnionEvidence, solve_structure, sureness
+from cyclescope.infer.likelihood.usage import Explanation, Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
-from cyclescope.infer.ports.evidence import Class, Pair, count_of, evidence_of
-from cyclescope.infer.ports.noise import Look, Noise, Tail, alike, learned, tail_of
-from cyclescope.infer.ports.structure import Evidence, solve_structure, sureness
-from cyclescope.infer.ports.usage import Candidate, Explanation, Told, UsageSolver, explanations
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.model.machine import Operation
 
@@ -79,11 +79,11 @@ def shares(groups, told):
 
 
 def test_slowness_that_nothing_explains_and_idle_slots_are_a_surprise():
-    one, two = Candidate((LEFT,), 0.0, 0.0), Candidate((BOTH,), 0.0, 0.0)
+    one, two = UsageCandidate((LEFT,), 0.0, 0.0), UsageCandidate((BOTH,), 0.0, 0.0)
     slow = explanations([[one, two]], Told(1.0))
     assert slow[0].operations == (BOTH,)
     assert math.log(slow[0].share / slow[1].share) == pytest.approx(2.5)
-    more = Candidate((LEFT, RIGHT), 0.0, 0.0)
+    more = UsageCandidate((LEFT, RIGHT), 0.0, 0.0)
     idle = explanations([[one, more]], Told(0.5, 2.0))
     assert idle[0].operations == (LEFT, RIGHT)
     assert math.log(idle[0].share / idle[1].share) == pytest.approx(1.0)
@@ -91,12 +91,14 @@ def test_slowness_that_nothing_explains_and_idle_slots_are_a_surprise():
 
 @pytest.mark.parametrize(("throughput", "slow"), [(0.58, False), (0.60, True)])
 def test_ports_explain_a_throughput_that_is_a_seventh_slower(throughput, slow):
-    found = explanations([[Candidate((LEFT,), 0.0, 0.0), Candidate((BOTH,), 0.0, 0.0)]], Told(throughput))
+    found = explanations(
+        [[UsageCandidate((LEFT,), 0.0, 0.0), UsageCandidate((BOTH,), 0.0, 0.0)]], Told(throughput)
+    )
     assert (found[0].operations == (BOTH,)) == slow
 
 
 def test_accesses_have_micro_operations_for_them():
-    some = [Candidate((), 0.0, 0.0), Candidate((RIGHT,), 0.0, 0.0)]
+    some = [UsageCandidate((), 0.0, 0.0), UsageCandidate((RIGHT,), 0.0, 0.0)]
     memory = frozenset({1, 2})
     for accesses, wanted in ((True, (RIGHT,)), (False, ())):
         found = explanations([some], Told(math.inf, None, accesses, memory))
@@ -108,10 +110,10 @@ def test_accesses_have_micro_operations_for_them():
     ("share", "level"), [(0.996, HIGH), (0.994, MEDIUM), (0.96, MEDIUM), (0.94, LOW), (0.5, LOW)]
 )
 def test_levels_are_shares_of_the_odds(share, level):
-    one = Explanation((Candidate((LEFT,), 0.0, 0.0),), share)
+    one = Explanation((UsageCandidate((LEFT,), 0.0, 0.0),), share)
     assert level_of(one) == level
     assert level_of(one, 0.5) == LOW
-    assert level_of(Explanation((Candidate(None, 0.0, 0.0),), 1.0)) == LOW
+    assert level_of(Explanation((UsageCandidate(None, 0.0, 0.0),), 1.0)) == LOW
 
 
 # --- readings --------------------------------------------------------------------------------------
@@ -123,7 +125,7 @@ def cost(noise, value, expected=0.0, error=0.05, tail=0):
 
 
 def test_what_a_reading_costs():
-    noise = Noise(1.0, (Tail(0.1, 0.2), Tail(0.5, 1.0), Tail(0.1, 0.2), Tail(0.1, 0.2)), 0.01)
+    noise = Scatter(1.0, (Tail(0.1, 0.2), Tail(0.5, 1.0), Tail(0.1, 0.2), Tail(0.1, 0.2)), 0.01)
     assert cost(noise, 0.0) < 0.01
     assert cost(noise, -0.1) == pytest.approx(2.0, abs=0.01)  # two errors
     assert cost(noise, -1.0) == pytest.approx(8.07, abs=0.02)  # worth nothing
@@ -146,13 +148,13 @@ def test_scatter_is_learned():
     assert found.tails[0].share < 0.02
     assert found.tails[1].share == pytest.approx(0.2, abs=0.07)
     assert found.tails[1].length == pytest.approx(0.8, abs=0.25)
-    assert found.tails[2:] == Noise().tails[2:]  # nothing was seen of them
+    assert found.tails[2:] == Scatter().tails[2:]  # nothing was seen of them
 
 
 def test_a_few_readings_teach_little():
     few = learned([[(0.8, 0.05)] * 2, [], [], []])
     assert few.tails[0].share < 0.2
-    assert few.scale == Noise().scale
+    assert few.scale == Scatter().scale
 
 
 @pytest.mark.parametrize(("value", "nats"), [(1.0, 0.0), (0.0, 3.0), (0.5, 3.0)])
@@ -170,14 +172,14 @@ def test_what_forms_of_a_class_cost_as_a_rule(value, nats):
 
 
 def evidence(one, other, sizes, union, nats=20.0):
-    return Evidence(one, other, {n: nats * abs(n - union) for n in range(max(sizes), sum(sizes) + 1)})
+    return UnionEvidence(one, other, {n: nats * abs(n - union) for n in range(max(sizes), sum(sizes) + 1)})
 
 
 def test_a_port_more_and_a_kind_more_are_a_surprise():
-    nothing = [Evidence("one", "two", {1: 0.0, 2: 0.0})]
+    nothing = [UnionEvidence("one", "two", {1: 0.0, 2: 0.0})]
     found = sureness(solve_structure({"one": 1, "two": 1}, nothing), nothing)
     assert found["one"] == pytest.approx(1 / (1 + math.exp(-2.0)))
-    wide = [Evidence("one", "two", {2: 0.0, 3: 4.0, 4: 0.5})]  # two ports and a kind
+    wide = [UnionEvidence("one", "two", {2: 0.0, 3: 4.0, 4: 0.5})]  # two ports and a kind
     found = sureness(solve_structure({"one": 2, "two": 2}, wide), wide)
     assert found["one"] == pytest.approx(1 / (1 + math.exp(-3.5)))
 
@@ -203,7 +205,7 @@ def test_sizes_that_are_far_from_likely_are_not_tried(nats, leaves):
 def pair(ratio, inside=(0.0, 0.0), sides=("v", "v"), widths=(2, 3)):
     one, other = (Class(n, w, frozenset(s)) for n, w, s in zip("ab", widths, sides, strict=True))
     looks = [(Look(value, 0.03),) for value in inside]
-    return Pair(one, other, Look(ratio, 0.02), *looks)
+    return ClassPair(one, other, Look(ratio, 0.02), *looks)
 
 
 def likeliest(pairs, slots=6.0):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from cyclescope.infer.likelihood.noise import Look
+from cyclescope.infer.likelihood.structure import port_sets
+from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
 from cyclescope.infer.ports.facts import ERROR, PortFacts
-from cyclescope.infer.ports.noise import Look
-from cyclescope.infer.ports.structure import port_sets
-from cyclescope.infer.ports.usage import Candidate, Told, UsageSolver, explanations
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
@@ -120,7 +120,7 @@ def test_running_slower_counts_against_ports_that_others_do_not_explain():
     both = UsageSolver(OVERLAPPING, port_sets(OVERLAPPING))
     confined = {"left": 1.0, "right": 1.0}
     slow = solved(both, confined, 1.0, 2)[0]
-    elsewhere = [Candidate((Operation((7,)),), 0.0, 0.0)]
+    elsewhere = [UsageCandidate((Operation((7,)),), 0.0, 0.0)]
     explained = solved(both, confined, 1.0, 2, beside=[elsewhere])
     assert slow.operations == (Operation((1,)),)
     assert {*explained[0].operations} >= {Operation((0, 1)), Operation((1, 2))}

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.round_trip import compare, measure, sample
 from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.front_end.slots import SlotCount
+from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import candidates, preference
@@ -18,7 +19,6 @@ from cyclescope.infer.ports.experiments import PortCampaign
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.stored import read_facts
-from cyclescope.infer.ports.structure import Structure
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.table import load_table
 from cyclescope.measure.ports import PortPlanner

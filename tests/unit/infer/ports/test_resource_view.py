@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.resources import with_resources
-from cyclescope.infer.ports.structure import Structure
 from cyclescope.model.machine import FormCost, Operation
 
 SETS = {

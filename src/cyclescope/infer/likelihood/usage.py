@@ -19,17 +19,17 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from cyclescope.infer.ports.noise import RANGE, Array, Look, Noise, Places, tail_of
+from cyclescope.infer.likelihood.noise import RANGE, Array, Look, Places, Scatter, tail_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
 Ports = tuple[int, ...]
 
-MOST = 4  # micro-operations of a form in one group of ports
+MOST_TRIED = 4  # micro-operations of a form in one group of ports
 # What is believed before any reading, in nats against.
 EACH = 1.2  # a micro-operation more: of forms in tables of counters, one in three has the next higher number
 BEYOND = 5.0  # a micro-operation more than slots bring: of those tables, one form in a hundred and fifty
-SHARED = 2.0  # a set of ports that is no class by itself: one in seven kinds of micro-operations
+UNCOMMON = 2.0  # a set of ports that is no class by itself: one in seven kinds of micro-operations
 UNPAIRED = 3.0  # one micro-operation where all like it have two in a slot: one in twenty
 UNEXPLAINED = 2.5  # to be slower than its ports allow: one form in twelve waits for something else
 IDLE = 1.0  # a slot without a micro-operation: one in three is for ports that no experiment shows
@@ -37,7 +37,7 @@ ACCESS = 5.0  # to access memory without the micro-operation for it: one form in
 UNUSUAL = 3.0  # less among other classes than a form of these ports costs: one member of a class in twenty
 UNEVEN = 1.1  # anything between these two: one member of a class in three
 UNTRIED = 3.0  # something else than more micro-operations than can be tried: one form in twenty
-UNKNOWN = 6.0  # no micro-operations at all, but something that holds ports: one form in four hundred
+UNRELATED = 6.0  # no micro-operations at all, but something that holds ports: one form in four hundred
 REFUTED = 20.0  # faster than the ports let it: only where the throughput itself is wrong
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
 _TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
@@ -48,7 +48,7 @@ _COUNTED = 0.1  # micro-operations by which a count of all is off
 _STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class UsageCandidate(msgspec.Struct, frozen=True):
     """Micro-operations of one group of ports, None for something else that holds them, with their nats.
 
     `missed` is by how many micro-operations they miss a class at most.
@@ -74,13 +74,13 @@ class UsageSolver:
         blockers: Mapping[str, Ports],
         sets: Sequence[Ports],
         usual: Mapping[str, Mapping[str, float]] | None = None,
-        noise: Noise | None = None,
+        noise: Scatter | None = None,
         counts: bool = True,
         full: Container[str] = (),
     ) -> None:
         self.blockers = dict(blockers)
         self.sets = list(sets)
-        self.noise = noise or Noise()
+        self.noise = noise or Scatter()
         self.counts = counts
         self.full = full
         self.usual = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
@@ -93,7 +93,7 @@ class UsageSolver:
         total: float | None = None,
         per_slot: int = 1,
         beside: Mapping[str, float] | None = None,
-    ) -> list[Candidate]:
+    ) -> list[UsageCandidate]:
         """The likeliest explanations of the readings, the best first.
 
         `throughput` is the measured reciprocal throughput in cycles, infinite if unknown; `slots` the
@@ -102,7 +102,7 @@ class UsageSolver:
         ports cost each class as a rule.
         """
         lowest = {name: min(look.value for look in some) for name, some in looks.items()}
-        if max((*lowest.values(), total or 0.0), default=0.0) > MOST + 0.5:
+        if max((*lowest.values(), total or 0.0), default=0.0) > MOST_TRIED + 0.5:
             return self._many(lowest, throughput, slots, total)
         nats = self._prior + self._readings(looks, beside or {})
         if total is None:
@@ -115,7 +115,7 @@ class UsageSolver:
         found = [self._candidate(place, nats, lowest, beside or {}) for place in self._best(nats)]
         held = max(lowest.values(), default=0.0)
         other = self._other(looks, slots if total is None else math.inf)
-        return sorted([*found, Candidate(None, other, held)], key=lambda one: one.nats)
+        return sorted([*found, UsageCandidate(None, other, held)], key=lambda one: one.nats)
 
     # --- explanations ------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class UsageSolver:
     def _multisets(self) -> npt.NDArray[np.int64]:
         """How many micro-operations of each set every explanation has, the simplest first."""
         rows = [
-            some for count in range(MOST + 1)
+            some for count in range(MOST_TRIED + 1)
             for some in combinations_with_replacement(range(len(self.sets)), count)
         ]  # fmt: skip
         found = np.zeros((len(rows), len(self.sets)), dtype=np.int64)
@@ -139,7 +139,7 @@ class UsageSolver:
     @cached_property
     def _prior(self) -> Array:
         shared = np.array([ports not in self.blockers.values() for ports in self.sets], dtype=float)
-        return np.asarray(EACH * self._number + SHARED * ((self._multisets > 0) @ shared), dtype=np.float64)
+        return np.asarray(EACH * self._number + UNCOMMON * ((self._multisets > 0) @ shared), dtype=np.float64)
 
     @cached_property
     def throughputs(self) -> Array:
@@ -211,7 +211,7 @@ class UsageSolver:
 
     def _candidate(
         self, place: int, nats: Array, lowest: Mapping[str, float], beside: Mapping[str, float]
-    ) -> Candidate:
+    ) -> UsageCandidate:
         counts = self._multisets[place]
         operations = tuple(
             Operation(ports, float(count)) for ports, count in zip(self.sets, counts, strict=True) if count
@@ -222,7 +222,7 @@ class UsageSolver:
                 kind = expected.places[place, number]
                 low, high = float(expected.least[kind]), float(expected.usual[kind]) + beside.get(name, 0.0)
                 missed = max(missed, low - lowest[name], lowest[name] - high)
-        return Candidate(operations, float(nats[place]), missed)
+        return UsageCandidate(operations, float(nats[place]), missed)
 
     def _other(self, looks: Mapping[str, Sequence[Look]], slots: float) -> float:
         """Nats of no micro-operations: the readings may be anything, or whole cycles of all classes."""
@@ -235,11 +235,11 @@ class UsageSolver:
         if len(looks) > 1 and sizes.max() > max(2.0, slots + 0.5):
             tails = np.full(len(rows), tail_of(near=True, full=False))
             found += [weights @ self.noise.costs(values, errors, n * sizes, tails) for n in _STALLS]
-        return UNKNOWN + float(min(found))
+        return UNRELATED + float(min(found))
 
     def _many(
         self, lowest: Mapping[str, float], throughput: float, slots: float, total: float | None
-    ) -> list[Candidate]:
+    ) -> list[UsageCandidate]:
         """More micro-operations than can be tried: what smaller sets of ports leave to larger ones.
 
         Exact as long as every micro-operation may use the ports of a class, which only counts prove.
@@ -257,9 +257,9 @@ class UsageSolver:
         operations = tuple(Operation(ports, float(count)) for ports, count in counts.items() if count)
         fits = missed <= RANGE / 16 and port_throughput(operations) <= _TOO_FAST * throughput + _ROUNDING
         beyond = BEYOND * max(0.0, number - max(1.0, slots)) if total is None and self.counts else 0.0
-        some = [Candidate(operations, beyond, missed)] if fits else []
+        some = [UsageCandidate(operations, beyond, missed)] if fits else []
         if total is None or not fits:
-            some.append(Candidate(None, UNTRIED, max(lowest.values(), default=0.0)))
+            some.append(UsageCandidate(None, UNTRIED, max(lowest.values(), default=0.0)))
         return sorted(some, key=lambda one: one.nats)
 
 
@@ -281,7 +281,7 @@ class _Expected(NamedTuple):
 class Explanation(msgspec.Struct, frozen=True):
     """What explains the readings of all groups of ports: a candidate of each, and its share of the odds."""
 
-    parts: tuple[Candidate, ...]
+    parts: tuple[UsageCandidate, ...]
     share: float
 
     @property
@@ -312,13 +312,13 @@ class Told(msgspec.Struct, frozen=True):
     memory: frozenset[int] = frozenset()
 
 
-def explanations(groups: Sequence[Sequence[Candidate]], told: Told) -> list[Explanation]:
+def explanations(groups: Sequence[Sequence[UsageCandidate]], told: Told) -> list[Explanation]:
     """Explanations of all groups together, the likeliest first, with their posterior probabilities."""
-    joined: list[tuple[float, tuple[Candidate, ...]]] = [(0.0, ())]
+    joined: list[tuple[float, tuple[UsageCandidate, ...]]] = [(0.0, ())]
     for candidates in groups:
         joined = [(nats + one.nats, (*parts, one)) for nats, parts in joined for one in candidates]
         joined = sorted(joined, key=lambda item: item[0])[: KEPT * KEPT]
-    scored: list[tuple[float, int, tuple[Candidate, ...]]] = []
+    scored: list[tuple[float, int, tuple[UsageCandidate, ...]]] = []
     best = math.inf
     for place, (nats, parts) in enumerate(joined):
         if nats > best + NEGLIGIBLE:  # what is added makes no explanation likelier
@@ -331,7 +331,7 @@ def explanations(groups: Sequence[Sequence[Candidate]], told: Told) -> list[Expl
     return [Explanation(parts, weight / whole) for weight, (_, _, parts) in zip(weights, scored, strict=True)]
 
 
-def _together(parts: Sequence[Candidate], told: Told) -> float:
+def _together(parts: Sequence[UsageCandidate], told: Told) -> float:
     """Nats against candidates of all groups that none of them shows alone."""
     if any(part.operations is None for part in parts):
         return 0.0

@@ -22,14 +22,14 @@ Kind = tuple[int, str]  # of a class: its side of the core, and a name that is t
 # What is believed before any measurement, in nats against.
 PORT = 1.0  # one port more: of two structures that fit alike the smaller is the likelier
 ATOM = 1.0  # one kind of port more
-UNIT = 15.0  # a class that is no set of ports: three readings have to be worth nothing instead
+NO_PORTS = 15.0  # a class that is no set of ports: three readings have to be worth nothing instead
 CLEAR = 12.0  # nats by which a size is worse than the best of a pair: it is not tried at first
 _OPEN = 5.0  # nats: sizes nearer to the best are asked for their odds; the promise of `high`
 _ASKED = 8  # pairs whose other sizes are tried
 _LONGEST = 10.0  # seconds of one solution
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class UnionEvidence(msgspec.Struct, frozen=True):
     """Two classes with the nats against every size that the union of their ports may have."""
 
     first: str
@@ -69,7 +69,7 @@ class _Solution(msgspec.Struct, frozen=True):
     atoms: Mapping[frozenset[str], int]
     left: tuple[str, ...] = ()
 
-    def union(self, evidence: Evidence) -> int:
+    def union(self, evidence: UnionEvidence) -> int:
         """Ports that two classes have together."""
         pair = {evidence.first, evidence.second}
         return sum(count for atom, count in self.atoms.items() if atom & pair)
@@ -80,7 +80,7 @@ class _Solution(msgspec.Struct, frozen=True):
 
 
 def solve_structure(
-    widths: Mapping[str, int], evidence: Sequence[Evidence], kinds: Mapping[str, Kind] | None = None
+    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], kinds: Mapping[str, Kind] | None = None
 ) -> Structure:
     """The likeliest ports.
 
@@ -104,7 +104,7 @@ def solve_structure(
     return Structure(ports, sets, left)
 
 
-def sureness(structure: Structure, evidence: Sequence[Evidence]) -> dict[str, float]:
+def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[str, float]:
     """Shares of the odds that the ports of classes have whose union with another may have another size."""
     widths = {name: len(ports) for name, ports in structure.sets.items()}
     found: dict[str, float] = {}
@@ -115,7 +115,7 @@ def sureness(structure: Structure, evidence: Sequence[Evidence]) -> dict[str, fl
     return found
 
 
-def _as_found(structure: Structure, evidence: Sequence[Evidence], names: Sequence[str]) -> _Solution:
+def _as_found(structure: Structure, evidence: Sequence[UnionEvidence], names: Sequence[str]) -> _Solution:
     """The solution that a structure is, as far as some classes are concerned."""
     kinds: dict[int, set[str]] = {}
     for name in names:
@@ -135,13 +135,13 @@ def _rank(atom: frozenset[str], widths: Mapping[str, int], kinds: Mapping[str, K
     return shapes[:1], len(shapes), shapes, sorted(label for _, label, _ in some), sorted(atom)
 
 
-def _may_share(widths: Mapping[str, int], evidence: Evidence, most: float) -> bool:
+def _may_share(widths: Mapping[str, int], evidence: UnionEvidence, most: float) -> bool:
     """Whether a union smaller than two disjoint classes have is likely enough."""
     apart = widths[evidence.first] + widths[evidence.second]
     return any(size < apart for size in evidence.sizes(most))
 
 
-def _components(widths: Mapping[str, int], evidence: Sequence[Evidence]) -> list[list[str]]:
+def _components(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> list[list[str]]:
     """Classes that may share ports, directly or through others."""
     parent = {name: name for name in sorted(widths)}
 
@@ -159,15 +159,15 @@ def _components(widths: Mapping[str, int], evidence: Sequence[Evidence]) -> list
     return list(groups.values())
 
 
-def _likeliest(widths: Mapping[str, int], evidence: Sequence[Evidence]) -> _Solution:
+def _likeliest(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> _Solution:
     """The best solution; without classes that no set of ports fits where that is likelier by far."""
     found = _solve(widths, evidence)
-    if found is not None and found.missed <= UNIT:
+    if found is not None and found.missed <= NO_PORTS:
         return found
     return _solve(widths, evidence, leaving=True) or found or _Solution(0.0, 0.0, {}, tuple(sorted(widths)))
 
 
-def _odds(widths: Mapping[str, int], some: Sequence[Evidence], best: _Solution) -> dict[str, float]:
+def _odds(widths: Mapping[str, int], some: Sequence[UnionEvidence], best: _Solution) -> dict[str, float]:
     """The same of classes that may share ports with each other."""
     open_pairs = [e for e in some if any(size != best.union(e) for size in e.sizes(_OPEN))]
     found: dict[str, float] = {}
@@ -185,7 +185,9 @@ def _odds(widths: Mapping[str, int], some: Sequence[Evidence], best: _Solution) 
     return found
 
 
-def _atoms(widths: Mapping[str, int], evidence: Sequence[Evidence], leaving: bool) -> list[frozenset[str]]:
+def _atoms(
+    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leaving: bool
+) -> list[frozenset[str]]:
     """Sets of classes that may have a port in common, and none without what contains one if all stay."""
     apart = {frozenset((e.first, e.second)) for e in evidence if not _may_share(widths, e, CLEAR)}
     found: list[frozenset[str]] = [frozenset()]
@@ -197,7 +199,7 @@ def _atoms(widths: Mapping[str, int], evidence: Sequence[Evidence], leaving: boo
     return [a for a in found if a and all(b in a for s, b in inside if s in a)]
 
 
-def _contained(widths: Mapping[str, int], evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
+def _contained(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> Iterator[tuple[str, str]]:
     """Classes with others that contain them whatever else is the case."""
     for e in evidence:
         for small, large in ((e.first, e.second), (e.second, e.first)):
@@ -206,7 +208,7 @@ def _contained(widths: Mapping[str, int], evidence: Sequence[Evidence]) -> Itera
 
 
 def _solve(
-    widths: Mapping[str, int], evidence: Sequence[Evidence], leaving: bool = False
+    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leaving: bool = False
 ) -> _Solution | None:
     """The best numbers of ports where no union is far from likely, or None; some classes may leave."""
     import highspy
@@ -221,7 +223,7 @@ def _solve(
     for place in range(len(atoms)):
         kind = _integer(model, 1, ATOM)
         model.addRow(-math.inf, 0, 2, [place, kind], [1.0, -float(widest)])
-    left = {name: _integer(model, int(leaving), UNIT) for name in sorted(widths)}
+    left = {name: _integer(model, int(leaving), NO_PORTS) for name in sorted(widths)}
     for name, width in widths.items():
         some = [place for place, atom in enumerate(atoms) if name in atom]
         weights = [1.0] * len(some) + [float(width)]
@@ -242,7 +244,7 @@ def _solve(
 
 
 def _add_union(
-    model: Any, atoms: Sequence[frozenset[str]], one: Evidence, left: list[int], most: float
+    model: Any, atoms: Sequence[frozenset[str]], one: UnionEvidence, left: list[int], most: float
 ) -> None:
     """That two classes, if both stay, have one of the likely sizes together."""
     either = [place for place, atom in enumerate(atoms) if one.first in atom or one.second in atom]

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 
 RANGE = 4.0  # micro-operations among which a worthless reading may be anything: those of an explanation
-LEAST = 0.02  # micro-operations: rounds that differ less still share one alignment and one clock
+SMALLEST_ERROR = 0.02  # micro-operations: rounds that differ less still share one alignment and one clock
 _WEIGHT = 20.0  # readings that what is expected before any is seen counts for
 _FAR = 3.0  # times the error: three normal readings of a thousand are further off
 _MEDIAN = 0.6745  # of the normal distribution's error: half of the readings are within
@@ -40,7 +40,7 @@ class Look(msgspec.Struct, frozen=True):
     error: float
 
 
-class Noise(msgspec.Struct, frozen=True):
+class Scatter(msgspec.Struct, frozen=True):
     """Times the readings' own errors that they scatter, what adds to them, and the share worth nothing.
 
     The first of `tails` is for blocking instructions with which a form shares no port, the second for those
@@ -55,7 +55,7 @@ class Noise(msgspec.Struct, frozen=True):
         """Nats that readings cost against expected numbers of micro-operations, each with its tail."""
         share = np.array([tail.share for tail in self.tails])[tails]
         length = np.array([tail.length for tail in self.tails])[tails]
-        width = self.scale * np.maximum(errors, LEAST)
+        width = self.scale * np.maximum(errors, SMALLEST_ERROR)
         off = values - expected
         normal = np.exp(-0.5 * (off / width) ** 2)
         added = share * _BEST * width / length * np.exp(-np.maximum(off, 0.0) / length)
@@ -64,19 +64,21 @@ class Noise(msgspec.Struct, frozen=True):
 
     def between(self, values: Array, errors: Array, least: Array, most: Array) -> Array:
         """Nats of readings that are anywhere between two numbers of micro-operations."""
-        width = _PEAK * self.scale * np.maximum(errors, LEAST)
+        width = _PEAK * self.scale * np.maximum(errors, SMALLEST_ERROR)
         inside = (values > least) & (values < most)
         likely = np.minimum(width / np.maximum(most - least, width), 1.0)
         return np.where(inside, -np.log(likely), np.inf)
 
     def anything(self, errors: Array) -> Array:
         """Nats of readings that nothing explains: they may be anywhere."""
-        return np.asarray(-np.log(np.minimum(_PEAK * self.scale * np.maximum(errors, LEAST) / RANGE, 1.0)))
+        return np.asarray(
+            -np.log(np.minimum(_PEAK * self.scale * np.maximum(errors, SMALLEST_ERROR) / RANGE, 1.0))
+        )
 
 
-def alike(tail: Tail, spoiled: float = 0.01) -> Noise:
+def alike(tail: Tail, spoiled: float = 0.01) -> Scatter:
     """The scatter where all readings have the same tail."""
-    return Noise(1.2, (tail,) * 4, spoiled)
+    return Scatter(1.2, (tail,) * 4, spoiled)
 
 
 def tail_of(near: bool, full: bool) -> int:
@@ -84,13 +86,13 @@ def tail_of(near: bool, full: bool) -> int:
     return 2 * full + near
 
 
-def learned(readings: Sequence[Sequence[tuple[float, float]]]) -> Noise:
+def learned(readings: Sequence[Sequence[tuple[float, float]]]) -> Scatter:
     """The scatter of readings by their tails, each by how many micro-operations it is off and its own error.
 
     What falls below the expected is noise alone, and tells how wide that is.
     """
-    start = Noise()
-    ratios = sorted(-off / max(error, LEAST) for some in readings for off, error in some if off < 0)
+    start = Scatter()
+    ratios = sorted(-off / max(error, SMALLEST_ERROR) for some in readings for off, error in some if off < 0)
     count = len(ratios)
     middle = ratios[count // 2] / _MEDIAN if count else start.scale
     scale = max((count * middle + _WEIGHT * start.scale) / (count + _WEIGHT), 1.0)
@@ -99,11 +101,11 @@ def learned(readings: Sequence[Sequence[tuple[float, float]]]) -> Noise:
     one, two, three, four = (
         _tail(some, scale, tail) for some, tail in zip(readings, start.tails, strict=True)
     )
-    return Noise(scale, (one, two, three, four), min(spoiled, 0.2))
+    return Scatter(scale, (one, two, three, four), min(spoiled, 0.2))
 
 
 def _tail(readings: Sequence[tuple[float, float]], scale: float, start: Tail) -> Tail:
-    more = [off for off, error in readings if off > _FAR * scale * max(error, LEAST)]
+    more = [off for off, error in readings if off > _FAR * scale * max(error, SMALLEST_ERROR)]
     share = (len(more) + _WEIGHT * start.share) / (len(readings) + _WEIGHT)
     length = (math.fsum(more) + _WEIGHT * start.share * start.length) / (len(more) + _WEIGHT * start.share)
     return Tail(min(share, 0.5), length)

@@ -13,11 +13,13 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from cyclescope.infer.ports.noise import Look, Noise, Tail, alike
-from cyclescope.infer.ports.structure import Evidence
+from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike
+from cyclescope.infer.likelihood.structure import UnionEvidence
 
-MOST = 4  # micro-operations of a blocking instruction that turns out to be none
-APART = 8.0  # nats against ports that two sides of a core share where no pair is seen to: one clear reading
+_MOST = 4  # micro-operations of a blocking instruction that turns out to be none
+SIDES_APART = (
+    8.0  # nats against ports that two sides of a core share where no pair is seen to: one clear reading
+)
 SEEN = 5.0  # nats by which sharing has to be likelier for one pair before it is no surprise for others
 FULL = 0.8  # of the front end's slots: fuller loops are slowed down by how slots and ports are dealt out
 # Readings of pairs, in times of one class alone, and of single instances, in micro-operations; the tails
@@ -34,7 +36,7 @@ class Class(NamedTuple):
     sides: frozenset[str]
 
 
-class Pair(NamedTuple):
+class ClassPair(NamedTuple):
     """Two classes: the time together, and what instances of each cost the other."""
 
     first: Class
@@ -44,7 +46,7 @@ class Pair(NamedTuple):
     second_in_first: Sequence[Look]
 
 
-def evidence_of(pairs: Sequence[Pair], slots: float) -> list[Evidence]:
+def evidence_of(pairs: Sequence[ClassPair], slots: float) -> list[UnionEvidence]:
     """Nats against every size of every union on a core of so many slots per cycle."""
     found = [(pair, _measured(pair, slots)) for pair in pairs]
     shared = {_sides(pair) for pair, one in found if _is_shared(pair, one)}
@@ -56,11 +58,11 @@ def paired(classes: Sequence[Class]) -> Iterator[tuple[Class, Class]]:
     yield from combinations(classes, 2)
 
 
-def _sides(pair: Pair) -> frozenset[frozenset[str]]:
+def _sides(pair: ClassPair) -> frozenset[frozenset[str]]:
     return frozenset((pair.first.sides, pair.second.sides))
 
 
-def _is_shared(pair: Pair, one: Evidence) -> bool:
+def _is_shared(pair: ClassPair, one: UnionEvidence) -> bool:
     """Whether two classes of a side are that, or two of different sides are seen to share ports."""
     if pair.first.sides == pair.second.sides:
         return True
@@ -71,19 +73,19 @@ def _is_shared(pair: Pair, one: Evidence) -> bool:
     return one.nats[apart] - min(smaller) > SEEN
 
 
-def _priced(pair: Pair, one: Evidence) -> Evidence:
+def _priced(pair: ClassPair, one: UnionEvidence) -> UnionEvidence:
     apart = pair.first.width + pair.second.width
-    nats = {size: nats + APART * (size < apart) for size, nats in one.nats.items()}
+    nats = {size: nats + SIDES_APART * (size < apart) for size, nats in one.nats.items()}
     return msgspec.structs.replace(one, nats=nats)
 
 
-def _measured(pair: Pair, slots: float) -> Evidence:
+def _measured(pair: ClassPair, slots: float) -> UnionEvidence:
     one, other = pair.first, pair.second
     sizes = range(max(one.width, other.width), one.width + other.width + 1)
-    return Evidence(one.name, other.name, {size: _nats(pair, size, slots) for size in sizes})
+    return UnionEvidence(one.name, other.name, {size: _nats(pair, size, slots) for size in sizes})
 
 
-def _nats(pair: Pair, size: int, slots: float) -> float:
+def _nats(pair: ClassPair, size: int, slots: float) -> float:
     """Nats of all readings of two classes with so many ports together."""
     one, other = pair.first, pair.second
     total, both = 0.0, one.width + other.width
@@ -101,10 +103,10 @@ def _nats(pair: Pair, size: int, slots: float) -> float:
 def count_of(looks: Sequence[Look], full: bool) -> int:
     """The likeliest number of micro-operations of readings among more of the same class."""
     noise = _FULL if full else _SINGLE
-    return min(range(MOST + 1), key=lambda number: _cost(noise, looks, float(number)))
+    return min(range(_MOST + 1), key=lambda number: _cost(noise, looks, float(number)))
 
 
-def _cost(noise: Noise, looks: Sequence[Look], expected: float) -> float:
+def _cost(noise: Scatter, looks: Sequence[Look], expected: float) -> float:
     values = np.array([look.value for look in looks])
     errors = np.array([look.error for look in looks])
     return float(noise.costs(values, errors, np.array([expected]), np.array([0])).mean())
