@@ -266,7 +266,7 @@ class PortFacts(FrontEndFacts):
             return "its instances do not keep their ports busy"
         sound = [o for o in self.classes if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.widths[o] <= FULL * self.width]
-        around = [o for o in near if INSIDE < self._inside(name, o) < HALVES]
+        around = [o for o in near if self._inside(name, o) > INSIDE]
         twice = any(self._inside(name, other) > TWICE for other in around if other != name)
         if twice or any(self._apart(*pair) for pair in combinations(around, 2)):
             return "its instances have more than one micro-operation"

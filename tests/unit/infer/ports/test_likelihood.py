@@ -64,7 +64,7 @@ def test_ports_that_are_too_slow_are_refuted():
     assert all(one.operations != (LEFT,) or one.nats > 20 for one in found)
 
 
-@pytest.mark.parametrize(("throughput", "refuted"), [(0.485, False), (0.46, True), (0.5, False)])
+@pytest.mark.parametrize(("throughput", "refuted"), [(0.4725, False), (0.469, True), (0.5, False)])
 def test_a_throughput_may_be_off_by_one_in_twenty(throughput, refuted):
     found = priors(throughput=throughput)
     assert any(one.operations == (LEFT,) for one in found) == (not refuted)
@@ -74,8 +74,19 @@ def test_that_nothing_fits_competes():
     assert min(one.nats for one in priors() if one.operations is None) == pytest.approx(6.0)
 
 
-def shares(groups, told):
-    return [(one.operations, round(one.share, 4)) for one in explanations(groups, told)]
+@pytest.mark.parametrize(("slots", "nats"), [(6, 0.0), (5, 5.0)])
+def test_more_micro_operations_than_can_be_tried_are_hardly_sure(slots, nats):
+    six = {"left": (Look(6.0, 0.05),), "right": (Look(0.0, 0.05),)}
+    found = UsageSolver(SETS, [(0, 1), (1, 2)], noise=EXACT).candidates(six, math.inf, slots)
+    assert nats_of(found, Operation((0, 1), 6.0)) == nats
+    assert [one.nats for one in found if one.operations is None] == [3.0]
+
+
+@pytest.mark.parametrize(("apart", "fits"), [(0.24, True), (0.26, False)])
+def test_many_micro_operations_are_whole_numbers(apart, fits):
+    six = {"left": (Look(6.0 + apart, 0.05),), "right": (Look(0.0, 0.05),)}
+    found = UsageSolver(SETS, [(0, 1), (1, 2)], noise=EXACT).candidates(six, math.inf, 6)
+    assert any(one.operations for one in found) == fits
 
 
 def test_slowness_that_nothing_explains_and_idle_slots_are_a_surprise():
@@ -95,6 +106,17 @@ def test_ports_explain_a_throughput_that_is_a_seventh_slower(throughput, slow):
         [[UsageCandidate((LEFT,), 0.0, 0.0), UsageCandidate((BOTH,), 0.0, 0.0)]], Told(throughput)
     )
     assert (found[0].operations == (BOTH,)) == slow
+
+
+def test_what_has_no_share_of_the_odds_is_left_out():
+    some = [UsageCandidate((LEFT,), nats, 0.0) for nats in (0.0, 7.5, 8.5)]
+    assert len(explanations([some], Told(math.inf))) == 2
+
+
+def test_a_count_of_all_is_off_by_a_tenth():
+    solver = UsageSolver(SETS, [(0, 1), (1, 2)], noise=EXACT)
+    found = solver.candidates({}, math.inf, 1, total=1.2)
+    assert nats_of(found, LEFT) == pytest.approx(1.2 + 0.5 * 2.0**2)
 
 
 def test_accesses_have_micro_operations_for_them():
