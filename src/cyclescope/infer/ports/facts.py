@@ -37,9 +37,8 @@ from cyclescope.measure.record import FAILED, FrontEndReadings, Record
 
 SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
-INSIDE = 0.72  # micro-operations confined to a class: a form of it is inside
 VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
-TWICE, EITHER = 1.9, 0.5  # micro-operations: certainly more than one, rather none than one
+EITHER = 0.5  # micro-operations: rather one than none
 HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
@@ -266,9 +265,9 @@ class PortFacts(FrontEndFacts):
             return "its instances do not keep their ports busy"
         sound = [o for o in self.classes if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.widths[o] <= FULL * self.width]
-        around = [o for o in near if self._inside(name, o) > INSIDE]
-        twice = any(self._inside(name, other) > TWICE for other in around if other != name)
-        if twice or any(self._apart(*pair) for pair in combinations(around, 2)):
+        around = [o for o in near if self._taken(name, o)]
+        several = any(self._taken(name, other) > 1 for other in around if other != name)
+        if several or any(self._apart(*pair) for pair in combinations(around, 2)):
             return "its instances have more than one micro-operation"
         return ""
 
@@ -283,18 +282,18 @@ class PortFacts(FrontEndFacts):
 
         Stores may take longer: they leave in pairs only if they go to the same cache line.
         """
-        looks = self.readings(name).get(name)
-        full = self.widths[name] > FULL * self.width
-        count = count_of(looks, full) if looks else 1
+        count = self._taken(name, name, 1)
         return count == 1 or (count > 1 and "m" in self.files[name])
+
+    def _taken(self, name: str, other: str, default: int = 0) -> int:
+        """The likeliest number of micro-operations that a form of a class costs another."""
+        looks = self.readings(name).get(other)
+        return count_of(looks, self.widths[other] > FULL * self.width) if looks else default
 
     def _apart(self, one: str, other: str) -> bool:
         """Whether two classes are seen to have no port in common."""
         ratio = self.pairs.get(frozenset((one, other)), math.inf)
         return self.widths[one] + self.widths[other] <= self.width and ratio < 1 + APART
-
-    def _inside(self, form: str, blocker: str, default: float = 0.0) -> float:
-        return self.confined.get(form, {}).get(blocker, default)
 
     def _related(self, one: str, other: str) -> bool:
         """Whether two classes may share ports at all: those for memory are apart from the others."""
