@@ -40,7 +40,16 @@ from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import FormTiming
-from cyclescope.infer.workload import FACTS, LINKS, MEASURING, MODEL, SECOND, THROUGHPUTS, TRYING, Workload
+from cyclescope.infer.workload import (
+    CORE_FACTS,
+    LINKS,
+    MEASURING,
+    MODEL,
+    SECOND,
+    THROUGHPUTS,
+    TRYING,
+    Workload,
+)
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
@@ -166,7 +175,7 @@ class Campaign:
         asked = [probe for probe in chosen(NEEDED) if probe.name not in known]
         for number, found in enumerate(ask(asked, self.backend, self.table), 1):
             self.store.write_probe(found.probe.name, found.facts, found.measured)
-            self._tell(FACTS, number, len(asked))
+            self._tell(CORE_FACTS, number, len(asked))
             if time.monotonic() >= deadline:
                 return number == len(asked)
         return True

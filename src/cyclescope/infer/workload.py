@@ -13,7 +13,7 @@ WIDTHS, SLOTS, SECOND_SLOTS = "front end", "front-end slots", "front-end slots, 
 CLASSES, BETWEEN = "classes", "classes against each other"
 AMONG, MEMORY, AGAIN = "ports", "ports for memory", "ports, second look"
 HIDDEN, MODEL = "hidden resources", "model of this machine"
-FACTS = "facts of the core"
+CORE_FACTS = "facts of the core"
 FRESH, DOUBTED, CHECKED = "fresh mixes", "fresh mixes, second look", "calibration"
 
 _FIRST, _OF_LATENCIES, _LAST = (TRYING, LINKS, MEASURING), (SECOND,), (MODEL,)
@@ -21,7 +21,15 @@ _OF_PORTS = (THROUGHPUTS, ALONE, ORDER, WIDTHS, SLOTS, SECOND_SLOTS, CLASSES, BE
              HIDDEN, FRESH, DOUBTED, CHECKED)  # fmt: skip
 # Seconds of the long stages of a full run beside other programs, by the samples that they took times their
 # length. Only the ratios count; on a quiet machine second looks are shorter: it ends sooner than told.
-_LONG = {MEASURING: 60.0, SECOND: 45.0, SLOTS: 16.0, SECOND_SLOTS: 8.0, AMONG: 24.0, AGAIN: 43.0, FACTS: 10.0}
+_LONG = {
+    MEASURING: 60.0,
+    SECOND: 45.0,
+    SLOTS: 16.0,
+    SECOND_SLOTS: 8.0,
+    AMONG: 24.0,
+    AGAIN: 43.0,
+    CORE_FACTS: 10.0,
+}
 _SHORT = 1.5  # seconds of any other stage, as they take on average
 
 
@@ -31,7 +39,7 @@ class Workload:
     def __init__(self, quantities: AbstractSet[str], facts: bool = False) -> None:
         latencies = _OF_LATENCIES if LATENCY in quantities else ()
         ports = _OF_PORTS if PORTS in quantities else ()
-        stages = (*_FIRST, *latencies, *ports, *((FACTS,) if facts else ()), *_LAST)
+        stages = (*_FIRST, *latencies, *ports, *((CORE_FACTS,) if facts else ()), *_LAST)
         self._seconds = {stage: _LONG.get(stage, _SHORT) for stage in stages}
         self._share = 0.0
 

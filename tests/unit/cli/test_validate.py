@@ -120,7 +120,8 @@ def test_a_page(cyclescope, opened, blocks, tmp_path):
     text = page.read_text()
     assert text.count("<figure>") == 4  # two notions, two predictors
     assert text.count("<circle") >= 4 * 5
-    assert "http" not in text
+    assert "http:" not in text
+    assert "https:" not in text
 
 
 @needs_compiler

@@ -18,7 +18,7 @@ from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
-from cyclescope.infer.workload import FACTS
+from cyclescope.infer.workload import CORE_FACTS
 from cyclescope.measure.store import Store
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.check import problems
@@ -322,7 +322,7 @@ def test_a_run_for_a_model_asks_what_predictions_need(table, tmp_path):
         model = build_model(store, table)
     assert {fact.probe for fact in facts} == set(NEEDED)
     unanswered = set(NEEDED) - {fact.probe for fact in facts if fact.is_resolved}
-    assert [(p.done, p.total) for p in told if p.stage == FACTS][len(NEEDED) :] == (
+    assert [(p.done, p.total) for p in told if p.stage == CORE_FACTS][len(NEEDED) :] == (
         [(1, 1)] if unanswered else []
     )  # the second run asked again only what had no answer
     assert len(unanswered) <= 1

@@ -29,7 +29,7 @@ from cyclescope.model.facts import (
 from cyclescope.model.machine import MEASURED, MachineModel
 
 SPACINGS = (0, 4, 8, 16, 32, 64, 128, 256)  # bytes between two accesses in turn that probes ask for
-LINES = (16, 32, 64)  # bytes: what loads are asked to cross
+LINE_SIZES = (16, 32, 64)  # bytes: what loads are asked to cross
 _LONGER = 0.5  # times what a load takes: half of one more
 _LATER = 0.5  # cycles: results come a whole one later, or not
 _SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whole or half number is less
@@ -122,7 +122,7 @@ def _crossing(facts: Sequence[Fact]) -> LoadCrossing | None:
     rates = _rates(facts, {apart: loads_apart(apart) for apart in SPACINGS})
     fastest = max((fact.value or 0.0 for fact in rates.values()), default=0.0)
     known = {fact.subject: fact for fact in facts if fact.probe == CROSSING and fact.value is not None}
-    for line in LINES:
+    for line in LINE_SIZES:
         fact = known.get(loads_across(f"{line} bytes"))
         if fact and fact.value and fastest and fact.value - (fact.error or 0.0) > _LONGER / fastest:
             return LoadCrossing(line, 1 / fastest, fact.value)

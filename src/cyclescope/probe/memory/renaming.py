@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from cyclescope.model.behaviour.passing import DISTANCES
 from cyclescope.model.facts import RENAMING, CoreAnswer, MemoryWay, distance_subject, transfer_subject
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
@@ -25,7 +26,6 @@ from cyclescope.probe.memory.transfers import (
 )
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
 
-DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between
 _APART, _PLACES = "p +120", 15  # where no other store goes: they are in so many places before
 _NOTHING = Interval(0.0, 0.0)
 _HERE, _THERE = "p +64", "q +64"  # two registers with the same address

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from cyclescope.model import library
-from cyclescope.model.behaviour.found import LINES, SPACINGS, behaviour_of, measured_behaviour
-from cyclescope.model.behaviour.passing import MemoryPassing, StoredLoad
+from cyclescope.model.behaviour.found import LINE_SIZES, SPACINGS, behaviour_of, measured_behaviour
+from cyclescope.model.behaviour.passing import DISTANCES, MemoryPassing, StoredLoad
 from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, StoreChunks
 from cyclescope.model.facts import (
     BANKS,
@@ -31,7 +31,6 @@ from cyclescope.model.facts import (
 )
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.probe.memory.renaming import DISTANCES
 from cyclescope.session.machines import load_model
 
 FORWARDED, RENAMED, FAILED = CoreAnswer.FORWARDED, CoreAnswer.RENAMED, CoreAnswer.FAILED
@@ -55,7 +54,7 @@ def test_every_subject_that_is_read_is_asked():
     wanted += [(RENAMING, distance_subject(count)) for count in DISTANCES]
     wanted += [(BANKS, name(apart)) for name in (loads_apart, stores_apart) for apart in SPACINGS]
     wanted += [(CONSUMERS, consumer_subject("ADDSD (XMM, XMM)", "MULSD (XMM, XMM)"))]
-    wanted += [(BANKS, THREES), *((CROSSING, loads_across(f"{line} bytes")) for line in LINES)]
+    wanted += [(BANKS, THREES), *((CROSSING, loads_across(f"{line} bytes")) for line in LINE_SIZES)]
     wanted += [(FORWARDING, forwarding_subject(64, 64, 0)), (FORWARDING, forwarding_subject(64, 64, 4))]
     wanted += [(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"))]
     assert set(wanted) <= asked
@@ -105,7 +104,7 @@ def test_a_line_is_the_shortest_across_whose_end_loads_take_longer(extra, found)
     facts = rates(loads_apart, 3.0, 3.0, ())
     facts += [
         Fact(CROSSING, loads_across(f"{line} bytes"), CoreAnswer.VALUE, longer, 0.06)
-        for line, longer in zip(LINES, extra, strict=True)
+        for line, longer in zip(LINE_SIZES, extra, strict=True)
     ]
     crossing = measured_behaviour(facts).crossing
     assert (crossing.line if crossing else None) == found
