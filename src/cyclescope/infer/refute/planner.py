@@ -27,6 +27,7 @@ _BODY = 96  # instructions at least: the loop's own are one in a hundred
 _BETWEEN = " + "
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _VECTORS = ("XMM", "YMM", "ZMM")
+_WIDEST = 512  # bits of a vector
 _APART = frozenset(("x87", "mmx", "d3now"))  # share registers that others would spoil
 
 Forms = tuple[InstructionForm, ...]
@@ -188,6 +189,8 @@ def _go_together(forms: Sequence[InstructionForm]) -> bool:
         return False
     if sum(any(op.is_memory and op.read and op.write for op in form.operands) for form in forms) > 1:
         return False
+    if len({form.vector_width == _WIDEST for form in forms if form.vector_width}) > 1:
+        return False  # a core may shut a port while it has the widest vectors: no model says what that takes
     return len({kind for form in forms if (kind := _encoded(form))}) < 2
 
 

@@ -228,6 +228,15 @@ def test_what_reads_what_it_writes_has_four_registers(store, table):
     assert pair[names[0]].writes.isdisjoint(pair[names[1]].writes)
 
 
+def test_the_widest_vectors_are_in_no_mix_with_shorter_ones(table):
+    mixes = MixPlanner(PortPlanner(Planner(table, lambda form: True)))
+    add, wide, short = (
+        table[name] for name in ("ADD_01 (R64, R64)", "VPADDD (ZMM, ZMM, ZMM)", "VPADDD (XMM, XMM, XMM)")
+    )
+    together = [mixes.parts(forms) is not None for forms in ((add, wide), (add, short), (wide, short))]
+    assert together == [True, True, False]
+
+
 def test_each_unit_has_four_mixes(store, table, model):
     legal = store.legality()
     mixes = MixPlanner(PortPlanner(Planner(table, lambda form: legal.get(form.id) == "ok")))
