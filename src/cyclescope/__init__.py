@@ -22,6 +22,9 @@ _LAZY = {
     "Prediction": "cyclescope.analyze.predict.prediction",
     "Predictor": "cyclescope.analyze.predict.predictor",
     "NativeBackend": "cyclescope.backend.native",
+    "region": "cyclescope.backend.region",
+    "Region": "cyclescope.backend.region",
+    "RegionResult": "cyclescope.backend.region",
     "CyclescopeError": "cyclescope.errors",
 }
 

@@ -115,7 +115,8 @@ def _native(wheel):
 def test_the_wheel_is_for_every_python_and_has_runner_and_core(wheel):
     assert re.fullmatch(r"cyclescope-[\d.]+-py3-none-linux_\w+\.whl", wheel.name)
     found = _native(wheel)
-    assert set(found) == {"cyclescope/native/runner", "cyclescope/native/core.so"}
+    libraries = {f"cyclescope/native/{name}" for name in ("core.so", "libcyclescope.so")}
+    assert set(found) == {"cyclescope/native/runner", *libraries}
     assert found["cyclescope/native/runner"] == set()
     with zipfile.ZipFile(wheel) as files:
         names = set(files.namelist())
@@ -125,9 +126,12 @@ def test_the_wheel_is_for_every_python_and_has_runner_and_core(wheel):
         "report/predictions/templates/page.html",
         "session/loops/saxpy.c",
         "session/loops/harness/harness.c",
+        "native/inside/cyclescope.h",
     )
     assert {f"cyclescope/{name}" for name in (*data, "native/runner.c", "py.typed")} <= names
     assert found["cyclescope/native/core.so"] <= {"libc.so.6"}
+    others = found["cyclescope/native/libcyclescope.so"] - {"libc.so.6", "libm.so.6"}
+    assert all(name.startswith("ld-linux") for name in others), "thread-local variables"
 
 
 def test_auditwheel_says_manylinux(index, wheel, tmp_path):

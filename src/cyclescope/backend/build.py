@@ -27,6 +27,9 @@ _PLACES = (
     ("-static-pie", "-fPIE"),
     ("-static",),
 )  # anywhere in memory; where the C library cannot, at one place
+_INSIDE_FLAGS = (*_FLAGS, "-DCYCLESCOPE_INSIDE", "-shared", "-fPIC", "-fvisibility=hidden")
+_INSIDE_SHARED = ("clock.c", "counters.c", "emulation.c")  # with the runner
+_INSIDE = "libcyclescope.so"
 _CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 13, -1)))
 _PATIENCE = 300.0  # seconds for a compiler: zig makes its C library first
 
@@ -56,6 +59,28 @@ def runner_for(isa: str) -> Path:
     return path
 
 
+def header_folder() -> Path:
+    """Where `cyclescope.h` is, for programs that time regions of their own."""
+    return _source_folder() / "inside"
+
+
+def library_for(isa: str) -> Path:
+    """The library behind that header: the package's, one built before, or one built now.
+
+    Raises BackendUnavailable.
+    """
+    own = _source_folder() / _INSIDE
+    if isa == host_isa() and own.is_file():
+        return own
+    folder = instruction_set(isa).folder
+    made_of = sorted(header_folder().glob("*.[ch]"))
+    path = cache_folder() / f"inside-{folder}-{source_hash(isa, made_of)}" / _INSIDE
+    if not path.is_file():
+        files = [*_relative(sorted(header_folder().glob("*.c"))), *_INSIDE_SHARED, f"{folder}/arch.c"]
+        _first(isa, path, "", [(*_INSIDE_FLAGS, *files, "-lm", "-lpthread")], "library")
+    return path
+
+
 def cache_folder() -> Path:
     """Where runners for other machines are kept."""
     try:
@@ -77,12 +102,12 @@ def _source_folder() -> Path:
     return Path(str(resources.files("cyclescope"))) / "native"
 
 
-def source_hash(isa: str) -> str:
-    """What tells runners of different sources apart."""
+def source_hash(isa: str, more: Sequence[Path] = ()) -> str:
+    """What tells runners of different sources apart, or what is made of `more` sources too."""
     folder = _source_folder()
     headers = [*folder.glob("*.h"), *(folder / instruction_set(isa).folder).glob("*.h")]
     digest = hashlib.sha256()
-    for path in sorted([*sources(isa), *headers]):
+    for path in sorted([*sources(isa), *headers, *more]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -92,18 +117,28 @@ def build(isa: str, output: Path, compiler: str = "") -> Built:
 
     Raises UsageError for a compiler that is none, BackendUnavailable where none can.
     """
-    folder = _source_folder()
-    files = [str(path.relative_to(folder)) for path in sources(isa)]
+    files = _relative(sources(isa))
+    lines = [(*_FLAGS, *place, *files, "-lm") for place in _PLACES]
+    command, which = _first(isa, output, compiler, lines, "runner")
+    return Built(output, _source_folder(), command, which > 0)
+
+
+def _relative(paths: Sequence[Path]) -> list[str]:
+    return [str(path.relative_to(_source_folder())) for path in paths]
+
+
+def _first(
+    isa: str, output: Path, compiler: str, lines: Sequence[Sequence[str]], what: str
+) -> tuple[tuple[str, ...], int]:
+    """Build with the first compiler that can, by the first line of arguments that works; which these were."""
     tried = []
     for command in [_split(compiler)] if compiler else list(compilers(isa)):
-        for place in _PLACES:
-            line = (*command, *_FLAGS, *place, *files, "-lm")
-            problem = _compile(isa, line, output.absolute())
+        for which, line in enumerate(lines):
+            problem = _compile(isa, (*command, *line), output.absolute())
             if not problem:
-                made = (*line, "-o", str(output.absolute()))
-                return Built(output, folder, made, place != _PLACES[0])
+                return (*command, *line, "-o", str(output.absolute())), which
         tried.append(f"{shlex.join(command)}: {problem}")
-    message = f"no runner for {isa} could be built" + (f" ({'; '.join(tried)})" if tried else ": no compiler")
+    message = f"no {what} for {isa} could be built" + (f" ({'; '.join(tried)})" if tried else ": no compiler")
     raise BackendUnavailable(message, _advice(isa, compiler))
 
 

@@ -17,7 +17,7 @@ from cyclescope.host.topology import cpu_list
 
 RAW, HARDWARE = 4, 0
 Event = tuple[str, int, int]  # name, perf type, config
-_DEVICES, _USER = "sys/bus/event_source/devices", "kernel/perf_user_access"
+DEVICES, _USER = "sys/bus/event_source/devices", "kernel/perf_user_access"
 _ARM = ("armv8_", "armv9_", "apple_")  # how the names of their event sources begin
 _ARM_CYCLES = 0x11  # CPU_CYCLES
 
@@ -91,8 +91,8 @@ def _on(event: Event, source: int, arm: bool) -> Event:
 
 def _sources(read: Read) -> list[tuple[str, _Source]]:
     """Those that say which CPUs they count on."""
-    names = [name for name in (read([_DEVICES])[0] or "").split() if _counts(name)]
-    texts = read([f"{_DEVICES}/{name}/{file}" for name in names for file in ("cpus", "type")])
+    names = [name for name in (read([DEVICES])[0] or "").split() if counts(name)]
+    texts = read([f"{DEVICES}/{name}/{file}" for name in names for file in ("cpus", "type")])
     pairs = zip(names, texts[::2], texts[1::2], strict=True)
     return [
         (name, _Source(int(kind), frozenset(cpu_list(cpus))))
@@ -108,11 +108,11 @@ def availability(root: Path = Path("/"), read: Read | None = None) -> str:
     """
     read = read or files_of(root)
     devices, paranoid, user, rdpmc = read(
-        [_DEVICES, "proc/sys/kernel/perf_event_paranoid", f"proc/sys/{_USER}", f"{_DEVICES}/cpu/rdpmc"]
+        [DEVICES, "proc/sys/kernel/perf_event_paranoid", f"proc/sys/{_USER}", f"{DEVICES}/cpu/rdpmc"]
     )
     if devices is None:
         return "this kernel has no performance events (perf_event is not built in)"
-    if not any(_counts(name) for name in devices.split()):
+    if not any(counts(name) for name in devices.split()):
         return "no counters: the virtual machine exposes none (its host has to enable a virtual PMU)"
     if re.fullmatch(r"-?\d+", level := (paranoid or "").strip()) and int(level) > 2:
         return f"no counters: perf_event_paranoid is {level} (2 or less lets users count)"
@@ -126,10 +126,10 @@ def _unreadable(devices: Sequence[str], user: str, rdpmc: str) -> str:
     if not user and any(name.startswith(_ARM) for name in devices):
         return "no counters: this kernel lets no program read them (kernel.perf_user_access is of Linux 5.17)"
     if rdpmc == "0":
-        return f"no counters: /{_DEVICES}/cpu/rdpmc is 0 (1 lets programs read them)"
+        return f"no counters: /{DEVICES}/cpu/rdpmc is 0 (1 lets programs read them)"
     return ""
 
 
-def _counts(device: str) -> bool:
+def counts(device: str) -> bool:
     """Whether an event source is a core: of x86-64 and RISC-V `cpu`, of hybrids and of Arm one per kind."""
     return device == "cpu" or device.startswith(("cpu_", *_ARM))

@@ -16,6 +16,11 @@
 #define WINDOW_FIRST 0x3800ul
 #define WINDOW_SECOND 0x14240ul
 #define WINDOW_SIZE 0x1000ul
+/* Two areas for chains of pointers, touched only by those: of large pages, where there are any, and of
+ * small ones for elements that are a page or more apart. */
+#define CHAIN_BASE 0x50000000ul
+#define CHAIN_PAGES_BASE 0x54000000ul
+#define CHAIN_SIZE 0x4000000ul
 /* Where the memory of basic blocks points to: places on pages of their own, each another line of its page.
  * Low, so that sums with a scaled index have 32 bits; above what a runner at fixed addresses takes. */
 #define PLACES_BASE 0x3040000ul

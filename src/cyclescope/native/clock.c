@@ -34,7 +34,6 @@
 #define STRETCH_CHAINS 16 /* some 20 us: long against reading both clocks */
 #define MOMENT_STEPS 300 /* of a clock within the shorter chain: it tells frequencies of 1 % apart */
 #define MOMENT_SAME 0.006 /* of the chain's time: steps of a frequency are 100 MHz, some 2 to 3 % */
-#define REFRESH_SECONDS 2.0
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
 #define EQUAL_MAX 4000000u
@@ -43,7 +42,6 @@
 #define CANARY_TRIPS_MAX 100000
 
 #define CANARY_NOPS ((double)(CANARY_COPIES * arch_canary_nops))
-static uint8_t *const tools = (uint8_t *)(CODE_BASE + REGIONS * REGION_BYTES);
 static uint8_t *empty_code, *canary_code, *canary_longer, *reference_short, *reference_long;
 
 static struct calibration *cal(void)
@@ -70,11 +68,11 @@ static void build_tools(void)
         shared->scale = 1;
     if (shared->canary_trips == 0)
         shared->canary_trips = 1;
-    canary_code = tools;
-    reference_short = tools + 0x10000;
-    reference_long = tools + 0x20000;
-    canary_longer = tools + 0x30000;
-    empty_code = tools + 0x40000;
+    canary_code = CLOCK_CODE;
+    reference_short = CLOCK_CODE + 0x10000;
+    reference_long = CLOCK_CODE + 0x20000;
+    canary_longer = CLOCK_CODE + 0x30000;
+    empty_code = CLOCK_CODE + 0x40000;
     uint32_t trips = shared->canary_trips;
     build_loop(empty_code, arch_canary, arch_canary_bytes, 0, 1);
     build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES, trips);
@@ -458,6 +456,31 @@ int core_undisturbed(void)
 {
     double best = cal()->canary * cal()->ticks_per_cycle, found = time_plain(canary_code);
     return found <= canary_limit() && found >= best * (1 - CANARY_TOLERANCE) - cal()->step;
+}
+
+/* In the middle of other code, where each way into a chain costs what the branch predictor makes of it: of two
+ * runs in a row the second counts, and what both lengths share goes out. */
+
+static double time_again(const void *code)
+{
+    time_plain(code);
+    return time_plain(code);
+}
+
+/* Ticks of a shorter and a longer chain; returns the core cycles between them. */
+double clock_beside(double *low, double *high)
+{
+    *low = time_again(reference_short);
+    *high = time_again(reference_long);
+    return reference_cycles();
+}
+
+/* Whether the trips of canaries take as long as on an undisturbed core. */
+int core_undisturbed_beside(double ticks_per_cycle)
+{
+    double wanted = (CANARY_LONGER - 1) * shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
+    double found = (time_again(canary_longer) - time_again(canary_code)) / ticks_per_cycle;
+    return cal()->nop > 0 && fabs(found - wanted) <= CANARY_TOLERANCE * wanted + cal()->step / ticks_per_cycle;
 }
 
 /* What a worker needs before it can measure: its code, and a clock that is not long forgotten. */

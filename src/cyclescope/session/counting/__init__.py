@@ -1,0 +1,1 @@
+"""Counting events of processes that run."""
