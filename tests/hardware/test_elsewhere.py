@@ -90,7 +90,7 @@ def test_the_commands_take_a_target(cyclescope, ssh):
     commands = ("bench", "--hex", "480fafc3"), ("verify-isa", FORMS[0]), ("measure", FORMS[0], "--dry-run")
     for command in commands:
         code, out, err = cyclescope.run(*command, "--target", "ssh://board")
-        assert code == 0 or err.startswith(NOISY), err
+        assert code == 0 or NOISY in err, err
         assert out
     code, _, err = cyclescope.run("host", "--cpu", "4000", "--target", "ssh://board")
     assert code == 2
@@ -118,6 +118,18 @@ native.PAUSES = (0.0,)  # before a new connection
 main(sys.argv[1:])
 """
 
+# The link is lost as soon as a measurement is stored, however few answers that takes.
+LOST = """
+from pathlib import Path
+from cyclescope.measure.store import Store
+write = Store.write
+def told(store, settled):
+    write(store, settled)
+    if store.count():
+        Path({flag!r}).touch()
+Store.write = told
+"""
+
 
 def rows(path):
     with closing(Store(path, readonly=True)) as store:
@@ -128,7 +140,7 @@ def test_a_link_that_breaks_again_and_again(cyclescope, ssh, tmp_path):
     """One that carries no more than some answers at a time: the run gets through, with every measurement."""
     plain, shaky = tmp_path / "plain.sqlite", tmp_path / "shaky.sqlite"
     assert cyclescope.run("measure", *FORMS[:2], "--store", plain)[0] == 0
-    ssh.set(cut={"run": [9_000, 30_000, 9_000, 30_000, 9_000]})
+    ssh.set(cut={"run": [5_000, 15_000, 5_000, 15_000, 5_000]})
     code, out, err = cyclescope.run("measure", *FORMS[:2], "--store", shaky, "--target", "ssh://board")
     assert code == 0, err
     assert "the connection broke" in out
@@ -143,17 +155,15 @@ def test_a_link_that_is_lost_leaves_what_was_measured(cyclescope, ssh, tmp_path)
     store = tmp_path / "store.sqlite"
     arguments = ["measure", *FORMS, "--store", store, "--target", "ssh://board"]
     gone = {"refuse": "ssh: connect: No route to host", "refuse_from": {"run": 2, "look": 9, "copy": 9}}
-    line = [sys.executable, "-c", HASTY, *map(str, arguments)]
-    for cut in (150_000, 250_000, 400_000):  # bytes: beside neighbours more go by before the first is stored
-        ssh.set(cut={"run": [cut]}, **gone)
-        done = subprocess.run(line, check=False, capture_output=True, text=True, env=cyclescope.environ)
-        assert done.returncode == 4
-        last = done.stderr.splitlines()[-1]
-        assert last.startswith("error: board is not reached")
-        assert "after 3 new connections" in last
-        before = rows(store)
-        if before:
-            break
+    flag = tmp_path / "stored"
+    line = [sys.executable, "-c", LOST.format(flag=str(flag)) + HASTY, *map(str, arguments)]
+    ssh.set(cut_when=str(flag), **gone)
+    done = subprocess.run(line, check=False, capture_output=True, text=True, env=cyclescope.environ)
+    assert done.returncode == 4, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("error: board is not reached")
+    assert "after 3 new connections" in last
+    before = rows(store)
     assert f"what was measured is kept in {store}, the same command goes on from there" in last
     assert before
     ssh.set()
@@ -233,7 +243,7 @@ def test_building_a_runner(cyclescope, tmp_path, isa):
         done = subprocess.run([path, "--version"], check=False, capture_output=True, text=True)
         assert done.stdout == f"cyclescope-runner protocol {VERSION}\n"
         code, out, err = cyclescope.run("bench", "--hex", "480fafc3", "--target", f"exec:{path}")
-        assert code == 0 or err.startswith(NOISY), err
+        assert code == 0 or NOISY in err, err
 
 
 def test_a_compiler_for_another_machine(cyclescope, tmp_path):

@@ -47,7 +47,7 @@ def test_from_measuring_to_the_kernel_that_proves_it(cyclescope, store):
         number, cycles = re.search(r"\[(\d+)\] latency op1 -> op1, \S+ ([\d.]+) cycles", out).groups()
         again = re.search(rf"again: cyclescope (bench --rerun {number} --store .*)", out)[1]
         code, out, err = cyclescope.run(*shlex.split(again))
-        assert code == 0 or err.startswith(NOISY), err
+        assert code == 0 or NOISY in err, err
         assert float(re.search(r"([\d.]+) core cycles", out)[1]) == pytest.approx(float(cycles), rel=0.05)
 
     patiently(prove)
@@ -66,7 +66,7 @@ def test_forms_that_no_cpu_executes(cyclescope, store):
     code, out, err = cyclescope.run("measure", "UD2", "--store", store, "--json")
     assert code == 3
     assert json.loads(out)["forms"][0]["status"] == "SIGILL: it is there to be refused"
-    assert err.startswith("error: this CPU executes none of 1 form: SIGILL")
+    assert err.splitlines()[-1].startswith("error: this CPU executes none of 1 form: SIGILL")
 
 
 @pytest.mark.parametrize(

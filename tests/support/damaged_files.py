@@ -7,7 +7,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from cyclescope.formats.registry import by_name
-from tests.support.models import exchanged
+from tests.support.models import suited
 from tests.support.published import ONLY_READ
 
 NASTY = ("nan", "-1", "1e400", "9.2e18", "0", "<b>", "&lt;", "'", '"', ":", "- ", "{", "}", "*", "&a",
@@ -25,7 +25,7 @@ EDITS = st.lists(
 @cache
 def sound(name: str) -> str:
     """A file of a format."""
-    return ONLY_READ.get(name) or by_name(name).write(exchanged(3)).text
+    return ONLY_READ.get(name) or by_name(name).write(suited(name, 3)).text
 
 
 def mutated(text, edits):

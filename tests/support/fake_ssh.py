@@ -39,6 +39,8 @@ def pump(source, target, cut, slow):
     global left
     while data := os.read(source, link.get("chunk", 65536) if slow else 65536):
         time.sleep(link.get("delay", 0) if slow else 0)
+        if cut and link.get("cut_when") and os.path.exists(link["cut_when"]):
+            left = 0
         if cut and left is not None:
             data = data[:left]
             left -= len(data)
@@ -67,7 +69,8 @@ sys.exit(child.wait())
 class FakeSsh:
     """The folder with `ssh`. Options of the link: `refuse`, what it says to end with 255, from the n-th call
     of a kind on with `refuse_from`; `cut`, bytes that get through per connection, by kind (look, copy, run);
-    `delay` seconds per `chunk` bytes of a runner's answers.
+    `cut_when`, a file from whose being on none of a runner's answers gets through;
+    `delay` seconds per `chunk` bytes of them.
     """
 
     def __init__(self, folder: Path) -> None:

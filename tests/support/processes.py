@@ -60,8 +60,8 @@ def ended(pid):
     return state in "ZX"
 
 
-def until(condition, seconds=10.0):
-    """Wait for a condition; whether it came true."""
+def until(condition, seconds=90.0):
+    """Wait for a condition; whether it came true. Beside neighbours measuring begins late."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -70,13 +70,11 @@ def until(condition, seconds=10.0):
     return True
 
 
-def patiently(check, tries=5):
-    """Repeat what noise can spoil; the last failure counts."""
-    for left in reversed(range(tries)):
+def patiently(check, tries=7):
+    """Repeat what noise can spoil, after longer and longer pauses; the last failure counts."""
+    for number in range(tries - 1):
         try:
             return check()
         except AssertionError:
-            if not left:
-                raise
-            time.sleep(0.3)
-    raise AssertionError
+            time.sleep(0.25 * 2**number)  # neighbours come and go in seconds
+    return check()

@@ -5,17 +5,20 @@ A connection that breaks is made anew, and what was not answered yet is asked ag
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import compress, islice
 from typing import Any, NamedTuple, TypeVar
 
 from cyclescope.backend import answers
 from cyclescope.backend.answers import Nonsense
 from cyclescope.backend.base import (
+    TOO_LONG,
     BlockEffort,
     BlockSample,
     Calibration,
@@ -35,7 +38,7 @@ from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 
-VERSION = 6
+VERSION = 7
 HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR, READ, BLOCKS = range(1, 12)
 _SETUP = struct.Struct("<i 2H")
 _EVENT = struct.Struct("<I I Q")
@@ -45,6 +48,8 @@ _KERNEL = struct.Struct("<I 4H")
 _DIFFER = struct.Struct("<4I")
 _BLOCKS = struct.Struct("<4I d 2I")
 _STATES = 1024
+_LARGEST = 0xFFFF  # instructions and bytes of a kernel that a request has room for
+_TOO_LARGE = Sample(math.nan, math.nan, TOO_LONG)
 _RUNNER_LEAF, _EMULATED = (0x43530001, 0), 1
 _PAD = (b"", b"\0\0\0", b"\0\0", b"\0")
 PAUSES = (0.0, 2.0, 10.0)  # seconds before a new connection, by how often in a row the last one broke
@@ -114,7 +119,7 @@ class NativeBackend:
         self._breaks = self._broken = 0
         self._size = _MOST
         self._jobs: deque[_Job] = deque()
-        self._submitted: deque[_Job] = deque()
+        self._submitted: deque[tuple[_Job, list[bool]]] = deque()
         self._states: dict[int, tuple[int, MachineState]] = {}
         self._transport = self.link.connect()
         try:
@@ -326,16 +331,18 @@ class NativeBackend:
         head = _MEASURE.pack(
             effort.rounds, effort.want, effort.maximum, effort.seed & 0xFFFFFFFF, effort.target
         )
-        job = _Job(MEASURE, head, kernels, answers.RESULT * effort.rounds, effort.rounds)
-        self._submitted.append(job)
+        fitting = [max(one.instructions, len(one.code), len(one.setup)) <= _LARGEST for one in kernels]
+        record = answers.RESULT * effort.rounds
+        job = _Job(MEASURE, head, list(compress(kernels, fitting)), record, effort.rounds)
+        self._submitted.append((job, fitting))
         self._queue(job)
 
     def collect(self) -> list[list[Sample]]:
         """Samples per kernel and round of the oldest batch not yet collected."""
-        job = self._submitted.popleft()
+        job, fitting = self._submitted.popleft()
         answer, counted = self._answer(job), max(0, len(self._counters) - 1)
-        samples = self._believe(lambda: answers.samples_of(answer, counted))
-        return [samples[i : i + job.rounds] for i in range(0, len(samples), job.rounds)]
+        samples = iter(self._believe(lambda: answers.samples_of(answer, counted)))
+        return [list(islice(samples, job.rounds)) if fits else [_TOO_LARGE] * job.rounds for fits in fitting]
 
     def blocks(self, kernels: Sequence[Kernel], effort: BlockEffort) -> list[BlockSample]:
         """Time basic blocks as they are; `flags` of kernels are those of `kernel.program`."""
@@ -374,11 +381,8 @@ class NativeBackend:
         if len(self._states) > _STATES // 2:
             self._states.clear()
         for kernel in kernels:
-            setup, code = kernel.setup, kernel.code
-            head = _KERNEL.pack(
-                self._state_index(kernel.state), kernel.flags, kernel.instructions,
-                len(setup), len(code),
-            )  # fmt: skip
+            setup, code, state = kernel.setup, kernel.code, self._state_index(kernel.state)
+            head = _KERNEL.pack(state, kernel.flags, kernel.instructions, len(setup), len(code))
             parts += (head, setup, code, _PAD[(len(setup) + len(code)) & 3])
         return b"".join(parts)
 

@@ -22,8 +22,8 @@ from cyclescope.backend.base import (
 from cyclescope.backend.loops import Loops
 from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.model.library import sound
-from cyclescope.model.machine import MachineModel
-from cyclescope.simulate.engine import IDEAL, Steady
+from cyclescope.model.machine import IDEAL, MachineModel
+from cyclescope.simulate.engine import Steady
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
 from cyclescope.simulate.passing import WAITING, Passing
 from cyclescope.simulate.program import Simulator

@@ -22,9 +22,16 @@ CODE_BASE = 0x60000000
 REGISTERS_BASE, PLACE_STEP = 0x3000000, 0x1100
 
 DEFAULT_MXCSR = 0x1F80
+CHAIN_BASE, CHAIN_PAGES_BASE, CHAIN_SIZE, _PAGE = 0x50000000, 0x54000000, 0x4000000, 4096
+_CHAIN_STEP, _CHAIN_SHIFT = 64, 22
 _REGISTERS, _MASKS, _POKES = 32, 16, 8
 _FORMAT = struct.Struct("<32Q 32Q 2048s 16Q 64s 64s Q I H H I I 16Q")
 _FIRST = struct.Struct("<16Q Q I H H 2048s 8Q 64s 64s I I 16Q")  # of stores made by protocol 3
+
+
+def chain_start(spacing: int) -> int:
+    """The address of the first pointer of a chain: those a page or more apart are in pages of their own."""
+    return CHAIN_BASE if spacing < _PAGE else CHAIN_PAGES_BASE
 
 
 class MachineState(msgspec.Struct, frozen=True, dict=True):
@@ -39,7 +46,8 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
     value) written after the fill. `vector_level` is one of the VECTOR_ constants; VECTOR_EVEX512
     initialises masks as well. `flags` are RFLAGS or NZCV, `control` is MXCSR, FPCR or fcsr: their
     defaults are those of x86-64. `streaming` is for VECTOR_SCALABLE kernels of SME: streaming mode,
-    with an array of zeros.
+    with an array of zeros. `chain` is how many pointers are linked to a circle in random order, and the bytes
+    between them, a multiple of 64 below 64 KiB; the first is at `chain_start`.
     """
 
     general: tuple[int, ...]
@@ -54,6 +62,7 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
     control: int = DEFAULT_MXCSR
     scalars: tuple[int, ...] = ()
     streaming: bool = False
+    chain: tuple[int, int] = (0, 0)
 
     @cached_property
     def packed(self) -> bytes:
@@ -65,7 +74,8 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
         return _FORMAT.pack(
             *_padded(self.general, _REGISTERS), *_padded(scalars, _REGISTERS), b"".join(registers),
             *_padded(self.masks, _MASKS), *self.fill, self.flags, self.control, self.vector_level,
-            self.x87 | self.streaming << 1, len(self.pokes), 0,
+            self.x87 | self.streaming << 1, len(self.pokes),
+            self.chain[0] | self.chain[1] // _CHAIN_STEP << _CHAIN_SHIFT,
             *_padded([word for poke in self.pokes for word in poke], 2 * _POKES),
         )  # fmt: skip
 
@@ -76,10 +86,10 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
             return cls._unpack_first(packed)
         values = _FORMAT.unpack(packed)
         general, scalars, registers, rest = values[:32], values[32:64], values[64], values[65:]
-        masks, fill, (flags, control, level, bits, pokes, _) = rest[:16], rest[16:18], rest[18:24]
+        masks, fill, (flags, control, level, bits, pokes, chain) = rest[:16], rest[16:18], rest[18:24]
         return cls(
             general, bytes(64), _vectors(registers), masks, fill, _pairs(rest[24:], pokes), level,
-            bool(bits & 1), flags, control, scalars, bool(bits & 2),
+            bool(bits & 1), flags, control, scalars, bool(bits & 2), _chain(chain),
         )  # fmt: skip
 
     @classmethod
@@ -90,6 +100,10 @@ class MachineState(msgspec.Struct, frozen=True, dict=True):
         return cls(
             general, bytes(64), _vectors(registers), masks, fill, pokes, level, bool(x87), flags, control
         )
+
+
+def _chain(word: int) -> tuple[int, int]:
+    return word & ((1 << _CHAIN_SHIFT) - 1), (word >> _CHAIN_SHIFT) * _CHAIN_STEP
 
 
 def _padded(values: tuple[int, ...] | list[int], count: int) -> list[int]:

@@ -29,16 +29,8 @@ from cyclescope.kernel.state import (
     MachineState,
 )
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, STACK
-from cyclescope.measure.sampling import (
-    DISAGREE,
-    EMULATED,
-    MOST_ROUNDS,
-    STABLE,
-    UNSTABLE,
-    Measurement,
-    once,
-    summarise,
-)
+from cyclescope.measure.record import STABLE, UNSTABLE
+from cyclescope.measure.sampling import DISAGREE, EMULATED, MOST_ROUNDS, Measurement, once, summarise
 
 ROUNDS = 5  # by default: enough for Student's distribution to say something
 _PLACES = 4  # lengths and places of the code in each
@@ -64,6 +56,7 @@ _OUTCOMES = {
     "too long": "unroll less",
 }
 _POINTERS = (BASE, ALIAS, 6, 7)  # R14, R13, RSI, RDI
+_FRAME = 5  # RBP, as nanoBench has it
 
 
 def default_state(level: int, isa: str = DEFAULT) -> MachineState:
@@ -123,9 +116,19 @@ def machine_code(
     """The kernel of machine code, repeated `unroll` times per body."""
     if not code:
         raise UsageError("there is no instruction to time")
-    if len(code) * unroll > 0xFFFF:
+    if max(len(code) * unroll, len(setup)) > 0xFFFF:
         raise UsageError(f"{len(code) * unroll} bytes per body are too many", "unroll less")
-    return Kernel(code * unroll, instructions * unroll, default_state(level, isa), setup, CANARY | FAST)
+    return Kernel(code * unroll, instructions * unroll, _bench_state(level, isa), setup, CANARY | FAST)
+
+
+def _bench_state(level: int, isa: str) -> MachineState:
+    """The same with one pointer more."""
+    state = default_state(level, isa)
+    if instruction_set(isa).fixed_width:
+        return state
+    general = list(state.general)
+    general[_FRAME] = FIRST_WINDOW
+    return msgspec.structs.replace(state, general=tuple(general))
 
 
 def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
@@ -133,38 +136,63 @@ def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
 
     Raises UnsupportedInstruction or MeasurementError for code that does not run.
     """
-    measurement = _timed(backend, kernel, rounds)
+    (measurement,) = time_kernels(backend, [kernel], rounds)
+    return measurement
+
+
+def time_kernels(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> list[Measurement]:
+    """The same of several, in turn in every round, so that what disturbs meets all of them."""
+    isa = backend.capabilities().isa
+    return [_usable(measurement, isa) for measurement in _timed(backend, kernels, rounds)]
+
+
+def _usable(measurement: Measurement, isa: str) -> Measurement:
     if measurement.error == "SIGILL":
         raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
     if not measurement.usable:
         kind = without_address(measurement.error)
         remedy = _OUTCOMES.get(measurement.error) or _OUTCOMES.get(kind, "")
-        start = instruction_set(backend.capabilities().isa).registers.start
+        start = instruction_set(isa).registers.start
         raise MeasurementError(f"the code cannot be timed, {measurement.error}", remedy.format(start))
     return measurement
 
 
-def _timed(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
+def _timed(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> list[Measurement]:
     if backend.capabilities().emulated:
-        single = once(_round(backend, [kernel], EMULATED)[0])
-        if single is None:
-            raise MeasurementError("the emulator did not come to the code")
-        return single
+        return [_emulated(samples) for samples in _round(backend, kernels, EMULATED)]
     nop = backend.calibrate().nop
-    kernels = [kernel, _reference(backend.capabilities().isa)] if _is_whole(nop) else [kernel]
-    samples: list[Sample] = []
+    every = [*kernels, _reference(backend.capabilities().isa)] if _is_whole(nop) else list(kernels)
+    samples: list[list[Sample]] = [[] for _ in kernels]
     known: list[Sample] = []
     while True:
-        found, *reference = _round(backend, kernels, EFFORT)
-        samples += found
-        known += [sample for row in reference for sample in row if sample.status == OK]
-        measurement = summarise(samples, _PLACES, _WITHIN, most=MOST_ROUNDS * _PLACES)
-        if measurement is not None:
-            failed = any(not sample.usable for sample in samples)
-            read = _with_error(measurement, samples, _off([s.cycles for s in known], nop))
-            if failed or len(samples) >= (rounds if _is_precise(read) else MOST_ROUNDS) * _PLACES:
-                return read if failed or _is_precise(read) else _doubted(read)
+        found = _round(backend, every, EFFORT)
+        for own, new in zip(samples, found, strict=False):
+            own.extend(new)
+        known += [sample for row in found[len(kernels) :] for sample in row if sample.status == OK]
+        off = _off([s.cycles for s in known], nop)
+        settled = [_settled(own, off, rounds) for own in samples]
+        done = [measurement for measurement in settled if measurement is not None]
+        if len(done) == len(kernels) or any(not measurement.usable for measurement in done):
+            return done
         time.sleep(PAUSE)
+
+
+def _emulated(samples: Sequence[Sample]) -> Measurement:
+    single = once(samples)
+    if single is None:
+        raise MeasurementError("the emulator did not come to the code")
+    return single
+
+
+def _settled(samples: Sequence[Sample], off: float, rounds: int) -> Measurement | None:
+    """What a kernel's samples say, None where more rounds may say more."""
+    measurement = summarise(samples, _PLACES, _WITHIN, most=MOST_ROUNDS * _PLACES)
+    if measurement is None or any(not sample.usable for sample in samples):
+        return measurement
+    read = _with_error(measurement, samples, off)
+    if len(samples) < (rounds if _is_precise(read) else MOST_ROUNDS) * _PLACES:
+        return None
+    return read if _is_precise(read) else _doubted(read)
 
 
 def _is_precise(measurement: Measurement) -> bool:

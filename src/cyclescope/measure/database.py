@@ -170,7 +170,7 @@ class WriterLock:
             self._file = -1
 
 
-def create(database: sqlite3.Connection, machine: str, isa: str) -> None:
+def _create(database: sqlite3.Connection, machine: str, isa: str) -> None:
     """Tables of a new store: all or nothing, so that a run killed here leaves an empty file, which is one."""
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("BEGIN IMMEDIATE")
@@ -181,7 +181,7 @@ def create(database: sqlite3.Connection, machine: str, isa: str) -> None:
         database.executemany("INSERT INTO meta VALUES (?, ?)", meta)
 
 
-def check_origin(path: Path, meta: Mapping[str, str], machine: str) -> None:
+def _check_origin(path: Path, meta: Mapping[str, str], machine: str) -> None:
     """Raises StoreError where a store is another version's, or another machine's than the one named."""
     version, owner = meta.get("version", ""), meta.get("machine")
     if version != str(VERSION):
@@ -195,3 +195,19 @@ def check_origin(path: Path, meta: Mapping[str, str], machine: str) -> None:
             f"the store {path} belongs to another machine ({owner})",
             f"this one is {machine}; choose another store with {{store}}",
         )
+
+
+def prepare(database: sqlite3.Connection, path: Path, machine: str, isa: str, readonly: bool) -> None:
+    """Make an empty database a store, and refuse what is none, or another machine's. Raises StoreError."""
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    if not tables and not readonly:
+        _create(database, machine, isa)
+        return
+    if not {"meta", "measurement"} <= tables:
+        raise StoreError(f"{path} is a database, but no cyclescope store", "choose another with {store}")
+    rows = database.execute("SELECT key, value FROM meta")
+    meta = {key: value for key, value in rows if isinstance(value, str)}  # others are damaged
+    if not readonly:
+        database.execute("UPDATE meta SET value = value")  # can it be written?
+        database.rollback()
+    _check_origin(path, meta, machine)

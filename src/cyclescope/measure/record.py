@@ -10,6 +10,7 @@ import msgspec
 from cyclescope.kernel.variant import Kind, Variant, variant_of
 
 STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
+LESS_THAN_NOTHING = -1.0  # cycles of a body: honest readings of nothing scatter by a tenth of that
 FROM_BEST = (STABLE, UNSTABLE, NOISY, FAILED)  # each verdict is worse than those before
 
 

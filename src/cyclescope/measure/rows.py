@@ -18,7 +18,7 @@ import msgspec
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.variant import AGAIN, Kind
-from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, UNSTABLE, Record
 
 LONGEST = 1e12  # cycles: minutes; no kernel is given as long
 _MOST = 1_000_000  # instances of a form in a kernel
@@ -32,12 +32,12 @@ FIELDS = (
     "exceptions", "error", "id", "counters",
 )  # fmt: skip
 
-# Whether a row is what this program writes. A time that is the difference of two can come out below zero
-# where noise is all there is, and then is not stable.
+# Whether a row is what this program writes. A time that is the difference of two can come out a little below
+# zero where noise is all there is, and then is not stable.
 READABLE = " AND ".join(
     (
         *(f"typeof({name}) = 'text'" for name in _TEXTS),
-        f"typeof(cycles) = 'real' AND cycles BETWEEN -{LONGEST} AND {LONGEST}",
+        f"typeof(cycles) = 'real' AND cycles BETWEEN {LESS_THAN_NOTHING} AND {LONGEST}",
         f"typeof(spread) = 'real' AND spread BETWEEN 0 AND {LONGEST}",
         f"typeof(count) = 'integer' AND count BETWEEN 1 AND {_MOST}",
         "typeof(exceptions) = 'integer'",
@@ -46,6 +46,15 @@ READABLE = " AND ".join(
         f"(quantity NOT IN ({_BLOCKING}) OR variant GLOB 'x[0-9]*' "
         "AND rtrim(variant, '0123456789.') = 'x' AND CAST(substr(variant, 2) AS INTEGER) < 10000)",
     )
+)
+EVIDENCE = (
+    "SELECT kernel, state.packed, flags, instructions, accepted, rejected, rounds, "
+    "conditions FROM measurement LEFT JOIN state ON state.id = measurement.state "
+    "LEFT JOIN session ON session.id = measurement.session WHERE measurement.id = ?"
+)
+KERNEL = (
+    "SELECT kernel, packed, flags, instructions FROM measurement "
+    "JOIN state ON state.id = measurement.state WHERE measurement.id = ?"
 )
 LEAST_THROUGHPUTS = f"""SELECT form, MIN(cycles / count) FROM measurement
     WHERE quantity = 'throughput' AND verdict = 'ok'

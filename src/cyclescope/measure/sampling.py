@@ -29,6 +29,7 @@ from cyclescope.backend.base import (
 )
 from cyclescope.kernel.kernel import CANARY
 from cyclescope.measure.plan import Experiment
+from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, UNSTABLE
 
 AGREE = 0.02  # relative: rounds that differ by less are the same but for the noise
 GRAIN = 0.0005  # cycles: below this, two values are the same; 0.4 % of the fastest instruction
@@ -44,9 +45,6 @@ _SPACING = 4  # batches between two visits of an experiment
 EMULATED = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean nothing are taken once
 
 NOISE_KEPT, NOISE_NEW = 1000, 50  # kernels whose rounds say how noisy a session is; of them new ones
-
-STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
-
 
 PLACED = "it depends on the length and place of the loop"
 DISAGREE = "rounds disagree"
@@ -136,7 +134,8 @@ def summarise(
         nothing = Measurement(0.0, 0.0, FAILED, accepted, rejected, rounds, error=NO_SAMPLE)
         return msgspec.structs.replace(nothing, disturbed=disturbed)
     value = sum(chosen) / len(chosen)
-    slowest = max([s.cycles for s in samples if s.status == OK], default=max(chosen))
+    every = [s for s in samples if _is_reading(s)]
+    slowest = max(s.cycles for s in [s for s in every if s.status == OK] or every)
     spread = _error(chosen, error) if verdict == STABLE else slowest - min(chosen)
     return Measurement(
         value, spread, verdict, accepted, rejected, rounds, samples[-1].exceptions, reason,
@@ -165,7 +164,8 @@ def _judge(
     samples: Sequence[Sample], places: int, within: float, most: int
 ) -> tuple[str | None, list[float], str]:
     """Verdict, the rounds that make the value, why it is not `ok`; no verdict where rounds are missing."""
-    clean = [(number % places, s.cycles) for number, s in enumerate(samples) if s.status == OK]
+    every = [(number % places, s.status, s.cycles) for number, s in enumerate(samples) if _is_reading(s)]
+    clean = [(place, cycles) for place, status, cycles in every if status == OK]
     values = [cycles for _, cycles in clean]
     cluster = low_cluster(values, within) if len(values) > 1 else []
     settled = set(cluster)
@@ -179,8 +179,13 @@ def _judge(
         return None, [], ""
     if len(cluster) >= 2:
         return UNSTABLE, cluster, DISAGREE
-    every = [s.cycles for s in samples if not isnan(s.cycles)]
-    return NOISY, low_cluster(values or every, within), DISAGREE if len(values) > 1 else DISTURBED
+    some = values or [cycles for _, _, cycles in every]
+    return NOISY, low_cluster(some, within), DISAGREE if len(values) > 1 else DISTURBED
+
+
+def _is_reading(sample: Sample) -> bool:
+    """Whether there is one: a difference of two times of which the lesser was disturbed is none."""
+    return sample.cycles > LESS_THAN_NOTHING
 
 
 def _repeats(clean: Sequence[tuple[int, float]], place: int, within: float) -> bool:

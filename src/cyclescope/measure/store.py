@@ -23,17 +23,18 @@ from cyclescope.measure.database import (
     COLUMNS,
     FACTS,
     WriterLock,
-    check_origin,
-    create,
     explaining,
     open_for_writing,
     open_readonly,
     open_still,
+    prepare,
     store_error,
 )
 from cyclescope.measure.plan import Experiment, Key
 from cyclescope.measure.record import FAILED, Reading, Record
 from cyclescope.measure.rows import (
+    EVIDENCE,
+    KERNEL,
     LEAST_THROUGHPUTS,
     READABLE,
     Evidence,
@@ -75,7 +76,7 @@ class Store:
             self._open(readonly, still, undo)
             self._rows = RowReader(self.database)
             self._sessions = Sessions(self.database, self._rows)
-            self._check(machine, isa, readonly)
+            self._prepare(machine, isa, readonly)
             self._closing = undo.pop_all()
 
     # --- opening ---------------------------------------------------------------------------------
@@ -92,19 +93,8 @@ class Store:
             raise store_error(self.path, error) from error
 
     @explaining
-    def _check(self, machine: str, isa: str, readonly: bool) -> None:
-        tables = {name for (name,) in self.database.execute("SELECT name FROM sqlite_master")}
-        if not tables and not readonly:
-            create(self.database, machine, isa)
-            return
-        if not {"meta", "measurement"} <= tables:
-            what = f"{self.path} is a database, but no cyclescope store"
-            raise StoreError(what, "choose another with {store}")
-        meta = dict(self.database.execute("SELECT key, value FROM meta"))
-        if not readonly:
-            self.database.execute("UPDATE meta SET value = value")  # can it be written?
-            self.database.rollback()
-        check_origin(self.path, meta, machine)
+    def _prepare(self, machine: str, isa: str, readonly: bool) -> None:
+        prepare(self.database, self.path, machine, isa, readonly)
 
     @property
     @explaining
@@ -126,7 +116,7 @@ class Store:
 
     def _meta(self, key: str) -> str:
         row = self.database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return str(row[0]) if row else ""
+        return row[0] if row and isinstance(row[0], str) else ""  # damaged where it is none
 
     @explaining
     def note(self, name: str) -> str:
@@ -357,12 +347,7 @@ class Store:
     @explaining
     def evidence(self, form: str) -> list[Evidence]:
         """Kernels of a form with all that is known of them."""
-        query = (
-            "SELECT kernel, state.packed, flags, instructions, accepted, rejected, rounds, "
-            "conditions FROM measurement LEFT JOIN state ON state.id = measurement.state "
-            "LEFT JOIN session ON session.id = measurement.session WHERE measurement.id = ?"
-        )
-        found = [(record, self._rows.fetch(query, (record.id,))) for record in self.records([form])]
+        found = [(record, self._rows.fetch(EVIDENCE, (record.id,))) for record in self.records([form])]
         for record, rows in found:
             if not rows:
                 raise ValueError(f"the text of measurement {record.id} is not UTF-8")
@@ -371,11 +356,7 @@ class Store:
     @explaining
     def kernel(self, number: int) -> tuple[str, Kernel]:
         """Assembly and kernel of a measurement, to run it again. Raises StoreError if unknown."""
-        rows = self._rows.fetch(
-            "SELECT kernel, packed, flags, instructions FROM measurement "
-            "JOIN state ON state.id = measurement.state WHERE measurement.id = ?",
-            (number,),
-        )
+        rows = self._rows.fetch(KERNEL, (number,))
         if not rows:
             raise StoreError(f"{self.path} has no measurement {number}", "{evidence} has the numbers")
         return kernel_of(rows[0])

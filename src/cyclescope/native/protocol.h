@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
-#define PROTOCOL_VERSION 6u
+#define PROTOCOL_VERSION 7u
 
 enum frame_type {
     FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
@@ -112,9 +112,13 @@ struct state {
     uint64_t flags;      /* RFLAGS, NZCV */
     uint32_t control;    /* MXCSR, FPCR, fcsr */
     uint16_t vector_level, bits;
-    uint32_t pokes, reserved;
+    uint32_t pokes;
+    uint32_t chain; /* pointers in the large area: how many, and the steps of 64 bytes between them */
     struct poke poke[8];
 };
+#define CHAIN_ELEMENTS 0x3fffffu
+#define CHAIN_SHIFT 22
+#define CHAIN_STEP 64u
 
 enum kernel_flags {
     KERNEL_CANARY = 1,   /* throughput: count only samples between clean canaries */

@@ -58,12 +58,25 @@ int counters_usable(void);     /* core cycles can be read from user space */
 unsigned counters_count(void); /* events open beside the cycles */
 uint64_t clock_ticks(void);
 void counters_read(uint64_t *values);
+#ifdef CYCLESCOPE_INSIDE /* in another program, which goes on */
+void counters_lost(void);
+#else
+#define counters_lost() _exit(EXIT_COUNTERS_LOST)
+#endif
 
 /* clock.c: the code area is cut into regions for kernels and one for the clock's own loops. */
 #define REGIONS 8
 /* Whole pages and more: the same code at the same place in two regions has the same low address bits. */
 #define REGION_BYTES (CODE_SIZE / (REGIONS + 1) & ~0xfffful)
 #define MAX_SAMPLES 2048
+#define CLOCK_CODE_BYTES 0x50000ul
+#ifdef CYCLESCOPE_INSIDE
+extern uint8_t *clock_code;
+#define CLOCK_CODE clock_code
+#else
+#define CLOCK_CODE ((uint8_t *)(CODE_BASE + REGIONS * REGION_BYTES))
+#endif
+#define REFRESH_SECONDS 2.0 /* a calibration is used for so long */
 void calibrate(const struct calibrate *request, struct calibration *out);
 void clock_prepare(void);
 #define RECENT 24 /* runs of the chain that a frequency is followed by, at most */
@@ -71,6 +84,9 @@ void clock_follow(unsigned pairs); /* follow a frequency that changes, by the ch
 double clock_moment(void); /* ticks per core cycle now, 0 if the clock cannot tell */
 int clock_same(double one, double other);
 int core_undisturbed(void); /* run a canary */
+/* In other code: what says how long a core cycle is, and whether the core is undisturbed. */
+double clock_beside(double *low, double *high);
+int core_undisturbed_beside(double ticks_per_cycle);
 double low_cluster(const double *v, unsigned n, unsigned *members, double *width);
 
 /* sampling.c */

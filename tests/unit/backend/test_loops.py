@@ -16,7 +16,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, UNROLLED, kernel_of
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure import bench
-from cyclescope.measure.sampling import STABLE
+from cyclescope.measure.record import STABLE
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance
 
 SOURCE = Path(loops.__file__).parents[1] / "native/region.c"

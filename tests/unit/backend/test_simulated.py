@@ -16,10 +16,18 @@ from cyclescope.kernel.kernel import CANARY, Kernel, kernel_of
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.store import Store
-from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance
+from cyclescope.model.machine import (
+    DRAWN,
+    ROUND_ROBIN,
+    STATIC,
+    Core,
+    FormCost,
+    MachineModel,
+    Operation,
+    Provenance,
+)
 from cyclescope.model.ports import port_throughput
 from cyclescope.simulate.draw import draw_machine
-from cyclescope.simulate.engine import ROUND_ROBIN, STATIC
 from tests.support.forms import chosen
 
 STATE = MachineState((0,) * 16)

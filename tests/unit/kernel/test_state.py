@@ -32,6 +32,7 @@ STATES = st.builds(
     control=st.integers(0, (1 << 32) - 1),
     scalars=words(32),
     streaming=st.booleans(),
+    chain=st.tuples(st.integers(0, (1 << 22) - 1), st.integers(0, 1023).map(lambda n: 64 * n)),
 )
 
 
@@ -43,7 +44,7 @@ def padded(values, count):
 def test_unpacking_undoes_packing(state):
     back = MachineState.unpack(state.packed)
     assert back.packed == state.packed
-    for name in ("fill", "pokes", "vector_level", "x87", "flags", "control", "streaming"):
+    for name in ("fill", "pokes", "chain", "vector_level", "x87", "flags", "control", "streaming"):
         assert getattr(back, name) == getattr(state, name)
     assert back.general == padded(state.general, 32)
     assert back.masks == padded(state.masks, 16)

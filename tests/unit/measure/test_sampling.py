@@ -14,17 +14,14 @@ from cyclescope.backend.base import HANG, NOT_RUN, OK, SIGNAL, UNCLEAN, Capabili
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LATENCY, Experiment
+from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE
 from cyclescope.measure.sampling import (
     AGREE,
     CROWDED_ROUNDS,
     DISAGREE,
     DISTURBED,
-    FAILED,
     MOST_ROUNDS,
-    NOISY,
     PLACED,
-    STABLE,
-    UNSTABLE,
     RoundNoise,
     Sampler,
     agree,
@@ -191,6 +188,24 @@ def test_only_unclean_rounds_are_noise_with_the_lowest_value():
     found = summarise([unclean(4.0 + n) for n in range(MOST_ROUNDS)])
     assert (found.verdict, found.cycles) == (NOISY, 4.0)
     assert found.usable
+
+
+def test_a_value_of_unclean_rounds_is_as_vague_as_they_are():
+    assert summarise([unclean(4.0 + n) for n in range(MOST_ROUNDS)]).spread == MOST_ROUNDS - 1
+
+
+@pytest.mark.parametrize("round_of", [clean, unclean])
+@pytest.mark.parametrize(("cycles", "read"), [(-2.0, False), (-1.1, False), (-0.9, True), (-0.1, True)])
+def test_less_than_nothing_is_no_reading(round_of, cycles, read):
+    """The difference of two times of which the lesser was disturbed."""
+    found = summarise([round_of(cycles), *(unclean(30.0 + 2 * n) for n in range(MOST_ROUNDS - 1))])
+    assert (found.cycles == cycles) is read
+    assert cycles in found.rounds
+
+
+def test_rounds_that_agree_on_less_than_nothing_say_nothing():
+    found = summarise([clean(-40.0)] * MOST_ROUNDS)
+    assert (found.verdict, found.error) == (FAILED, "no sample at all")
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import msgspec
 import pytest
 
 from cyclescope.errors import StoreError
 from cyclescope.measure.database import VERSION
 from cyclescope.measure.merge import merge_files
+from cyclescope.measure.record import NOISY
 from cyclescope.measure.store import Store
 from cyclescope.model.facts import CoreAnswer, Fact
 from tests.support.stores import HERE, THERE, experiment, filled, measurement, opening, spoil
@@ -164,6 +166,14 @@ def test_a_store_of_an_older_version(path, readonly):
     assert "measure again" in opening(path, readonly)
 
 
+@BOTH
+@pytest.mark.parametrize(("key", "told"), [("version", "has version none"), ("machine", "machine (None)")])
+def test_a_store_whose_origin_is_no_text(path, readonly, key, told):
+    filled(path)
+    spoil(path, f"UPDATE meta SET value = x'ff31' WHERE key = '{key}'")
+    assert told in opening(path, readonly)
+
+
 def test_a_store_of_another_machine(path):
     filled(path, (experiment(), measurement()), machine=THERE)
     said = opening(path, readonly=False)
@@ -260,3 +270,10 @@ def test_damaged_facts_are_left_out(store):
         db.execute("UPDATE fact SET value = 'nonsense' WHERE probe = 'moves'")
     assert [one.probe for one in store.facts()] == ["idioms"]
     assert [(one.what, one.key) for one in store.unreadable] == [("fact", "moves")]
+
+
+@pytest.mark.parametrize(("cycles", "read"), [(-2.0, 0), (-1.1, 0), (-0.9, 1), (-0.1, 1)])
+def test_less_than_nothing_was_disturbed_and_is_left_out(store, cycles, read):
+    store.write([(experiment(), msgspec.structs.replace(measurement(), cycles=cycles, verdict=NOISY))])
+    assert len(list(store.records())) == read
+    assert len(store.unreadable) == 1 - read

@@ -123,6 +123,11 @@ void arch_emit_jump(uint8_t *p, const uint8_t *target)
     memcpy(p + 1, &distance, 4);
 }
 
+uint8_t *arch_emit_drain(uint8_t *p)
+{
+    return p;
+}
+
 uint8_t *arch_emit_loop_end(uint8_t *p, const uint8_t *start)
 {
     uint32_t distance = (uint32_t)(p - start);

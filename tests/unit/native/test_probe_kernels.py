@@ -8,6 +8,7 @@ from cyclescope.backend.base import Effort
 from cyclescope.isa.table import load_table
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import EMULATED, ask
+from tests.support.probed import misled_gathers
 
 ONCE = Effort(rounds=1, want=1, maximum=2, target=200.0)
 
@@ -18,3 +19,7 @@ def test_every_kernel_runs_and_answers_nothing(backend, isa, probe):
     assert bool(asked.facts) != bool(probe.why_not.get(isa.name))
     assert [(fact.subject, fact.reason) for fact in asked.facts if fact.reason != EMULATED] == []
     assert len(asked.measured) >= len(asked.facts)
+
+
+def test_gathers_touch_what_their_indices_and_masks_say(backend, isa):
+    assert list(misled_gathers(backend, isa.name)) == []

@@ -9,6 +9,7 @@ from cyclescope.isa.register import domain, register_number
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
+from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW
 from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
 from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.registers import (
@@ -131,7 +132,12 @@ class X86FormOperands:
                 continue
             if skip is not None and position == skip.operand:
                 continue
-            cut += self._break_operand(position, op)
+            if op.is_register and self._is_other(op, source):
+                cut.append(self._elsewhere(op))
+            elif source.part == "data" and self._counts_loads(op):
+                cut.append(self.helpers.make("MOV (R32, I32)", register_number(op.fixed)[1], immediates=(1,)))
+            else:
+                cut += self._break_operand(position, op)
         if self.form.flags_read and source.part != "flag":
             cut.append(self.helpers.flags_constant())
         return cut
@@ -161,6 +167,28 @@ class X86FormOperands:
         if op.name in ADDRESS_REGISTERS and self._is_address(op):
             return self.helpers.constant_from(place.number, ALIAS)
         return self.helpers.constant(place.number)
+
+    def _counts_loads(self, op: Operand) -> bool:
+        """Whether an operand is how often the form loads, of which the last value stays: REP LODS."""
+        repeats = not self.form.attributes.isdisjoint(("rep", "repne"))
+        return repeats and self.form.mnemonic.startswith("LODS") and op.fixed in ("RCX", "ECX")
+
+    def _is_other(self, op: Operand, source: Node) -> bool:
+        """Whether a pointer leads to what is only read beside the source, or beside what a pointer leads to.
+
+        In one place with it, the same would be compared with itself, or what is stored be loaded again.
+        """
+        memory = [o for o in self.form.operands if o.is_memory and o.implicit]
+        if len(memory) < 2 or not (source.part == "data" or any(o.write for o in memory)):
+            return False
+        own = self.form.operands[source.operand] if source.operand >= 0 else None
+        return any(o.fixed == op.fixed for o in memory if o is not own and not o.write)
+
+    def _elsewhere(self, op: Operand) -> Instruction:
+        """A pointer to the second window."""
+        number = register_number(op.fixed)[1]
+        distance = SECOND_WINDOW - FIRST_WINDOW
+        return self.helpers.make("LEA_B_D32 (R64)", number, ALIAS, displacement=distance)
 
     def _is_address(self, op: Operand) -> bool:
         number = register_number(op.fixed)

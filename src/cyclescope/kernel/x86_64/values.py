@@ -121,7 +121,8 @@ def origin(form: InstructionForm) -> int:
 
 _COMPARE = re.compile(r"V?CMP[PS][SDH]$")
 _DOT = re.compile(r"V?DPP[SD]$")
-_LANE = re.compile(r"V(EXTRACT|INSERT)[FI]\d+(X\d)?$|V(SHUF|PERM2)[FI](128|\d+X\d)$|VALIGN[DQ]$")
+_LANE = re.compile(r"V(EXTRACT|INSERT)[FI]\d+(X\d)?$|VSHUF[FI]\d+X\d$|VALIGN[DQ]$")
+_TWO_LANES = re.compile(r"VPERM2[FI]128$")
 
 # What may copy a register, so that with one register for both it would do nothing: without a mask all
 # elements are compressed and expanded to themselves, and a blend takes one source.
@@ -141,8 +142,11 @@ def immediates(mnemonic: str) -> tuple[int, ...] | None:
 
     Comparisons ask for equality, the quiet one: chained results are no numbers. Where a lane is
     selected it is the one that does not stay in place, which some CPUs do for less. A dot product is that of
-    the first elements: the usual value selects none. Two vectors that are aligned are both in the result.
+    the first elements: the usual value selects none. Two vectors that are aligned are both in the result, and
+    so is a lane of each where lanes of two are chosen.
     """
+    if _TWO_LANES.match(mnemonic):
+        return (0x21,)
     if _DOT.match(mnemonic):
         return (0x11,)
     if _COMPARE.match(mnemonic):

@@ -8,6 +8,8 @@ import pytest
 
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.kernel.kernel import CANARY, UNROLLED, WATCHED
+from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW
+from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
 from cyclescope.measure.plan import Planner
 from tests.support.decoded import body
 from tests.support.flow import period
@@ -245,3 +247,37 @@ def test_what_may_copy_a_register_does_not_copy_one_onto_itself(planner, table, 
     assert chains
     for item in (item for e in chains for item in e.kernel.body if item.form is form):
         assert item.registers[0] != item.registers[-1]
+
+
+def chain(planner, table, form_id, source, target):
+    """The text of the first chain of a pair."""
+    found = planner.latency(table[form_id])
+    return next(e.kernel.text() for e in found if (e.source, e.target) == (source, target)).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("form_id", "source", "target", "elsewhere", "here"),
+    [
+        ("CMPSQ", "[RSI].data", "flags.ZF", "rdi", "rsi"),
+        ("CMPSB_REPE", "[RDI].data", "flags.CF", "rsi", "rdi"),
+        ("MOVSQ", "RDI", "[RDI].data", "rsi", "rdi"),
+    ],
+)
+def test_what_is_only_read_beside_the_source_is_in_another_place(
+    planner, table, form_id, source, target, elsewhere, here
+):
+    """What is compared with itself is equal whatever it is; what has just been stored would be a chain."""
+    text = chain(planner, table, form_id, source, target)
+    distance = SECOND_WINDOW - FIRST_WINDOW
+    assert f"lea {elsewhere}, [r13+{distance}]" in text
+    assert f"mov {here}, r13" in text
+
+
+def test_a_string_is_copied_where_it_is(planner, table):
+    """From data to data the chain is through one place."""
+    assert not any("lea" in line for line in chain(planner, table, "MOVSQ", "[RSI].data", "[RDI].data"))
+
+
+@pytest.mark.parametrize(("source", "count"), [("[RSI].data", 1), ("RSI", CONSTANT_VALUE)])
+def test_of_repeated_loads_the_first_is_the_last(planner, table, source, count):
+    assert f"mov ecx, {count}" in chain(planner, table, "LODSQ_REPE", source, "RAX")
