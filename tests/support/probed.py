@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import msgspec
+
+from cyclescope.backend.base import Backend
 from cyclescope.backend.simulated import Noise, SimulatedBackend
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.state import FIRST_WINDOW
 from cyclescope.model.facts import CoreAnswer, Fact
-from cyclescope.probe.code import instruction
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import Assembler, Setting, instruction
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import ask
 from cyclescope.simulate.draw import draw_machine
@@ -72,3 +77,29 @@ def _agrees(fact: Fact, expected: CoreAnswer | float | None) -> bool:
     if isinstance(expected, CoreAnswer):
         return fact.answer is expected
     return expected is not None and fact.value is not None and abs(fact.value - expected) <= (fact.error or 0)
+
+
+WILD = 0x7000000  # bytes from the data, where nothing is
+
+
+def misled_gathers(backend: Backend, isa: str) -> Iterator[str]:
+    """What gathers do other than to fault where an index leads nowhere, unless a mask leaves it out."""
+    assembler = Assembler(load_table(isa))
+    for case in PROBES["gather"].cases(isa):
+        (point,) = case.points
+        for element in range(2):
+            wide = 8 if "64 bits" in case.subject or "QQ" in case.subject else 4
+            setting = _with_index(point.setting, element, wide)
+            (outcome,) = backend.probe([assembler.kernel(point.lines, point.flags, setting, point.setup)])
+            kept = "empty" not in case.subject and ("half" not in case.subject or element == 0)
+            expected = f"SIGSEGV at {FIRST_WINDOW + WILD:#x}" if kept else "ok"
+            if outcome.describe() not in (expected, "SIGILL"):
+                yield f"{case.subject}, {element}: {outcome.describe()}, expected {expected}"
+
+
+def _with_index(setting: Setting, element: int, width: int) -> Setting:
+    """A setting whose register of indices leads elsewhere in an element."""
+    number, values = setting.vectors[0]
+    changed = bytearray(values)
+    changed[element * width : (element + 1) * width] = WILD.to_bytes(width, "little")
+    return msgspec.structs.replace(setting, vectors=((number, bytes(changed)), *setting.vectors[1:]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.support.llvm_records import target
+
 INSTLATX64 = """------[ CPU #0 ]------
 
   23 AMD64               :{REX}  MOV r64, r64    L:   0.03ns=   0.12c  T:   0.03ns=   0.144c
@@ -29,4 +31,5 @@ Throughput: 0.50 cycle
 """
 ONLY_READ = {
     "instlatx64": INSTLATX64, "uops-info-csv": UOPS_TABLE, "ibench": IBENCH, "asmbench": ASMBENCH,
+    "llvm-json": target(small=False).text(),
 }  # fmt: skip

@@ -59,12 +59,14 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
 # --- subjects: how askers and readers name the same thing ------------------------------------------
 
-ACCESSES, BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING = (
+ACCESSES, BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, SCHEDULER, STACK_ENGINE = (
     "accesses", "banks", "consumers", "crossing", "store-forwarding", "fusion", "memory-renaming",
+    "scheduler", "stack-engine",
 )  # fmt: skip
 """Probes whose facts predictions use."""
 
 GENERAL, VECTOR, VEX = "", "vector", "VEX"  # kinds of loads and stores
+STACK_UPDATE = "stack pointer behind a push and a pop"
 
 
 class MemoryWay(StrEnum):
@@ -99,6 +101,10 @@ def distance_subject(stores: int) -> str:
 def loads_apart(distance: int) -> str:
     """Loads from two places in turn, so many bytes apart."""
     return f"loads {distance} bytes apart"
+
+
+NARROW = 4  # bytes of the loads that tell whether banks are narrower than registers
+NARROW_LOADS = f"loads of {8 * NARROW} bits {NARROW} bytes apart"
 
 
 def stores_apart(distance: int) -> str:

@@ -5,10 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cyclescope.errors import UsageError, shortened
-from cyclescope.model.facts import BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING
-from cyclescope.probe.core import breaking, consumers, fusion, idioms, moves, partial, stack
-from cyclescope.probe.memory import accesses, aliasing, banks, crossing, forwarding, renaming
+from cyclescope.model.facts import (
+    BANKS,
+    CONSUMERS,
+    CROSSING,
+    FORWARDING,
+    FUSION,
+    RENAMING,
+    SCHEDULER,
+    STACK_ENGINE,
+)
+from cyclescope.probe.core import (
+    breaking,
+    consumers,
+    fusion,
+    idioms,
+    misprediction,
+    moves,
+    partial,
+    scheduler,
+    special_values,
+    stack,
+)
+from cyclescope.probe.memory import (
+    accesses,
+    aliasing,
+    atomics,
+    bandwidth,
+    banks,
+    caches,
+    crossing,
+    forwarding,
+    gather,
+    pages,
+    renaming,
+)
 from cyclescope.probe.question import Probe
+from cyclescope.probe.sizes import branch_targets, in_flight, return_stack
 
 PROBES: Mapping[str, Probe] = {
     module.PROBE.name: module.PROBE
@@ -25,12 +58,25 @@ PROBES: Mapping[str, Probe] = {
         crossing,
         aliasing,
         stack,
+        scheduler,
         partial,
+        in_flight,
+        caches,
+        pages,
+        special_values,
+        misprediction,
+        return_stack,
+        branch_targets,
+        atomics,
+        gather,
+        bandwidth,
     )
 }
 
 
-NEEDED: Sequence[str] = (RENAMING, FORWARDING, BANKS, CROSSING, FUSION, CONSUMERS)
+NEEDED: Sequence[str] = (
+    RENAMING, FORWARDING, BANKS, CROSSING, FUSION, CONSUMERS, STACK_ENGINE, SCHEDULER,
+)  # fmt: skip
 """Probes whose facts predictions need (`model.behaviour`)."""
 
 

@@ -15,10 +15,11 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.dialect import dialect_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
-from cyclescope.kernel.state import FIRST_WINDOW, MachineState
+from cyclescope.kernel.state import FIRST_WINDOW, MachineState, chain_start
 from cyclescope.measure.bench import default_state
 
 PARALLEL = CANARY | FAST  # flags of kernels that are near the width of something
+CHAIN_PLACE = 64  # bytes from the data
 CHAIN = FAST  # of those that wait for their own results
 _SCALED = re.compile(r"uimm\d+s(\d+)")  # offsets that count so many bytes
 
@@ -43,15 +44,15 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
     "x86-64": dict(
         zip(f"{SOME}{MORE}{_TOO}", (0, 1, 2, 3, 8, 9, 10, 11, 12, 5, 13, 14, 6, 7, 5, 6, 7, 4), strict=True)
     ),
-    "aarch64": dict(zip(f"{SOME}{MORE}{_TOO}z", (*range(1, 15), 15, 20, 21, 31, 31), strict=True)),
+    "aarch64": dict(zip(f"{SOME}{MORE}{_TOO}zr", (*range(1, 15), 15, 20, 21, 31, 31, 30), strict=True)),
     "riscv64": dict(
-        zip(f"{SOME}{MORE}{_TOO}z", (*range(10, 18), 5, 6, 7, 28, 29, 30, 31, 9, 8, 2, 0), strict=True)
+        zip(f"{SOME}{MORE}{_TOO}zr", (*range(10, 18), 5, 6, 7, 28, 29, 30, 31, 9, 8, 2, 0, 1), strict=True)
     ),
 }
 """Registers by letter, whose numbers other register files have, too.
 
 General registers a to h hold small numbers, A to F are others that may be overwritten; p and q hold the same
-pointer and o another, if it is set; s is the stack's, z holds 0.
+pointer and o another, if it is set; s is the stack's, z holds 0, r is where calls leave what to return to.
 """
 
 
@@ -73,12 +74,17 @@ def _line(text: str, numbers: Mapping[str, int]) -> KernelLine:
 class Setting(msgspec.Struct, frozen=True):
     """What registers and memory hold: `numbers` and `pointers` by register, pointers in bytes from the data.
 
-    `stored` are 64-bit pointers in memory: bytes from the data where each is, and where it leads.
+    `stored` are 64-bit pointers in memory: bytes from the data where each is, and where it leads. `chain` is
+    one of so many pointers elsewhere, so many bytes apart; where it begins is stored at `CHAIN_PLACE`.
+    `vectors` are contents of vector registers, 64 bytes each, `masks` of mask or predicate registers.
     """
 
     numbers: tuple[tuple[int, int], ...] = ()
     pointers: tuple[tuple[int, int], ...] = ()
     stored: tuple[tuple[int, int], ...] = ()
+    chain: tuple[int, int] = (0, 0)
+    vectors: tuple[tuple[int, bytes], ...] = ()
+    masks: tuple[tuple[int, int], ...] = ()
 
 
 PLAIN = Setting()
@@ -121,6 +127,12 @@ def _with_offset(form: InstructionForm, values: Sequence[int], at: int) -> tuple
     return tuple(found)
 
 
+class _Made(NamedTuple):
+    instruction: Instruction
+    code: bytes
+    level: int  # of vector state that it needs
+
+
 class Assembler:
     """Makes kernels of lines, for one instruction set; equal settings share a state."""
 
@@ -128,13 +140,25 @@ class Assembler:
         self.table = table
         self._dialect = dialect_of(table, lambda form: True)
         self._states: dict[tuple[int, Setting], MachineState] = {}
+        self._lines: dict[KernelLine, _Made] = {}
 
-    def kernel(self, lines: Sequence[KernelLine], flags: int, setting: Setting = PLAIN) -> Kernel:
-        """The kernel of some lines. Raises KeyError for a form that the table lacks."""
-        body = tuple(instruction(self.table, text) for text in lines)
-        level = max(self._dialect.vector_level(one.form) for one in body)
-        code = b"".join([one.code() for one in body])
-        return Kernel(code, len(body), self._state(level, setting), b"", flags, body)
+    def kernel(
+        self, lines: Sequence[KernelLine], flags: int, setting: Setting = PLAIN,
+        setup: Sequence[KernelLine] = (),
+    ) -> Kernel:  # fmt: skip
+        """The kernel of some lines, after others. Raises KeyError for a form that the table lacks."""
+        made = [self._made(text) for text in lines]
+        level = max(one.level for one in made)
+        body, code = tuple(one.instruction for one in made), b"".join([one.code for one in made])
+        before = b"".join([self._made(text).code for text in setup])
+        return Kernel(code, len(body), self._state(level, setting), before, flags, body)
+
+    def _made(self, text: KernelLine) -> _Made:
+        """A line assembled; kernels have many equal ones."""
+        if text not in self._lines:
+            one = instruction(self.table, text)
+            self._lines[text] = _Made(one, one.code(), self._dialect.vector_level(one.form))
+        return self._lines[text]
 
     def _state(self, level: int, setting: Setting) -> MachineState:
         key = level, setting
@@ -150,5 +174,12 @@ def _set(state: MachineState, setting: Setting) -> MachineState:
     }
     for number, value in changes.items():
         general[number] = value
-    pokes = tuple((FIRST_WINDOW + at, FIRST_WINDOW + to) for at, to in setting.stored)
-    return msgspec.structs.replace(state, general=tuple(general), pokes=pokes)
+    pokes = [(FIRST_WINDOW + at, FIRST_WINDOW + to) for at, to in setting.stored]
+    if setting.chain[0]:
+        pokes.append((FIRST_WINDOW + CHAIN_PLACE, chain_start(setting.chain[1])))
+    masks = tuple(dict(setting.masks).get(number, mask) for number, mask in enumerate(state.masks))
+    new = {
+        "general": tuple(general), "pokes": tuple(pokes), "chain": setting.chain, "vectors": setting.vectors,
+        "masks": masks,
+    }  # fmt: skip
+    return msgspec.structs.replace(state, **new)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from cyclescope.measure.sampling import STABLE, Measurement
+from cyclescope.measure.record import STABLE
+from cyclescope.measure.sampling import Measurement
 
 _SURE = 2.0  # times the spread: 95 of 100 independent readings are within
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Unresolved
 
+MOST_ERROR = 0.1  # of a value: more would not tell 4 accesses a cycle from 5
 _NEAR = 0.3  # of the way between two levels: what is farther from both is at none
 
 
@@ -28,6 +29,13 @@ def is_higher(reading: Interval, low: Interval, high: Interval) -> bool:
 
 def _shown(reading: Interval) -> str:
     return f"{reading.value:.2f}+-{reading.error:.2f}"
+
+
+def precise(reading: Interval, cycles: float = 0.0) -> Interval:
+    """A reading whose looks agree, up to a share of it or so many cycles. Raises Unresolved for others."""
+    if not reading.is_steady or reading.error > max(MOST_ERROR * abs(reading.value), cycles):
+        raise Unresolved("looks at the same kernel differ")
+    return reading
 
 
 def steady(*readings: Interval) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from cyclescope.measure.plan import Experiment
-from cyclescope.measure.sampling import FAILED, Measurement, Sampler
+from cyclescope.measure.record import FAILED
+from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.probe.interval import Interval, interval_of
 
 MOST_LOOKS = 7  # at a kernel; beside neighbours that never rest the rest has no value

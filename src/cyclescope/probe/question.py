@@ -26,7 +26,7 @@ class Model(StrEnum):
 class Point(msgspec.Struct, frozen=True):
     """One kernel of a case: its part in the comparison, and its place `x` in a sweep.
 
-    Readings are per instance of what is asked about, of which there are `count`.
+    Readings are per instance of what is asked about, of which there are `count`. `setup` runs once before.
     """
 
     part: str
@@ -35,6 +35,7 @@ class Point(msgspec.Struct, frozen=True):
     flags: int = CHAIN
     setting: Setting = PLAIN
     count: int = 1
+    setup: tuple[KernelLine, ...] = ()
 
 
 class ProbeCase(msgspec.Struct, frozen=True):
@@ -51,6 +52,7 @@ class ProbeVerdict(msgspec.Struct, frozen=True):
     answer: CoreAnswer
     value: Interval | None = None
     is_steady: bool = True
+    unit: str = ""  # where it is not the probe's
 
     @property
     def confidence(self) -> str:
@@ -91,7 +93,8 @@ class Probe(msgspec.Struct, frozen=True):
     """A question about a core.
 
     `cases` are those of an instruction set, none where it has no such thing; `why_not` says why. `sources`
-    are where the method or the expectation is described. `unit` is that of the values.
+    are where the method or the expectation is described. `unit` is that of the values. `more` are points of a
+    case that its readings so far ask for, none where they say enough.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Probe(msgspec.Struct, frozen=True):
     sources: tuple[str, ...]
     why_not: Mapping[str, str] = {}
     unit: str = CYCLES
+    more: Callable[[ProbeCase, Readings], Iterable[Point]] | None = None
 
 
 def first_of(way: Callable[[int], ProbeVerdict], places: Sequence[int]) -> ProbeVerdict:

@@ -18,6 +18,7 @@ from cyclescope.probe.looks import PAUSE, Looks, look
 from cyclescope.probe.question import Point, Probe, ProbeCase, Readings, Unresolved
 
 PROBE = "probe"  # quantity of a store's measurements
+STAGES = 4  # looks: three that narrow a sweep down, each by ten, are enough for a thousand places
 _EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
 EMULATED = "an emulator's cycles mean nothing"
 
@@ -58,29 +59,61 @@ def _asked(
     probe: Probe, sampler: Sampler, assembler: Assembler, quick: bool, emulated: bool, pause: float
 ) -> Asked:
     cases = [case for case in probe.cases(assembler.table.isa) if case.is_quick or not quick]
-    experiments = [made for case in cases for made in _experiments(probe, case, assembler)]
-    looks = _looks(sampler, [made for _, made in experiments], emulated, pause)
+    points = [case.points for case in cases]
+    experiments: list[tuple[int, Experiment]] = []
+    looks: dict[Key, Looks] = {}
+    for _ in range(STAGES):
+        new = [
+            made for case, some in zip(cases, points, strict=True)
+            for made in _experiments(probe, case, some, assembler)
+        ]  # fmt: skip
+        looks |= _looks(sampler, [made for _, made in new], emulated, pause)
+        experiments += new
+        cases = [_with(case, some) for case, some in zip(cases, points, strict=True)]
+        points = [() if emulated else _wanted(probe, case, looks) for case in cases]
+        if not any(points):
+            break
     facts = tuple(_fact(probe, case, _readings(probe, case, looks), emulated) for case in cases)
     rows = (ProbeReading(x, made, looks[made.key].measurement) for x, made in experiments)
     return Asked(probe, facts, tuple(rows))
 
 
+def _with(case: ProbeCase, points: tuple[Point, ...]) -> ProbeCase:
+    """A case with more points."""
+    known = {(point.part, point.x) for point in case.points}
+    new = tuple(point for point in points if (point.part, point.x) not in known)
+    return msgspec.structs.replace(case, points=(*case.points, *new))
+
+
+def _wanted(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> tuple[Point, ...]:
+    """Points that the readings so far ask for; none where one does not run."""
+    if probe.more is None:
+        return ()
+    try:
+        return tuple(probe.more(case, _readings(probe, case, looks)))
+    except Unresolved:
+        return ()
+
+
 def _looks(sampler: Sampler, experiments: Sequence[Experiment], once: bool, pause: float) -> dict[Key, Looks]:
     """What was seen of every experiment; kernels that several cases compare with are looked at once."""
-    same: dict[tuple[bytes, int, int], Experiment] = {}
+    same: dict[tuple[bytes, bytes, int, int], Experiment] = {}
     for made in experiments:
         same.setdefault(_kernel_of(made), made)
     seen = {_kernel_of(one.experiment): one for one in look(sampler, list(same.values()), once, pause)}
     return {made.key: seen[_kernel_of(made)] for made in experiments}
 
 
-def _kernel_of(made: Experiment) -> tuple[bytes, int, int]:
-    return made.kernel.code, made.kernel.flags, id(made.kernel.state)  # equal settings share a state
+def _kernel_of(made: Experiment) -> tuple[bytes, bytes, int, int]:
+    kernel = made.kernel
+    return kernel.code, kernel.setup, kernel.flags, id(kernel.state)  # equal settings share a state
 
 
-def _experiments(probe: Probe, case: ProbeCase, assembler: Assembler) -> Iterator[tuple[int, Experiment]]:
-    for point in case.points:
-        kernel = assembler.kernel(point.lines, point.flags, point.setting)
+def _experiments(
+    probe: Probe, case: ProbeCase, points: Iterable[Point], assembler: Assembler
+) -> Iterator[tuple[int, Experiment]]:
+    for point in points:
+        kernel = assembler.kernel(point.lines, point.flags, point.setting, point.setup)
         yield (
             point.x,
             Experiment(probe.name, PROBE, case.subject, point.part, _variant(point), kernel, point.count),
@@ -116,10 +149,10 @@ def _fact(probe: Probe, case: ProbeCase, readings: Readings, emulated: bool) -> 
         verdict = probe.judge(case, readings)
     except Unresolved as why:
         return Fact(probe.name, case.subject, reason=why.reason, detail=why.detail)
-    value = verdict.value
+    value, unit = verdict.value, verdict.unit or probe.unit
     return Fact(
         probe.name, case.subject, verdict.answer, None if value is None else round(value.value, 3),
-        None if value is None else round(value.error, 3), probe.unit if value else "", verdict.confidence,
+        None if value is None else round(value.error, 3), unit if value else "", verdict.confidence,
     )  # fmt: skip
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
+from itertools import groupby
 
 import msgspec
 
+from cyclescope.host.events import NamedEvent
 from cyclescope.host.identity import Identity
 from cyclescope.isa.registry import instruction_set
 from cyclescope.measure.survey import Survey
 from cyclescope.report.card import EMULATED
+from cyclescope.session.counting.process import CountedProcess
 
 SCHEMA_VERSION = 1
+_ALWAYS = 0.995  # of the time: less is a counter that was shared
 
 
 def host_json(survey: Survey) -> str:
@@ -79,3 +84,62 @@ def _numbers(cpu: Identity, isa: str) -> str:
 
 def _row(name: str, text: str) -> str:
     return textwrap.fill(text, 100, initial_indent=f"{name:18}", subsequent_indent=" " * 18)
+
+
+# --- events and what they counted --------------------------------------------------------------------
+
+
+def events_json(events: Sequence[NamedEvent], why: str) -> str:
+    """Events with the reason why some cannot be counted."""
+    rows = [
+        {
+            "name": e.name,
+            "source": e.source,
+            "code": e.code,
+            "of_core": e.of_core,
+            "why_not": e.why_not or None,
+        }
+        for e in events
+    ]
+    data = {"schema_version": SCHEMA_VERSION, "events": rows, "core_counters": why or None}
+    return msgspec.json.encode(data).decode()
+
+
+def events_text(events: Sequence[NamedEvent], why: str) -> str:
+    """A line per event that can be counted, by where it comes from; a line for those that cannot."""
+    lines: list[str] = []
+    for source, some in groupby(events, key=lambda event: event.source):
+        every = list(some)
+        there = [event for event in every if not event.why_not]
+        lines += [f"{event.name:<32} {source:<10} {event.code.partition('=')[2]}" for event in there]
+        lines += _refused(source, [event for event in every if event.why_not])
+    if not any(event.of_core and not event.why_not for event in events):
+        lines.append(f"events of the core: none ({why or 'none could be opened'})")
+    return "\n".join(lines)
+
+
+def _refused(source: str, events: Sequence[NamedEvent]) -> list[str]:
+    if not events:
+        return []
+    names = ", ".join(event.name for event in events)
+    return [f"not here ({source}): {names}: {events[0].why_not}"]
+
+
+def counted_json(found: CountedProcess) -> str:
+    """What was counted of a process."""
+    return msgspec.json.encode({"schema_version": SCHEMA_VERSION, **msgspec.to_builtins(found)}).decode()
+
+
+def counted_text(found: CountedProcess) -> str:
+    """A line per event."""
+    how = "until it ended" if found.ended else "and it goes on"
+    lines = [f"process {found.process}: counted for {found.seconds:.3f} s, {how}"]
+    for count in found.counts:
+        shared = "" if count.share >= _ALWAYS else f"   (counted {count.share:.0%} of the time, scaled)"
+        number = f"{count.value:,.0f}".replace(",", " ")
+        lines.append(f"{number:>20}  {count.name}{_unit(count.name)}{shared}")
+    return "\n".join(lines)
+
+
+def _unit(name: str) -> str:
+    return " in ns" if name.endswith("-clock") else ""

@@ -18,7 +18,7 @@ from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table, load_table
 from cyclescope.kernel.variant import Kind
-from cyclescope.model.agreement import RELATIVE, Comparison, Match, Quantity, compare
+from cyclescope.model.comparison.agreement import RELATIVE, Comparison, Match, Quantity, compare
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import notation, port_throughput
 from cyclescope.session.subjects import Subject

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -11,15 +11,10 @@ import msgspec
 
 from cyclescope.formats.exchange import Item
 from cyclescope.infer.api import default_store
-from cyclescope.infer.copies import possible_copies
-from cyclescope.infer.machine_model import model_of, refuse_emulated
-from cyclescope.infer.native import this_machine
-from cyclescope.infer.ports.named import known_machine
-from cyclescope.infer.progress import Progress, tell
-from cyclescope.infer.readout import Readout
+from cyclescope.infer.native import stored_results, this_machine
 from cyclescope.infer.timing.results import FormTiming
-from cyclescope.infer.workload import MODEL
 from cyclescope.isa.find.pattern import select
+from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
@@ -40,15 +35,15 @@ class Subject(msgspec.Struct, frozen=True):
     refused: tuple[Item, ...] = ()
 
 
-def subject(text: str) -> Subject:
+def subject(text: str, isa: str = DEFAULT) -> Subject:
     """What a text names (`session.sources`), with all results where that is a store.
 
-    Raises UsageError, FormatError, StoreError.
+    `isa` is that of files which do not say it. Raises UsageError, FormatError, StoreError.
     """
     path = _store_of(text)
     if path is not None:
         return of_store(path)
-    found = source(text)
+    found = source(text, isa=isa)
     return Subject(found.model, refused=found.refused)
 
 
@@ -63,15 +58,8 @@ def _store_of(text: str) -> Path | None:
 def of_store(path: Path) -> Subject:
     """A store with everything that it tells. Raises StoreError."""
     with closing(Store(path, readonly=True)) as store:
-        refuse_emulated(store)
-        readout = Readout(store, load_table(store.isa), known_machine(store.machine))
-        found = list(readout.each(_tell, possible_copies()))
-        model = model_of(readout, found)
-        return Subject(model, {one.id: one for one, _ in found}, tuple(store.sessions()), path)
-
-
-def _tell(done: int, total: int) -> None:
-    tell(Progress(MODEL, done, total))
+        found, model = stored_results(store)
+        return Subject(model, {one.id: one for one in found}, tuple(store.sessions()), path)
 
 
 def narrowed(one: Subject, patterns: tuple[str, ...]) -> Subject:
@@ -93,3 +81,9 @@ def digest(path: Path) -> str:
         while block := file.read(1 << 20):
             found.update(block)
     return found.hexdigest()
+
+
+def beside(texts: Sequence[str]) -> list[Subject]:
+    """What several texts name: files that do not say their instruction set have that of the first."""
+    first = subject(texts[0])
+    return [first, *(subject(text, first.model.isa) for text in texts[1:])]

@@ -56,6 +56,15 @@ def test_a_store_has_points_and_answers(cyclescope, tmp_path):
         assert store.facts() == facts
 
 
+def test_a_page(cyclescope, tmp_path):
+    page = tmp_path / "card.html"
+    assert cyclescope(*MOVES, "--html", page).code == 0
+    assert "neoverse-v2" in page.read_text()
+    assert cyclescope(*MOVES, "--html", tmp_path / "none" / "card.html").error.endswith(
+        "No such file or directory"
+    )
+
+
 def test_a_drawn_core(cyclescope):
     assert "drawn-7" in cyclescope("probe", "move-elimination", "--quick", "--simulated", "drawn:7").out
     assert cyclescope("probe", "--simulated", "drawn:x").error.startswith("'drawn:x' is no drawn core")

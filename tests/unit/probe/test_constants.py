@@ -62,6 +62,12 @@ def test_how_well_a_rate_has_to_be_known():
         judged("accesses", accesses=(0.5, 0.08))
 
 
+def test_how_well_a_rate_of_two_places_has_to_be_known():
+    assert judged("banks", accesses=(0.5, 0.02)).value.value == pytest.approx(2.0, rel=0.02)
+    with pytest.raises(Unresolved):
+        judged("banks", accesses=(0.5, 0.04))
+
+
 def aliased(longer):
     return judged("4k-aliasing", same_place=5 + longer, other_place=5.0).answer
 

@@ -7,7 +7,8 @@ import pytest
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import default_state
 from cyclescope.measure.plan import Experiment
-from cyclescope.measure.sampling import FAILED, NOISY, STABLE, Measurement
+from cyclescope.measure.record import FAILED, NOISY, STABLE
+from cyclescope.measure.sampling import Measurement
 from cyclescope.probe import looks
 from cyclescope.probe.interval import Interval, interval_of
 from cyclescope.probe.levels import is_higher

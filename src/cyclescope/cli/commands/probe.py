@@ -12,6 +12,7 @@ from cyclescope.cli.options import cpu_option, json_option, store_option, target
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import isa_of
 from cyclescope.probe.catalogue import chosen
+from cyclescope.report.pages.core_card import core_card
 from cyclescope.report.probes import asked_json, asked_text, head, list_json, list_text, summary
 from cyclescope.session.probes import open_session, simulated_core
 
@@ -23,6 +24,8 @@ from cyclescope.session.probes import open_session, simulated_core
 @click.option("--all", "everything", is_flag=True, help="Also what is not resolved, with the reason.")
 @click.option("--simulated", metavar="CORE",
               help="A simulated core instead: a machine's name or file, or drawn:SEED.")  # fmt: skip
+@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write a page with answers and curves here.")  # fmt: skip
 @target_option
 @cpu_option
 @store_option
@@ -33,6 +36,7 @@ def command(
     quick: bool,
     everything: bool,
     simulated: str | None,
+    page: Path | None,
     link: Link,
     cpu: int | None,
     store: Path | None,
@@ -54,12 +58,13 @@ def command(
     core = simulated_core(simulated, probes) if simulated is not None else None
     session = open_session(link, cpu, store, core)
     with closing(session.backend):
-        if as_json:
-            click.echo(asked_json(session.machine, session.table.isa, list(session.run(probes, quick))))
-            return
-        click.echo(head(session.machine, session.emulated))
-        found = []
+        isa, found = session.table.isa, []
+        if not as_json:
+            click.echo(head(session.machine, session.emulated))
         for asked in session.run(probes, quick):
-            click.echo(asked_text(asked, session.table.isa, everything))
             found.append(asked)
-        click.echo(summary(found, session.path))
+            if not as_json:
+                click.echo(asked_text(asked, isa, everything))
+        if page is not None:
+            page.write_text(core_card(session.machine, isa, found), encoding="utf-8")
+        click.echo(asked_json(session.machine, isa, found) if as_json else summary(found, session.path))

@@ -17,6 +17,10 @@ from cyclescope.model.facts import (
     CONSUMERS,
     CROSSING,
     FUSION,
+    NARROW,
+    NARROW_LOADS,
+    STACK_ENGINE,
+    STACK_UPDATE,
     THREES,
     CoreAnswer,
     Fact,
@@ -48,6 +52,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), store_chunk=_store_chunk(facts),
         banks=_banks(facts), crossing=_crossing(facts), early=_early(facts, isa),
+        stack_update=_stack_update(facts),
     )  # fmt: skip
 
 
@@ -92,9 +97,22 @@ def _is_later(fact: Fact) -> bool:
     return (fact.value or 0.0) - (fact.error or 0.0) > _LATER
 
 
+def _stack_update(facts: Sequence[Fact]) -> float:
+    """Cycles until the register has a stack pointer that pushes moved; none where nobody asked."""
+    found = (fact.value for fact in facts if fact.probe == STACK_ENGINE and fact.subject == STACK_UPDATE)
+    return float(round(next((value for value in found if value is not None), 0.0)))
+
+
 def _rates(facts: Sequence[Fact], subjects: Mapping[int, str]) -> dict[int, Fact]:
     known = {fact.subject: fact for fact in facts if fact.probe == BANKS and fact.value is not None}
     return {apart: known[subject] for apart, subject in subjects.items() if subject in known}
+
+
+def _rate(fact: Fact) -> float:
+    """Accesses per cycle: a whole or a half number if the reading may be one."""
+    value = fact.value or 0.0
+    near = round(2 * value) / 2
+    return near if abs(value - near) <= (fact.error or 0.0) else value
 
 
 def _slowed(rates: Mapping[int, Fact]) -> set[int]:
@@ -107,20 +125,26 @@ def _slowed(rates: Mapping[int, Fact]) -> set[int]:
 
 
 def _banks(facts: Sequence[Fact]) -> LoadBanks | None:
-    """Loads next to each other wait, those a bank's width apart do not, those a period apart do again."""
+    """Loads next to each other wait, those a bank's width apart do not, those a period apart do again.
+
+    Loads of registers that overlap share a bank whatever it is wide: narrow ones tell of narrow banks.
+    """
     rates = _rates(facts, {apart: loads_apart(apart) for apart in SPACINGS})
     slowed = _slowed(rates)
     width = min((apart for apart in rates if apart not in slowed), default=0)
     period = min((apart for apart in slowed if apart > width), default=0)
     if 0 not in slowed or not width or not period:
         return None
-    return LoadBanks(width, period, min(rates[apart].value or 0.0 for apart in (0, period)))
+    narrow = _rates(facts, {NARROW: NARROW_LOADS})
+    if narrow and NARROW not in _slowed(rates | narrow):
+        width = min(width, NARROW)
+    return LoadBanks(width, period, min(_rate(rates[apart]) for apart in (0, period)))
 
 
 def _crossing(facts: Sequence[Fact]) -> LoadCrossing | None:
     """The shortest line across whose end a load takes longer, how much, and how long any load takes."""
     rates = _rates(facts, {apart: loads_apart(apart) for apart in SPACINGS})
-    fastest = max((fact.value or 0.0 for fact in rates.values()), default=0.0)
+    fastest = max(map(_rate, rates.values()), default=0.0)
     known = {fact.subject: fact for fact in facts if fact.probe == CROSSING and fact.value is not None}
     for line in LINE_SIZES:
         fact = known.get(loads_across(f"{line} bytes"))
@@ -139,4 +163,4 @@ def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:
     if not size:
         return None
     threes = _rates(facts, {0: THREES, 1: stores_apart(0)})
-    return StoreChunks(size, max(round(rates[0].value or 0.0), 1) if 0 in _slowed(threes) else size)
+    return StoreChunks(size, max(round(_rate(rates[0])), 1) if 0 in _slowed(threes) else size)

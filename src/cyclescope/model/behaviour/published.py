@@ -6,21 +6,23 @@ have some costs that the makers' guides contradict. `CORES` says what is known b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.facts import mnemonic_of
-from cyclescope.model.machine import FormCost
+from cyclescope.model.machine import FormCost, Operation
 
+STACK_SYNC = 1.0  # cycles until a stack pointer that pushes moved is in its register, where nothing says
 FORWARD_EXTRA = 2.0  # cycles that a load from a store in flight takes longer, where nothing says
 
 _FOG = "A. Fog, The microarchitecture of Intel, AMD and VIA CPUs"
 _AMD_19H = "AMD, Software Optimization Guide for Family 19h (56665)"
 _AMD_17H = "AMD, Software Optimization Guide for Family 17h (55723)"
 _INTEL = "Intel, 64 and IA-32 Architectures Optimization Reference Manual"
-_CHUNKS = "T. Downs and others, uarch-bench, issue 81"
+_MEASURED = "kernels measured on a Zen 3 and a Zen 4 (docs/method/analyze.md)"
 
 
 class LoadBanks(msgspec.Struct, frozen=True):
@@ -58,7 +60,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     are the cycles that a load from a store in flight takes longer than one from the cache. `x87_most` are
     the most cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as LLVM says.
     `merges`: writes of 8 and 16 bits of a register wait for the rest of it. `early` are mnemonics whose
-    results come so many cycles later to others than to each other.
+    results come so many cycles later to others than to each other. `stack_update` are the cycles until
+    a stack pointer that pushes or pops moved is in its register.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -73,6 +76,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     passing: MemoryPassing = MemoryPassing(())
     pairs: frozenset[tuple[str, str]] = frozenset()
     early: Mapping[str, float] = {}
+    stack_update: float = STACK_SYNC
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""
@@ -84,22 +88,26 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
 class CostCorrection(msgspec.Struct, frozen=True):
     """Costs of mnemonics that a scheduling model has wrong.
 
-    `pipelined`: each micro-operation takes its unit for one cycle; `unused`: it takes none. `load_latency`
-    are the cycles from an address to what is made of the value that is loaded there.
+    `pipelined` are beginnings of names of the units that a micro-operation takes for one cycle, and not for
+    as many as the model says; `unused`: it takes none. `load_latency` are the cycles from an address to what
+    is made of the value that is loaded there.
     """
 
     mnemonics: frozenset[str]
-    pipelined: bool = False
+    pipelined: tuple[str, ...] = ()
     unused: bool = False
     load_latency: float | None = None
 
-    def of(self, cost: FormCost) -> FormCost:
-        """The cost as it is published."""
+    def of(self, cost: FormCost, ports: Sequence[str]) -> FormCost:
+        """The cost as it is published, on a machine with these ports."""
         operations = cost.operations
         if self.unused:
             operations = ()
         elif self.pipelined and operations:
-            operations = tuple(msgspec.structs.replace(op, cycles=min(op.cycles, 1.0)) for op in operations)
+            operations = tuple(
+                msgspec.structs.replace(op, cycles=1.0) if op.cycles > 1 and self._has(op, ports) else op
+                for op in operations
+            )
         latencies = cost.latencies
         if self.load_latency is not None:
             latencies = {
@@ -107,6 +115,9 @@ class CostCorrection(msgspec.Struct, frozen=True):
                 for pair, cycles in latencies.items()
             }
         return msgspec.structs.replace(cost, operations=operations, latencies=latencies)
+
+    def _has(self, op: Operation, ports: Sequence[str]) -> bool:
+        return all(ports[port].startswith(self.pipelined) for port in op.ports)
 
 
 class PublishedCore(msgspec.Struct, frozen=True):
@@ -134,14 +145,20 @@ def _pairs(names: tuple[str, ...], never: tuple[str, ...] = ()) -> tuple[tuple[s
 
 _SETS = ("O", "NO", "B", "NB", "Z", "NZ", "BE", "NBE", "S", "NS", "P", "NP", "L", "NL", "LE", "NLE")
 _ARITHMETIC = ("ADD", "ADC", "SUB", "SBB", "AND", "OR", "XOR", "CMP", "TEST", "INC", "DEC", "NEG", "NOT")
-# The guide's tables have four moves of immediates, two SETcc, three loads and two stores a cycle; LLVM has
-# units that are busy for two to four. NOPs are not executed, loads of general registers take four cycles.
+# The guide has four additions and moves of immediates a cycle, two SETcc, three loads and two stores; LLVM
+# has units that are busy for two to four cycles. What loads and stores has an address unit for each, as LLVM
+# says. NOPs are not executed, loads of general registers take four cycles.
 _ZEN3_COSTS = (
-    CostCorrection(frozenset(("MOV", "MOVZX", "MOVSX", "MOVSXD")), pipelined=True, load_latency=4.0),
-    CostCorrection(frozenset(_ARITHMETIC), pipelined=True, load_latency=5.0),
-    CostCorrection(frozenset(("PUSH", "CALL", *(f"SET{condition}" for condition in _SETS))), pipelined=True),
+    CostCorrection(
+        frozenset(("MOV", "MOVZX", "MOVSX", "MOVSXD")), pipelined=("ALU", "AGU", "LSU"), load_latency=4.0
+    ),
+    CostCorrection(frozenset(_ARITHMETIC), pipelined=("ALU",), load_latency=5.0),
+    CostCorrection(
+        frozenset(("PUSH", "CALL", *(f"SET{condition}" for condition in _SETS))), pipelined=("ALU", "LSU")
+    ),
     CostCorrection(frozenset(("NOP",)), unused=True),
 )
+_SYSTEM = re.compile(r"\b(SEG|CR|DR)\b")  # registers of forms that no table of arithmetic and moves is about
 _INTEL_FUSED = _pairs(_LOGIC) + _pairs(_ADDITIVE, _ODD) + _pairs(_COUNT, _ODD + _UNSIGNED)
 _ZEN_X87 = 7.0
 _CHUNKS_OF_ZEN = StoreChunks(32, 32)
@@ -158,11 +175,11 @@ CORES: Mapping[str, PublishedCore] = {
     "znver2": _ZEN,
     "znver3": PublishedCore(
         CoreBehaviour(_ZEN3_FUSED, "stack", _CHUNKS_OF_ZEN, x87_most=_ZEN_X87, merges=True),
-        (_AMD_19H, _FOG, _CHUNKS), _ZEN3_COSTS,
+        (_AMD_19H, _FOG, _MEASURED), _ZEN3_COSTS,
     ),
     "znver4": PublishedCore(
         CoreBehaviour(_ZEN3_FUSED, "any", _CHUNKS_OF_ZEN, x87_most=_ZEN_X87, merges=True),
-        (_AMD_19H, _FOG, _CHUNKS), _ZEN3_COSTS,
+        (_AMD_19H, _FOG, _MEASURED), _ZEN3_COSTS,
     ),
     "znver5": PublishedCore(CoreBehaviour(_ZEN3_FUSED, merges=True), (_FOG,)),
     "bdver2": PublishedCore(CoreBehaviour(_pairs(("CMP", "TEST")), merges=True), (_FOG,)),
@@ -172,11 +189,11 @@ CORES: Mapping[str, PublishedCore] = {
 }  # fmt: skip
 
 
-def corrected(name: str, forms: Mapping[str, FormCost]) -> Mapping[str, FormCost]:
+def corrected(name: str, forms: Mapping[str, FormCost], ports: Sequence[str]) -> Mapping[str, FormCost]:
     """Costs of forms, by their ids, as they are published where LLVM's model of a core contradicts it."""
     core = CORES.get(name)
     if core is None or not core.corrections:
         return forms
     by_mnemonic = {mnemonic: one for one in core.corrections for mnemonic in one.mnemonics}
-    wrong = ((form, by_mnemonic.get(mnemonic_of(form))) for form in forms)
-    return {**forms, **{form: one.of(forms[form]) for form, one in wrong if one is not None}}
+    wrong = ((form, by_mnemonic.get(mnemonic_of(form))) for form in forms if not _SYSTEM.search(form))
+    return {**forms, **{form: one.of(forms[form], ports) for form, one in wrong if one is not None}}

@@ -2,15 +2,18 @@
 
 Pushes and as many pops: each moves the stack pointer, so that it takes as long as an addition in a chain of
 them where an execution unit does that, and at most half as long where only memory is the limit.
+
+Where the front end follows it, its register may be out of date when something else computes with it. A chain
+of additions to the stack pointer says what that takes: alone, and with a push and a pop behind each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import CoreAnswer
-from cyclescope.probe.code import SOME, written
-from cyclescope.probe.levels import is_higher
+from cyclescope.model.facts import STACK_ENGINE, STACK_UPDATE, CoreAnswer
+from cyclescope.probe.code import NUMBERS, SOME, Setting, written
+from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import (
     Model,
     Probe,
@@ -34,17 +37,34 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
     lines = written(isa, *pushes, *pops)
     alone = chain("alone", *written(isa, "ADD_01 (R64, R64): c d"))
     yield ProbeCase(WHOLE, (parallel("asked", *lines, count=len(lines)), alone))
+    nothing = Setting(numbers=((NUMBERS[isa]["d"], 0),))
+    yield ProbeCase(
+        STACK_UPDATE,
+        (
+            chain("alone", *written(isa, "ADD_01 (R64, R64): s d"), setting=nothing),
+            chain(
+                "asked",
+                *written(isa, "ADD_01 (R64, R64): s d", "PUSH (R64): a", "POP (R64): c"),
+                setting=nothing,
+            ),
+        ),
+    )
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     asked, alone = readings.get("asked"), readings.get("alone")
+    if case.subject == STACK_UPDATE:
+        more = asked - alone
+        if not steady(more):
+            raise Unresolved("looks at the same kernel differ")
+        return ProbeVerdict(CoreAnswer.VALUE, more)
     if is_higher(asked, alone.scaled(0.5), alone):  # a store a cycle, and loads beside them
         raise Unresolved("pushes and pops are no faster than what waits, for whatever reason")
     return ProbeVerdict(CoreAnswer.PRESENT, asked, alone.is_steady)
 
 
 PROBE = Probe(
-    "stack-engine",
+    STACK_ENGINE,
     "Does the front end follow the stack pointer, so that pushes and pops do not wait for each other?",
     Model.TWO_LEVEL,
     _cases,

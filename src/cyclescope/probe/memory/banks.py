@@ -3,7 +3,8 @@
 Two places in turn, so many bytes apart, many times over, into registers that nothing waits for. A cache with
 banks is read less often at one place than at two in different banks, and less often again where the banks
 repeat. Stores leave for the cache one place after the other where they cannot go together; three by three
-they show whether an odd one takes a cycle for itself.
+they show whether an odd one takes a cycle for itself. Loads of half a register next to each other show
+whether banks are as narrow as that.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cyclescope.model.behaviour.found import SPACINGS
-from cyclescope.model.facts import BANKS, THREES, CoreAnswer, loads_apart, stores_apart
+from cyclescope.model.facts import BANKS, NARROW, NARROW_LOADS, THREES, loads_apart, stores_apart
 from cyclescope.probe.code import NUMBERS, PARALLEL, SOME, Setting, written
-from cyclescope.probe.memory.transfers import PLAIN_TRANSFERS, with_register
-from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.probe.memory.transfers import PLAIN_TRANSFERS, per_cycle, with_register
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings
 
 _MOST = 0.05  # relative error: more would not tell 3 accesses a cycle from 2.5
 _QUICK = (0, 8, 32, 64)
@@ -27,11 +28,12 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
             yield ProbeCase(name(distance), (point,), distance in _QUICK)
     if isa in PLAIN_TRANSFERS:
         yield ProbeCase(THREES, (_point(isa, SPACINGS[-1], "pppooo" * 2, "a" * 12, False),))
+        yield ProbeCase(NARROW_LOADS, (_point(isa, NARROW, "po" * (len(SOME) // 2), SOME, True, 8 * NARROW),))
 
 
-def _point(isa: str, distance: int, places: str, letters: str, is_load: bool) -> Point:
+def _point(isa: str, distance: int, places: str, letters: str, is_load: bool, bits: int = 64) -> Point:
     """Accesses with registers by letters at places by letters: o is so many bytes behind p."""
-    whole = PLAIN_TRANSFERS[isa][-1]
+    whole = next(one for one in PLAIN_TRANSFERS[isa] if one.bits == bits)
     text = whole.load if is_load else whole.store
     texts = [with_register(text.replace("@", at), one) for at, one in zip(places, letters, strict=True)]
     setting = Setting(pointers=((NUMBERS[isa]["o"], distance),))
@@ -39,10 +41,7 @@ def _point(isa: str, distance: int, places: str, letters: str, is_load: bool) ->
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    taken = readings.get("accesses")
-    if taken.low <= 0 or taken.error > _MOST * taken.value:
-        raise Unresolved("looks at the same kernel differ")
-    return ProbeVerdict(CoreAnswer.VALUE, taken.inverse())
+    return per_cycle(readings, _MOST)
 
 
 PROBE = Probe(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cyclescope.model.facts import GENERAL, VECTOR, VEX
+from cyclescope.model.facts import GENERAL, VECTOR, VEX, CoreAnswer
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.question import Point, Readings, parallel
+from cyclescope.probe.question import Point, ProbeVerdict, Readings, Unresolved, parallel
 
 
 class Transfer(NamedTuple):
@@ -112,3 +112,11 @@ def load_latency(isa: str) -> Point:
 def extra(readings: Readings, part: str = "asked") -> Interval:
     """Cycles from stored data to the register that loads them: what the way through memory adds."""
     return readings.get(part) - readings.get(f"{part}, cut")
+
+
+def per_cycle(readings: Readings, most: float) -> ProbeVerdict:
+    """How many accesses a cycle takes, if that is known to a relative error. Raises Unresolved."""
+    taken = readings.get("accesses")
+    if taken.low <= 0 or taken.error > most * taken.value:
+        raise Unresolved("looks at the same kernel differ")
+    return ProbeVerdict(CoreAnswer.VALUE, taken.inverse())

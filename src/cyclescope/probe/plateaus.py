@@ -1,0 +1,88 @@
+"""Runs of a sweep that take the same, one level after the other, and where they end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.question import Readings, Unresolved
+
+SAME_LEVEL = 0.06  # relative: loads of one level differ by less
+SPAN = 1.5  # times the least size that the most of a level is, at the least
+CLEARLY = 1.3  # times as long as in a level: what loads from beyond it take at the least
+FAR_BEYOND = 2  # times a level's size: what loads take there is compared with
+MOST_OF = 0.85  # of that: an edge ends where loads take so much
+SOFT = 0.35  # of a level's size: a longer edge is soft; that of four ways is a quarter
+WALKED = "walk"
+CACHE_LEVELS = ("first", "second", "third")
+
+
+class CacheLevel(NamedTuple):
+    """Places of a sweep that take the same, and what it is."""
+
+    places: tuple[int, ...]
+    cycles: Interval
+
+
+def levels_of(readings: Readings) -> list[CacheLevel]:
+    """Runs of places that take the same, over a range of sizes. Raises Unresolved for what has no reading."""
+    cycles = {place: readings.get(WALKED, place) for place in readings.places(WALKED)}
+    found: list[CacheLevel] = []
+    rest = list(cycles)
+    while rest:
+        if not cycles[rest[0]].is_steady:
+            rest = rest[1:]
+            continue
+        run, rest = _run(rest, cycles)
+        if run[-1] >= SPAN * run[0]:
+            steady = [cycles[place].value for place in run if cycles[place].is_steady]
+            found.append(CacheLevel(tuple(run), Interval(min(steady), max(steady))))
+    return found
+
+
+def _run(places: Sequence[int], cycles: Mapping[int, Interval]) -> tuple[list[int], list[int]]:
+    """Places that surely take the same as the first, up to one that surely takes longer; it and the rest."""
+    most = (1 + SAME_LEVEL) * cycles[places[0]].value
+    number = next((n for n, place in enumerate(places) if cycles[place].low > most), len(places))
+    own = [place for place in places[1:number] if cycles[place].high <= most]
+    return [places[0], *own], list(places[number:])
+
+
+def steady_places(readings: Readings) -> dict[int, Interval]:
+    """Steady readings by place, in order."""
+    every = {place: readings.get(WALKED, place) for place in readings.places(WALKED)}
+    return {place: interval for place, interval in every.items() if interval.is_steady}
+
+
+def numbered_level(readings: Readings, number: int) -> CacheLevel:
+    """The level of a number, from 0 on. Raises Unresolved where none is, or there may be one before it."""
+    found = levels_of(readings)
+    if not found or found[0].places[0] != readings.places(WALKED)[0]:
+        raise Unresolved("the smallest walks do not take the same")
+    if number >= len(found):
+        raise Unresolved("no more sizes take the same")
+    for level, after in pairwise(found[: number + 1]):
+        if after.places[0] > FAR_BEYOND * level.places[-1]:
+            raise Unresolved("there may be a level in between that too few sizes show")
+    return found[number]
+
+
+def level_end(level: CacheLevel, readings: Readings) -> int:
+    """The first size behind a level's last at which loads take what the next level's do.
+
+    Raises Unresolved where that is far, or takes hardly longer: neither is the end of a cache.
+    """
+    known, last = steady_places(readings), level.places[-1]
+    beyond = next((place for place in known if place >= FAR_BEYOND * last), None)
+    if beyond is None:
+        raise Unresolved("it goes on to the largest walk, or what is beyond is never the same")
+    if known[beyond].low < CLEARLY * level.cycles.high:
+        raise Unresolved("loads from beyond take hardly longer")
+    end = next(
+        place for place in known if place > last and known[place].high >= MOST_OF * known[beyond].value
+    )
+    if end > (1 + SOFT) * last:
+        raise Unresolved("the edge is soft: other programs, or pages that lie anywhere")
+    return end

@@ -1,0 +1,1 @@
+"""Questions about how much of something a core has."""

@@ -1,0 +1,242 @@
+"""How many instructions of a kind are in flight at once?
+
+A chain of slow operations that waits for nothing before it, then instructions of the kind, over and over. The
+next chain runs beside the one before as long as its first operation gets in: a structure that is full keeps
+it out until the chain has come to its end. Controls are chains that wait for each other, which is what it
+takes then, and operations that wait for nothing, with as many instructions in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import KernelLine, written
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.levels import steady
+from cyclescope.probe.question import (
+    Model,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+    parallel,
+)
+
+CHAIN_LENGTH = 12  # operations: together longer than the fillers take, and few enough for a scheduler
+MOST_IN_FLIGHT = 720  # instructions: more than any core of today has
+_FIRST, _STEP = 4, 1.3  # of the coarse places: each is so many times the one before
+_EACH = 16  # places between an overlap and none at which every one is asked
+_FEWER = 8  # or so many of them
+_CLEAR = 0.85  # of the time of chains that wait for each other: far from the end all takes less
+_SLOPE = CHAIN_LENGTH + 4  # places that the step may take: a chain's operations leave one by one
+_MOST_DOUBT = 0.06  # of the number: places between the last overlap and the first that is none, or so many
+_LEAST_DOUBT = 3  # that noise leaves open
+_ASKED, _SERIAL, _FREE = "asked", "serial", "free"
+_BOTH, _ONE = (2, 4), (0, 2)  # entries of two operations of the chain, and of at most one
+
+
+class Filler(NamedTuple):
+    """Instructions of a kind: a text, in turn with some registers for @, and what they wait for.
+
+    `slow` is the chain's operation, `own` are the entries, at the least and at the most, that the chain's
+    last operation and the next one's first take beside them: one or two each.
+    """
+
+    subject: str
+    text: str
+    own: tuple[int, int] = (0, 0)
+    source: str = ""
+    quick: bool = False
+    slow: str = ""
+
+
+# An operation that takes long, from @ to a. Legacy and VEX instructions may wait for each other.
+_SLOW: Mapping[str, str] = {
+    "x86-64": "SQRTPD (XMM, XMM): a @",
+    "aarch64": "FSQRTDr: a @",
+    "riscv64": "FSQRT_D: a @",
+}
+_SLOW_WIDE = "VSQRTPD (XMM, XMM): a @"
+_NOPS, _ADDITIONS, _VECTORS = "NOPs", "additions", "vector additions"
+_FLAGS, _LOADS, _STORES, _BRANCHES = "comparisons", "loads", "stores", "branches not taken"
+_WAITING, _WIDE = "that wait", "vector additions of 256 bits"
+_X86_SOURCE = "CVTTSD2SI (R64, XMM): h a"
+_FILLERS: Mapping[str, tuple[Filler, ...]] = {
+    "x86-64": (
+        Filler(_NOPS, "NOP_90", _BOTH, quick=True),
+        Filler(_ADDITIONS, "LEA_B_I (R64): @ d d", quick=True),
+        Filler(f"{_ADDITIONS} with flags", "ADD_01 (R64, R64): @ d"),
+        Filler(_VECTORS, "PADDD (XMM, XMM): @ d", _BOTH, quick=True),
+        Filler(_WIDE, "VPADDD (YMM, YMM, YMM): @ d d", _BOTH, slow=_SLOW_WIDE),
+        Filler(_FLAGS, "CMP_39 (R64, R64): c d"),
+        Filler(_LOADS, "MOV (R64, M64): @ p +8", quick=True),
+        Filler(_STORES, "MOV (M64, R64): p d +16", quick=True),
+        Filler(_BRANCHES, "JZ (Rel8): #0"),
+        Filler(f"{_ADDITIONS} {_WAITING}", "LEA_B_I (R64): @ h d", source=_X86_SOURCE),
+        Filler(f"multiplications {_WAITING}", "IMUL (R64, R64, I8): @ h #3", source=_X86_SOURCE),
+        Filler(f"{_VECTORS} {_WAITING}", "ADDPS (XMM, XMM): @ a", _ONE),
+    ),
+    "aarch64": (
+        Filler(_NOPS, "NOP", _BOTH, quick=True),
+        Filler(_ADDITIONS, "ADDXrs: @ d d #0", quick=True),
+        Filler(_VECTORS, "FADDDrr: @ d d", _BOTH, quick=True),
+        Filler(_FLAGS, "SUBSXrs: z c d #0"),
+        Filler(_LOADS, "LDRXui: @ p +8", quick=True),
+        Filler(_STORES, "STRXui: d p +16", quick=True),
+        Filler(f"{_ADDITIONS} {_WAITING}", "ADDXrs: @ h h #0", source="FCVTZSUXDr: h a"),
+        Filler(f"{_VECTORS} {_WAITING}", "FADDDrr: @ a a", _ONE),
+    ),
+    "riscv64": (
+        Filler(_NOPS, "ADDI: z z #0", _BOTH, quick=True),
+        Filler(_ADDITIONS, "ADD: @ d d", quick=True),
+        Filler("additions of doubles", "FADD_D: @ d d", _BOTH, quick=True),
+        Filler(_LOADS, "LD: @ p +8", quick=True),
+        Filler(_STORES, "SD: d p +16", quick=True),
+        Filler(f"{_ADDITIONS} {_WAITING}", "ADD: @ h h", source="FCVT_L_D: h a"),
+        Filler(f"additions of doubles {_WAITING}", "FADD_D: @ a a", _ONE),
+    ),
+}  # fmt: skip
+_TARGETS = "cefg"  # registers that nothing reads
+_COARSE = (*dict.fromkeys(round(_FIRST * _STEP**n) for n in range(20)), MOST_IN_FLIGHT)
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    for filler in _FILLERS.get(isa, ()):
+        points = tuple(point for count in (0, *_COARSE) for point in _points(isa, filler, count, not count))
+        yield ProbeCase(filler.subject, points, filler.quick)
+
+
+def _points(isa: str, filler: Filler, count: int, free: bool) -> Iterator[Point]:
+    """A chain with so many fillers, asked and waiting for the one before; `free`: all operations apart."""
+    slow = filler.slow or _SLOW[isa]
+    rest = (*written(isa, *filter(None, [filler.source])), *_fillers(isa, filler, count))
+    (first,), (later,) = (written(isa, slow.replace("@", source)) for source in "ba")
+    yield parallel(_ASKED, first, *[later] * (CHAIN_LENGTH - 1), *rest, x=count)
+    yield parallel(_SERIAL, *[later] * CHAIN_LENGTH, *rest, x=count)
+    if free:
+        yield parallel(_FREE, *[first] * CHAIN_LENGTH, *rest, x=count)
+
+
+def _fillers(isa: str, filler: Filler, count: int) -> tuple[KernelLine, ...]:
+    """The kind's instructions, with targets in turn."""
+    some = written(isa, *[filler.text.replace("@", one) for one in _TARGETS])
+    return tuple(some[number % len(some)] for number in range(count))
+
+
+class _Overlap(Enum):
+    """What a place shows: chains beside each other, one after the other, or neither for sure."""
+
+    SOME = 1
+    NONE = 2
+    UNSURE = 3
+
+
+def _seen(readings: Readings, count: int) -> _Overlap:
+    """Whether chains overlap: one operation of the chain is a step."""
+    serial, asked = readings.get(_SERIAL, count), readings.get(_ASKED, count)
+    if not steady(serial, asked):
+        return _Overlap.UNSURE
+    half_a_step = readings.get(_SERIAL, 0).value / CHAIN_LENGTH / 2
+    gain = serial - asked
+    if gain.low > half_a_step:
+        return _Overlap.SOME
+    return _Overlap.NONE if gain.high < half_a_step else _Overlap.UNSURE
+
+
+def _between(readings: Readings) -> tuple[int, int] | None:
+    """The last place with an overlap before the first without, and that one; None where there is none."""
+    places = readings.places(_ASKED)
+    states = {count: _seen(readings, count) for count in places}
+    ends = [count for count in places if states[count] is _Overlap.NONE]
+    if not ends:
+        return None
+    before = [count for count in places if count < ends[0] and states[count] is _Overlap.SOME]
+    return (before[-1], ends[0]) if before else None
+
+
+def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
+    """Places between the last overlap and the first that is none; few of many, all of few."""
+    isa, filler = _of(case)
+    between = _between(readings)
+    if between is None:
+        return
+    low, high = between
+    step = 1 if high - low <= _EACH else (high - low) // _FEWER
+    before = (low - _SLOPE,) if step == 1 else ()
+    for count in sorted({*range(low + 1, high, step), *before} - set(readings.places(_ASKED))):
+        if count > 0:
+            yield from _points(isa, filler, count, free=False)
+    if high not in readings.places(_FREE):
+        yield from (point for point in _points(isa, filler, high, free=True) if point.part == _FREE)
+
+
+def _of(case: ProbeCase) -> tuple[str, Filler]:
+    """The instruction set and the filler of a case."""
+    for isa, fillers in _FILLERS.items():
+        for filler in fillers:
+            form = (filler.slow or _SLOW[isa]).partition(": ")[0]
+            if case.subject == filler.subject and case.points[0].lines[0].form == form:
+                return isa, filler
+    raise KeyError(case.subject)
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    _, filler = _of(case)
+    _check_overlap(readings)
+    between = _between(readings)
+    if between is None:
+        raise Unresolved("chains overlap whatever is in between", f"up to {readings.places(_ASKED)[-1]}")
+    low, high = between
+    if low < CHAIN_LENGTH:
+        raise Unresolved("so few end the overlap that it is for another reason than room")
+    _check_step(readings, low, high)
+    if high - low - 1 > max(_LEAST_DOUBT, _MOST_DOUBT * low):
+        raise Unresolved("looks at the same kernel differ")
+    return ProbeVerdict(CoreAnswer.VALUE, Interval(low + filler.own[0], high - 1 + filler.own[1]))
+
+
+def _check_overlap(readings: Readings) -> None:
+    """Raise Unresolved where chains without anything in between do not overlap."""
+    alone, serial, free = (readings.get(part, 0) for part in (_ASKED, _SERIAL, _FREE))
+    if not steady(alone, serial, free):
+        raise Unresolved("looks at the same kernel differ")
+    if free.high > _CLEAR * serial.low:
+        raise Unresolved("slow operations take as long one by one: nothing can overlap")
+    if alone.high > _CLEAR * serial.low:
+        raise Unresolved("chains do not overlap: the core issues in order, or its scheduler is as short")
+
+
+def _check_step(readings: Readings, low: int, high: int) -> None:
+    """Raise Unresolved for what is no step from overlap to none, or has another reason."""
+    places = readings.places(_ASKED)
+    behind = [count for count in places if count >= high]
+    if any(_seen(readings, count) is _Overlap.SOME for count in behind):
+        raise Unresolved("chains overlap again with more in between")
+    before = [count for count in places if count <= low - _SLOPE] or [0]
+    asked, serial = (readings.get(part, before[-1]) for part in (_ASKED, _SERIAL))
+    if asked.high > _CLEAR * serial.low:
+        raise Unresolved("the chain is too short for what is in between")
+    alone = min((count for count in readings.places(_FREE) if count >= high), default=high)
+    if readings.get(_FREE, alone).high > _CLEAR * readings.get(_SERIAL, alone).low:
+        raise Unresolved("what is in between takes as long as the chain")
+
+
+PROBE = Probe(
+    "in-flight",
+    "How many instructions of a kind are in flight at once?",
+    Model.PLATEAU,
+    _cases,
+    _judge,
+    (
+        "H. Wong, Measuring reorder buffer capacity",
+        "T. Downs, robsize",
+        "Agner Fog, test programs, out_of_order",
+    ),
+    unit="instructions",
+    more=_more,
+)

@@ -1,0 +1,194 @@
+"""How many calls inside each other does the core know the return addresses of?
+
+So many calls inside each other, and as many of which no more than four are, each time when everything before
+has finished: what the core has forgotten it predicts wrongly. How long that takes is asked as well: returns
+to another place than behind their calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import KernelLine
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.layout import TARGET, Branch, Distance, Fill, Item, Label, laid_out
+from cyclescope.probe.levels import steady
+from cyclescope.probe.question import (
+    Model,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+    parallel,
+)
+
+SHALLOW = 4  # calls inside each other that whatever has such a thing knows
+COARSE = (8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128)  # calls that are asked first
+FURTHER = 8  # calls more than it knows, which take as long at least
+WRONG = 0.5  # of what a wrong prediction takes: less is none
+LEAST_WRONG = 4.0  # cycles of a wrong prediction: less tells nothing
+TWICE = 2  # times the edge: what is further may be slow for other reasons in both
+MOST_DOUBT = 2  # numbers that noise leaves open
+FEWER = 8  # parts of a range that is looked at more closely
+_FUNCTION = 32  # bytes from one function to the next, as few branches are known of each piece of code
+_RETURNS = 4  # in the bodies of controls
+_NESTED, _SHALLOW, _OTHER, _SAME = "inside each other", "in fours", "to another place", "to its place"
+_SUBJECT = "calls inside each other"
+
+
+class CallWay(NamedTuple):
+    """How functions are made.
+
+    `serial` waits until everything before has finished: what hides behind other calls would not be seen.
+    `enter` and `leave` keep the return address on the stack, where calls do not; `change` makes it another:
+    @ is how much further, or how far away on x86-64. `gap` is what may be passed over.
+    """
+
+    serial: str
+    call: str
+    jump: str
+    ret: str
+    change: tuple[str, ...]
+    gap: str
+    enter: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()
+
+
+_WAYS: Mapping[str, CallWay] = {
+    "x86-64": CallWay(
+        "LFENCE", "CALL_NEAR (Rel32): #@", "JMP (Rel32): #@", "RET_NEAR",
+        ("POP (R64): d", f"LEA_R_D32 (R64): c {TARGET}", "PUSH (R64): c"), "NOP",
+    ),
+    "aarch64": CallWay(
+        "ISB: #15", "BL: #@", "B: #@", "RET: r",
+        (f"ADDXri: r r #{TARGET}",), "NOP", ("STRXpre: s r -16",), ("LDRXpost: s r #16",),
+    ),
+    "riscv64": CallWay(
+        "FENCE_I", "JAL: r #@", "JAL: z #@", "JALR: z r #0",
+        (f"ADDI: r r #{TARGET}",), "ADDI: z z #0",
+        ("ADDI: s s #4080", "SD: r s"), ("LD: r s", "ADDI: s s #16"),
+    ),
+}  # fmt: skip
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    if isa in _WAYS:
+        controls = [returns(isa, is_other) for is_other in (True, False)]
+        yield ProbeCase(_SUBJECT, (*controls, *(point for count in COARSE for point in _points(isa, count))))
+
+
+def _points(isa: str, count: int) -> Iterator[Point]:
+    """So many calls inside each other, and no more than a few."""
+    yield parallel(_NESTED, *nested(isa, [count]), x=count)
+    fours, rest = divmod(count, SHALLOW)
+    yield parallel(_SHALLOW, *nested(isa, [SHALLOW] * fours + [rest] * bool(rest)), x=count)
+
+
+def nested(isa: str, depths: list[int]) -> tuple[KernelLine, ...]:
+    """Calls of functions that call functions, so deep each; the last of each call none."""
+    way = _WAYS[isa]
+    items: list[Item] = [way.serial]
+    for number, depth in enumerate(depths):
+        end = f"end {number}"
+        items += [Branch(way.call, f"{number} 1"), Branch(way.jump, end), Fill(_FUNCTION)]
+        for level in range(1, depth + 1):
+            items.append(Label(f"{number} {level}"))
+            items += _function(way, f"{number} {level + 1}" if level < depth else "")
+        items.append(Label(end))
+    return laid_out(isa, items)
+
+
+def _function(way: CallWay, called: str) -> list[Item]:
+    if not called:
+        return [way.ret, Fill(_FUNCTION)]
+    return [*way.enter, Branch(way.call, called), *way.leave, way.ret, Fill(_FUNCTION)]
+
+
+def returns(isa: str, is_other: bool) -> Point:
+    """Calls of a function that returns behind what follows them, or to that."""
+    way = _WAYS[isa]
+    items: list[Item] = []
+    for number in range(_RETURNS):
+        function, back, beyond, end = (f"{name} {number}" for name in ("function", "back", "beyond", "end"))
+        items += [Branch(way.call, function), Label(back), way.gap, Label(beyond)]
+        items += [Branch(way.jump, end), Fill(_FUNCTION), Label(function)]
+        items += _changed(way, back, beyond if is_other else back)
+        items += [way.ret, Fill(_FUNCTION), Label(end)]
+    return parallel(_OTHER if is_other else _SAME, *laid_out(isa, items), count=_RETURNS)
+
+
+def _changed(way: CallWay, back: str, to: str) -> list[Item]:
+    """What changes where a function returns to, from behind its call to a place."""
+    return [Distance(text, back, to) if TARGET in text else text for text in way.change]
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    wrong = _wrong(readings)
+    low, high = _edge(readings, wrong)
+    if low <= SHALLOW:
+        raise Unresolved("so few are forgotten that there may be nothing that knows them")
+    _check_beyond(readings, wrong, low, high)
+    if high - low - 1 > MOST_DOUBT:
+        raise Unresolved("looks at the same kernel differ")
+    every = [readings.get(part, count) for part in (_NESTED, _SHALLOW) for count in (low, high)]
+    return ProbeVerdict(CoreAnswer.VALUE, Interval(low, high - 1, steady(wrong, *every)))
+
+
+def _wrong(readings: Readings) -> Interval:
+    """Cycles that a wrong prediction takes. Raises Unresolved where that is next to nothing."""
+    wrong = readings.get(_OTHER) - readings.get(_SAME)
+    if wrong.low < LEAST_WRONG:
+        raise Unresolved("returns to another place take hardly longer: nothing predicts where they go")
+    return wrong
+
+
+def _longer(readings: Readings, count: int) -> Interval:
+    """Cycles that so many calls take longer inside each other."""
+    return readings.get(_NESTED, count) - readings.get(_SHALLOW, count)
+
+
+def _edge(readings: Readings, wrong: Interval) -> tuple[int, int]:
+    """The last number of calls of which none is forgotten, and the first of which one surely is."""
+    places = readings.places(_NESTED)
+    high = next((n for n in places if _longer(readings, n).low > WRONG * wrong.high), None)
+    if high is None:
+        if any(_longer(readings, n).high > WRONG * wrong.low for n in places):
+            raise Unresolved("looks at the same kernel differ")
+        raise Unresolved("calls inside each other take no longer", f"up to {places[-1]}")
+    known = [n for n in places if n < high and _longer(readings, n).high < WRONG * wrong.low]
+    return max([SHALLOW, *known]), high
+
+
+def _check_beyond(readings: Readings, wrong: Interval, low: int, high: int) -> None:
+    """Raise Unresolved where calls beyond an edge are not forgotten, each of them."""
+    behind = [n for n in readings.places(_NESTED) if high <= n <= TWICE * high]
+    if any(_longer(readings, n).high < WRONG * wrong.low for n in behind):
+        raise Unresolved("more calls take no longer again")
+    far = next((n for n in behind if n >= low + FURTHER), None)
+    if far is None or _longer(readings, far).low < WRONG * wrong.high:
+        raise Unresolved("looks at the same kernel differ")
+
+
+def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
+    """Numbers between the last that takes no longer and the first that does."""
+    low, high = _edge(readings, _wrong(readings))
+    isa = next(isa for isa in _WAYS if case.points[0] == returns(isa, is_other=True))
+    step = max((high - low) // FEWER, 1)
+    for count in range(low + step, high, step):
+        yield from _points(isa, count)
+
+
+PROBE = Probe(
+    "return-stack",
+    "How many calls inside each other does the core know the return addresses of?",
+    Model.PLATEAU,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, returnstack",),
+    unit="calls",
+    more=_more,
+)

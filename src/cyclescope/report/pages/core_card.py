@@ -1,0 +1,165 @@
+"""What probes found as a page: answers, and curves of what was swept. One file, that needs no network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cyclescope.measure.record import STABLE, UNSTABLE
+from cyclescope.model.facts import CoreAnswer, Fact
+from cyclescope.probe.run import Asked, ProbeReading, why_none
+from cyclescope.report.pages.rendering import rendered
+from cyclescope.report.words import printable
+
+_TEMPLATES = Path(__file__).parent / "templates"
+CURVE_WIDTH, CURVE_HEIGHT, _EDGE = 420.0, 240.0, 44.0  # pixels of a drawing, and of its axes
+_SWEPT = 6  # places of a sweep at least, else there is no curve
+_WIDE = 50.0  # the most by the least place: from there on places are drawn by their logarithms
+_TICKS = 5
+_COLOURS = ("one", "two", "three")  # classes of lines, in order
+_IN_PLACES = {"instructions": 1, "calls": 1, "jumps": 1, "KiB": 1024}  # of a sweep, by an answer's unit
+
+
+class CurveLine(NamedTuple):
+    """A part of a comparison: its name, colour class, and points as SVG has them."""
+
+    name: str
+    colour: str
+    points: str
+    dots: tuple[tuple[float, float, str], ...]
+
+
+class AxisTick(NamedTuple):
+    """A place of an axis in pixels, and what is written there."""
+
+    at: float
+    text: str
+
+
+class Curve(NamedTuple):
+    """A drawing of one subject's sweep; `marks` are places of its answers."""
+
+    subject: str
+    lines: tuple[CurveLine, ...]
+    across: tuple[AxisTick, ...]
+    up: tuple[AxisTick, ...]
+    marks: tuple[float, ...]
+
+
+class AnsweredProbe(NamedTuple):
+    """A probe with rows of subject, answer, value and confidence or reason, and its drawings."""
+
+    name: str
+    question: str
+    why_not: str
+    rows: tuple[tuple[str, str, str, str], ...]
+    curves: tuple[Curve, ...]
+
+
+class _Scale:
+    """From a value to pixels; by logarithm where values are far apart."""
+
+    def __init__(self, low: float, high: float, begin: float, end: float, is_wide: bool) -> None:
+        self._of = math.log if is_wide else float
+        self._low, self._high = self._of(low), self._of(max(high, low * 1.000001 + 1e-9))
+        self._begin, self._end, self._values = begin, end, (low, high)
+        self._is_wide = is_wide
+
+    def at(self, value: float) -> float:
+        """Pixels from the drawing's left or upper side."""
+        part = (self._of(value) - self._low) / (self._high - self._low)
+        return round(self._begin + part * (self._end - self._begin), 1)
+
+    def ticks(self) -> tuple[AxisTick, ...]:
+        """Some round values."""
+        low, high = self._values
+        if self._is_wide:
+            step = max(math.ceil(math.log2(high / low) / _TICKS), 1)
+            first = math.ceil(math.log2(low))
+            values = [2.0**n for n in range(first, math.floor(math.log2(high)) + 1, step)]
+        else:
+            rough = (high - low) / _TICKS or 1.0
+            unit = 10 ** math.floor(math.log10(rough))
+            step_size = next(unit * n for n in (1, 2, 5, 10) if unit * n >= rough)
+            values = [step_size * n for n in range(math.ceil(low / step_size), int(high / step_size) + 1)]
+        return tuple(AxisTick(self.at(value), _short(value)) for value in values)
+
+
+def _short(value: float) -> str:
+    for size, name in ((1 << 20, "Mi"), (1 << 10, "Ki")):
+        if value >= 4 * size and value % size == 0:
+            return f"{value / size:g} {name}"
+    return f"{value:g}"
+
+
+def core_card(machine: str, isa: str, asked: Iterable[Asked]) -> str:
+    """The page."""
+    return rendered(
+        _TEMPLATES,
+        "core_card.html",
+        title=f"what {printable(machine)} answered",
+        machine=printable(machine),
+        probes=[_answered(one, isa) for one in asked],
+        width=CURVE_WIDTH,
+        height=CURVE_HEIGHT,
+        edge=_EDGE,
+    )
+
+
+def _answered(asked: Asked, isa: str) -> AnsweredProbe:
+    probe = asked.probe
+    rows = tuple(_row(fact) for fact in asked.facts)
+    return AnsweredProbe(
+        probe.name, probe.question, why_none(probe, isa), rows, tuple(_curves(asked.facts, asked.rows))
+    )
+
+
+def _row(fact: Fact) -> tuple[str, str, str, str]:
+    if not fact.is_resolved:
+        return printable(fact.subject), "not resolved", "", printable(fact.reason)
+    value = "" if fact.value is None else f"{fact.value + 0.0:.2f} ± {fact.error or 0:.2f} {fact.unit}"
+    name = "" if fact.answer is CoreAnswer.VALUE else str(fact.answer)
+    return printable(fact.subject), name, value, f"{fact.confidence} confidence"
+
+
+def _curves(facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Iterable[Curve]:
+    """One per subject with a sweep, and of subjects that share their kernels one for all."""
+    subjects: dict[str, list[ProbeReading]] = {}
+    for row in rows:
+        if row.measurement.verdict in (STABLE, UNSTABLE) and math.isfinite(row.measurement.cycles):
+            subjects.setdefault(row.experiment.source, []).append(row)
+    groups: dict[tuple[bytes, ...], list[str]] = {}
+    for subject, readings in subjects.items():
+        if len({row.x for row in readings}) >= _SWEPT:
+            first = tuple(sorted({row.experiment.kernel.code for row in readings})[:2])
+            places = str(min(row.experiment.kernel.state.chain for row in readings)).encode()
+            groups.setdefault((*first, places), []).append(subject)
+    for group in groups.values():
+        most = max(group, key=lambda subject: len(subjects[subject]))
+        yield _curve(", ".join(group), [fact for fact in facts if fact.subject in group], subjects[most])
+
+
+def _curve(subject: str, facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Curve:
+    places = sorted({row.x for row in rows if row.x > 0})
+    values = {row: row.measurement.cycles / row.experiment.count for row in rows if row.x > 0}
+    across = _Scale(places[0], places[-1], _EDGE, CURVE_WIDTH - 8, places[-1] > _WIDE * places[0])
+    up = _Scale(0.0, max(values.values()) or 1.0, CURVE_HEIGHT - _EDGE / 2, 10, is_wide=False)
+    parts = list(dict.fromkeys(row.experiment.target for row in values))
+    lines = []
+    for part, colour in zip(parts, _COLOURS, strict=False):
+        own = sorted((row.x, value) for row, value in values.items() if row.experiment.target == part)
+        dots = tuple((across.at(x), up.at(max(y, 0.0)), f"{_short(x)}: {y:.2f} cycles") for x, y in own)
+        lines.append(CurveLine(part, colour, " ".join(f"{x},{y}" for x, y, _ in dots), dots))
+    return Curve(
+        printable(subject), tuple(lines), across.ticks(), up.ticks(), tuple(_marks(facts, across, places))
+    )
+
+
+def _marks(facts: Sequence[Fact], across: _Scale, places: Sequence[int]) -> Iterable[float]:
+    for fact in facts:
+        if fact.value is not None and fact.unit in _IN_PLACES:
+            place = fact.value * _IN_PLACES[fact.unit]
+            if places[0] <= place <= places[-1]:
+                yield across.at(place)

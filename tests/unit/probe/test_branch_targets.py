@@ -1,0 +1,131 @@
+"""Levels of branch targets, on cores that are drawn with seeds that nobody tuned on."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.question import Readings, Unresolved
+from cyclescope.probe.sizes import branch_targets
+
+SEED = random.SystemRandom().randrange(1 << 30)
+CORES = 60
+PROBE = PROBES["branch-targets"]
+CASES = {case.subject: case for case in PROBE.cases("x86-64")}
+FIRST = CASES["first level, jumps"]
+PLACES = tuple((point.part, point.x) for point in CASES["first level, jumps"].points)
+
+
+class Targets:
+    """A core with two levels of targets and a cache of code; near jumps may be limited by fetching."""
+
+    def __init__(self, seed, steady=0.98, first=None, code=None, second=None):
+        self.draw, self.steady = random.Random(seed), steady
+        draw = self.draw
+        self.first = first or draw.choice((64, 96, 128, 256, 512, 1024, 1536))
+        self.second = second or draw.choice((2, 2.5, 3)) * max(self.first, 512)
+        self.code = code or draw.choice((32, 64, 128)) * 1024
+        self.ways = draw.choice((2, 4, 8))
+        self.times = [1.0, draw.choice((2.0, 3.0, 4.0)), draw.uniform(9, 15)]
+        self.near = draw.choice((1.0, 1.7))  # cycles at the least of jumps that are 8 bytes apart
+
+    def take(self, part, count):
+        spacing = int(part.split()[0])
+        value = self.times[0] + (self.times[1] - self.times[0]) * self.over(count, self.first)
+        value += (self.times[2] - self.times[1]) * self.over(count, self.second)
+        value += 6 * spacing / 64 * self.over(count * spacing, self.code)
+        value = max(value, self.near if spacing == 8 else 0)
+        value *= self.draw.gauss(1, 0.002)
+        if self.draw.random() > self.steady:
+            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
+        return Interval(value * 0.99, value * 1.01)
+
+    def over(self, count, size):
+        return min(max((count - size) / (size / self.ways), 0.0), 1.0)
+
+    def judged(self, subject):
+        found = {key: self.take(*key) for key in PLACES}
+        for key in asked(found, subject):
+            found[key] = self.take(*key)
+        return PROBE.judge(CASES[subject], Readings(found, {})).value
+
+
+def asked(found, subject):
+    """Places between the last of a level and the next, as the probe asks for them, without making kernels."""
+    wanted = set()
+    for spacing in branch_targets.JUMP_SPACINGS:
+        own = branch_targets.apart(Readings(found, {}), spacing)
+        for count in branch_targets.between(own, CASES[subject]):
+            wanted.add((f"{spacing} bytes apart", count))
+    return sorted(wanted - set(found))
+
+
+@pytest.mark.parametrize("steady", [1.0, 0.98, 0.7])
+def test_what_drawn_cores_know(steady):
+    wrong, told = [], 0
+    for number in range(CORES):
+        core = Targets(SEED + number, steady)
+        truth = {
+            "first level, jumps": core.first, "first level, each": core.times[0],
+            "second level, jumps": core.second, "second level, each": core.times[1],
+        }  # fmt: skip
+        for subject, right in truth.items():
+            try:
+                value = core.judged(subject)
+            except Unresolved:
+                continue
+            told += 1
+            wrong += [(SEED + number, subject, value, right)] if not near(value, right) else []
+    assert wrong == [], f"seed {SEED}"
+    assert told > (0 if steady < 0.9 else CORES), f"seed {SEED}: {told}"
+
+
+def near(value, right):
+    return value.low * 0.93 <= right <= value.high * 1.07
+
+
+def test_a_cache_of_code_is_no_level_of_targets():
+    core = Targets(SEED, 1.0, first=100_000, second=200_000, code=16 * 1024)
+    with pytest.raises(Unresolved):
+        core.judged("first level, jumps")
+
+
+def answer(numbers, each=(1.0, 1.0, 1.0)):
+    """What the probe says where levels end at a number per distance, and jumps in them take so long each."""
+    found = {}
+    for (spacing, number), cycles in zip(
+        zip(branch_targets.JUMP_SPACINGS, numbers, strict=True), each, strict=True
+    ):
+        places = {*branch_targets.counts(spacing), number, number + 1}
+        for place in places:
+            value = cycles if place <= number else 4 * cycles
+            found[f"{spacing} bytes apart", place] = Interval(value * 0.995, value * 1.005)
+    return PROBE.judge(FIRST, Readings(found, {})).value
+
+
+def test_two_distances_have_to_show_the_same():
+    assert answer((256, 256, 256)) == Interval(256, 256)
+    assert answer((1024, 256, 256)) == Interval(256, 256), "near jumps may have another limit"
+    assert answer((1024, 512, 540)).low == 512
+    with pytest.raises(Unresolved, match="other numbers"):
+        answer((1024, 512, 256))
+    with pytest.raises(Unresolved, match="other numbers"):
+        answer((1024, 512, 600))
+    with pytest.raises(Unresolved, match="other numbers"):
+        answer((1000, 400, 256), each=(1.0, 1.0, 1.0))
+
+
+def test_jumps_have_to_take_the_same_too():
+    assert answer((1024, 256, 256), each=(1, 1, 1.05)).low == 256
+    with pytest.raises(Unresolved, match="other numbers"):
+        answer((1024, 256, 256), each=(1, 1, 1.1))
+
+
+def test_a_body_is_the_only_one_in_its_loop():
+    for isa in ("x86-64", "aarch64", "riscv64"):
+        for spacing in branch_targets.JUMP_SPACINGS:
+            point = branch_targets.jumps(isa, spacing, branch_targets.LEAST_JUMPS)
+            assert len(point.lines) >= 400, "as many instructions as a loop has at the least"

@@ -1,0 +1,159 @@
+"""Sizes and times of caches, on hierarchies that are drawn with seeds that nobody tuned on."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cyclescope.probe import plateaus
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.memory import caches
+from cyclescope.probe.question import Readings, Unresolved
+
+SEED = random.SystemRandom().randrange(1 << 30)
+CORES = 100
+PROBE = PROBES["caches"]
+CASES = {case.subject: case for case in PROBE.cases("x86-64")}
+KIB = 1024
+LEAST = caches.LEAST_SIZE
+
+
+class Hierarchy:
+    """Caches by size and time; `soft` is how far in front of its end the second one begins to miss."""
+
+    def __init__(self, seed, soft=0.0, steady=0.97, narrow=False):
+        draw = random.Random(seed)
+        self.draw, self.soft, self.steady = draw, soft, steady
+        first, second = draw.choice((16, 24, 32, 48, 64, 96, 128)), draw.choice((256, 512, 1024, 1280, 2048))
+        self.sizes = [first * KIB, first * 2 * KIB if narrow else second * KIB, 1 << 40]
+        times = [draw.uniform(3, 5), draw.uniform(11, 18), draw.uniform(40, 80)]
+        self.times, self.ways = times, [draw.choice((4, 8, 12)), draw.choice((8, 16))]
+
+    def take(self, size):
+        """Every set of a cache that has more lines than ways misses them all."""
+        value = self.times[0]
+        for level in (0, 1):
+            begin, end = self.sizes[level] * (1 - self.soft * level), self.sizes[level]
+            more = (size - begin) / (end / self.ways[level] + self.soft * level * end)
+            value += (self.times[level + 1] - self.times[level]) * min(max(more, 0.0), 1.0)
+        value *= self.draw.gauss(1, 0.002)
+        if self.draw.random() > self.steady:
+            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
+        return Interval(value * 0.997, value * 1.003)
+
+    def judged(self, subject):
+        """The probe's own sweep through this memory."""
+        case = CASES[subject]
+        found = {(point.part, point.x): self.take(point.x) for point in case.points}
+        for _ in range(3):
+            new = {(point.part, point.x) for point in more(case, found)} - set(found)
+            found |= {key: self.take(key[1]) for key in sorted(new)}
+        return PROBE.judge(case, Readings(found, {})).value
+
+
+def more(case, found):
+    """What the readings ask for, nothing where they say nothing."""
+    try:
+        return list(PROBE.more(case, Readings(found, {})))
+    except Unresolved:
+        return []
+
+
+def answers(subject, truth, **more):
+    """How many hierarchies have an answer, and those that are wrong."""
+    wrong, told = [], 0
+    for number in range(CORES):
+        memory = Hierarchy(SEED + number, **more)
+        try:
+            value = memory.judged(subject)
+        except Unresolved:
+            continue
+        told += 1
+        right = truth(memory)
+        wrong += [(SEED + number, value, right)] if not value.low * 0.97 <= right <= value.high * 1.03 else []
+    return told, wrong
+
+
+@pytest.mark.parametrize(("level", "name"), list(enumerate(caches.CACHE_LEVELS[:2])))
+def test_what_drawn_hierarchies_have(level, name):
+    told, wrong = answers(f"{name} level, load", lambda memory: memory.times[level])
+    assert (wrong, told > 0.6 * CORES) == ([], True), f"seed {SEED}: {told}"
+    told, wrong = answers(f"{name} level, size", lambda memory: memory.sizes[level] / KIB)
+    assert (wrong, told > 0.4 * CORES) == ([], True), f"seed {SEED}: {told}"
+
+
+@pytest.mark.parametrize("soft", [0.3, 0.6, 0.9])
+def test_a_soft_edge_is_no_size(soft):
+    _, wrong = answers("second level, size", lambda memory: memory.sizes[1] / KIB, soft=soft)
+    assert wrong == [], f"seed {SEED}"
+
+
+def test_where_hardly_anything_agrees_nothing_is_told_wrong():
+    for subject, level in (("first level, size", 0), ("second level, size", 1)):
+        _, wrong = answers(subject, lambda memory, n=level: memory.sizes[n] / KIB, steady=0.5)
+        assert wrong == [], f"seed {SEED}"
+
+
+def test_a_level_that_hardly_shows_is_not_passed_over():
+    """The next one is not called by its number."""
+    _, wrong = answers("second level, load", lambda memory: memory.times[1], narrow=True)
+    assert wrong == [], f"seed {SEED}"
+
+
+@pytest.mark.parametrize(("longer", "levels"), [(1.04, 1), (1.055, 1), (1.065, 2), (1.1, 2)])
+def test_what_loads_of_a_level_differ_by(longer, levels):
+    sizes = [point.x for point in CASES["first level, size"].points]
+    edge = sizes[len(sizes) // 2]
+    found = {(plateaus.WALKED, x): Interval(*[4.0 * (longer if x >= edge else 1)] * 2) for x in sizes}
+    assert len(plateaus.levels_of(Readings(found, {}))) == levels
+
+
+@pytest.mark.parametrize(("wide", "levels"), [(1.3, 2), (1.4, 2), (1.6, 3), (2.5, 3)])
+def test_a_level_spans_more_than_two_neighbouring_sizes(wide, levels):
+    sizes = [round(LEAST * 1.05**n) for n in range(150)]
+    edges = LEAST * 8, LEAST * 8 * wide
+    times = {x: 4.0 * 2 ** sum(x >= edge for edge in edges) for x in sizes}
+    found = {(plateaus.WALKED, x): Interval(value, value) for x, value in times.items()}
+    assert len(plateaus.levels_of(Readings(found, {}))) == levels
+
+
+@pytest.mark.parametrize(("longer", "told"), [(1.2, False), (1.28, False), (1.35, True), (2.0, True)])
+def test_an_edge_is_where_loads_take_clearly_longer(longer, told):
+    sizes = [round(LEAST * 1.02**n) for n in range(200)]
+    found = {(plateaus.WALKED, x): Interval(*[4.0 * (longer if x >= LEAST * 8 else 1)] * 2) for x in sizes}
+    case = CASES["first level, size"]
+    if told:
+        assert PROBE.judge(case, Readings(found, {})).value.high == pytest.approx(LEAST * 8 / KIB, rel=0.05)
+    else:
+        with pytest.raises(Unresolved, match="hardly longer"):
+            PROBE.judge(case, Readings(found, {}))
+
+
+@pytest.mark.parametrize(("share", "end"), [(0.8, 1.3), (0.9, 1.0)])
+def test_a_cache_ends_where_loads_take_most_of_what_they_do_beyond(share, end):
+    sizes = [round(LEAST * 1.02**n) for n in range(200)]
+    last = LEAST * 8
+    found = {
+        (plateaus.WALKED, x): Interval(*[4.0 if x < last else 10.0 * (share if x < 1.3 * last else 1)] * 2)
+        for x in sizes
+    }
+    size = PROBE.judge(CASES["first level, size"], Readings(found, {})).value
+    assert size.high == pytest.approx(end * last / KIB, rel=0.05)
+
+
+def test_memory_without_levels():
+    flat = {(point.part, point.x): Interval(4.0, 4.01) for point in CASES["first level, size"].points}
+    with pytest.raises(Unresolved, match="to the largest walk"):
+        PROBE.judge(CASES["first level, size"], Readings(flat, {}))
+    with pytest.raises(Unresolved, match="no more sizes"):
+        PROBE.judge(CASES["second level, load"], Readings(flat, {}))
+
+
+def test_walks_go_on_where_they_ended():
+    for isa in ("x86-64", "aarch64", "riscv64"):
+        point = caches.walk(isa, 64 * KIB)
+        assert point.setting.chain == (1024, 64)
+        assert len(point.lines) == point.count + 1
+        assert point.setup[0].at == point.lines[-1].at, "where a walk ends the next one begins"

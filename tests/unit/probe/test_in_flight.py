@@ -1,0 +1,175 @@
+"""Sizes of structures on drawn cores, with seeds that nobody tuned on: within two, or not resolved."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.isa.table import load_table
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.question import Readings, Unresolved
+from cyclescope.probe.run import ask
+from cyclescope.probe.sizes import in_flight
+from tests.support.probed import NOISE, drawn
+
+SEED = random.SystemRandom().randrange(1 << 30)
+CORES = 12
+PROBE = PROBES["in-flight"]
+SIZES = {"NOPs": "reorder_buffer", "loads": "load_buffer", "stores": "store_buffer"}
+
+
+def draw(seed):
+    """A core with sizes of its own, and square roots that can overlap."""
+    size = random.Random(seed)
+    machine = drawn([PROBE], seed)
+    queues = tuple(msgspec.structs.replace(queue, entries=128) for queue in machine.core.schedulers)
+    core = msgspec.structs.replace(
+        machine.core, reorder_buffer=size.randint(90, 600), load_buffer=size.randint(24, 160),
+        store_buffer=size.randint(20, 100), schedulers=queues,
+    )  # fmt: skip
+    return msgspec.structs.replace(machine, core=core)
+
+
+def quick(machine, noise=NOISE, table="x86-64"):
+    (asked,) = ask([PROBE], SimulatedBackend(machine, noise=noise), load_table(table), quick=True)
+    return {fact.subject: fact for fact in asked.facts}
+
+
+def expected(machine, subject):
+    """Entries of the structure, or what is left in the reorder buffer: the least and the most."""
+    form = {"NOPs": "NOP_90", "loads": "MOV (R64, M64)", "stores": "MOV (M64, R64)"}[subject]
+    core, slow = machine.core, machine.forms["SQRTPD (XMM, XMM)"].slots
+    size, room = getattr(core, SIZES[subject]), core.reorder_buffer / machine.forms[form].slots
+    if subject == "NOPs" or size < room - 3 * slow:
+        return min(size, room), min(size, room)
+    return min(size, room - 3 * slow), min(size, room)  # operations of the chain are in there, too
+
+
+def test_sizes_of_drawn_cores():
+    wrong, told = [], 0
+    for number in range(CORES):
+        machine = draw(SEED + number)
+        for subject, fact in quick(machine).items():
+            if subject in SIZES and fact.is_resolved:
+                told += 1
+                least, most = expected(machine, subject)
+                off = max(least - fact.value, fact.value - most)
+                wrong += [(machine.name, fact, least, most)] if off > 2 + fact.error else []
+    assert wrong == [], f"seed {SEED}"
+    assert told >= CORES, f"seed {SEED}: {told} of {3 * CORES}"
+
+
+def test_a_core_that_issues_in_order_has_no_sizes():
+    for number in range(3):
+        machine = draw(SEED + number)
+        core = msgspec.structs.replace(machine.core, in_order=True)
+        found = quick(msgspec.structs.replace(machine, core=core))
+        assert not any(fact.is_resolved for fact in found.values()), f"seed {SEED}"
+
+
+# --- judging, on curves whose truth is known ---------------------------------------------------------
+
+OPERATION, WIDTH = 18.0, 6
+LENGTH = in_flight.CHAIN_LENGTH
+CHAIN = OPERATION * LENGTH
+CASE = next(case for case in PROBE.cases("x86-64") if case.subject == "loads")
+
+
+class Curve:
+    """What kernels of a structure of so many entries take."""
+
+    def __init__(self, size, error=0.01, operation=OPERATION, slow=1 / WIDTH, busy=0.3, again=()):
+        self.size, self.error, self.operation, self.slow, self.busy = size, error, operation, slow, busy
+        self.again = again  # places that overlap though they are beyond the size
+
+    def interval(self, value):
+        return Interval(value * (1 - self.error), value * (1 + self.error))
+
+    def take(self, part, count):
+        chain, rate = self.operation * LENGTH, count * self.slow
+        free = max(self.busy * chain, rate)
+        if part == "free":
+            return self.interval(free)
+        over = part == "serial" or (count > self.size and count not in self.again)
+        return self.interval(max(chain, rate) if over else max(free, chain / 2 + rate / 4))
+
+    def judged(self):
+        """The probe's own sweep on this curve."""
+        found = {(point.part, point.x): self.take(point.part, point.x) for point in CASE.points}
+        for _ in range(3):
+            for point in PROBE.more(CASE, Readings(found, {})):
+                found[point.part, point.x] = self.take(point.part, point.x)
+        return PROBE.judge(CASE, Readings(found, {}))
+
+
+@pytest.mark.parametrize("size", [16, 31, 32, 72, 100, 192, 256, 447, 512, 600, 700])
+def test_the_step_is_found(size):
+    found = Curve(size).judged()
+    assert (found.value.low, found.value.high) == (size, size)
+
+
+@pytest.mark.parametrize(
+    ("curve", "reason"),
+    [
+        (Curve(10_000), "whatever is in between"),
+        (Curve(3), "another reason than room"),
+        (Curve(-1), "in order"),
+        (Curve(100, busy=0.95), "nothing can overlap"),
+        (Curve(400, operation=5.0), "too short|as long as the chain"),
+        (Curve(300, slow=1.0), "as long as the chain|too short"),
+        (Curve(100, error=0.05), "whatever is in between|differ"),
+        (Curve(100, again=(157, 205)), "overlap again"),
+    ],
+)
+def test_what_is_no_step_has_no_size(curve, reason):
+    with pytest.raises(Unresolved, match=reason):
+        curve.judged()
+
+
+class BlurredCurve(Curve):
+    """One whose last `doubt` places with an overlap have rounds that disagree."""
+
+    def __init__(self, size, doubt):
+        super().__init__(size)
+        self.doubt = doubt
+
+    def take(self, part, count):
+        taken = super().take(part, count)
+        blurred = part == "asked" and self.size - self.doubt < count <= self.size
+        return msgspec.structs.replace(taken, is_steady=False) if blurred else taken
+
+
+@pytest.mark.parametrize(
+    ("size", "doubt", "told"), [(100, 5, True), (100, 7, False), (32, 3, True), (32, 4, False)]
+)
+def test_how_many_places_may_be_in_doubt(size, doubt, told):
+    """Some in a hundred, of small numbers three."""
+    curve = BlurredCurve(size, doubt)
+    if told:
+        found = curve.judged().value
+        assert (found.low, found.high) == (size - doubt, size)
+    else:
+        with pytest.raises(Unresolved, match="differ"):
+            curve.judged()
+
+
+class SlopingCurve(Curve):
+    """One of which the last `slope` places with an overlap take nearly as long as without."""
+
+    def __init__(self, size, slope):
+        super().__init__(size)
+        self.slope = slope
+
+    def take(self, part, count):
+        sloping = part == "asked" and self.size - self.slope < count <= self.size
+        return self.interval(0.92 * CHAIN) if sloping else super().take(part, count)
+
+
+def test_how_many_places_a_step_may_take():
+    assert SlopingCurve(200, LENGTH).judged().value.high == 200
+    with pytest.raises(Unresolved, match="too short"):
+        SlopingCurve(200, 2 * LENGTH).judged()

@@ -1,0 +1,84 @@
+"""Entries for translated addresses, on hierarchies that are drawn with seeds that nobody tuned on."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.memory.pages import ENTRIES, MISS
+from cyclescope.probe.question import Readings, Unresolved
+
+SEED = random.SystemRandom().randrange(1 << 30)
+CORES = 200
+PROBE = PROBES["pages"]
+CASES = {case.subject: case for case in PROBE.cases("x86-64")}
+
+
+class Translation:
+    """Two levels of entries over two of caches; every set that has more pages than ways misses them all."""
+
+    def __init__(self, seed, steady=0.97):
+        self.draw, self.steady = random.Random(seed), steady
+        draw = self.draw
+        self.entries, self.ways = draw.randint(12, 160), draw.choice((4, 6, 8, 1000))
+        self.second, self.lines = draw.choice((1024, 1536, 2048)), draw.choice((512, 768, 1024))
+        self.load, self.far = draw.uniform(3, 5), draw.uniform(12, 17)
+        self.miss, self.walk = draw.uniform(5, 9), draw.uniform(15, 40)
+
+    def take(self, part, count):
+        value = self.load + (self.far - self.load) * self.over(count, self.lines, 8)
+        if part == "pages":
+            value += self.miss * self.over(count, self.entries, self.ways)
+            value += self.walk * self.over(count, self.second, 8)
+        value *= self.draw.gauss(1, 0.002)
+        if self.draw.random() > self.steady:
+            return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
+        return Interval(value * 0.99, value * 1.01)
+
+    @staticmethod
+    def over(count, size, ways):
+        """Share of the loads that miss."""
+        return min(max((count - size) / max(size / ways, 1), 0.0), 1.0)
+
+    def judged(self, subject):
+        case = CASES[subject]
+        found = {(point.part, point.x): self.take(point.part, point.x) for point in case.points}
+        for _ in range(3):
+            for key in wanted(case, found) - set(found):
+                found[key] = self.take(*key)
+        return PROBE.judge(case, Readings(found, {})).value
+
+
+def wanted(case, found):
+    """What the readings ask for, nothing where they say nothing."""
+    try:
+        return {(point.part, point.x) for point in PROBE.more(case, Readings(found, {}))}
+    except Unresolved:
+        return set()
+
+
+@pytest.mark.parametrize("steady", [1.0, 0.97, 0.6])
+def test_what_drawn_cores_have(steady):
+    wrong, told = [], 0
+    for number in range(CORES):
+        core = Translation(SEED + number, steady)
+        for subject, truth, most in ((ENTRIES, core.entries, 2), (MISS, core.miss, 0.6)):
+            try:
+                value = core.judged(subject)
+            except Unresolved:
+                continue
+            told += 1
+            if abs(value.value - truth) > most + value.error:
+                wrong.append((SEED + number, subject, value, truth))
+    assert wrong == [], f"seed {SEED}"
+    assert told > (0 if steady < 0.9 else 0.5 * 2 * CORES), f"seed {SEED}: {told}"
+
+
+def test_where_translation_takes_no_time_there_is_no_end():
+    flat = {(point.part, point.x): Interval(4.0, 4.02) for point in CASES[ENTRIES].points}
+    for case in CASES.values():
+        with pytest.raises(Unresolved, match="no longer"):
+            PROBE.judge(case, Readings(flat, {}))

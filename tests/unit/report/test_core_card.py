@@ -1,0 +1,97 @@
+"""The page of what probes found: every answer, a curve per sweep, nothing that asks for the network."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.isa.table import load_table
+from cyclescope.measure.record import NOISY
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.run import ask
+from cyclescope.report.pages.core_card import CURVE_HEIGHT, CURVE_WIDTH, core_card
+from tests.support.probed import drawn
+
+SOME = [PROBES["in-flight"], PROBES["move-elimination"]]
+
+
+@pytest.fixture(scope="module")
+def asked():
+    backend = SimulatedBackend(drawn(SOME, 4))
+    return list(ask(SOME, backend, load_table("x86-64"), quick=True))
+
+
+class Tags(HTMLParser):
+    """Every tag is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_every_answer_is_there(asked):
+    text = core_card("a <machine>", "x86-64", asked)
+    assert "a &lt;machine&gt;" in text
+    for one in asked:
+        assert one.probe.question in text
+        assert all(fact.subject in text for fact in one.facts)
+        assert all(f"{fact.value:.2f} ±" in text for fact in one.facts if fact.value)
+    assert not Tags(text).open
+    assert not re.search(r"https?://|<script", text)
+
+
+def test_a_curve_per_sweep_with_its_mark(asked):
+    tags = Tags(core_card("m", "x86-64", asked)).seen
+    lines = [attributes for tag, attributes in tags if tag == "polyline"]
+    sweeps = asked[0].facts
+    assert len(lines) == 3 * len(sweeps), "three parts each; moves have no sweep"
+    marks = [attributes for _, attributes in tags if attributes.get("class") == "mark"]
+    assert len(marks) == sum(fact.is_resolved for fact in sweeps) > 0
+    for line in lines:
+        points = [tuple(map(float, point.split(","))) for point in line["points"].split()]
+        assert all(0 <= x <= CURVE_WIDTH and 0 <= y <= CURVE_HEIGHT for x, y in points)
+        assert points == sorted(points, key=lambda point: point[0])
+
+
+def test_controls_without_a_place_take_no_line():
+    """Calls inside each other and in fours are drawn, returns to another place are one number."""
+    probe = PROBES["return-stack"]
+    backend = SimulatedBackend(drawn([probe, *SOME], 4))
+    page = core_card("m", "x86-64", list(ask([probe], backend, load_table("x86-64"))))
+    lines = [attributes for tag, attributes in Tags(page).seen if tag == "polyline"]
+    assert [len(line["points"].split()) for line in lines] == [14, 14]
+    assert "inside each other</li>" in page
+    assert "to another place</li>" not in page
+
+
+def test_what_never_agreed_is_not_drawn(asked):
+    import msgspec
+
+    rows = tuple(
+        row._replace(measurement=msgspec.structs.replace(row.measurement, verdict=NOISY))
+        for row in asked[0].rows
+    )
+    noisy = msgspec.structs.replace(asked[0], rows=rows)
+    assert "<polyline" not in core_card("m", "x86-64", [noisy])
+
+
+def test_an_instruction_set_without_such_a_thing():
+    probe = PROBES["stack-engine"]
+    backend = SimulatedBackend(drawn([probe, *SOME], 4))
+    (one,) = ask([probe], backend, load_table("x86-64"))
+    assert "Not asked: it has no instructions that push" in core_card("m", "aarch64", [one])
