@@ -15,14 +15,15 @@ from cyclescope.backend.link import Link
 from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.remote import link_to
 from cyclescope.errors import StoreError, UsageError
-from cyclescope.host.counters import availability, events_for, events_on
+from cyclescope.host.counters import CYCLES, Event, availability, events_for, events_on
 from cyclescope.host.cpuinfo import microcode
 from cyclescope.host.features import features
 from cyclescope.host.files import one
 from cyclescope.host.identity import Identity, as_leaves
-from cyclescope.host.topology import Topology, default_cpu, read_topology
+from cyclescope.host.topology import Topology, cpu_list, default_cpu, read_topology
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.campaign import Campaign, Request
+from cyclescope.infer.kept import kept_results
 from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout
@@ -114,6 +115,31 @@ def _count(backend: NativeBackend, cpu: int, llvm: str) -> None:
         backend.configure(cpu, events_on(events_for(llvm, ports=False), cpu, read))
 
 
+def counting(backend: NativeBackend, events: Sequence[Event]) -> str:
+    """Count these events beside the core cycles; "" where all are counted, else why not."""
+    read, known = reader(backend), backend.capabilities()
+    if known.emulated:
+        return "an emulator has no counters"
+    if why := availability(read=read):
+        return why
+    backend.configure(known.cpu, events_on((CYCLES, *events), known.cpu, read))
+    opened = len(backend.capabilities().counters)
+    return "" if opened > len(events) else "; ".join(backend.capabilities().notes) or "too many events"
+
+
+def thread_cpus(threads: int | None, pins: str | None, link: Link) -> list[int]:
+    """The CPUs of threads: those of a list, or the first ones. Raises UsageError."""
+    if link.remote:
+        raise UsageError("threads run on this machine alone", "leave out {target}")
+    usable = read_topology().usable
+    chosen = list(cpu_list(pins)) if pins else list(usable[: threads or 0])
+    count = threads or len(chosen)
+    if len(chosen) != count or not set(chosen) <= set(usable) or count < 2:
+        what = f"{count} threads on CPUs {pins or 'of their own'}"
+        raise UsageError(what, f"this program may use {', '.join(map(str, usable))}")
+    return chosen
+
+
 def calibrated(backend: Backend, identity: Identity) -> Calibration:
     """Calibrate a backend, a runner against what is known of its machine."""
     if isinstance(backend, NativeBackend) and not identity.emulated:
@@ -169,7 +195,7 @@ def measure_forms(
         with closing(Store(path, identity.machine, isa=table.isa)) as opened:
             if fresh:
                 opened.clear()
-            campaign = Campaign(table, backend, opened, report)
+            campaign = Campaign(table, backend, opened, report, known=known_machine(opened.machine))
             campaign.run(request, conditions(backend, identity))
             return opened.path
 
@@ -184,5 +210,10 @@ def _check(patterns: Sequence[str], what: Iterable[str], budget: float) -> None:
 
 
 def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> list[FormTiming]:
-    """Timings of the forms from a store, in the order of `forms`."""
-    return list(Readout(store, table, known_machine(store.machine), forms).timings())
+    """Timings of the forms from a store, in the order of `forms`; as they are kept beside it, if they are."""
+    kept = kept_results(store.path, [form.id for form in forms])
+    return (
+        kept
+        if kept is not None
+        else list(Readout(store, table, known_machine(store.machine), forms).timings())
+    )

@@ -18,11 +18,11 @@ import msgspec
 
 from cyclescope.backend.base import Backend
 from cyclescope.infer.again import Disturbed, disturbed
+from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import candidates
-from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
+from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign, ports_builder
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.in_order import order_forms
-from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout, grouped, timing_of
@@ -61,6 +61,7 @@ from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
+from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, chosen
 from cyclescope.probe.run import ask
 
@@ -81,7 +82,11 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Campaign:
-    """Runs a request on a backend and writes a store. `draw` is what fresh mixes are drawn with."""
+    """Runs a request on a backend and writes a store.
+
+    `draw` is what fresh mixes are drawn with. `known` is a machine that gives ports their names where they
+    match, and nothing else.
+    """
 
     def __init__(
         self,
@@ -90,7 +95,9 @@ class Campaign:
         store: Store,
         report: Callable[[Progress], None] = nobody,
         draw: random.Random | None = None,
+        known: MachineModel | None = None,
     ) -> None:
+        self._known = known
         self._draw = draw or random.Random()  # noqa: S311 - so that nobody can have tuned on its mixes
         self.table = table
         self.backend = backend
@@ -102,6 +109,7 @@ class Campaign:
         self._planner: Planner | None = None
         self._again = Disturbed({})
         self._chains: LinkChains | None = None
+        self._ports_told: PortBuilder | None = None  # by a run that came to its end
         self._everything = Planner(table, lambda form: True)
 
     # --- the whole -------------------------------------------------------------------------------
@@ -112,10 +120,13 @@ class Campaign:
         events = self.backend.capabilities().counters[1:]  # cycles are the first, and always there
         started = datetime.now(UTC).isoformat(timespec="seconds")
         self._workload = Workload(request.quantities, request.facts)
+        self._ports_told = None
         self.store.begin_session(started, {**conditions, "events": events, "asked": _asked(request)})
         if finished := self._run(request, deadline):
             forms = {form.id for form in request.forms}
-            self.store.forget(self._again.unasked(forms, request.quantities))
+            if unasked := self._again.unasked(forms, request.quantities):
+                self.store.forget(unasked)
+                self._ports_told = None
             self.store.end_session()
         return finished
 
@@ -162,11 +173,13 @@ class Campaign:
         facts = ports.facts()
         if facts.in_order or not facts.filler:
             return True
-        refutation = Refutation(facts, self.store, ports.plans, self._draw)
+        builder = ports_builder(facts, self._known)
+        refutation = Refutation(builder, self.store, ports.plans, self._draw)
         if not refutation.is_done:
             if not all(ports.settle(stage, make(), deadline) for stage, make in refutation.stages()):
                 return False
             refutation.conclude()
+        self._ports_told = builder
         return True
 
     def _facts(self, deadline: float) -> bool:
@@ -182,6 +195,7 @@ class Campaign:
 
     def front_end(self, forms: Sequence[InstructionForm]) -> PortFacts:
         """The front end's part of port usage alone: width, lengths of encodings, slots of some forms."""
+        self._ports_told = None
         self.store.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), {})
         needed = (*forms, *simple_forms(self.table), *order_forms(self.table))
         wanted = list({form.id: form for form in needed}.values())
@@ -323,8 +337,7 @@ class Campaign:
 
     def readout(self, forms: Sequence[InstructionForm] | None = None) -> Readout:
         """What the store tells of some forms, or of all."""
-        known = known_machine(self.store.machine)
-        return Readout(self.store, self.table, known, forms, self.planner())
+        return Readout(self.store, self.table, self._known, forms, self.planner(), self._ports_told)
 
     def timings(
         self,

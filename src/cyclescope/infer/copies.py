@@ -24,16 +24,19 @@ def possible_copies() -> int:
 
 
 @contextmanager
-def by_copies(work: Callable[[int], Made], parts: int, copies: int) -> Iterator[Callable[[int], Made | None]]:
+def by_copies(
+    work: Callable[[int], Made], parts: Sequence[int], copies: int
+) -> Iterator[Callable[[int], Made | None]]:
     """What makes each part ready, asked for in order; None of those that no copy made.
 
-    `work` is done in copies, which begin at once and do every so manieth part.
+    `work` is done in copies, which begin at once and do every so manieth of the `parts`.
     """
+    owner = {part: number % copies for number, part in enumerate(parts)} if copies else {}
     started: list[_Copy[Made]] = []
     try:
         with suppress(OSError):  # no room for another process
-            started.extend(_Copy(work, range(first, parts, copies)) for first in range(copies))
-        yield lambda part: started[part % copies].take() if part % max(copies, 1) < len(started) else None
+            started.extend(_Copy(work, parts[first::copies]) for first in range(copies))
+        yield lambda part: started[owner[part]].take() if owner.get(part, copies) < len(started) else None
     finally:
         for copy in started:
             copy.end()

@@ -22,6 +22,7 @@ from cyclescope.infer.ports.resources import port_resources, with_resources
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.refute.calibration import Verdicts
+from cyclescope.infer.scheduler import binding_of
 from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.remarks import Cause, Idiom
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency
@@ -33,6 +34,7 @@ from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.sampling import rejections
 from cyclescope.measure.store import Store
+from cyclescope.model.check import impossible_forms
 from cyclescope.model.machine import ASSUMED, MEASURED, Core, FormCost, MachineModel, Provenance
 
 SESSIONS = 8  # whose conditions are told
@@ -67,7 +69,7 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
         gaps.add(timing)
         if timing.status == "ok":
             some.append((timing, usage))
-    builder = readout.known_ports
+    builder = readout.ports
     facts = builder.facts if builder is not None else None
     ports = builder if isinstance(builder, NamedPorts) else None
     every = {timing.id: form_cost(timing, usage) for timing, usage in some}
@@ -82,17 +84,23 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
     provenance = _provenance(store, builder, gaps.notes(store))
     asked = tuple(fact for fact in store.facts() if fact.is_resolved)
     calibration = readout.verdicts.calibration if ports is not None and readout.verdicts else None
-    return MachineModel(
-        store.machine,
-        table.isa,
-        provenance,
-        core,
-        names,
-        costs,
-        capacities,
-        facts=asked,
-        calibration=calibration,
-    )
+    model = _possible(MachineModel(
+        store.machine, table.isa, provenance, core, names, costs, capacities,
+        facts=asked, calibration=calibration,
+    ))  # fmt: skip
+    binding = "" if core.in_order else binding_of(model, asked, table)
+    return msgspec.structs.replace(model, core=msgspec.structs.replace(core, binding=binding))
+
+
+def _possible(model: MachineModel) -> MachineModel:
+    """Without the forms whose readings no machine can have, which is told: else all would be refused."""
+    wrong = impossible_forms(model)
+    if not wrong:
+        return model
+    told = f"left out, as no machine can be so: {'; '.join(wrong.values())}"
+    provenance = msgspec.structs.replace(model.provenance, missing=(*model.provenance.missing, told))
+    forms = {name: cost for name, cost in model.forms.items() if name not in wrong}
+    return msgspec.structs.replace(model, forms=forms, provenance=provenance)
 
 
 def _takers(costs: Mapping[str, FormCost]) -> dict[str, list[str]]:
@@ -227,7 +235,7 @@ def _width(store: Store, facts: PortFacts) -> float:
 def _core(costs: Mapping[str, FormCost], table: Table, known: PortFacts | None, readout: Readout) -> Core:
     """The front end, and what plain moves tell of loads and of the way through memory."""
     store = readout.store
-    facts = readout.ports.facts if readout.ports else known or read_facts(store, table)
+    facts = readout.facts or known or read_facts(store, table)
     width = facts.width_fact
     roles = instruction_set(table.isa).roles
     loading, storing = table[roles.load], table[roles.store]

@@ -11,6 +11,7 @@ from cyclescope.errors import UsageError
 from cyclescope.infer.api import conditions, default_store, open_backend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.native import native_model
+from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.table import load_table
@@ -67,5 +68,5 @@ def _untried(store: Store, forms: Sequence[InstructionForm]) -> Iterator[Instruc
 def _measure(path: Path, request: Request, report: Callable[[Progress], None]) -> None:
     backend, identity = open_backend()
     with closing(backend), closing(Store(path, identity.machine)) as store:
-        campaign = Campaign(load_table(store.isa), backend, store, report)
+        campaign = Campaign(load_table(store.isa), backend, store, report, known=known_machine(store.machine))
         campaign.run(request, conditions(backend, identity))

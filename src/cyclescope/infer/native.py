@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -18,9 +17,9 @@ from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import default_store
 from cyclescope.infer.campaign import Campaign
 from cyclescope.infer.copies import possible_copies
+from cyclescope.infer.kept import is_current, keep, keep_results, kept_results, program, state_of
 from cyclescope.infer.machine_model import model_of, refuse_emulated
 from cyclescope.infer.ports.named import known_machine
-from cyclescope.infer.program import digest
 from cyclescope.infer.progress import Progress, tell
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.timing.results import FormTiming
@@ -77,13 +76,13 @@ def native_summary() -> Summary | None:
     except CyclescopeError:
         unknown = Provenance(MEASURED, NO_MODEL)
         return Summary(NATIVE, host_isa(), (machine.machine,), (), (), Core(0), 0, unknown)
-    return _listed(found, _is_current(path))
+    return _listed(found, is_current(_kept_file(path), path))
 
 
 def _listed(found: SummaryOnly, current: bool) -> Summary:
     """A kept model as it is listed, by the name that is used."""
     origin = found.provenance
-    if current and origin.version == _program():
+    if current and origin.version == program():
         origin = msgspec.structs.replace(origin, version=__version__)
     else:
         origin = msgspec.structs.replace(origin, source=f"{origin.source}, {OUTDATED}", version="")
@@ -100,23 +99,51 @@ def stored_model(path: Path) -> MachineModel:
     Whoever wants to know (`told_to`) is told how far it is where it has to be built.
     """
     kept = _kept_file(path)
-    if _is_current(path):
+    if is_current(kept, path):
         with suppress(CyclescopeError):  # of another program, or damaged: it is made again
             model = read_model(kept)
-            if model.provenance.version == _program():
+            if model.provenance.version == program():
                 return _of_version(model, __version__)
-    state = _state(path)
+    state = state_of(path)
     model = build_file(path)
-    _keep(model, kept, state)
+    _keep(model, path, state)
     return model
 
 
 def build_file(path: Path) -> MachineModel:
-    """The model of a store in a file. Raises StoreError."""
-    with _without_collecting(), closing(Store(path, readonly=True)) as store:
-        refuse_emulated(store)
-        readout = Readout(store, load_table(store.isa), known_machine(store.machine))
-        return model_of(readout, readout.each(_tell, possible_copies()))
+    """The model of a store in a file, beside which the results are kept. Raises StoreError."""
+    with closing(Store(path, readonly=True)) as store:
+        return _made(store)[1]
+
+
+def stored_results(store: Store) -> tuple[list[FormTiming], MachineModel]:
+    """The results of all forms of a store, and its model, as they are kept or made. Raises StoreError."""
+    refuse_emulated(store)
+    kept = kept_results(store.path, [form.id for form in load_table(store.isa)])
+    if kept is not None:
+        return kept, stored_model(store.path)
+    state = state_of(store.path)
+    found, model = _made(store)
+    _keep(model, store.path, state)
+    return found, model
+
+
+def _made(store: Store) -> tuple[list[FormTiming], MachineModel]:
+    """The results of all forms, which are kept, and the model."""
+    refuse_emulated(store)
+    state = state_of(store.path)
+    readout = Readout(store, load_table(store.isa), known_machine(store.machine))
+    with _without_collecting():
+        found = list(readout.each(_tell, possible_copies()))
+        return _results(store, found, state), model_of(readout, found)
+
+
+def _results(store: Store, found: Sequence[Found], state: int) -> list[FormTiming]:
+    """Results of all forms: they are kept, unless rows of the store were left out, which is to be said."""
+    timings = [timing for timing, _ in found]
+    if not store.unreadable:
+        keep_results(store.path, state, timings)
+    return timings
 
 
 @contextmanager
@@ -140,20 +167,18 @@ def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> l
     store = campaign.store
     store.settle()
     wanted = [form.id for form in forms]
-    if _has_kept(store.path) or not set(wanted) <= {form.id for form in campaign.table}:
+    if not set(wanted) <= {form.id for form in campaign.table}:
         return [timing for timing, _ in campaign.readout(forms).each(campaign.tell)]
-    state = _state(store.path)
+    if _has_kept(store.path):
+        return kept_results(store.path, wanted) or list(campaign.results(forms))
+    state = state_of(store.path)
     readout = campaign.readout()
     with _without_collecting():
         found = list(readout.each(campaign.tell, possible_copies()))
+        by_id = {timing.id: timing for timing in _results(store, found, state)}
         with suppress(StoreError):
             refuse_emulated(store)
-            _keep(model_of(readout, found), _kept_file(store.path), state)
-    return _of(found, wanted)
-
-
-def _of(found: Sequence[Found], wanted: Sequence[str]) -> list[FormTiming]:
-    by_id = {timing.id: timing for timing, _ in found}
+            _keep(model_of(readout, found), store.path, state)
     return [by_id[name] for name in wanted]
 
 
@@ -165,29 +190,14 @@ def _kept_file(store: Path) -> Path:
     return store.with_suffix(".model.json")
 
 
-def _is_current(store: Path) -> bool:
-    """Whether the model that is kept is of the store as it is."""
-    state = _state(store)
-    return bool(state) and _state(_kept_file(store)) == state
-
-
 def _has_kept(store: Path) -> bool:
     """Whether the model that is kept is of the store as it is, and this program's."""
     with suppress(CyclescopeError):
-        return _is_current(store) and read_summary(_kept_file(store)).provenance.version == _program()
+        return (
+            is_current(_kept_file(store), store)
+            and read_summary(_kept_file(store)).provenance.version == program()
+        )
     return False
-
-
-def _state(path: Path) -> int:
-    """When a store was written last in nanoseconds, changes that are still in its log included."""
-    log = path.with_name(f"{path.name}-wal")
-    found = [file.stat() for file in (path, log) if file.is_file()]
-    return max((stat.st_mtime_ns for stat in found if stat.st_size), default=0)
-
-
-def _program() -> str:
-    """What makes models: the version, and a digest of the code, which changes more often."""
-    return f"{__version__}+{digest()}"
 
 
 def _of_version(model: MachineModel, version: str) -> MachineModel:
@@ -196,15 +206,6 @@ def _of_version(model: MachineModel, version: str) -> MachineModel:
     )
 
 
-def _keep(model: MachineModel, path: Path, state: int) -> None:
-    """Keep a model with the time of its store and with what made it; where nothing can be written, it is made
-    every time.
-    """
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    with suppress(OSError):
-        try:
-            write_model(_of_version(model, _program()), part)
-            os.utime(part, ns=(state, state))
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+def _keep(model: MachineModel, store: Path, state: int) -> None:
+    """Keep a model with what made it."""
+    keep(_kept_file(store), state, lambda part: write_model(_of_version(model, program()), part))

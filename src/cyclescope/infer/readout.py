@@ -13,6 +13,7 @@ from cyclescope.host.features import lacking
 from cyclescope.infer.copies import by_copies
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.experiments import are_compared, ports_builder, why_no_usage
+from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.refute.calibration import Verdicts, stored_verdicts
 from cyclescope.infer.timing.builder import TimingBuilder
@@ -59,7 +60,8 @@ class Circumstances(msgspec.Struct, frozen=True):
 class Readout:
     """Results of some forms of a store, or of all of its table.
 
-    `known` is a machine that gives ports their names where they match, and nothing else.
+    `known` is a machine that gives ports their names where they match, and nothing else. `ports` are those of
+    the store, where they were read before.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class Readout:
         known: MachineModel | None = None,
         forms: Sequence[InstructionForm] | None = None,
         planner: Planner | None = None,
+        ports: PortBuilder | None = None,
     ) -> None:
+        self._ports = ports
         self.store = store
         self.table = table
         self.known = known
@@ -79,22 +83,28 @@ class Readout:
         self._everything = forms is None
 
     @cached_property
-    def ports(self) -> PortBuilder | None:
-        """What tells the ports of forms; None where no port was measured."""
+    def facts(self) -> PortFacts | None:
+        """What port experiments tell; None where no port was measured."""
+        if self._ports is not None:
+            return self._ports.facts
         if not self.store.has(PORTS):
             return None
-        facts = read_facts(self.store, self.table, None if self._everything else self.forms)
-        return ports_builder(facts, self.known)
+        return read_facts(self.store, self.table, None if self._everything else self.forms)
+
+    @cached_property
+    def ports(self) -> PortBuilder | None:
+        """What tells the ports of forms; None where no port was measured, or not all that tells them.
+
+        A run may have been stopped before: classes that were not compared make no structure.
+        """
+        if self._ports is not None or self.facts is None or not self._compared:
+            return self._ports
+        return ports_builder(self.facts, self.known)
 
     @cached_property
     def _compared(self) -> bool:
         """Whether all that port usage rests on was measured."""
-        return self.ports is None or are_compared(self.ports.facts, self.planner)
-
-    @property
-    def known_ports(self) -> PortBuilder | None:
-        """What tells the ports of forms, None also where the run was stopped before it could tell."""
-        return self.ports if self._compared else None
+        return self.facts is None or are_compared(self.facts, self.planner)
 
     @cached_property
     def verdicts(self) -> Verdicts | None:
@@ -107,7 +117,7 @@ class Readout:
         """Timing and port usage of the forms, in their order; `report` is told how many are done.
 
         So many `copies` of this process make the timings while this one reads what tells ports, if all of the
-        store is in its file.
+        store is in its file; where it knows the ports, it makes some itself.
         """
         parts = [self.forms[start : start + PART] for start in range(0, len(self.forms), PART)]
         circumstances = Circumstances.of(self.store)
@@ -117,11 +127,13 @@ class Readout:
                 return list(self._timings(store, parts[number], circumstances)), store.unreadable
 
         useful = len(parts) > copies and is_still(self.store.path)
-        with by_copies(elsewhere, len(parts), copies if useful else 0) as made:
+        own = copies + 1 if self._ports else len(parts) + 1  # every so manieth part is made here
+        others = [number for number in range(len(parts)) if (number + 1) % own]
+        with by_copies(elsewhere, others, copies if useful else 0) as made:
             for number, some in enumerate(parts):
                 report(number * PART, len(self.forms))
                 if number == 0:
-                    _ = self._compared
+                    _ = self.ports
                 timings = self._taken(made(number)) or self._timings(self.store, some, circumstances)
                 by_id = {form.id: form for form in some}
                 yield from (self._with_usage(timing, by_id[timing.id]) for timing in timings)
@@ -153,9 +165,9 @@ class Readout:
 
     def _with_usage(self, timing: FormTiming, form: InstructionForm) -> Found:
         builder = self.ports
-        if timing.status != "ok" or builder is None:
+        if timing.status != "ok" or self.facts is None:
             return timing, _UNKNOWN
-        if not self._compared:
+        if builder is None:
             return msgspec.structs.replace(timing, ports_note=STOPPED), _UNKNOWN
         facts = builder.facts
         usage = builder.usage(form, facts.throughputs.get(form.id), why_no_usage(facts, self.planner, form))

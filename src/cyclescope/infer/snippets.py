@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from cyclescope.analyze.read.assembler import text_program
+from cyclescope.analyze.read.repetition import expanded
 from cyclescope.errors import SourceError, UsageError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
@@ -15,10 +16,12 @@ from cyclescope.measure import bench
 def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str) -> Kernel:
     """The kernel of an assembly text, repeated `unroll` times per body; `init` runs once before.
 
-    `vectors` is a name of `measure.bench.LEVELS`, or empty for what the registers in the text need. Raises
-    UsageError, UnsupportedInstruction, BackendUnavailable where there is no assembler.
+    `vectors` is a name of `measure.bench.LEVELS`, or empty for what the registers in the text need. Texts
+    may have nanoBench's additions (`analyze.read.repetition`). Raises UsageError, UnsupportedInstruction,
+    BackendUnavailable where there is no assembler.
     """
     record = instruction_set(isa)
+    text, init = expanded(text, isa), expanded(init, isa)
     if not record.fixed_width:
         return bench.snippet(text, init, unroll, vectors)
     bench.check_counter(text, init, isa)

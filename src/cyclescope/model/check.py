@@ -17,6 +17,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.model import limits
 from cyclescope.model.limits import Range
 from cyclescope.model.machine import (
+    BINDINGS,
     DRAWN,
     EXTRACTED,
     MEASURED,
@@ -66,6 +67,12 @@ def problems(model: MachineModel) -> Iterator[str]:
         yield from _name_problems("resources", name)
         yield from _outside(f"resources: {shown(name)}", capacity, limits.CAPACITY)
     yield from _forms_problems(model)
+
+
+def impossible_forms(model: MachineModel) -> dict[str, str]:
+    """The first defect of each form that has one, of those that a measurement can make."""
+    first = ((form, next(_cost_problems(shown(form), cost, model), "")) for form, cost in model.forms.items())
+    return {form: defect for form, defect in first if defect}
 
 
 def shown(text: str) -> str:
@@ -164,6 +171,8 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
     if core.width_kind == PUBLISHED and not core.width_source:
         yield "core.width_source: missing, a published width needs one"
     yield from _text_problems("core.width_source", core.width_source)
+    if core.binding not in ("", *BINDINGS):
+        yield f"core.binding: unknown {shown(core.binding)!r}; there are {', '.join(BINDINGS)}"
     for scheduler in core.schedulers:
         place = f"core.schedulers: {shown(scheduler.name)}"
         yield from _name_problems("core.schedulers", scheduler.name)
@@ -213,11 +222,17 @@ def _forms_problems(model: MachineModel) -> Iterator[str]:
         if known is not None and form not in known:
             yield f"{place}: not in the instruction table of {model.isa}"
             continue
-        yield from _number_problems(place, cost)
-        yield from _operations_problems(place, cost.operations or (), len(model.ports))
-        yield from _resource_problems(place, cost.resources, model.resources)
-        yield from _latency_problems(place, cost, known[form] if known else None)
-        yield from _word_problems(place, cost)
+        yield from _cost_problems(place, cost, model, known[form] if known else None)
+
+
+def _cost_problems(
+    place: str, cost: FormCost, model: MachineModel, known: set[str] | None = None
+) -> Iterator[str]:
+    yield from _number_problems(place, cost)
+    yield from _operations_problems(place, cost.operations or (), len(model.ports))
+    yield from _resource_problems(place, cost.resources, model.resources)
+    yield from _latency_problems(place, cost, known)
+    yield from _word_problems(place, cost)
 
 
 def _number_problems(place: str, cost: FormCost) -> Iterator[str]:

@@ -181,7 +181,7 @@ def _shipped(isa: str, name: str) -> MachineModel:
         note = f"costs of {known.corrected_names} are corrected after {known.sources[0]}"
         provenance = msgspec.structs.replace(provenance, notes=(*provenance.notes, note))
     core = _with_width(name, machine.core)
-    forms = corrected(name, _forms(archive, name))
+    forms = corrected(name, _forms(archive, name), machine.ports)
     return _kept(MachineModel(name, isa, provenance, core, machine.ports, forms))
 
 

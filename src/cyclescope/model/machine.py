@@ -19,6 +19,8 @@ SCHEMA_VERSION = 1
 MEASURED, EXTRACTED, PUBLISHED, DRAWN = "measured", "extracted", "published", "drawn"  # kinds of provenance
 ASSUMED = "assumed"  # a width that nobody claims: a scheduling model's issue width
 WIDTH_KINDS = (MEASURED, PUBLISHED, DRAWN, ASSUMED)
+IDEAL, STATIC, ROUND_ROBIN, GROUPED = "ideal", "static", "round robin", "grouped"
+BINDINGS = (IDEAL, STATIC, ROUND_ROBIN, GROUPED)  # when and how operations get their ports
 COSTS, BORROWED_PORTS, BUFFERS, WIDTH = "costs", "ports", "buffers", "width"  # what can be another core's
 
 
@@ -76,7 +78,8 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     the slots of an instruction are dispatched in one cycle, if a cycle has so many. `width_kind` says how
     the width is known where that is not as the whole model is (`MachineModel.width`). `fetch` is in bytes of
     code per cycle; `lengths` has (bytes, cycles) where a cycle's slots take as many cycles with instructions
-    of so many bytes; `nops` is how many NOPs next to each other share a slot where that is not one.
+    of so many bytes; `nops` is how many NOPs next to each other share a slot where that is not one. `binding`
+    says when and how operations get their ports, "" where nobody knows.
     """
 
     width: float
@@ -94,6 +97,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     fetch: float = 0
     lengths: tuple[tuple[int, float], ...] = ()
     nops: int = 1
+    binding: str = ""
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

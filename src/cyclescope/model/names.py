@@ -52,6 +52,7 @@ OTHER_NAMES = {
     "zen4": "znver4", "zen5": "znver5", "n1": "neoverse-n1", "n2": "neoverse-n2", "v1": "neoverse-v1",
     "v2": "neoverse-v2", "a72": "cortex-a72", "a53": "cortex-a53", "tx2": "thunderx2t99",
     "m1": "apple-a14", "apple-m1": "apple-a14", "apple-m2": "apple-a15", "apple-m3": "apple-a16",
+    "cyclone": "apple-a7",
 }  # fmt: skip
 
 

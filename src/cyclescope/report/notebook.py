@@ -10,7 +10,7 @@ from cyclescope.errors import UsageError
 from cyclescope.infer.timing.results import FormTiming, Latency
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
-from cyclescope.model.agreement import Agreement, Tolerance, compare
+from cyclescope.model.comparison.agreement import Agreement, Tolerance, compare
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.select import select_forms
 from cyclescope.report.card import card

@@ -8,8 +8,14 @@ from typing import TypeVar
 import msgspec
 
 from cyclescope.model.calibration import NEAR, ClaimCalibration, Held
-from cyclescope.model.machine import Borrowed
+from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC, Borrowed
 
+BINDING_TEXTS = {
+    IDEAL: "operations get their ports when they start",
+    STATIC: "operations get the least loaded of their ports at dispatch",
+    ROUND_ROBIN: "operations get their ports in turn at dispatch",
+    GROUPED: "operations dispatched together get different ports, those first that were least loaded",
+}
 _LONGEST = 200  # characters of a name
 _Report = TypeVar("_Report", bound=msgspec.Struct)
 

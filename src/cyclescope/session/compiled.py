@@ -231,6 +231,8 @@ def _slope(found: _Samples, nop: float) -> float | None:
     if len(rows) < FEWEST:
         return None
     difference = _low(row[1] for row in rows) - _low(row[0] for row in rows)
+    if difference <= 0:  # a neighbour slowed the fewer rounds down
+        return None
     return difference / ticks / found.repeats / (ROUNDS[1] - ROUNDS[0])
 
 

@@ -17,7 +17,7 @@ from cyclescope.measure.kernels import ShownKernel, shown_kernels
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.store import Store
-from cyclescope.model.agreement import Comparison, Match, Quantity, compare
+from cyclescope.model.comparison.agreement import Comparison, Match, Quantity, compare
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import notation
 from cyclescope.session.subjects import Subject
@@ -92,7 +92,8 @@ def _said(cost: FormCost, model: MachineModel) -> str:
     """A model's cost in one line."""
     latencies = sorted({f"{value:g}" for value in cost.latencies.values()}, key=float)
     ports = notation(cost.operations, model.ports) if cost.operations is not None else "unknown ports"
-    slots = f"{cost.slots:g} micro-operations" if cost.slots is not None else "unknown micro-operations"
+    number = "unknown" if cost.slots is None else f"{cost.slots:g}"
+    slots = f"{number} micro-operation{'' if cost.slots == 1 else 's'}"
     return f"latency {' or '.join(latencies) or 'unknown'}, {slots}, {ports}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.model.agreement import CYCLES, RELATIVE, Quantity
+from cyclescope.model.comparison.agreement import CYCLES, RELATIVE, Quantity
 from cyclescope.model.machine import FormCost, MachineModel
 
 

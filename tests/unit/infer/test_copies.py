@@ -14,13 +14,13 @@ from cyclescope.infer import copies, readout
 from cyclescope.infer.copies import by_copies, possible_copies
 from cyclescope.infer.readout import Readout
 from cyclescope.measure.store import Store
-from tests.support.damage import change, fill
+from tests.support.damage import change
 
 SECONDS = 20  # until a copy that nobody listens to has to be gone
 
 
 def test_parts_come_from_copies_in_their_order():
-    with by_copies(lambda part: (part, os.getpid()), 7, 2) as made:
+    with by_copies(lambda part: (part, os.getpid()), range(7), 2) as made:
         found = [made(part) for part in range(7)]
     assert [part for part, _ in found] == list(range(7))
     processes = [process for _, process in found]
@@ -33,7 +33,7 @@ def test_parts_may_be_longer_than_a_pipe_holds_and_are_made_before_they_are_aske
         (tmp_path / str(part)).touch()
         return bytes([part]) * (1 << 20)
 
-    with by_copies(work, 4, 1) as made:
+    with by_copies(work, range(4), 1) as made:
         until = time.monotonic() + SECONDS
         while not (tmp_path / "3").exists() and time.monotonic() < until:
             time.sleep(0.01)
@@ -47,7 +47,7 @@ def test_what_a_copy_does_not_make_is_none(capfd):
             raise ValueError("no such part")
         return part
 
-    with by_copies(work, 6, 2) as made:
+    with by_copies(work, range(6), 2) as made:
         assert [made(part) for part in range(6)] == [0, 1, None, 3, None, 5]
     assert capfd.readouterr() == ("", "")
 
@@ -59,12 +59,12 @@ def test_without_copies_nothing_is_made_elsewhere(monkeypatch, problem):
 
     if problem:
         monkeypatch.setattr(copies.os, "fork", fork)
-    with by_copies(str, 3, 1 if problem else 0) as made:
+    with by_copies(str, range(3), 1 if problem else 0) as made:
         assert [made(part) for part in range(3)] == [None] * 3
 
 
 def test_copies_end_with_the_work_even_if_it_is_not_over():
-    with by_copies(lambda part: time.sleep(part * 3600) or os.getpid(), 2, 1) as made:
+    with by_copies(lambda part: time.sleep(part * 3600) or os.getpid(), range(2), 1) as made:
         process = made(0)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
@@ -82,7 +82,7 @@ def test_a_copy_ends_when_its_process_was_killed(tmp_path):
 
     killed = os.fork()
     if killed == 0:
-        with by_copies(work, 100_000, 1) as made:
+        with by_copies(work, range(100_000), 1) as made:
             (tmp_path / "seen").write_text(str(made(0)))
             os.kill(os.getpid(), 9)
     os.waitpid(killed, 0)
@@ -121,16 +121,9 @@ def test_there_are_copies_where_cpus_are_left_and_no_other_threads(monkeypatch):
         thread.join()
 
 
-@pytest.fixture(scope="module")
-def filled(table, tmp_path_factory):
-    return fill(tmp_path_factory.mktemp("filled") / "store.sqlite", table)
-
-
 @pytest.mark.parametrize("damaged", [False, True])
-def test_copies_read_a_store_as_its_process_does(filled, table, monkeypatch, tmp_path, damaged):
+def test_copies_read_a_store_as_its_process_does(path, table, monkeypatch, damaged):
     monkeypatch.setattr(readout, "PART", 5)
-    path = tmp_path / "store.sqlite"
-    path.write_bytes(filled.read_bytes())
     if damaged:
         change(path, ("UPDATE measurement SET cycles = 'x' WHERE id % 7 = 3",))
     found = {}
@@ -142,13 +135,13 @@ def test_copies_read_a_store_as_its_process_does(filled, table, monkeypatch, tmp
     assert bool(found[2][1]) is damaged
 
 
-def test_copies_are_used_only_where_all_of_a_store_is_in_its_file(filled, table, monkeypatch):
+def test_copies_are_used_only_where_all_of_a_store_is_in_its_file(complete, table, monkeypatch):
     monkeypatch.setattr(readout, "PART", 5)
     asked = []
     monkeypatch.setattr(readout, "by_copies", lambda work, parts, count: asked.append(count) or
                         by_copies(work, parts, 0))  # fmt: skip
     for still in (True, False):
         monkeypatch.setattr(readout, "is_still", lambda path, still=still: still)
-        with closing(Store(filled, readonly=True)) as store:
+        with closing(Store(complete, readonly=True)) as store:
             list(Readout(store, table).each(copies=2))
     assert asked == [2, 0]

@@ -19,18 +19,6 @@ from tests.support.damage import FORMS, change, fill
 DIV = "DIV (R64)"
 
 
-@pytest.fixture(scope="module")
-def complete(table, tmp_path_factory):
-    return fill(tmp_path_factory.mktemp("gaps") / "store.sqlite", table)
-
-
-@pytest.fixture
-def path(complete, tmp_path):
-    path = tmp_path / "store.sqlite"
-    path.write_bytes(complete.read_bytes())
-    return path
-
-
 STOPPED = ("UPDATE session SET conditions = json_remove(conditions, '$.finished')",)
 
 

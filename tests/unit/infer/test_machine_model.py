@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -188,6 +189,20 @@ def test_a_store_filled_under_emulation_is_refused(table, tmp_path):
     path = fill(tmp_path / "s.sqlite", table, ["IMUL (R64, R64)"], ("throughput",), real_time=False)
     with pytest.raises(StoreError, match="under emulation"):
         built(path, table)
+
+
+@pytest.mark.parametrize(("cycles", "kept"), [(9e5, True), (1.1e6, False)])
+def test_a_form_that_takes_what_no_machine_can_is_left_out(table, tmp_path, cycles, kept):
+    """A model is made, and read, however much a neighbour or a host disturbed one form."""
+    path = fill(tmp_path / "s.sqlite", table, ["IMUL (R64, R64)", "NOP"], ("throughput", "latency"))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE measurement SET cycles = ? WHERE form LIKE 'IMUL%'", (cycles,))
+    model = built(path, table)
+    assert not list(problems(model))
+    assert "NOP" in model.forms
+    assert ("IMUL (R64, R64)" in model.forms) is kept
+    told = [line for line in model.provenance.missing if "no machine can be so: IMUL (R64, R64): " in line]
+    assert bool(told) is not kept
 
 
 def test_a_store_of_nothing_is_refused(table, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
-from cyclescope.infer import native
+from cyclescope.infer import kept, native
 from cyclescope.infer.api import default_store
 from cyclescope.infer.program import PARTS, digest
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
@@ -89,7 +89,7 @@ def test_another_program_of_the_same_version_makes_it_anew(host, monkeypatch):
     path, built = host
     touch(path, 100)
     assert native.native_model().provenance.version == VERSION
-    monkeypatch.setattr(native, "digest", lambda: "changed")
+    monkeypatch.setattr(kept, "digest", lambda: "changed")
     assert native.native_summary().provenance.source.endswith(native.OUTDATED)
     assert [native.native_model().name for _ in range(2)] == ["model 2"] * 2
     assert len(built) == 2

@@ -11,7 +11,7 @@ from cyclescope.infer.snippets import code_kernel, instructions, text_kernel
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP, VECTOR_FLOAT, VECTOR_SCALABLE, VECTOR_VEX128
 
 MUL = {"aarch64": ("mul x0, x0, x1", "007c019b"), "riscv64": ("mul a0, a0, a1", "3305b502")}
-POINTERS = {"aarch64": (31, (20, 21)), "riscv64": (2, (8, 9)), "x86-64": (4, (14, 13, 6, 7))}
+POINTERS = {"aarch64": (31, (20, 21)), "riscv64": (2, (8, 9)), "x86-64": (4, (14, 13, 6, 7, 5))}
 needs_assembler = pytest.mark.skipif(
     not (shutil.which("aarch64-linux-gnu-as") and shutil.which("riscv64-linux-gnu-as")),
     reason="needs binutils of both instruction sets",

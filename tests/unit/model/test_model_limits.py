@@ -174,6 +174,8 @@ def test_a_published_width_has_a_source():
     machine = model({"width_kind": PUBLISHED})
     assert list(problems(machine)) == ["core.width_source: missing, a published width needs one"]
     assert next(problems(model({"width_kind": "x"}))).startswith("core.width_kind: unknown 'x'")
+    assert next(problems(model({"binding": "x"}))).startswith("core.binding: unknown 'x'; there are ideal, ")
+    assert not list(problems(model({"binding": "grouped"})))
 
 
 def test_simulated_backends_and_predictions_ask_too():

@@ -136,6 +136,11 @@ def test_without_quiet_moments_there_is_no_value():
     assert _slope(samples(4.0, slow=range(FEWEST - 2, 40)), NOP) is None
 
 
+@pytest.mark.parametrize("cycles", [-1e-2, 0.0])
+def test_rounds_that_take_no_time_were_disturbed(cycles):
+    assert _slope(samples(cycles), NOP) is None
+
+
 @pytest.mark.parametrize(("off", "quiet"), [(0.8, True), (1.2, False)])
 def test_how_much_slower_is_quiet(off, quiet):
     found = _slope(samples(4.0, slow=range(40), factor=1 + off * QUIET), NOP)

@@ -39,7 +39,7 @@ def test_forms_of_one_cost_are_one_class():
     first, second = differing_classes(subject(OURS), THEIRS)
     assert {one.form for one in first.differences} == {ADC, ADD}
     assert (first.forms, first.differing) == (2, 2)
-    assert first.cost == "latency 2, 1 micro-operations, 1*p0"
+    assert first.cost == "latency 2, 1 micro-operation, 1*p0"
     assert [(one.form, one.what, one.measured, one.modelled) for one in second.differences] == [
         (MUL, "op2->op1", (3.0, 3.0), (4.0, 4.0))
     ]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cyclescope.errors import UsageError
-from cyclescope.model.agreement import CYCLES, RELATIVE, Quantity
+from cyclescope.model.comparison.agreement import CYCLES, RELATIVE, Quantity
 from cyclescope.model.machine import FormCost
 from cyclescope.report.comparison.spread import spread_csv, spread_text
 from cyclescope.session.spread import SpreadValue, spread

@@ -11,8 +11,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
+from cyclescope.infer.likelihood.arrays import np
 from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike
 from cyclescope.infer.likelihood.structure import UnionEvidence
 

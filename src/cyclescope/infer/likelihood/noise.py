@@ -11,11 +11,8 @@ import math
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Places = npt.NDArray[np.intp]
+from cyclescope.infer.likelihood.arrays import Array, Places, np
 
 RANGE = 4.0  # micro-operations among which a worthless reading may be anything: those of an explanation
 SMALLEST_ERROR = 0.02  # micro-operations: rounds that differ less still share one alignment and one clock

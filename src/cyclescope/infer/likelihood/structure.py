@@ -231,11 +231,9 @@ def _solve(
     for one in evidence:
         _add_union(model, atoms, one, [left[one.first], left[one.second]], float(2 * widest))
     model.run()
-    if model.getModelStatus() not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
-        return None
+    if model.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None  # there is none, or it was not found in time
     values = list(model.getSolution().col_value)
-    if not values:
-        return None
     ports = {atom: round(v) for atom, v in zip(atoms, values, strict=False) if round(v)}
     gone = tuple(name for name, column in left.items() if round(values[column]))
     found = _Solution(model.getInfo().objective_function_value, 0.0, ports, gone)

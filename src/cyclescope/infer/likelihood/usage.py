@@ -16,10 +16,9 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
-from cyclescope.infer.likelihood.noise import RANGE, Array, Look, Places, Scatter, tail_of
+from cyclescope.infer.likelihood.arrays import Array, Counts, Places, np
+from cyclescope.infer.likelihood.noise import RANGE, Look, Scatter, tail_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
@@ -120,7 +119,7 @@ class UsageSolver:
     # --- explanations ------------------------------------------------------------------------------
 
     @cached_property
-    def _multisets(self) -> npt.NDArray[np.int64]:
+    def _multisets(self) -> Counts:
         """How many micro-operations of each set every explanation has, the simplest first."""
         rows = [
             some for count in range(MOST_TRIED + 1)
@@ -133,7 +132,7 @@ class UsageSolver:
         return found
 
     @cached_property
-    def _number(self) -> npt.NDArray[np.int64]:
+    def _number(self) -> Counts:
         return np.asarray(self._multisets.sum(axis=1))
 
     @cached_property

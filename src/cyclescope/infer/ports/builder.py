@@ -61,6 +61,7 @@ class PortBuilder:
 
     def __init__(self, facts: PortFacts) -> None:
         self.facts = facts
+        self._known: dict[tuple[str, float | None], PortUsage] = {}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -88,8 +89,13 @@ class PortBuilder:
 
     def usage(self, form: InstructionForm, throughput: float | None, reason: str = "") -> PortUsage:
         """What is known of a form. `reason` says why nothing was measured."""
-        found = self._usage(form, throughput, reason)
-        return msgspec.structs.replace(found, slot_range=self.facts.slot_range(form))
+        known = self._known.get((form.id, throughput))
+        if known is None:
+            found = self._usage(form, throughput, reason)
+            known = msgspec.structs.replace(found, slot_range=self.facts.slot_range(form))
+            if form.id in self.facts.confined:
+                self._known[form.id, throughput] = known
+        return known
 
     def _usage(self, form: InstructionForm, throughput: float | None, reason: str) -> PortUsage:
         slots = self.facts.slots.get(form.id)

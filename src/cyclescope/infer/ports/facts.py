@@ -33,7 +33,7 @@ from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFa
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
-from cyclescope.measure.record import FAILED, FrontEndReadings, Record
+from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Record
 
 SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
@@ -87,8 +87,10 @@ class PortFacts(FrontEndFacts):
 
     @cached_property
     def alone(self) -> dict[str, float]:
-        """Cycles of `INSTANCES` instances of a form with nothing around them."""
-        return {r.form: r.cycles for r in self._records if r.quantity == ALONE}
+        """Cycles of `INSTANCES` instances with nothing around; by the throughput where rounds disagree."""
+        some = [r for r in self._records if r.quantity == ALONE]
+        least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
+        return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
 
     # --- classes of blocking instructions ----------------------------------------------------------
 

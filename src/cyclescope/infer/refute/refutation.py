@@ -14,7 +14,6 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.ports.builder import PortBuilder
-from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.refute.calibration import (
     ASKED,
     CHECKED,
@@ -47,16 +46,15 @@ Stages = Iterator[tuple[str, Callable[[], Iterable[Question]]]]
 class Refutation:
     """Draws the mixes of a run, and concludes from them."""
 
-    def __init__(self, facts: PortFacts, store: Store, plans: PortPlanner, draw: random.Random) -> None:
+    def __init__(self, builder: PortBuilder, store: Store, plans: PortPlanner, draw: random.Random) -> None:
         self._store = store
         self._planner = MixPlanner(plans)
         self._draw = draw
-        self._builder = PortBuilder(facts)
+        facts = builder.facts
         usages = {
-            form: self._builder.usage(facts.table[form], facts.throughputs.get(form))
-            for form in facts.confined
+            form: builder.usage(facts.table[form], facts.throughputs.get(form)) for form in facts.confined
         }
-        self._model = MixModel(self._builder, usages)
+        self._model = MixModel(builder, usages)
 
     @cached_property
     def _claims(self) -> int:

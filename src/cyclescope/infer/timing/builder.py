@@ -269,7 +269,7 @@ class TimingBuilder:
                 return EXACT, ELIMINATED
             kept = pair.source.part == "flag" and self._keeps_flags
             return EXACT, independent(" (with a count other than 0)" if kept else "")
-        return None, withheld(f"{value:.2f} cycles breaks the law that a latency is at least 1")
+        return None, _against_law(value)
 
     def _is_in_every_instance(self, pair: Pair) -> bool:
         """Whether source and target are one register that the form always has: NZCV. Then sequences have the
@@ -278,10 +278,12 @@ class TimingBuilder:
         operand = pair.source.operand
         return operand == pair.target.operand >= 0 and bool(self.form.operands[operand].fixed)
 
-    def _in_part_of_a_cycle(self, record: Record) -> tuple[str, Remark]:
+    def _in_part_of_a_cycle(self, record: Record) -> tuple[str | None, Remark]:
         """Some cores execute two dependent instructions in a cycle: what is slower than with the dependency
         cut is a latency.
         """
+        if record.per_instance <= 0:
+            return None, _against_law(record.per_instance)
         cut = [r.per_instance for r in self.streams if r.kind is Kind.BROKEN and r.verdict != FAILED]
         if cut and record.per_instance > _BOUND_BY_THROUGHPUT * min(cut):
             return EXACT, PART_OF_A_CYCLE
@@ -338,6 +340,10 @@ class TimingBuilder:
             raised |= record.exceptions
         names = [name for bit, name in _EXCEPTIONS if raised & bit]
         return [f"floating-point exceptions raised: {', '.join(names)}"] if names else []
+
+
+def _against_law(cycles: float) -> Remark:
+    return withheld(f"{cycles:.2f} cycles breaks the law that a latency is at least 1")
 
 
 def _unfinished(missing: tuple[int, int] | None) -> str:

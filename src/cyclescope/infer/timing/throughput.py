@@ -92,11 +92,12 @@ class ThroughputBuilder:
         )  # fmt: skip
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
-        """Confidence: less where all other sequences are clearly slower."""
+        """Confidence: less where all others are clearly slower, or one was seen to be faster at times."""
         found = confidence(best)
         others = [r.per_instance for r in main if r is not best]
         alone = bool(others) and min(others) > _APART * best.per_instance
-        return MEDIUM if found == HIGH and alone else found
+        faster = any(r.verdict == UNSTABLE and _AGREED * r.per_instance < best.per_instance for r in main)
+        return MEDIUM if found == HIGH and (alone or faster) else found
 
     def _breaks_law(self, best: Record) -> bool:
         """Whether a throughput is less than that of a NOP."""
@@ -150,7 +151,11 @@ class ThroughputBuilder:
             return EXACT, NOTHING
         if self._in_one_place():
             return UPPER_BOUND, Remark("every instance waits for what the one before has stored")
-        broken = any(r.kind is Kind.BROKEN for r in main)
+        broken = [r for r in main if r.kind is Kind.BROKEN]
+        if broken and best.kind is not Kind.BROKEN and all(r.verdict != STABLE for r in broken):
+            return UPPER_BOUND, Remark(
+                "its own dependency chain limits it: sequences that cut it were disturbed"
+            )
         if self._own_chain() and (not broken or self.form.bits is not None):
             return UPPER_BOUND, Remark("limited by its own dependency chain, which cannot be broken")
         return EXACT, NOTHING

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import combinations
 
 import numpy as np
 import pytest
 
+from cyclescope.infer.likelihood import structure
 from cyclescope.infer.likelihood.evidence import Class, ClassPair, count_of, evidence_of
 from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike, learned, tail_of
 from cyclescope.infer.likelihood.structure import UnionEvidence, solve_structure, sureness
@@ -276,3 +278,23 @@ def test_loops_that_nearly_fill_the_front_end_prove_less():
 )
 def test_micro_operations_among_their_own_class(values, full, count):
     assert count_of([Look(value, 0.05) for value in values], full) == count
+
+
+def vague(count):
+    """Classes of which hardly anything is known: any two may have any union."""
+    widths = {str(place): 1 + place % 4 for place in range(count)}
+    evidence = []
+    for one, other in combinations(widths, 2):
+        least, most = max(widths[one], widths[other]), widths[one] + widths[other]
+        nats = {size: 4.5 * (size > least) for size in range(least, most + 1)}
+        evidence.append(UnionEvidence(one, other, nats))
+    return widths, evidence
+
+
+def test_a_structure_that_is_not_found_in_time_is_none(monkeypatch):
+    """Classes of which hardly anything is known fit everything: the search may take long."""
+    monkeypatch.setattr(structure, "_LONGEST", 0.0)
+    widths, evidence = vague(12)
+    found = solve_structure(widths, evidence)
+    assert {*found.sets, *found.left_out} == set(widths)
+    assert not any(map(len, found.sets.values()))

@@ -9,8 +9,10 @@ from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
 from cyclescope.infer.ports.facts import ERROR, PortFacts
+from cyclescope.infer.ports.questions import FIRST_LOOK, SLOWEST, simple_forms, slot_questions
 from cyclescope.infer.timing.results import HIGH
-from cyclescope.measure.ports import PORTS
+from cyclescope.measure.plan import Planner
+from cyclescope.measure.ports import ALONE, INSTANCES, PORTS, PortPlanner
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
 
@@ -55,6 +57,22 @@ def test_a_class_that_holds_others_up_is_ports_where_pairs_show_that_they_escape
     sets = {name: set(ports) for name, ports in facts.structure.sets.items()}
     assert sets[THREE] == sets[TWO] | sets[OTHER]
     assert sets[THREE] < sets[FOUR]
+
+
+@pytest.mark.parametrize("verdict", ["noisy", "unstable"])
+def test_a_slow_form_that_one_round_found_fast_is_not_counted(table, verdict):
+    """Among fillers for as long as it takes, it would be a loop of many thousand instructions."""
+    plans = PortPlanner(Planner(table, lambda form: True))
+    lucky = Record(TWO, ALONE, "", "", "", -0.1, 0.2, verdict, 2, ())
+    fast = {form.id: 0.25 for form in simple_forms(table)}
+
+    def asked(cycles):
+        facts = PortFacts(table, fast | {TWO: cycles}, [lucky])
+        return len(list(slot_questions(facts, plans, [table[TWO]])))
+
+    longest = SLOWEST / INSTANCES
+    assert [asked(cycles) for cycles in (1.0, longest - 1)] == [len(FIRST_LOOK)] * 2
+    assert [asked(cycles) for cycles in (longest + 1, 2000.0)] == [0, 0]
 
 
 def test_one_reading_makes_no_unit_but_a_doubt(table, uneven):

@@ -122,7 +122,7 @@ def test_orders_have_the_same_instructions(store, table, model):
 def refuting(store, table):
     legal = store.legality()
     planner = Planner(table, lambda form: legal.get(form.id) == "ok")
-    return Refutation(read_facts(store, table), store, PortPlanner(planner), random.Random(1))
+    return Refutation(PortBuilder(read_facts(store, table)), store, PortPlanner(planner), random.Random(1))
 
 
 def test_more_mixes_are_drawn_until_enough_could_be_read(store, table, monkeypatch):

@@ -12,8 +12,8 @@ from cyclescope.kernel.cycle import SPACING, LinkKey
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LINK, Experiment
-from cyclescope.measure.record import Record
-from cyclescope.measure.sampling import DISAGREE, FAILED, STABLE, UNSTABLE, Measurement
+from cyclescope.measure.record import FAILED, STABLE, UNSTABLE, Record
+from cyclescope.measure.sampling import DISAGREE, Measurement
 
 KERNEL = Kernel(b"\x90", 1, MachineState((0,) * 16))
 

@@ -236,6 +236,28 @@ def test_a_broken_dependency_is_said():
     assert (found.value, found.note) == (1.0, "its own dependency chain allows 3.0")
 
 
+@pytest.mark.parametrize("verdict", [UNSTABLE, NOISY])
+def test_where_what_cuts_a_dependency_was_disturbed_its_chain_is_a_bound(verdict):
+    """A chain of three cycles is read without noise, and is no throughput."""
+    found = timing("MUL (R64)", stream(12.0), stream(4.0, "broken x4", verdict=verdict)).throughput
+    assert (found.value, found.kind) == (3.0, UPPER_BOUND)
+    assert "disturbed" in found.note
+    other = timing(
+        "MUL (R64)", stream(12.0), stream(4.0, "broken x4", verdict=verdict), stream(8.0, "broken x8", 8)
+    )
+    assert (other.throughput.value, other.throughput.kind) == (1.0, EXACT)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "verdict", "expected"),
+    [(3.8, UNSTABLE, MEDIUM), (4.2, UNSTABLE, HIGH), (3.8, NOISY, HIGH)],
+)
+def test_what_was_faster_at_times_makes_a_throughput_less_sure(cycles, verdict, expected):
+    """By more than sequences that confirm each other differ; a noisy reading has not even two rounds."""
+    found = timing(ADD, stream(4.0), stream(4.0, "unrolled x4"), stream(cycles, "plain x8", verdict=verdict))
+    assert (found.throughput.value, found.throughput.confidence) == (1.0, expected)
+
+
 def test_a_dependency_that_cannot_be_broken_makes_an_upper_bound():
     found = timing("FADD (ST0, STi)", stream(12.0)).throughput
     assert (found.value, found.kind) == (3.0, UPPER_BOUND)
@@ -303,3 +325,5 @@ def test_two_dependent_instructions_in_a_cycle_are_a_latency():
     for streams in ([stream(2.12)], [stream(2.12), stream(2.12, "broken x4")]):
         found = nzcv(own, *streams)  # the sequences have the dependency, too: no proof that there is none
         assert (found.max, found.kind) == (0.53, UPPER_BOUND)
+    nothing = nzcv(chain(-0.53, "NZCV", "NZCV"), stream(2.12))
+    assert (nothing.max, nothing.reason[:15]) == (None, "withheld: -0.53")

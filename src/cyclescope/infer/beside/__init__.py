@@ -1,0 +1,1 @@
+"""Code that is timed beside other code."""

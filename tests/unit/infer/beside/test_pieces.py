@@ -1,0 +1,111 @@
+"""Pieces of code beside each other: sweeps, files, functions of files."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from cyclescope.errors import CyclescopeError, UsageError
+from cyclescope.infer.beside.pieces import Around, Sweep, code_snippet, file_snippet, sweep_of, text_snippets
+from cyclescope.kernel.state import VECTOR_VEX256
+
+X86 = "x86-64"
+IMUL, ADD = bytes.fromhex("480fafc3"), bytes.fromhex("4801d8")
+FUNCTIONS = """.intel_syntax noprefix
+.globl first
+.type first,@function
+first: imul rax, rbx
+ ret
+.size first,.-first
+.globl second
+.type second,@function
+second: add rax, rbx
+ add rax, rbx
+ ret
+.size second,.-second
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("N=1..4", (1, 2, 3, 4)), ("k=-4..8:4", (-4, 0, 4, 8)), ("N=1,2,64", (1, 2, 64)), ("N=7", (7,)),
+     ("N=0..9:4", (0, 4, 8))],
+)  # fmt: skip
+def test_sweeps(text, values):
+    assert sweep_of(text) == Sweep(text[0], values)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "N", "N=", "N=4..1", "N=1..1000000", "1=1..4", "N=1..4:", "N=1..4:x", "N=a"]
+)
+def test_what_is_no_sweep(text):
+    with pytest.raises(UsageError):
+        sweep_of(text)
+
+
+def test_one_kernel_per_number():
+    found = text_snippets(["{N}*|add rax, rbx|"], Around(), sweep_of("N=1..3"), X86)
+    assert [(one.name, one.kernel.code) for one in found] == [(f"N={n}", ADD * n) for n in (1, 2, 3)]
+    both = text_snippets(["{N}*|nop|", "|{N}"], Around(), sweep_of("N=2..3"), X86)
+    assert [one.name for one in both] == ["{N}*|nop|, N=2", "{N}*|nop|, N=3", "|{N}, N=2", "|{N}, N=3"]
+
+
+def test_a_number_in_what_comes_before():
+    found = text_snippets(["imul rax, rbx"], Around("mov rbx, {N}"), sweep_of("N=1,2"), X86)
+    assert [one.kernel.setup[-4:] for one in found] == [bytes([n, 0, 0, 0]) for n in (1, 2)]
+
+
+def test_a_sweep_without_its_name():
+    with pytest.raises(UsageError, match="in the code: write"):
+        text_snippets(["nop"], Around(), sweep_of("N=1..3"), X86)
+
+
+def test_copies_and_what_comes_before_machine_code():
+    made = code_snippet("x", IMUL, Around("add rax, rbx", 3), X86)
+    assert (made.kernel.code, made.kernel.setup, made.copies) == (IMUL * 3, ADD, 3)
+
+
+@pytest.fixture
+def object_file(tmp_path):
+    if shutil.which("as") is None:
+        pytest.skip("needs an assembler")
+    source, made = tmp_path / "two.s", tmp_path / "two.o"
+    source.write_text(FUNCTIONS)
+    subprocess.run(["as", source, "-o", made], check=True)
+    return made
+
+
+def test_a_function_of_an_object_file(object_file):
+    first, second = (file_snippet(object_file, name, Around(), X86) for name in ("first", "second"))
+    assert (first.name, first.kernel.code, first.kernel.instructions) == ("two.o:first", IMUL, 1)
+    assert (second.kernel.code, second.kernel.instructions) == (ADD * 2, 2)
+    with pytest.raises(UsageError, match="it has first, second"):
+        file_snippet(object_file, "third", Around(), X86)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("imulq %rbx, %rax\n", IMUL), (".intel_syntax noprefix\nimul rax, rbx\n", IMUL), ("480fafc3", IMUL)],
+)
+def test_a_file_of_text(tmp_path, text, code):
+    path = tmp_path / "one.s"
+    path.write_text(text)
+    made = file_snippet(path, "", Around(), X86)
+    assert (made.name, made.kernel.code, made.kernel.instructions) == ("one.s", code, 1)
+
+
+def test_vector_state_as_the_source_needs(tmp_path):
+    path = tmp_path / "one.s"
+    path.write_text("vaddps %ymm0, %ymm1, %ymm2\n")
+    assert file_snippet(path, "", Around(), X86).kernel.state.vector_level == VECTOR_VEX256
+
+
+def test_files_that_cannot_be_timed(tmp_path):
+    path = tmp_path / "one.s"
+    path.write_text("add %rax, %r15\n")
+    with pytest.raises(UsageError, match="counts the repetitions"):
+        file_snippet(path, "", Around(), X86)
+    with pytest.raises(CyclescopeError):
+        file_snippet(tmp_path / "none.s", "", Around(), X86)

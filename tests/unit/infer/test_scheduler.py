@@ -1,0 +1,93 @@
+"""When a core chooses ports: the policy that makes the readings of its probe likeliest."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.infer import scheduler
+from cyclescope.infer.scheduler import binding_of, predicted
+from cyclescope.isa.table import load_table
+from cyclescope.model.facts import SCHEDULER, CoreAnswer, Fact
+from cyclescope.model.machine import BINDINGS, GROUPED, IDEAL, ROUND_ROBIN, STATIC
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.run import ask
+from cyclescope.session.machines import load_model
+from tests.support.probed import NOISE
+
+CORES = {"skylake": "x86-64", "neoverse-v2": "aarch64", "sifive-p670": "riscv64"}
+SEED = random.SystemRandom().randrange(1 << 30)
+
+
+def read(machine, table, policy, error=0.01):
+    """Facts as a core with a policy would give them."""
+    cycles = predicted(machine, table, policy)
+    return [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, error) for name, value in cycles.items()]
+
+
+@pytest.fixture(scope="module")
+def skylake():
+    return load_model("skylake")
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("policy", BINDINGS)
+def test_the_policy_of_a_simulated_core_is_found(core, policy):
+    """Policies that a core cannot be told apart by make the same cycles: any of those is right, or none."""
+    machine, table = load_model(core), load_table(CORES[core])
+    backend = SimulatedBackend(machine, policy, noise=msgspec.structs.replace(NOISE, seed=SEED))
+    (asked,) = ask([PROBES["scheduler"]], backend, table)
+    assert sum(fact.is_resolved for fact in asked.facts) >= 8, f"seed {SEED}"
+    found = binding_of(machine, asked.facts, table)
+    truth, told = (predicted(machine, table, one) for one in (policy, found or policy))
+    far = [name for name in truth if abs(told[name] - truth[name]) > 0.15 * truth[name]]
+    assert far == [], f"seed {SEED}"
+
+
+@pytest.mark.parametrize(
+    ("core", "policy"), [("skylake", GROUPED), ("alderlake", ROUND_ROBIN), ("haswell", STATIC)]
+)
+def test_policies_that_make_a_difference_are_told(core, policy, table):
+    machine = load_model(core)
+    assert binding_of(machine, read(machine, table, policy), table) == policy
+    assert binding_of(machine, read(machine, table, IDEAL), table) == ""
+
+
+def test_without_ports_or_readings_nothing_is_told(table):
+    machine = load_model("alderlake")
+    some = read(machine, table, ROUND_ROBIN)
+    assert binding_of(msgspec.structs.replace(machine, ports=()), some, table) == ""
+    telling = sorted(some, key=lambda fact: -fact.value)
+    assert binding_of(machine, telling[:3], table) == ""
+    assert binding_of(machine, telling[:4], table) == ROUND_ROBIN
+    others = [Fact("fusion", fact.subject, fact.answer, fact.value, fact.error) for fact in some]
+    assert binding_of(machine, others, table) == ""
+
+
+def made_up(monkeypatch, **cycles):
+    """Four kernels that each policy predicts alike, in cycles."""
+    usual = dict.fromkeys(BINDINGS, 2.0) | {name.replace("_", " "): value for name, value in cycles.items()}
+    names = ("one", "two", "three", "four")
+    monkeypatch.setattr(
+        scheduler, "predicted", lambda machine, table, policy: dict.fromkeys(names, usual[policy])
+    )
+    return [Fact(SCHEDULER, name, CoreAnswer.VALUE, 1.0, 0.01) for name in names]
+
+
+@pytest.mark.parametrize(("ideal", "told"), [(1.1, ""), (1.11, ""), (1.14, STATIC), (1.25, STATIC)])
+def test_a_tenth_is_how_far_predictions_may_be_off_and_odds_of_twenty_are_plain(
+    monkeypatch, skylake, table, ideal, told
+):
+    """Four kernels cost 2 nats a tenth off, and 3.9 at 14 %; half or twice of either constant is seen."""
+    assert binding_of(skylake, made_up(monkeypatch, ideal=ideal, static=1.0), table) == told
+
+
+def test_readings_that_nothing_explains_count_once(monkeypatch):
+    """Each of four is worth eight nats at most: what fits one reading, and no other, is not believed."""
+    facts = made_up(monkeypatch, ideal=1.05, static=1.0)
+    far = msgspec.structs.replace(facts[0], value=9.0)
+    assert scheduler._nats({"one": far}, {"one": 1.0}) == 8.0
+    assert scheduler._nats({"one": far}, {"one": 5.3}) == 8.0
