@@ -26,6 +26,16 @@ def lines_of(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
+# NASM's sizes: GNU as takes `dword [rbx]` for [rbx + 4], and what it does not know for a symbol.
+_SIZED = re.compile(r"\b([dqtoyz]?word|byte|[xyz]mmword|tbyte)\s*(?=\[)", re.IGNORECASE)
+_SIZES = {"tword": "tbyte", "oword": "xmmword", "yword": "ymmword", "zword": "zmmword"}
+
+
+def with_sizes(text: str) -> str:
+    """Intel syntax with the sizes of memory as GNU as has them."""
+    return _SIZED.sub(lambda size: f"{_SIZES.get(size[1].lower(), size[1])} ptr ", text)
+
+
 def assemble(text: str) -> Assembled:
     """Assemble Intel-syntax x86-64 text with GNU as.
 
@@ -40,7 +50,7 @@ def assemble(text: str) -> Assembled:
     lines = lines_of(text)
     with tempfile.TemporaryDirectory() as folder:
         source, output, binary = (Path(folder) / name for name in ("a.s", "a.o", "a.bin"))
-        body = [".intel_syntax noprefix", ".text", *lines]
+        body = [".intel_syntax noprefix", ".text", *map(with_sizes, lines)]
         source.write_text("\n".join(body) + "\n")
         done = _run(str(tools[0]), "--64", "-mnaked-reg", str(source), "-o", str(output))
         if done.returncode:
@@ -59,7 +69,12 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def _executed(lines: list[str]) -> int:
-    return sum(not line.endswith(":") and not line.startswith(".") for line in lines)
+    """Lines that are instructions; bytes are one, as nobody writes data among code to be timed."""
+    return sum((not line.endswith(":") and not line.startswith(".")) or _is_byte(line) for line in lines)
+
+
+def _is_byte(line: str) -> bool:
+    return line.startswith(".byte ")
 
 
 def _first_error(messages: str, source: str, lines: list[str]) -> str:

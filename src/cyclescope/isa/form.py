@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 
@@ -42,6 +43,15 @@ class Encoding(msgspec.Struct, frozen=True):
     displacement: tuple[int, int, int] | None
     immediates: tuple[tuple[int, int], ...]
     modrm: int
+
+
+class MemoryOperand(NamedTuple):
+    """An operand in memory: its position, its bytes, whether it is loaded, whether it is stored."""
+
+    position: int
+    size: int
+    read: bool
+    write: bool
 
 
 class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
@@ -89,6 +99,15 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
             if op.is_memory and not op.implicit:
                 return index
         return -1
+
+    @cached_property
+    def accesses(self) -> tuple[MemoryOperand, ...]:
+        """The operands that are accessed memory, implicit ones among them."""
+        return tuple(
+            MemoryOperand(position, max(op.width // 8, 1), op.read, op.write)
+            for position, op in enumerate(self.operands)
+            if op.is_memory
+        )
 
     @property
     def is_vex(self) -> bool:

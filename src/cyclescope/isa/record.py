@@ -257,8 +257,8 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     multiples of `step` bytes, and are made longer by prefixes where it is `padded`. `fixed_width` says that
     the table has fields of bits (`isa/fixed_width.py`), `varies` that it does not list all forms,
     `asks_files` that CPUs do not tell programs what they are, `has_configurations` that instructions set
-    what vectors others work on. `nop` is machine code, `identity` how the numbers of a CPU are shown,
-    `default_machine` whose model is taken where nothing is known of the host.
+    what vectors others work on. `nop` is machine code, `returns` what ends functions, `identity` how the
+    numbers of a CPU are shown, `default_machine` whose model is taken where nothing is known of the host.
     """
 
     name: str
@@ -284,6 +284,7 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     has_configurations: bool = False
     identity: str = "family {family} model {model} stepping {stepping}"
     default_machine: str = ""
+    returns: tuple[bytes, ...] = ()
 
     @property
     def folder(self) -> str:

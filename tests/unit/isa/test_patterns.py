@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from cyclescope.errors import UsageError
@@ -206,3 +208,19 @@ def test_the_longest_names_and_examples_are_far_shorter_than_a_pattern_may_be(ta
     longest = max(max(map(len, names(form))) for form in table)
     assert longest * 4 < LONGEST
     assert select(table, ["*" * LONGEST]) == list(table)
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("{evex} vaddps xmm0, xmm1, xmm2", True),
+        ("vaddps (%rax){1to4}, %xmm1, %xmm0{%k1}", True),
+        ("ADD (R64, R64)", False),
+        ("{evex}", False),
+    ],
+)
+def test_what_looks_written_is_given_to_an_assembler(table, line, wanted):
+    asked = []
+    with suppress(UsageError):
+        select(table, [line.replace("vaddps", "vadd_ps")], read=lambda isa, text: asked.append(text) or [])
+    assert bool(asked) == wanted

@@ -131,6 +131,13 @@ RISCV64 = _pairs("""
     c.mv a0, a1 = C_MV
 """)
 X86_64 = _pairs("""
+    vaddps (%rax){1to16}, %zmm1, %zmm0{%k1} = VADDPS (ZMM, K, ZMM, M32_1to16)
+    vaddps (%rax){1to16}, %zmm1, %zmm0 = VADDPS (ZMM, ZMM, M32_1to16)
+    vmovaps %zmm0, (%rax){%k1} = VMOVAPS (M512, K, ZMM)
+    vaddps zmm0{k1}, zmm1, dword bcst [rax] = VADDPS (ZMM, K, ZMM, M32_1to16)
+    vaddpd zmm0, zmm1, qword bcst [rax] = VADDPD (ZMM, ZMM, M64_1to8)
+    movzx eax, byte [rbx] = MOVZX (R32, M8)
+    movzx eax, word [rbx] = MOVZX (R32, M16)
     imul %rbx, %rax = IMUL (R64, R64)
     imulq (%rbx), %rax = IMUL (R64, M64)
     retq = RET_NEAR
@@ -202,6 +209,11 @@ def test_x86_64(line, expected):
     assert expected in ids("x86-64", line)
 
 
+@pytest.mark.parametrize("line", ["movzx eax, byte [rbx]", "vaddps zmm0, zmm1, dword bcst [rax]"])
+def test_a_size_leaves_one_form(line):
+    assert len(ids("x86-64", line)) == 1
+
+
 @pytest.mark.parametrize(("isa", "name"), [(isa, name) for isa, names in BARE.items() for name in names])
 def test_the_name_alone_finds_what_it_stands_for(isa, name):
     found = {each for form in ids(isa, name) for each in (form, form.partition(" ")[0])}
@@ -218,6 +230,9 @@ def test_the_name_alone_finds_what_it_stands_for(isa, name):
         ("riscv64", "mv a0, 5"),
         ("riscv64", "li a0, x"),
         ("riscv64", "add a0, a1, 5000"),
+        ("x86-64", "vaddpd zmm0, zmm1, dword bcst [rax]"),
+        ("x86-64", "vaddps zmm0, zmm1, zmmword bcst [rax]"),
+        ("x86-64", "mov rax, dword [rbx]"),
         ("x86-64", "cmp 3, eax"),  # in AT&T's order, without its signs
         ("x86-64", "imul (R64, R32)"),
     ],

@@ -60,6 +60,7 @@ RECORD = InstructionSet(
     elf=183,
     machines=("aarch64", "arm64"),
     nop=bytes.fromhex("1f2003d5"),
+    returns=(b"\xc0\x03\x5f\xd6",),
     lengths=(4,) * 256,
     step=4,
     varies=True,

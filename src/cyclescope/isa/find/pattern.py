@@ -155,7 +155,9 @@ def _read(table: Table, example: str, read: Reader | None) -> list[InstructionFo
 
 def _looks_written(pattern: str) -> bool:
     """Whether a pattern is an instruction with operands: neither an id, nor a glob, nor words."""
-    return re.fullmatch(r"[A-Za-z][\w.]*\s+[^(*?;\n][^*?;\n]*", pattern) is not None
+    plain = re.sub(r"^(?:\{\w+\}\s*)+", "", pattern)  # {evex}
+    first = r"[^*?;\n]" if "%" in plain else r"[^(*?;\n]"
+    return re.fullmatch(rf"[A-Za-z][\w.]*\s+{first}[^*?;\n]*", plain) is not None
 
 
 def by_example(table: Table, text: str) -> list[InstructionForm]:

@@ -54,6 +54,7 @@ RECORD = InstructionSet(
     elf=243,
     machines=("riscv64",),
     nop=bytes.fromhex("13000000"),
+    returns=(b"\x67\x80\x00\x00", b"\x82\x80"),
     lengths=tuple(map(_length, range(256))),
     step=2,
     varies=True,

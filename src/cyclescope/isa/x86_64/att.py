@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 _SIZES = {"B": "byte", "W": "word", "L": "dword", "Q": "qword", "S": "dword", "T": "tbyte"}
 _WIDENING = re.compile(r"MOV([SZ])([BW])([WLQ])|MOVS(L)Q")
 _OTHER_NAMES = {"CBTW": "CBW", "CWTL": "CWDE", "CLTQ": "CDQE", "CWTD": "CWD", "CLTD": "CDQ", "CQTO": "CQO"}
-_MEMORY = re.compile(r"(%\ws:)?([^()]*)\(([^()]*)\)")
+_MEMORY = re.compile(r"(%\ws:)?([^()]*)\(([^()]*)\)\s*((?:\{[^{}]*\}\s*)*)")  # with masks and broadcasts
 _PREFIXES = r"((?:(?:lock|repn?[ez]?)\s+)*)(\S+)\s*(.*)"
 
 
@@ -53,7 +53,8 @@ def _intel_operand(text: str, size: str) -> str:
         if match[3].strip().isdigit():  # %st(1)
             return text.replace("%", "")
         segment = (match[1] or "").replace("%", "")
-        return f"{size} ptr {segment}[{_address(match[2], match[3])}]".removeprefix(" ptr ")
+        told = f"{size} ptr {segment}[{_address(match[2], match[3])}]".removeprefix(" ptr ")
+        return told + match[4].replace("%", "")
     return text.removeprefix("$").replace("%", "")
 
 

@@ -61,6 +61,7 @@ RECORD = InstructionSet(
     elf=62,
     machines=("x86_64", "amd64"),
     nop=b"\x90",
+    returns=(b"\xc3",),
     fixed_width=False,
     padded=True,
     default_machine="sapphirerapids",

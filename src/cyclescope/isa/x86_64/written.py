@@ -165,14 +165,26 @@ def _address_fits(op: Operand, text: str) -> bool:
         return op.cls in _lea_classes(text)
     if not op.is_memory:
         return False
+    size, kind = _told_size(text)
     broadcast = re.search(r"\{(1to\d+)\}", text)
-    if ("_1to" in op.cls) != bool(broadcast) or (broadcast and not op.cls.endswith(broadcast[1])):
+    if ("_1to" in op.cls) != bool(broadcast or kind == "bcst"):
+        return False
+    if broadcast and not op.cls.endswith(broadcast[1]):
         return False
     vector = re.search(r"\b([xyz]mm)\d", text)
     if op.cls.startswith("VSIB_") != bool(vector):
         return False
-    size = re.match(r"(\w+)\s+ptr", text)
-    return size is None or _SIZES.get(size[1]) == op.width
+    if "_1to" in op.cls:
+        return not kind or op.cls.startswith(f"M{size}_")
+    return not kind or size == op.width
+
+
+def _told_size(text: str) -> tuple[int, str]:
+    """Bits that are said of what is in memory, and the word behind them: NASM has no `ptr`."""
+    match = re.match(r"(\w+)(?:\s+(ptr|bcst)\b|\s*\[|\s+\ws:|\s+rel\b)", text)
+    if match is None or not (match[2] or match[1] in _SIZES):
+        return 0, ""
+    return _SIZES.get(match[1], 0), match[2] or "ptr"
 
 
 def _lea_classes(text: str) -> set[str]:
