@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyclescope.analyze.depend.loop_carried import components, slowest_cycle
+from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED
+from cyclescope.analyze.depend.loop_carried import components, loop_carried, slowest_chain, slowest_cycle
 from cyclescope.analyze.predict.bounds import evenly
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.predict.simulated import Simulation
@@ -18,8 +19,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.model import binding
 from cyclescope.model.binding import balanced, port_bound, total
-from cyclescope.model.machine import EXTRACTED, Provenance
-from cyclescope.simulate.engine import IDEAL
+from cyclescope.model.machine import EXTRACTED, IDEAL, MEASURED, Provenance
 from tests.support.blocks import of_code, predictor, toy
 
 PORTS = 6
@@ -200,6 +200,47 @@ def test_what_may_be_off_makes_the_interval_wider(body):
     assert low <= found.lower
     assert high >= found.upper
     assert high >= 1.5 * found.cycles - 1e-9
+
+
+def with_ranges():
+    """The toy machine as if measured, its latencies known between half and twice."""
+    forms = {
+        name: msgspec.structs.replace(c, ranges={p: (n / 2, n * 2) for p, n in c.latencies.items()})
+        for name, c in toy().forms.items()
+    }
+    return msgspec.structs.replace(toy(), forms=forms, provenance=Provenance(MEASURED))
+
+
+MACHINES = (predictor(), EXTRACTED_TOY, Predictor(with_ranges()))
+
+
+@given(bodies, st.sampled_from(MACHINES))
+def test_an_estimate_has_the_numbers_of_the_prediction(body, machine):
+    estimate, found = machine.estimate(body), machine.predict(body, simulate=False)
+    assert (estimate.cycles, estimate.lower, estimate.bottleneck) == (
+        found.cycles, found.lower, found.bottleneck,
+    )  # fmt: skip
+    assert estimate.interval == found.interval
+    assert list(estimate.bounds.items()) == list(found.alone.items())
+
+
+@given(bodies, st.sampled_from(MACHINES))
+def test_proved_latencies_are_left_out_only_where_they_decide_nothing(body, machine):
+    found = machine.bounds(body, simulate=False)
+    least, most = (
+        slowest_chain(machine.with_ends(found.graph, ends)) for ends in (LEAST_PROVED, MOST_PROVED)
+    )
+    assert least <= found.slowest_chain <= most
+    assert found.lower >= min(least, found.cycles)
+    assert (found.least_chain, found.most_chain) == (least, most)
+    assert found.interval() == found.interval_with(least)
+
+
+@given(bodies, st.sampled_from(MACHINES))
+def test_the_slowest_chain_is_the_first_of_those_that_are_listed(body, machine):
+    graph = machine.graph(body.instructions)
+    listed = loop_carried(graph)
+    assert slowest_chain(graph) == (listed[0].cycles if listed else 0.0)
 
 
 @given(bodies)

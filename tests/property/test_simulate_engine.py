@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyclescope.model.machine import Operation
+from cyclescope.model.machine import BINDINGS, IDEAL, Operation
 from cyclescope.model.ports import port_throughput
-from cyclescope.simulate.engine import IDEAL, POLICIES, ROUND_ROBIN, STATIC, Engine, Layout, Template, Work
+from cyclescope.simulate.engine import Engine, Layout, Template, Work
 from tests.support.cores import independent, loop
 
 PORT_SETS = st.sets(st.integers(0, 7), min_size=1, max_size=5).map(lambda ports: tuple(sorted(ports)))
@@ -40,7 +40,7 @@ def test_ideal_binding_is_as_fast_as_ports_and_slots_allow(mix, width):
     assert abs(sum(found.operations) - sum(len(kinds) for kinds, _ in mix)) <= 1e-9 + (not found.exact) * 0.1
 
 
-@given(mix=mixes(), policy=st.sampled_from((STATIC, ROUND_ROBIN)))
+@given(mix=mixes(), policy=st.sampled_from([one for one in BINDINGS if one != IDEAL]))
 def test_no_binding_is_faster_than_ports_and_slots_allow(mix, policy):
     engine = Engine(Layout(4, 8, policy=policy))
     assert engine.run(body_of(engine, mix)).cycles >= 0.999 * bound(mix, 4)
@@ -75,7 +75,7 @@ def instructions(draw):
 
 @given(
     rows=st.lists(instructions(), min_size=1, max_size=8),
-    policy=st.sampled_from(POLICIES),
+    policy=st.sampled_from(BINDINGS),
     in_order=st.booleans(),
     entries=st.integers(4, 40),
 )

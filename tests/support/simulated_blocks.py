@@ -34,6 +34,6 @@ class SimulatedBlocks:
         number = self.passes.get(kernel.code, 0)
         self.passes[kernel.code] = number + 1
         graph = self._predictor.graph(decoded(kernel.code, self._predictor.machine.isa).instructions)
-        cycles = self._predictor.simulated(graph, ideal=True)
+        cycles = self._predictor.simulated(graph)
         assert cycles is not None
         return self._change(kernel, number, cycles)

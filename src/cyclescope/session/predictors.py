@@ -14,7 +14,7 @@ import msgspec
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.effects import EFFECTS
-from cyclescope.analyze.predict.prediction import Prediction
+from cyclescope.analyze.predict.estimate import BlockEstimate
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.osaca import Osaca
@@ -118,7 +118,7 @@ class Analytic(_Own):
     name = ANALYTIC
 
     def _of(self, block: Block) -> BlockAnswer:
-        return _told(self._predictor.predict(block, simulate=False))
+        return _told(self._predictor.estimate(block))
 
 
 class Simulated(_Own):
@@ -127,17 +127,17 @@ class Simulated(_Own):
     name = SIMULATED
 
     def _of(self, block: Block) -> BlockAnswer:
-        found = self._predictor.predict(block)
-        graph = self._predictor.graph(block.instructions)
-        cycles = self._predictor.simulated(graph, ideal=True)
+        found = self._predictor.bounds(block)
+        cycles = self._predictor.simulated(found.graph)
         if cycles is None:
             return BlockAnswer(None, reason="it cannot be simulated")
-        beside = (found.bounds.get(effect.name, 0.0) for effect in EFFECTS)  # it knows nothing of these
-        return msgspec.structs.replace(_told(found), cycles=max(cycles, *beside))
+        upper = self._predictor.simulated(found.graph, late=True)
+        beside = (found.deciding.get(effect.name, 0.0) for effect in EFFECTS)  # it knows nothing of these
+        return msgspec.structs.replace(_told(found.estimate(upper)), cycles=max(cycles, *beside))
 
 
-def _told(found: Prediction) -> BlockAnswer:
-    return BlockAnswer(found.cycles, found.interval, found.lower, found.bottleneck, found.alone)
+def _told(found: BlockEstimate) -> BlockAnswer:
+    return BlockAnswer(found.cycles, found.interval, found.lower, found.bottleneck, found.bounds)
 
 
 # --- others ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import msgspec
 
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Imported, Request
-from cyclescope.formats.registry import by_name, of_contents
+from cyclescope.formats.registry import by_name, is_dump, of_contents
 from cyclescope.infer.native import stored_model
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.model import library
@@ -29,7 +29,7 @@ def source(text: str, format_name: str = "", column: str = "", isa: str = DEFAUL
         return Imported(library.shipped(text.removeprefix(LLVM)))
     name, _, behind = text.partition("#")
     path = Path(name)
-    if not format_name and name.lower().endswith((".json", ".xz")):
+    if not format_name and name.lower().endswith((".json", ".xz")) and not is_dump(path):
         return Imported(load_model(path))
     if not path.is_file():
         if is_file(name) or path.suffix:

@@ -205,12 +205,12 @@ class Latencies:
         stored = self._store if target.part == "data" else 0.0
         return stored + (self.own if self.ends.computes else 0.0)
 
-    def lead(self, source: Node) -> float:
-        """Cycles between the arrival of a source and the start of the operation that computes with it.
+    def lead(self, source: Node, targets: Sequence[Node]) -> float:
+        """Cycles between the arrival of a source and the start of the operation that makes targets of it.
 
         Less than 0 for a source that is needed later than others.
         """
-        rows = [(self.between(source, t), t) for t in self.ends.targets]
+        rows = [(self.between(source, t), t) for t in targets]
         leads = [whole - self._computing(t) for whole, t in rows if whole is not None]
         return max(leads, default=self._load * self.ends.is_loaded(source))
 
@@ -221,11 +221,18 @@ class Latencies:
 
 
 def template(
-    form: InstructionForm, cost: FormCost, core: Core, units: Units, idiom: str = "", extracted: bool = False
+    form: InstructionForm,
+    cost: FormCost,
+    core: Core,
+    units: Units,
+    idiom: str = "",
+    extracted: bool = False,
+    passes: bool = False,
 ) -> Template:
     """What the form needs. `idiom` is what its registers make of it, "" for nothing special.
 
-    `extracted` says that the cost is LLVM's.
+    `extracted` says that the cost is LLVM's, `passes` that a load gets what is stored without waiting for the
+    operations that store it.
     """
     ends = Ends.of(form, cost.latencies)
     idle = cost.eliminated or idiom == ZERO
@@ -234,7 +241,7 @@ def template(
     read = len(rows) - len(ends.old)
     alone = not any(cycles is not None for row in rows[:read] for cycles in row)
     base = (0.0 if idle or not alone else latencies.own or USUAL_LATENCY,) * len(ends.targets)
-    work = () if idle else tuple(_work(ends, latencies, cost, units, idiom))
+    work = () if idle else tuple(_work(ends, latencies, cost, units, idiom, passes))
     slots = cost.slots if cost.slots is not None else max(sum(op.count for op in cost.operations or ()), 1.0)
     memory = [op for op in form.operands if op.is_memory]
     return Template(
@@ -280,19 +287,27 @@ def _rows(
     return tuple(tuple(latencies.between(s, t) for t in ends.targets) for s in ends.sources)
 
 
-def _work(ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom: str) -> list[Work]:
+def _work(
+    ends: Ends, latencies: Latencies, cost: FormCost, units: Units, idiom: str, passes: bool
+) -> list[Work]:
     """The micro-operations, loads as early as their address, stores only on the way to memory."""
     operations = [op for op in cost.operations or () if op.ports and op.count > 0]
     every = sum(1 << n for n, t in enumerate(ends.targets) if not ends.is_pointer(t))
     memory = sum(1 << n for n, t in enumerate(ends.targets) if t.part == "data")
-    leads = tuple(None if idiom else latencies.lead(s) for s in ends.sources)
+    stored = [t for t in ends.targets if t.part == "data"]
+    leads, late = (
+        tuple(None if idiom else latencies.lead(s, some) for s in ends.sources)
+        for some in (ends.targets, stored)
+    )
     early = tuple(0.0 if ends.is_address(s) and not idiom else None for s in ends.sources)
     loads = any(op.is_memory and op.read for op in ends.form.operands)
     work: list[Work] = []
     for op in operations:
         is_load = loads and op.ports in units.loads
         is_store = bool(memory) and not is_load and op.ports in units.stores
-        copy = Work(0, 1, memory if is_store else every, early if is_load else leads, is_load)
+        copy = Work(0, 1, every, early if is_load else leads, is_load)
+        if is_store:
+            copy = Work(0, 1, 0 if passes else memory, late)
         work += _copies(op, copy, len(operations))
     return sorted(_with_slack(work), key=lambda op: not op.early)  # a core in order issues them as they stand
 

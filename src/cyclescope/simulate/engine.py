@@ -17,10 +17,9 @@ from pathlib import Path
 import msgspec
 
 from cyclescope.errors import BackendUnavailable, UsageError
+from cyclescope.model.machine import BINDINGS, IDEAL
 
 ONE = 1024  # parts of a cycle, parts of a slot
-IDEAL, STATIC, ROUND_ROBIN = "ideal", "static", "round robin"
-POLICIES = (IDEAL, STATIC, ROUND_ROBIN)
 MOST_PORTS = QUEUES = 64
 MOST_OPERATIONS, MOST_TARGETS = 256, 32
 UNLIMITED = 1 << 20  # entries of a buffer whose size is not known
@@ -70,13 +69,13 @@ class Layout(msgspec.Struct, frozen=True):
 
     def words(self) -> array[int]:
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
-        if self.policy not in POLICIES:
-            raise UsageError(f"no port binding policy {self.policy}", f"one of {', '.join(POLICIES)}")
+        if self.policy not in BINDINGS:
+            raise UsageError(f"no port binding policy {self.policy}", f"one of {', '.join(BINDINGS)}")
         if not 1 <= self.ports <= MOST_PORTS or self.width <= 0 or len(self.queues) > QUEUES:
             raise UsageError(f"no core with {self.ports} ports, {self.width:g} slots per cycle")
         words = [
             max(round(self.width * ONE), 1), self.reorder_buffer, self.load_buffer, self.store_buffer,
-            int(self.in_order), POLICIES.index(self.policy), self.ports, len(self.queues),
+            int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
         ]  # fmt: skip
         for ports, entries in self.queues:
             words += [_signed(ports), entries]
@@ -117,6 +116,15 @@ class Template(msgspec.Struct, frozen=True):
     loads: int = 0
     stores: int = 0
 
+    def waiting(self, later: Sequence[float]) -> Template:
+        """The same where sources come so many cycles later than what it was made of says."""
+        work = (msgspec.structs.replace(op, after=tuple(map(_sum, op.after, later))) for op in self.work)
+        latencies = (
+            tuple(_sum(cycles, more) for cycles in row)
+            for row, more in zip(self.latencies, later, strict=True)
+        )
+        return msgspec.structs.replace(self, work=tuple(work), latencies=tuple(latencies))
+
     def words(self) -> array[int]:
         """The template as the engine reads it."""
         words = [
@@ -129,6 +137,10 @@ class Template(msgspec.Struct, frozen=True):
             words += [_signed(op.ports), max(_parts(op.cycles), 1), op.feeds, int(op.early), op.slack]
             words += map(_parts, op.after)
         return array("q", words)
+
+
+def _sum(cycles: float | None, more: float) -> float | None:
+    return None if cycles is None else cycles + more
 
 
 class Body(msgspec.Struct, frozen=True):

@@ -21,10 +21,9 @@ from cyclescope.isa.register import domain, register_number
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
-from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel
+from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
 from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template
 from cyclescope.simulate.engine import (
-    IDEAL,
     MOST_PORTS,
     UNLIMITED,
     WINDOW,

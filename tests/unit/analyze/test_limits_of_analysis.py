@@ -44,7 +44,7 @@ def test_blocks_of_two_thousand_instructions_are_simulated(instructions, simulat
     """More take seconds; the bounds are there all the same."""
     one = block("nop").instructions[0]
     found = predictor()
-    assert (found.simulated(found.graph([one] * instructions), ideal=True) is not None) is simulated
+    assert (found.simulated(found.graph([one] * instructions)) is not None) is simulated
 
 
 @pytest.mark.parametrize(

@@ -96,4 +96,4 @@ def test_questions_that_cannot_be_asked(cyclescope, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     done = cyclescope("insert-markers", LISTING)
     assert (done.code, done.out) == (USAGE, "")
-    assert "no loop was chosen" in done.err
+    assert done.err.splitlines()[-1] == "error: no loop was chosen: --auto takes the innermost one"

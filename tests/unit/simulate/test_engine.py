@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cyclescope.errors import BackendUnavailable, UsageError
-from cyclescope.model.machine import Operation
+from cyclescope.model.machine import BINDINGS, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Operation
 from cyclescope.model.ports import port_throughput
 from cyclescope.simulate import engine as engine_module
-from cyclescope.simulate.engine import (
-    IDEAL,
-    POLICIES,
-    ROUND_ROBIN,
-    STATIC,
-    Body,
-    Engine,
-    Layout,
-    Template,
-    Work,
-)
+from cyclescope.simulate.engine import Body, Engine, Layout, Template, Work
 from tests.support.cores import cycles, independent, loop, producer, steady, unary, work
 
 WIDE = Layout(width=8, ports=4)
@@ -94,7 +85,7 @@ def test_an_unpipelined_unit_is_busy_as_long_as_it_says(busy):
     assert cycles(WIDE, (independent((0, 1), cycles=busy),)) == busy / 2
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", BINDINGS)
 def test_a_port_may_take_several_operations_a_cycle(policy):
     layout = Layout(width=4, ports=1, policy=policy)
     assert cycles(layout, (independent((0,), cycles=0.5),)) == 0.5
@@ -117,6 +108,34 @@ def test_static_binding_is_final(policy, issued, port):
     body = loop(core, (producer(10), 0), (other,), (waiting, 0), (busy,))
     # at dispatch port 1 has one more operation than port 0; `busy` goes to port 0 and starts first
     assert core.trace(body, 1).operations == ((), ((1, 1),), ((issued, port),), ((1, 0),))
+
+
+def test_a_group_is_dispatched_as_a_whole():
+    """A chain that fills the reorder buffer lets others in when there is room for a group, not one by one."""
+    chained = Template(1, (0.0,), ((1.0,),), (work(0, 1, feeds=1, after=(0,)),))
+    entries = 8  # of which a group of four has to be free
+    alone = Layout(width=4, ports=2, reorder_buffer=entries, policy=STATIC)
+    whole = msgspec.structs.replace(alone, policy=GROUPED)
+    dispatched = []
+    for layout in (alone, whole):
+        core = Engine(layout)
+        body = loop(core, (chained, 1, 1))
+        dispatched.append([cycle for cycle, *_ in core.trace(body, 24).instructions])
+    groups = [[cycles.count(cycle) for cycle in sorted(set(cycles))] for cycles in dispatched]
+    assert set(groups[0][2:-1]) == {1}
+    assert set(groups[1][2:-1]) == {4}
+
+
+@pytest.mark.parametrize(("waiting", "port"), [(3, 0), (4, 0), (5, 1), (8, 1)])
+def test_ports_that_are_loaded_much_more_are_left_out(waiting, port):
+    """Of a group, different ports get an operation each, unless one has five more to do than the other."""
+    core = Engine(Layout(width=12, ports=2, policy=GROUPED))
+    late = Template(1, (), ((),), (work(0, feeds=0, after=(0,)),))
+    first = independent((1,))
+    body = loop(core, (producer(40), 0), *[(late, 0)] * waiting, *[(independent(slots=1),)] * (11 - waiting),
+                (first,), (independent((0, 1)),), *[(independent(slots=1),)] * 10)  # fmt: skip
+    found = core.trace(body, 1).operations
+    assert found[13][0][1] == port
 
 
 def test_counters_say_what_each_port_did():
@@ -169,7 +188,7 @@ def test_load_and_store_buffers_limit_what_is_in_flight():
     assert cycles(Layout(8, 1, store_buffer=10), (load, 0)) == 51 / 256
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", BINDINGS)
 def test_a_full_scheduler_stops_the_front_end(policy):
     """Four operations wait 30 cycles for a value, then share a port; the fifth waits for an entry with
     its value already on the way: five in 31 cycles.
@@ -226,7 +245,7 @@ def test_in_order_cores_stop_at_the_first_that_has_to_wait(in_order, expected):
     assert cycles(layout, *body) == expected
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", BINDINGS)
 def test_in_order_cores_use_all_ports(policy):
     layout = Layout(width=2, ports=2, in_order=True, policy=policy)
     assert cycles(layout, (independent((0, 1)),)) == 0.5

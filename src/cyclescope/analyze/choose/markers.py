@@ -70,6 +70,8 @@ def marked_regions(code: Code) -> Marked:
     SourceError where markers do not match up.
     """
     places = _byte_places(code)
+    if not code.program.comments:
+        return Marked(_byte_regions(code, places), [])
     lines = _Lines(code)
     marks = [m for m in map(_mark, code.program.comments) if m and not lines.belongs(m, places)]
     notes = _misread(code.program)

@@ -6,7 +6,6 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.machine import MachineModel
 
-STACK_SYNC = 1.0  # cycles until a stack pointer that pushes or pops moved is in its register
 STORES_IN_FLIGHT = 64  # where the model has no store buffer
 TAKEN_BRANCHES = 1.0  # per cycle
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import ceil
 
@@ -11,6 +10,9 @@ import msgspec
 
 from cyclescope.analyze.cost.cores import forward_latency, load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, known_cost
+from cyclescope.analyze.cost.placed import FIRST, SECOND, AllEnds, Column, CostVariant, PlacedLatencies
+from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.locations import Places, place_of
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.operand import Operand
@@ -19,48 +21,13 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput
-from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies, Units
+from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
 
 _WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
 _EXPLAINED = 1.05  # times what ports and slots allow
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
-FIRST, SECOND = "first", "second"  # of a fused pair
+_PLAIN = CostVariant()
 LEAST_PROVED, MOST_PROVED = "least", "most"  # of what is proved
-Column = tuple[tuple[int, float], ...]  # (source, cycles)
-
-
-class CostVariant(msgspec.Struct, frozen=True):
-    """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory.
-
-    `passing` are the cycles in which what it loads comes from a store, where that was found out, `passes`
-    tells of a store to such a load: its latencies are those of computing alone. `indexed` tells of a store
-    to an address with an index, where that makes a difference. `latency` are the cycles of every result that
-    a comment in the source asks for.
-    """
-
-    idiom: str = ""
-    fused: str = ""
-    renamed: bool = False
-    indexed: bool = False
-    latency: float | None = None
-    passing: float | None = None
-    passes: bool = False
-
-
-class AllEnds(Ends, frozen=True):
-    """Sources and targets of a form, with the registers of every address, encodable or not."""
-
-    @cached_property
-    def sources(self) -> list[Node]:
-        """Everything that the form reads, and old values of destinations that it waits for."""
-        found = sources(self.form)
-        known = {node.name for node in found}
-        for position, op in enumerate(self.form.operands):
-            if op.kind in ("memory", "address") and not op.implicit:
-                parts = (("address", "r"), ("index", "v" if op.cls.startswith("VSIB_") else "r"))
-                nodes = (Node(f"{op.name}.{part}", part, file, position) for part, file in parts)
-                found += [node for node in nodes if node.name not in known]
-        return [*found, *self.old]
 
 
 class PlacedCost(msgspec.Struct, frozen=True, dict=True):
@@ -104,6 +71,32 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
         return self.sources[source].part == "data"
 
     @cached_property
+    def stores(self) -> bool:
+        """Whether the form writes memory."""
+        return any(one.write for one in self.form.accesses)
+
+    def places(self, instruction: BlockInstruction, top: int = 0) -> Places:
+        """Where an instruction's sources and targets are; `top` is where the x87 stack begins.
+
+        A push names its target after the fact.
+        """
+        pushed = (top + min(self.form.x87_pops, 0)) & 7
+        return Places(
+            tuple([place_of(instruction, node, top) for node in self.sources]),
+            tuple([place_of(instruction, node, pushed) for node in self.targets]),
+        )
+
+    @property
+    def between_registers(self) -> dict[tuple[str, str], float]:
+        """Cycles of the pairs none of which is in memory."""
+        return {
+            (self.sources[k].name, target.name): cycles
+            for target, column in zip(self.targets, self.column_of, strict=True)
+            for k, cycles in self.columns[column]
+            if target.part != "data" and not self.loads(k)
+        }
+
+    @cached_property
     def loaded(self) -> frozenset[int]:
         """The sources that reach the results through a load."""
         ends = AllEnds(self.form)
@@ -124,13 +117,13 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
         return (*map(self.sources.index, sources(self.form)), *old)
 
     def explicit_cost(self, extra: float) -> FormCost:
-        """The cost with the latency of every pair; `extra` cycles are added to ways into memory."""
+        """The cost with all operations and latencies; `extra` cycles are added to ways into memory."""
         latencies = {}
         for target, column in zip(self.targets, self.column_of, strict=True):
             late = extra if column in self.stored else 0.0
             for k, cycles in self.columns[column]:
                 latencies[f"{self.sources[k].name}->{target.name}"] = cycles + late
-        return msgspec.structs.replace(self.cost, latencies=latencies)
+        return msgspec.structs.replace(self.cost, latencies=latencies, operations=self.operations)
 
     @property
     def unknown_ports(self) -> bool:
@@ -157,13 +150,21 @@ class PlacedCosts:
         self.plain_store = frozenset(
             map(machine.ports.index, set(self.family.plain_store) & set(machine.ports))
         )
-        self._known: dict[tuple[str, CostVariant], PlacedCost] = {}
+        self._plain: dict[str, PlacedCost] = {}
+        self._variants: dict[tuple[str, CostVariant], PlacedCost] = {}
+        self._costs: dict[str, FormCost | None] = {}
+        self._borrowed: dict[str, bool] = {}
 
     def cost(self, form: InstructionForm) -> FormCost | None:
         """What the machine, or the stand-in, knows of a form, by its id or LLVM's name of it.
 
         LLVM has no costs of locked instructions: they have those of the plain ones.
         """
+        if form.id not in self._costs:
+            self._costs[form.id] = self._cost(form)
+        return self._costs[form.id]
+
+    def _cost(self, form: InstructionForm) -> FormCost | None:
         found = self._own(form)
         other = known_cost(form, self.stand_in) if self.stand_in is not None else None
         if other is None or self.stand_in is None or not self.is_borrowed(form):
@@ -191,30 +192,45 @@ class PlacedCosts:
         """Whether the cost of a form, or its latencies, are those of the stand-in."""
         if self.stand_in is None:
             return False
-        found, other = known_cost(form, self.machine), known_cost(form, self.stand_in)
+        if form.id not in self._borrowed:
+            self._borrowed[form.id] = self._is_borrowed(form, self.stand_in)
+        return self._borrowed[form.id]
+
+    def _is_borrowed(self, form: InstructionForm, stand_in: MachineModel) -> bool:
+        found, other = known_cost(form, self.machine), known_cost(form, stand_in)
         if found is None:
             return True
         measured = found.latencies or found.ranges or found.eliminated
         return other is not None and bool(other.latencies) and not measured
 
-    def get(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
-        """The shape of a form that the machine knows."""
-        key = form.id, variant
-        shape = self._known.get(key)
+    def plain(self, form: InstructionForm) -> PlacedCost:
+        """The shape of a form that the machine knows, in no special surroundings."""
+        shape = self._plain.get(form.id)
         if shape is None:
-            cost = self.cost(form)
-            assert cost is not None
-            cost = _varied(form, _settled(cost, self.ends), variant, self.units)
-            if variant.indexed:
-                cost = _without(cost, self.plain_store)
-            if variant.latency is not None or variant.fused == FIRST:
-                cost = msgspec.structs.replace(cost, eliminated=False)
-            shape = self._known[key] = self._make(form, cost, variant)
+            shape = self._plain[form.id] = self._varied(form, _PLAIN)
         return shape
+
+    def get(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
+        """The shape of a form that the machine knows, in its surroundings."""
+        key = form.id, variant
+        shape = self._variants.get(key)
+        if shape is None:
+            shape = self._variants[key] = self._varied(form, variant)
+        return shape
+
+    def _varied(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
+        cost = self.cost(form)
+        assert cost is not None
+        cost = _varied(form, _settled(cost, self.ends), variant, self.units)
+        if variant.indexed:
+            cost = _without(cost, self.plain_store)
+        if variant.latency is not None or variant.fused == FIRST:
+            cost = msgspec.structs.replace(cost, eliminated=False)
+        return self._make(form, cost, variant)
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
         ends = AllEnds.of(form, cost.latencies)
-        table = _Table(
+        table = PlacedLatencies(
             ends, cost, self.core, variant, self.machine.provenance.kind == EXTRACTED,
             form.mnemonic.startswith(self.moves) if self.moves else False,
         )  # fmt: skip
@@ -314,107 +330,3 @@ def _slots(cost: FormCost) -> float:
 def _killed(form: InstructionForm) -> tuple[str, ...]:
     dead = form.flags_undefined & ~form.flags_written
     return tuple(name for bit, name in enumerate(FLAGS) if dead >> bit & 1)
-
-
-class _Table:
-    """Latencies from every source to every target in a variant."""
-
-    def __init__(
-        self, ends: AllEnds, cost: FormCost, core: Core, variant: CostVariant, extracted: bool, moves: bool
-    ) -> None:
-        self.ends, self.cost, self.variant, self._is_move = ends, cost, variant, moves
-        self._latencies = Latencies(ends, cost, core, extracted)
-        self._load = core.load_latency
-
-    def columns(self) -> tuple[tuple[int, ...], tuple[Column, ...]]:
-        """Per target the number of its column, and the columns. Memory has columns of its own."""
-        numbers: dict[tuple[str, Column], int] = {}
-        found = []
-        for target in self.ends.targets:
-            key = target.name if target.part == "data" else "", self._column(target)
-            found.append(numbers.setdefault(key, len(numbers)))
-        return tuple(found), tuple(column for _, column in numbers)
-
-    def _column(self, target: Node) -> Column:
-        rows = ((k, self.between(source, target)) for k, source in enumerate(self.ends.sources))
-        return tuple((k, cycles) for k, cycles in rows if cycles is not None)
-
-    def between(self, source: Node, target: Node) -> float | None:
-        """Cycles from a source to a target, None where it does not depend on it."""
-        idiom = self.variant.idiom
-        if self.ends.is_apart(source, target):
-            return None
-        if idiom and (idiom == ZERO or source.part in ("register", OLD)):
-            return None
-        if self.cost.eliminated:
-            return None if source.part == OLD else 0.0
-        cycles = self._latencies.between(source, target)
-        if cycles is None:
-            return None
-        if self.variant.latency is not None and target.part != "data":
-            return self.variant.latency
-        return self._in_place(cycles, source, target)
-
-    def _in_place(self, cycles: float, source: Node, target: Node) -> float:
-        """Cycles of a pair in its surroundings."""
-        variant = self.variant
-        if variant.fused == FIRST and source.part == target.part == "register":
-            return max(cycles, USUAL_LATENCY)  # what is fused with a branch is executed with it
-        if source.part == "data" and variant.passing is not None:
-            return variant.passing + self._computing
-        if target.part == "data" and variant.passes:
-            return self._computing
-        if not variant.renamed:
-            return cycles
-        if target.part == "data" and not self.ends.computes:
-            return 0.0
-        return max(cycles - self._load, 0.0) if source.part == "data" else cycles
-
-    @cached_property
-    def _computing(self) -> float:
-        """Cycles from loaded values to results in registers and flags, without the load."""
-        if self._is_move or not self.ends.computes:
-            return 0.0
-        known = self.cost.latencies
-        ways = [
-            (self.ends.is_loaded(s), known[pair]) for s in self.ends.sources for t in self.ends.targets
-            if s.part != OLD and t.part != "data" and (pair := f"{s.name}->{t.name}") in known
-        ]  # fmt: skip
-        direct = [cycles for loaded, cycles in ways if not loaded]
-        if direct:
-            return max(direct)
-        return max(min((c for _, c in ways), default=0.0) - self._load, USUAL_LATENCY)
-
-    def base_of(self, column: Column) -> float:
-        """Cycles of a value from dispatch on; of one that waits for something, that decides."""
-        read = any(self.ends.sources[k].part != OLD for k, _ in column)
-        return 0.0 if read else self.base()
-
-    def base(self) -> float:
-        """Cycles of a target that waits for nothing."""
-        if self.variant.latency is not None:
-            return self.variant.latency
-        idle = self.cost.eliminated or self.variant.idiom == ZERO or "nop" in self.ends.form.attributes
-        return 0.0 if idle else self._latencies.own or USUAL_LATENCY
-
-    def is_open_store(self, target: Node) -> bool:
-        """Whether the model has no latency of the way to memory."""
-        if target.part != "data" or self.variant.renamed or self.variant.passes:
-            return False
-        return not any(pair.endswith(f"->{target.name}") for pair in self.cost.latencies)
-
-    def guessed(self, column_of: Sequence[int]) -> frozenset[tuple[int, int]]:
-        """(source, column) of pairs that have the latency of another pair of the form, or 1."""
-        if self.variant.idiom or self.cost.eliminated or self.variant.latency is not None:
-            return frozenset()
-        known: Mapping[str, float] = self.cost.latencies
-        return frozenset(
-            (k, column)
-            for k, s in enumerate(self.ends.sources)
-            for t, column in zip(self.ends.targets, column_of, strict=True)
-            if s.part in ("register", "flag") and t.part != "data" and not self._is_pointer(s, t)
-            if f"{s.name}->{t.name}" not in known
-        )
-
-    def _is_pointer(self, source: Node, target: Node) -> bool:
-        return self.ends.is_pointer(target) or self.ends.is_address(source)

@@ -71,11 +71,11 @@ class Decoder(Protocol):
         ...
 
     def in_context(
-        self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
+        self, instructions: Sequence[BlockInstruction], ways: Sequence[Sequence[bytes]]
     ) -> tuple[BlockInstruction, ...]:
         """Instructions as they are behind others: RISC-V's vectors under the VTYPE that is set.
 
-        `before` is the machine code of what runs in front of them, in order.
+        `ways` are what may run in front of them, each as machine code in order.
         """
         ...
 

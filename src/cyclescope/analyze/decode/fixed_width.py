@@ -80,14 +80,15 @@ class FixedWidthDecoder:
         return _instruction(known.found, own, address, references.get(address), text, line)
 
     def in_context(
-        self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
+        self, instructions: Sequence[BlockInstruction], ways: Sequence[Sequence[bytes]]
     ) -> tuple[BlockInstruction, ...]:
-        """Instructions under what others in front of them set, of which `before` are behind each other."""
+        """Instructions under what others in front of them set, if that is the same on all ways to them."""
         if not instruction_set(self.isa).has_configurations:
             return tuple(instructions)
-        from cyclescope.analyze.decode.vector_types import form_under, is_setting, setting, types
+        from cyclescope.analyze.decode.vector_types import form_under, last_type, types
 
-        start = next((setting(code) for code in reversed(before) if is_setting(code)), None)
+        starts = {last_type(way) for way in ways}
+        start = starts.pop() if len(starts) == 1 else None
         found = []
         for one, seen in zip(instructions, types([i.code for i in instructions], start), strict=True):
             form = form_under(one.form, one.code, seen) if one.form is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import BlockInstruction, Register
 from cyclescope.isa.dataflow import OLD, Node
@@ -29,11 +30,12 @@ def location_of(register: Register | None, top: int = 0) -> Location | None:
 
 def place_of(instruction: BlockInstruction, node: Node, top: int = 0) -> Location | None:
     """The location of an end of a dependency, None for memory and for what is not there."""
-    if node.part == "flag":
-        return "flag", node.flag
-    if node.part in ("register", OLD):
+    part = node.part
+    if part in ("register", OLD):
         return location_of(instruction.registers[node.operand], top)
-    if node.part == "data":
+    if part == "flag":
+        return "flag", node.flag
+    if part == "data":
         return None
     register = instruction.registers[node.operand]  # AArch64 and RISC-V: addresses are made of operands
     if register is not None:
@@ -41,7 +43,7 @@ def place_of(instruction: BlockInstruction, node: Node, top: int = 0) -> Locatio
     address = instruction.memory[node.operand]
     if address is None:
         return None
-    return location_of(address.base if node.part == "address" else address.index)
+    return location_of(address.base if part == "address" else address.index)
 
 
 def reads_one_register(instruction: BlockInstruction) -> bool:
@@ -52,3 +54,10 @@ def reads_one_register(instruction: BlockInstruction) -> bool:
     operands = zip(form.operands, instruction.registers, strict=True)
     read = [register for op, register in operands if op.is_register and op.read]
     return len(read) > 1 and len({location_of(register) for register in read}) == 1
+
+
+class Places(NamedTuple):
+    """Locations of the sources and targets of an instruction, None for memory and for nothing."""
+
+    sources: tuple[Location | None, ...]
+    targets: tuple[Location | None, ...]

@@ -185,15 +185,16 @@ _RULES: dict[ResultKind, Rule] = {
 }  # fmt: skip
 
 
-def result(step: OperandsSeen, position: int, kind: ResultKind | None) -> Value | None:
-    """The value that an instruction writes to the operand at a position, None where no rule says."""
-    form = step.form
+def rule_of(form: InstructionForm, position: int, kind: ResultKind | None) -> Rule | None:
+    """The rule for the value that a form writes to the operand at a position, None where there is none."""
+    if kind is None or position < 0:
+        return None
     operand = form.operands[position]
-    if kind is None or not (operand.file == "r" or operand.cls in ("R64", "R32")):  # shorter ones merge
+    if not (operand.file == "r" or operand.cls in ("R64", "R32")):  # shorter ones merge
         return None
     places = enumerate(form.operands)
     first = next((n for n, op in places if op.write and not op.implicit and op.role != "base"), -1)
-    return _RULES[kind](step) if position == first else None
+    return _RULES[kind] if position == first else None
 
 
 def implied_amount(op: Operand) -> int:

@@ -15,6 +15,8 @@ from cyclescope.isa.riscv64.vector import configured
 
 _CODES = {power & 7: lmul for power, lmul in zip(range(-3, 4), LMULS, strict=True)}
 _SETTING, _UNMASKED = 0x7057, 1 << 25  # bits of a word
+_CALLS = (0x0EF, 0x0E7)  # JAL and JALR that leave the way back in ra
+_ECALL, _C_EBREAK = 0x73, 0x9002
 
 
 def is_setting(code: bytes) -> bool:
@@ -41,6 +43,22 @@ def types(codes: Sequence[bytes], start: Configuration | None) -> Iterator[Confi
         yield current
         if is_setting(code):
             current = setting(code)
+        elif _forgets(code):
+            current = None
+
+
+def last_type(codes: Sequence[bytes]) -> Configuration | None:
+    """The VTYPE behind some instructions, None where it is not known."""
+    last = next((code for code in reversed(codes) if is_setting(code) or _forgets(code)), None)
+    return setting(last) if last is not None and is_setting(last) else None
+
+
+def _forgets(code: bytes) -> bool:
+    """Whether an instruction is a call, of a function or of the system: neither keeps VTYPE."""
+    word = int.from_bytes(code, "little")
+    if len(code) == 2:
+        return word & 0xF07F == 0x9002 and word != _C_EBREAK
+    return word == _ECALL or word & 0xFFF in _CALLS
 
 
 def form_under(form: InstructionForm, code: bytes, seen: Configuration | None) -> InstructionForm:

@@ -145,7 +145,7 @@ class X86Decoder:
             yield FlowStep(at, ins.len, flow, target)
 
     def in_context(
-        self, instructions: Sequence[BlockInstruction], before: Sequence[bytes]
+        self, instructions: Sequence[BlockInstruction], ways: Sequence[Sequence[bytes]]
     ) -> tuple[BlockInstruction, ...]:
         """The instructions: none depends on what others set."""
         return tuple(instructions)

@@ -8,31 +8,30 @@ latency of the operand pair.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.analyze.cost.cores import STACK_SYNC, STORES_IN_FLIGHT
-from cyclescope.analyze.cost.shape import FIRST, LEAST_PROVED, SECOND, CostVariant, PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.cores import STORES_IN_FLIGHT
+from cyclescope.analyze.cost.placed import FIRST, SECOND, CostVariant
+from cyclescope.analyze.cost.shape import LEAST_PROVED, PlacedCost, PlacedCosts
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
     Location,
+    Places,
     location_of,
-    place_of,
     reads_one_register,
 )
-from cyclescope.analyze.depend.memory import LocatedInstruction, Memory, Passage, through_memory
-from cyclescope.isa.dataflow import Node
-from cyclescope.isa.form import InstructionForm
-from cyclescope.model.behaviour.passing import StoredLoad
+from cyclescope.analyze.depend.followed import LocatedInstruction, known_accesses
+from cyclescope.analyze.depend.memory import Memory, Passage, through_memory
+from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves
+from cyclescope.analyze.depend.ways import KnownWays
 from cyclescope.model.behaviour.published import CoreBehaviour
-from cyclescope.model.facts import MemoryWay
 
-_PLAIN = CostVariant()
 _DEAD = -1  # a location that holds nothing of use
+_OUTSIDE = (None, 0.0)  # a source from outside the loop
 _WHOLE = 32  # bits of a load that can be renamed, at least
 
 
@@ -52,13 +51,6 @@ class Input(NamedTuple):
     node: int
     cycles: float
     source: int
-
-
-class Places(NamedTuple):
-    """Locations of the sources and targets of an instruction, None for memory and for nothing."""
-
-    sources: tuple[Location | None, ...]
-    targets: tuple[Location | None, ...]
 
 
 class Graph(msgspec.Struct, frozen=True):
@@ -95,81 +87,27 @@ class Graph(msgspec.Struct, frozen=True):
         return next(t.name for t, c in zip(shape.targets, shape.column_of, strict=True) if c == column)
 
 
-def build(
-    instructions: Sequence[BlockInstruction], shapes: PlacedCosts, memory: Memory | None = None
-) -> Graph:
-    """The graph of a block, all of whose instructions the machine knows.
-
-    `memory` are the ways through memory, where another graph of the block has them.
-    """
-    return _Builder(tuple(instructions), shapes, memory).graph()
+def build(instructions: Sequence[BlockInstruction], shapes: PlacedCosts) -> Graph:
+    """The graph of a block, all of whose instructions the machine knows."""
+    return _Builder(tuple(instructions), shapes).graph()
 
 
-def fused_pairs(instructions: Sequence[BlockInstruction], family: CoreBehaviour) -> set[int]:
-    """Positions of the first instructions of pairs that the front end makes one micro-operation."""
-    found: set[int] = set()
-    for number, (one, branch) in enumerate(pairwise(instructions)):
-        first, second = one.form, branch.form
-        if first is None or second is None or not _is_plain_branch(second):
-            continue
-        if family.fuses(first.mnemonic, second.mnemonic) and _fusible(one, first):
-            found.add(number)
-    return found
-
-
-def joined_moves(instructions: Sequence[BlockInstruction], family: CoreBehaviour) -> set[int]:
-    """Positions of moves that share a slot with the operation behind them, which works on their copy.
-
-    In loops: so it was found there, and not where code is decoded anew.
-    """
-    found: set[int] = set()
-    last = instructions[-1].form
-    if last is None or last.attributes.isdisjoint(("branch", "conditional_branch")):
-        return found
-    for number, (move, other) in enumerate(pairwise(instructions)):
-        first, second = move.form, other.form
-        if first is None or second is None or "conditional_branch" in second.attributes:
-            continue
-        plain = not any(op.is_memory for form in (first, second) for op in form.operands)
-        written, changed = (_written(one) for one in (move, other))
-        if plain and written and written == changed and family.fuses(first.mnemonic, second.mnemonic):
-            found.add(number)
-    return found - {number + 1 for number in found}
-
-
-def _written(instruction: BlockInstruction) -> tuple[str, int] | None:
-    """The register, with its class, that an instruction's first operand is, if it writes it."""
-    form = instruction.form
-    known = form is not None and form.operands and form.operands[0].write
-    return instruction.registers[0] if known else None
-
-
-def _is_plain_branch(form: InstructionForm) -> bool:
-    """A branch by flags, not LOOP or JRCXZ."""
-    conditional = "conditional_branch" in form.attributes
-    return conditional and form.flags_read != 0 and not form.mnemonic.startswith("LOOP")
-
-
-def _fusible(instruction: BlockInstruction, form: InstructionForm) -> bool:
-    """Not what stores, nor what has memory and an immediate or an address relative to RIP."""
-    if any(op.is_memory and op.write for op in form.operands):
-        return False
-    memory = [address for address in instruction.memory if address is not None]
-    if not memory:
-        return True
-    return not any(op.kind == "immediate" for op in form.operands) and not memory[0].rip_relative
+def rebuilt(graph: Graph, shapes: PlacedCosts) -> Graph:
+    """The graph of the same block with other costs of the same machine."""
+    return _Builder(graph.instructions, shapes, graph).graph()
 
 
 class _Builder:
     def __init__(
-        self, instructions: tuple[BlockInstruction, ...], shapes: PlacedCosts, memory: Memory | None
+        self, instructions: tuple[BlockInstruction, ...], shapes: PlacedCosts, like: Graph | None = None
     ) -> None:
         self.instructions = instructions
         self.shapes = shapes
         self.family = shapes.family
-        self.places = tuple(self._places())
-        found = self._through_memory() if memory is None else memory
-        self.through, self.memory = found, found.passages
+        self.plain = [shapes.plain(one.form) for one in instructions if one.form is not None]
+        self.places = tuple(self._places()) if like is None else like.places
+        self.through = self._through_memory() if like is None else like.through
+        self.memory = self.through.passages
 
     def graph(self) -> Graph:
         """Everything together."""
@@ -180,45 +118,37 @@ class _Builder:
             first.append(len(owner))
             owner += [number] * len(shape.columns)
         through = self._from_memory(chosen, first)
-        nodes = _Nodes(chosen, self.places, first, through, self.family.early)
-        inputs = tuple(tuple(row) for row in nodes.inputs())
+        nodes = _Nodes(chosen, self.places, first, through, self.family)
+        inputs = tuple(nodes.inputs())
         return Graph(
             self.instructions, tuple(chosen), self.places, tuple(first), tuple(owner), inputs,
             tuple(nodes.base), tuple(nodes.carried), self.through,
         )  # fmt: skip
 
-    def _plain(self, form: InstructionForm | None) -> PlacedCost:
-        assert form is not None
-        return self.shapes.get(form, _PLAIN)
-
     def _places(self) -> Iterator[Places]:
         top = 0
-        for one in self.instructions:
-            shape = self._plain(one.form)
-            pops = shape.form.x87_pops
-            pushed = (top + min(pops, 0)) & 7  # a push names its target after the fact
-            yield Places(
-                tuple(place_of(one, node, top) for node in shape.sources),
-                tuple(place_of(one, node, pushed) for node in shape.targets),
-            )
-            top = (top + pops) & 7
+        for one, shape in zip(self.instructions, self.plain, strict=True):
+            yield shape.places(one, top)
+            top = (top + shape.form.x87_pops) & 7
 
     def _through_memory(self) -> Memory:
         loads = self.family.banks or self.family.crossing
-        if not loads and not any(_stores(one) for one in self.instructions):
+        if not loads and not any(shape.stores for shape in self.plain):
             return Memory()
+        rows = zip(self.instructions, self.plain, self.places, strict=True)
         lines = [
             LocatedInstruction(
                 one,
-                tuple(place for place in places.sources if place is not None),
-                tuple(
+                tuple([place for place in places.sources if place is not None]),
+                tuple([
                     (node.operand, place)
-                    for node, place in zip(self._plain(one.form).targets, places.targets, strict=True)
+                    for node, place in zip(shape.targets, places.targets, strict=True)
                     if place is not None
-                ),
+                ]),
+                known_accesses(one),
             )
-            for one, places in zip(self.instructions, self.places, strict=True)
-        ]
+            for one, shape, places in rows
+        ]  # fmt: skip
         in_flight = self.shapes.machine.core.store_buffer or STORES_IN_FLIGHT
         return through_memory(lines, in_flight, self.family, self.shapes.machine.isa)
 
@@ -229,10 +159,9 @@ class _Builder:
         fused = fused_pairs(self.instructions, self.family)
         joined = joined_moves(self.instructions, self.family)
         renamed = self._renamed()
-        passing, passes = self._passing()
+        passing, passes = self._known_ways()
         chosen = []
-        for number, one in enumerate(self.instructions):
-            shape = self._plain(one.form)
+        for number, (one, shape) in enumerate(zip(self.instructions, self.plain, strict=True)):
             said = one.latency is not None
             idiom = shape.cost.idiom if shape.cost.idiom and reads_one_register(one) and not said else ""
             role = FIRST if number in fused else SECOND if number - 1 in fused or number in joined else ""
@@ -248,71 +177,16 @@ class _Builder:
                     passing.get(number),
                     number in passes,
                 )
-                shape = self.shapes.get(shape.form, variant)
-            chosen.append(shape)
+                chosen.append(self.shapes.get(shape.form, variant))
+            else:
+                chosen.append(shape)
         return chosen
 
-    def _passing(self) -> tuple[dict[int, float], set[int]]:
-        """Cycles from memory by instructions that load what was stored, and the instructions that store it.
-
-        Nothing where no probe found out how long that takes, or with the least that is proved.
-        """
-        if not self.family.passing or self.shapes.ends == LEAST_PROVED:
+    def _known_ways(self) -> tuple[dict[int, float], set[int]]:
+        if not self.memory or not self.family.passing or self.shapes.ends == LEAST_PROVED:
             return {}, set()
-        known = {
-            p: self.family.passing.cycles(one) for p in self.memory
-            if (one := self._stored_load(p)) and not (self._is_chained(p) and self._is_plain(one))
-        }  # fmt: skip
-        open_ones = {p.store for p, cycles in known.items() if cycles is None}
-        told = {p: c for p, c in known.items() if c is not None and p.store not in open_ones}
-        loads: dict[int, float] = {}
-        for passage, cycles in told.items():
-            loads[passage.load[0]] = max(cycles, loads.get(passage.load[0], 0.0))
-        return loads, {passage.store[0] for passage in told}
-
-    def _is_plain(self, one: StoredLoad) -> bool:
-        """Whether a way takes no longer than that by which latencies of instructions are measured."""
-        plain = one._replace(way=MemoryWay.BASE, between=0)
-        return self.family.passing.cycles(one) == self.family.passing.cycles(plain)
-
-    def _is_chained(self, passage: Passage) -> bool:
-        """Whether an instruction loads what it stored itself, and its latency was measured as such."""
-        if passage.load[0] != passage.store[0]:
-            return False
-        shape = self._plain(self.instructions[passage.load[0]].form)
-        name = next(n.name for n in shape.sources if n.part == "data" and n.operand == passage.load[1])
-        return f"{name}->{name}" in shape.cost.latencies
-
-    def _stored_load(self, passage: Passage) -> StoredLoad:
-        reader, writer = self.instructions[passage.load[0]], self.instructions[passage.store[0]]
-        assert reader.form is not None
-        assert writer.form is not None
-        loaded, stored = reader.form.operands[passage.load[1]], writer.form.operands[passage.store[1]]
-        vector = bool(reader.form.vector_width or writer.form.vector_width)
-        return StoredLoad(
-            stored.width, loaded.width, passage.offset, self._way(passage), vector, passage.between
-        )
-
-    def _way(self, passage: Passage) -> MemoryWay:
-        """By what registers the two addresses are made."""
-        source = self.instructions[passage.load[0]].memory[passage.load[1]]
-        target = self.instructions[passage.store[0]].memory[passage.store[1]]
-        if source is None or target is None or source.index or target.index:
-            return MemoryWay.INDEXED
-        base = location_of(source.base)
-        if base != location_of(target.base):
-            return MemoryWay.OTHER
-        if base == STACK_POINTER:
-            return MemoryWay.STACK
-        return MemoryWay.REWRITTEN if self._is_written_between(passage, base) else MemoryWay.BASE
-
-    def _is_written_between(self, passage: Passage, base: Location | None) -> bool:
-        load, store = passage.load[0], passage.store[0]
-        if passage.distance == 0:
-            between = self.places[store:load]
-        else:
-            between = (*self.places[store:], *self.places[:load], *self.places * (passage.distance > 1))
-        return any(base in places.targets for places in between)
+        ways = KnownWays(self.instructions, self.plain, self.places, self.memory, self.family.passing)
+        return ways.told()
 
     def _renamed(self) -> set[int]:
         """Loads and stores whose data do not go through memory."""
@@ -361,11 +235,6 @@ def _stored_column(shape: PlacedCost, position: int) -> int:
     return next(column for node, column in nodes if node.part == "data" and node.operand == position)
 
 
-def _stores(instruction: BlockInstruction) -> bool:
-    form = instruction.form
-    return form is not None and any(op.is_memory and op.write for op in form.operands)
-
-
 def _stores_by_index(instruction: BlockInstruction) -> bool:
     operands = instruction.form.operands if instruction.form is not None else ()
     pairs = zip(operands, instruction.memory, strict=False)
@@ -381,22 +250,23 @@ class _Nodes:
         places: Sequence[Places],
         first: Sequence[int],
         memory: dict[tuple[int, int], tuple[int, int, float]],
-        early: Mapping[str, float],
+        family: CoreBehaviour,
     ) -> None:
         self._shapes, self._places, self._first, self._memory = shapes, places, first, memory
-        self._early = early
+        self._early, self._stack_update = family.early, family.stack_update
         self.carried: list[Carried] = []
         self.base: list[float] = []
         self._numbers: dict[tuple[int, int], int] = {}
 
-    def inputs(self) -> Iterator[list[Input]]:
+    def inputs(self) -> Iterator[tuple[Input, ...]]:
         """Per node what it waits for; `base` and `carried` are filled on the way."""
+        writes = [self._writes(number) for number in range(len(self._shapes))]
         final: dict[Location, int] = {}
-        for number in range(len(self._shapes)):
-            self._write(number, final)
+        for written in writes:
+            final.update(written)
         last: dict[Location, int] = {}
         for number, shape in enumerate(self._shapes):
-            read = [self._read(number, k, last, final) for k in range(len(shape.sources))]
+            read = self._reads(number, last, final)
             for column, base in zip(shape.columns, shape.base, strict=True):
                 row = []
                 for k, cycles in column:
@@ -406,37 +276,41 @@ class _Nodes:
                     if node is not None:
                         row.append(Input(node, cycles + late, k))
                 self.base.append(base)
-                yield row
-            self._write(number, last)
+                yield tuple(row)
+            last.update(writes[number])
 
-    def _write(self, number: int, writers: dict[Location, int]) -> None:
-        shape = self._shapes[number]
-        for name in shape.killed:
-            writers["flag", name] = _DEAD
-        for place, column in zip(self._places[number].targets, shape.column_of, strict=True):
-            if place is not None:
-                writers[place] = self._first[number] + column
+    def _writes(self, number: int) -> list[tuple[Location, int]]:
+        """What an instruction writes, and the nodes that are there afterwards."""
+        shape, first = self._shapes[number], self._first[number]
+        written: list[tuple[Location, int]] = [(("flag", name), _DEAD) for name in shape.killed]
+        both = zip(self._places[number].targets, shape.column_of, strict=True)
+        return written + [(place, first + column) for place, column in both if place is not None]
 
-    def _read(
-        self, number: int, k: int, last: dict[Location, int], final: dict[Location, int]
-    ) -> tuple[int | None, float]:
-        """The node read, as in `Input`, None for one from outside, and how much later it is."""
+    def _reads(
+        self, number: int, last: dict[Location, int], final: dict[Location, int]
+    ) -> list[tuple[int | None, float]]:
+        """By source the node read, as in `Input`, None for one from outside, and how much later it is."""
+        found: list[tuple[int | None, float]] = []
+        for k, place in enumerate(self._places[number].sources):
+            if place is None:
+                found.append(self._from_no_register(number, k))
+                continue
+            writer = last.get(place)
+            earlier = writer is None
+            if writer is None:
+                writer = final.get(place, _DEAD)
+            if writer == _DEAD:
+                found.append(_OUTSIDE)
+                continue
+            late = self._later(number, writer) if self._early else 0.0
+            if place == STACK_POINTER and self._is_out_of_date(number, k, writer):
+                late += self._stack_update
+            found.append((self._earlier(writer, 1) if earlier else writer, late))
+        return found
+
+    def _from_no_register(self, number: int, k: int) -> tuple[int | None, float]:
         node = self._shapes[number].sources[k]
-        if node.part == "data":
-            return self._load(number, node.operand)
-        place = self._places[number].sources[k]
-        if place is None:
-            return None, 0.0
-        writer = last.get(place)
-        earlier = 0 if writer is not None else 1
-        if writer is None:
-            writer = final.get(place, _DEAD)
-        if writer == _DEAD:
-            return None, 0.0
-        late = STACK_SYNC if place == STACK_POINTER and self._is_out_of_date(number, node, writer) else 0.0
-        if self._early:
-            late += self._later(number, writer)
-        return (self._earlier(writer, earlier) if earlier else writer), late
+        return self._load(number, node.operand) if node.part == "data" else _OUTSIDE
 
     def _later(self, number: int, writer: int) -> float:
         """How much later a result comes to an operation of another kind than those that get it early."""
@@ -446,8 +320,9 @@ class _Nodes:
             return 0.0
         return self._early[wrote]
 
-    def _is_out_of_date(self, number: int, node: Node, writer: int) -> bool:
+    def _is_out_of_date(self, number: int, k: int, writer: int) -> bool:
         """Whether the stack pointer is computed with after pushes or pops: they only count."""
+        node = self._shapes[number].sources[k]
         if node.part != "register" or "stack" in self._shapes[number].form.attributes:
             return False
         wrote = self._shapes[bisect_right(self._first, writer) - 1]
@@ -456,7 +331,7 @@ class _Nodes:
     def _load(self, number: int, position: int) -> tuple[int | None, float]:
         found = self._memory.get((number, position))
         if found is None:
-            return None, 0.0
+            return _OUTSIDE
         node, distance, late = found
         return (self._earlier(node, distance) if distance else node), late
 

@@ -54,6 +54,15 @@ def loop_carried(graph: Graph) -> list[CarriedChain]:
     return sorted(chains.values(), key=lambda c: (-c.cycles, c.nodes))
 
 
+def slowest_chain(graph: Graph) -> float:
+    """Cycles per iteration of the slowest loop-carried dependency, 0 where there is none."""
+    if not graph.carried:
+        return 0.0
+    edges = _Ways(graph).edges()
+    paths = (path for part in components(edges) for path in _cycles_of(part, edges))
+    return max((sum(edges[a][b] for a, b in _steps(path)) / len(path) for path in paths), default=0.0)
+
+
 def renamed_memory(graph: Graph) -> float:
     """Cycles of the slowest chain if every load of renamed memory took one, and nothing else any.
 
@@ -69,8 +78,7 @@ def renamed_memory(graph: Graph) -> float:
         )
         for number, inputs in zip(graph.owner, graph.inputs, strict=True)
     )
-    chains = loop_carried(msgspec.structs.replace(graph, inputs=tuple(rows)))
-    return chains[0].cycles if chains else 0.0
+    return slowest_chain(msgspec.structs.replace(graph, inputs=tuple(rows)))
 
 
 def _latencies(graph: Graph, nodes: Sequence[int]) -> tuple[float, ...]:

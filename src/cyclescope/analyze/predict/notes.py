@@ -90,7 +90,7 @@ def _about_vectors(instructions: Sequence[BlockInstruction], shapes: PlacedCosts
     untyped = [one for one in vectors if one.form is not None and one.form.configuration is None]
     if untyped:
         yield (
-            f"SEW and LMUL are not known, no vsetvli or vsetivli with a legal type is in front: "
+            f"SEW and LMUL are not known, no one vsetvli or vsetivli with a legal type is in front: "
             f"costs are the model's largest, operands one register: {_places(untyped)}"
         )
     forms = shapes.machine.forms

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED, PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.shape import PlacedCost
 from cyclescope.analyze.decode.block import LISTED, Block, BlockInstruction
 from cyclescope.analyze.depend.critical_path import critical_path, whole_path
-from cyclescope.analyze.depend.graph import Graph, build
+from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import CarriedChain, loop_carried
-from cyclescope.analyze.predict import bounds, effects
-from cyclescope.analyze.predict.effects import EFFECTS, Situation, effect_named
+from cyclescope.analyze.predict import bounds
+from cyclescope.analyze.predict.effects import effect_named
+from cyclescope.analyze.predict.estimate import BlockBounds, BlockEstimate
 from cyclescope.analyze.predict.notes import notes
 from cyclescope.analyze.predict.prediction import (
     CRITICAL_PATH,
     CRITICAL_PATH_FIXED,
     FRONT_END,
-    IN_ORDER,
     LOOP_CARRIED,
-    NO_BOUNDS,
     PORTS,
     PORTS_FIXED,
     CriticalPath,
@@ -32,11 +32,9 @@ from cyclescope.analyze.predict.prediction import (
 )
 from cyclescope.analyze.predict.remarks import Remarks, steps
 from cyclescope.analyze.predict.simulated import Simulation
-from cyclescope.analyze.predict.uncertainty import interval
 from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError
 from cyclescope.model.binding import balanced, port_bound, total
-from cyclescope.model.machine import ASSUMED, COSTS, EXTRACTED, Borrowed, MachineModel
-from cyclescope.simulate.engine import IDEAL, STATIC
+from cyclescope.model.machine import COSTS, IDEAL, STATIC, Borrowed, MachineModel
 
 MOST_SIMULATED = 2_000  # instructions of a block
 
@@ -67,24 +65,19 @@ class Predictor:
 
     def __init__(self, machine: MachineModel, stand_in: MachineModel | None = None) -> None:
         self.machine = machine
-        self.shapes = PlacedCosts(machine, stand_in=stand_in)
-
-    @cached_property
-    def _least(self) -> PlacedCosts:
-        return PlacedCosts(self.machine, LEAST_PROVED, self.shapes.stand_in)
-
-    @cached_property
-    def _most(self) -> PlacedCosts:
-        return PlacedCosts(self.machine, MOST_PROVED, self.shapes.stand_in)
+        self._graphs = Graphs(machine, stand_in)
+        self.shapes = self._graphs.shapes
 
     @cached_property
     def _late(self) -> Simulation:
-        """The core with ports chosen at dispatch."""
-        return Simulation(self.shapes, STATIC)
+        """The core with ports chosen at dispatch, in the way that was found out if it was."""
+        known = self.machine.core.binding
+        return Simulation(self.shapes, STATIC) if known in ("", IDEAL) else self._likeliest
 
     @cached_property
-    def _ideal(self) -> Simulation:
-        return Simulation(self.shapes, IDEAL)
+    def _likeliest(self) -> Simulation:
+        """The core as far as it is known: ports chosen when operations start where nobody knows."""
+        return Simulation(self.shapes, self.machine.core.binding or IDEAL)
 
     def predict(
         self,
@@ -101,6 +94,27 @@ class Predictor:
         leaves out instructions without a cost; without `simulate` there is no `upper`, and no simulated
         value for cores that execute in order. Raises UnknownInstructions and UsageError.
         """
+        unknown, known = self._split(block, ignore_unknown)
+        found = self._bounds(block, known, fixed, simulate)
+        upper = self.simulated(found.graph, late=True) if simulate else None
+        return _Analysis(self, found, known, fixed).prediction(unknown, upper, unroll_factor)
+
+    def estimate(self, block: Block, *, ignore_unknown: bool = False) -> BlockEstimate:
+        """The numbers of `predict` without simulation, in less time: for many blocks."""
+        return self.bounds(block, ignore_unknown=ignore_unknown, simulate=False).estimate()
+
+    def bounds(self, block: Block, *, ignore_unknown: bool = False, simulate: bool = True) -> BlockBounds:
+        """The bounds of a block; arguments and errors as for `predict`."""
+        _, known = self._split(block, ignore_unknown)
+        return self._bounds(block, known, False, simulate)
+
+    def _bounds(self, block: Block, known: Sequence[int], fixed: bool, simulate: bool) -> BlockBounds:
+        graph = self.graph([block.instructions[n] for n in known])
+        in_order = self.simulated(graph) if simulate and self.machine.core.in_order else None
+        return BlockBounds(block, graph, self._graphs, in_order or 0.0, fixed)
+
+    def _split(self, block: Block, ignore_unknown: bool) -> tuple[dict[int, Unknown], list[int]]:
+        """Instructions of a block without a cost, and the positions of the others."""
         if block.isa != self.machine.isa:
             raise UsageError(
                 f"the code is {block.isa}, {self.machine.name} executes {self.machine.isa}",
@@ -112,8 +126,7 @@ class Predictor:
         known = [n for n in range(len(block)) if n not in unknown]
         if not known:
             raise UsageError("there is no instruction to analyse", "the code is empty or left out")
-        analysis = _Analysis(self, block, known, fixed, simulate)
-        return analysis.prediction(unknown, unroll_factor)
+        return unknown, known
 
     def _unknown(self, instructions: Sequence[BlockInstruction]) -> dict[int, Unknown]:
         found = {}
@@ -131,58 +144,51 @@ class Predictor:
 
     def graph(self, instructions: Sequence[BlockInstruction]) -> Graph:
         """The dependency graph."""
-        return build(instructions, self.shapes)
+        return self._graphs.of(instructions)
 
     def with_ends(self, graph: Graph, ends: str) -> Graph:
         """The same graph with the least or the most latencies that are proved."""
-        shapes = self._least if ends == LEAST_PROVED else self._most
-        return build(graph.instructions, shapes, graph.through)
+        return self._graphs.with_ends(graph, ends)
 
-    def simulated(self, graph: Graph, ideal: bool) -> float | None:
-        """Cycles per iteration on the simulated core, None where it cannot be simulated."""
+    def simulated(self, graph: Graph, late: bool = False) -> float | None:
+        """Cycles per iteration on the simulated core, None where it cannot be simulated.
+
+        `late` chooses ports at dispatch, whether the core is known to do so or not.
+        """
         if len(graph.instructions) > MOST_SIMULATED:
             return None
         try:
-            return (self._ideal if ideal else self._late).run(graph).cycles
+            return (self._late if late else self._likeliest).run(graph).cycles
         except CyclescopeError:
             return None
 
 
 class _Analysis:
-    """One block on one machine."""
+    """One block on one machine: what explains its bounds."""
 
-    def __init__(
-        self, predictor: Predictor, block: Block, known: Sequence[int], fixed: bool, simulate: bool
-    ) -> None:
-        self.predictor, self.block, self.known, self.fixed = predictor, block, known, fixed
-        self.simulate = simulate
-        self.machine = predictor.machine
-        self.instructions = [block.instructions[n] for n in known]
-        self.graph = predictor.graph(self.instructions)
-        self.shapes = self.graph.shapes
-        self.loads = bounds.port_loads(self.shapes)
-        self.chains = loop_carried(self.graph)
+    def __init__(self, predictor: Predictor, found: BlockBounds, known: Sequence[int], fixed: bool) -> None:
+        self.predictor, self.found, self.known, self.fixed = predictor, found, known, fixed
+        self.machine, self.block = predictor.machine, found.block
+        self.graph, self.shapes = found.graph, found.shapes
+        self.loads, self.chains = found.loads, loop_carried(found.graph)
         self.paths = critical_path(self.graph), whole_path(self.graph)
         self.path = self.paths[fixed]
 
-    def prediction(self, unknown: dict[int, Unknown], unroll_factor: float) -> Prediction:
+    def prediction(
+        self, unknown: dict[int, Unknown], upper: float | None, unroll_factor: float
+    ) -> Prediction:
         """Everything together."""
-        found = self._bounds()
-        ranked = {n: c for n, c in found.items() if self._counts(n)}
-        bottleneck = max(ranked, key=ranked.__getitem__)
-        cycles = ranked[bottleneck]
-        upper = self.predictor.simulated(self.graph, ideal=False) if self.simulate else None
-        even = self._by_port(bounds.evenly(self.loads, len(self.machine.ports)))
+        found, unroll = self.found, self.block.unroll
         split = balanced(self.loads, len(self.machine.ports))
-        unroll = self.block.unroll
-        lower = min(self._lower(found), cycles)
         return Prediction(
             machine=self.machine.name, isa=self.machine.isa, provenance=self.machine.provenance,
             width=self.machine.width, borrowed=tuple(self._borrowed()),
-            cycles=cycles, lower=lower, upper=None if upper is None else max(upper, cycles),
-            interval=self._interval(found, lower, max(upper or 0.0, cycles)),
-            bottleneck=bottleneck, full=self._full(bottleneck), bounds=found,
-            ports=self._by_port(total(split, len(self.machine.ports))), ports_fixed=even,
+            cycles=found.cycles, lower=found.lower,
+            upper=None if upper is None else max(upper, found.cycles),
+            interval=found.interval(upper),
+            bottleneck=found.bottleneck, full=self._full(found.bottleneck), bounds=self._bounds(),
+            ports=self._by_port(total(split, len(self.machine.ports))),
+            ports_fixed=self._by_port(found.evenly),
             resources=bounds.resources(self.shapes, self.machine),
             slots=sum(shape.slots for shape in self.shapes),
             instructions=self._costs(split, unknown),
@@ -196,73 +202,17 @@ class _Analysis:
             elements=unroll.elements if unroll else None,
         )  # fmt: skip
 
-    # --- bounds ----------------------------------------------------------------------------------
-
-    @cached_property
-    def _situation(self) -> Situation:
-        return Situation(self.block, self.graph, self.shapes, self.machine, self.predictor.shapes.forward)
-
-    def _counts(self, name: str) -> bool:
-        """Whether a bound of this name decides."""
-        return name not in NO_BOUNDS or (name == PORTS_FIXED and self.fixed)
-
     def _bounds(self) -> dict[str, float]:
-        machine, shapes = self.machine, self.shapes
-        even = bounds.evenly(self.loads, len(machine.ports))
-        found = {
-            PORTS: port_bound(self.loads)[0],
-            PORTS_FIXED: max(even, default=0.0),
-            FRONT_END: max(bounds.front_end(shapes, machine.core.width), self._fetched),
-            LOOP_CARRIED: self.chains[0].cycles if self.chains else 0.0,
+        """All bounds, with those that a loop may be faster than."""
+        deciding = self.found.deciding
+        return {
+            PORTS: deciding[PORTS],
+            PORTS_FIXED: max(self.found.evenly, default=0.0),
+            FRONT_END: deciding[FRONT_END],
+            LOOP_CARRIED: deciding[LOOP_CARRIED],
             CRITICAL_PATH: self.paths[0].cycles,
             CRITICAL_PATH_FIXED: self.paths[1].cycles,
-        }
-        more = {effect.name: effect.of(self._situation) for effect in EFFECTS}
-        if machine.core.in_order and self.simulate:
-            more[IN_ORDER] = self.predictor.simulated(self.graph, ideal=True) or 0.0
-        return found | {name: cycles for name, cycles in more.items() if cycles}
-
-    def _lower(self, found: dict[str, float]) -> float:
-        """The greatest bound without what is assumed.
-
-        That is time in memory, latencies that are ranges, a width that nobody claims, and the throughput of
-        forms that the machine's own model does not know.
-        """
-        left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, *effects.ASSUMED)
-        sure = [c for n, c in found.items() if n not in left_out]
-        own = (shape for shape in self.shapes if not self.predictor.shapes.is_borrowed(shape.form))
-        return max(*sure, self._front_end, max(bounds.units(own).values(), default=0.0), self._proved[0])
-
-    @cached_property
-    def _front_end(self) -> float:
-        """Cycles of the front end that are known to be needed: none of a width that is only assumed."""
-        width = self.machine.width
-        if width.kind == ASSUMED:
-            return self._fetched
-        extracted, shapes = self.machine.provenance.kind == EXTRACTED, self.predictor.shapes
-        unsure = (extracted or shapes.is_borrowed(shape.form) for shape in self.shapes)
-        slots = (bounds.sure_slots(s) if u else s.slots for s, u in zip(self.shapes, unsure, strict=True))
-        return max(sum(slots) / width.slots, self._fetched)
-
-    @cached_property
-    def _fetched(self) -> float:
-        """Cycles in which the code arrives, as far as the machine is known to be limited by its bytes."""
-        return bounds.fetched(self.block.instructions, self.machine.core)
-
-    @cached_property
-    def _proved(self) -> tuple[float, float]:
-        """The slowest chain with the least and with the most latencies that are proved."""
-        ranges = any(shape.cost.ranges for shape in self.shapes)
-        least, most = self.chains, self.chains
-        if self.chains and (self.graph.memory or ranges):
-            least = loop_carried(self.predictor.with_ends(self.graph, LEAST_PROVED))
-        if self.chains and ranges:
-            most = loop_carried(self.predictor.with_ends(self.graph, MOST_PROVED))
-        return least[0].cycles if least else 0.0, most[0].cycles if most else 0.0
-
-    def _interval(self, found: dict[str, float], lower: float, upper: float) -> tuple[float, float]:
-        sure = {LOOP_CARRIED: self._proved, FRONT_END: (self._front_end, found[FRONT_END])}
-        return interval(self.machine.provenance.kind, found, sure, lower, upper)
+        } | deciding
 
     def _full(self, bottleneck: str) -> tuple[str, ...]:
         """What the bottleneck fills."""
@@ -270,10 +220,10 @@ class _Analysis:
             full = port_bound(self.loads)[1]
             return tuple(name for port, name in enumerate(self.machine.ports) if full >> port & 1)
         if bottleneck == PORTS_FIXED:
-            even = self._by_port(bounds.evenly(self.loads, len(self.machine.ports)))
+            even = self._by_port(self.found.evenly)
             return tuple(name for name, cycles in even.items() if cycles == max(even.values()))
         effect = effect_named(bottleneck)
-        used = effect.filled(self._situation) if effect else {}
+        used = effect.filled(self.found.situation) if effect else {}
         return (max(used, key=used.__getitem__),) if used else ()
 
     def _by_port(self, cycles: Sequence[float]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cyclescope.analyze.cost.shape import FIRST, SECOND
+from cyclescope.analyze.cost.placed import FIRST, SECOND
 from cyclescope.analyze.depend.critical_path import Path
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import CarriedChain

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from cyclescope.analyze.cost.shape import CostVariant, PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.placed import CostVariant
+from cyclescope.analyze.cost.shape import PlacedCost, PlacedCosts
 from cyclescope.analyze.decode.locations import Location
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.errors import UsageError
@@ -32,7 +33,7 @@ class Simulation:
         core = msgspec.structs.replace(machine.core, load_latency=shapes.load, forward_latency=shapes.forward)
         self._core = core
         self._engine = Engine(layout_of(core, len(machine.ports), policy))
-        self._templates: dict[tuple[str, CostVariant], int] = {}
+        self._templates: dict[tuple[str, CostVariant, tuple[float, ...]], int] = {}
 
     def run(self, graph: Graph) -> Steady:
         """The steady state of the block. Raises UsageError for one that would take too long."""
@@ -57,7 +58,7 @@ class Simulation:
         stored = {p.load: p.store for p in graph.memory if _is_last(p.load, p.store, p.distance)}
         words: list[int] = []
         for number, shape in enumerate(graph.shapes):
-            words.append(self._template(shape))
+            words.append(self._template(shape, _later(graph, number)))
             places = graph.places[number]
             for k in shape.engine_sources:
                 node = shape.sources[k]
@@ -66,16 +67,33 @@ class Simulation:
                 words.append(_location(numbers, place, (number, node.operand), node))
         return Body(words)
 
-    def _template(self, shape: PlacedCost) -> int:
-        key = shape.form.id, shape.variant
+    def _template(self, shape: PlacedCost, later: tuple[float, ...]) -> int:
+        key = shape.form.id, shape.variant, later
         known = self._templates.get(key)
         if known is None:
-            cost = shape.explicit_cost(self._shapes.forward - self._shapes.load)
-            found = template(shape.form, cost, self._core, self._shapes.units, shape.variant.idiom)
+            passes = shape.variant.passes  # to a load whose latency has all of the way through memory
+            cost = shape.explicit_cost(0.0 if passes else self._shapes.forward - self._shapes.load)
+            found = template(
+                shape.form, cost, self._core, self._shapes.units, shape.variant.idiom, passes=passes
+            )
+            if any(later):
+                found = found.waiting(later)
             if shape.variant.fused:
                 found = msgspec.structs.replace(found, entries=max(int(shape.slots), 1))
             known = self._templates[key] = self._engine.add(found)
         return known
+
+
+def _later(graph: Graph, number: int) -> tuple[float, ...]:
+    """By how much every source comes later to this instruction than to others, in the engine's order."""
+    shape, first = graph.shapes[number], graph.first[number]
+    more: dict[int, float] = {}
+    for place, column in enumerate(shape.columns):
+        cycles = dict(column)
+        for one in graph.inputs[first + place]:
+            if not shape.loads(one.source):
+                more[one.source] = max(more.get(one.source, 0.0), one.cycles - cycles[one.source])
+    return tuple(more.get(k, 0.0) for k in shape.engine_sources)
 
 
 def _is_last(load: tuple[int, int], store: tuple[int, int], distance: int) -> bool:

@@ -22,6 +22,7 @@ from cyclescope.analyze.read.limits import Budget
 from cyclescope.analyze.read.masm import is_masm, translated
 from cyclescope.analyze.read.objects import bases, pieces, references, symbol_address
 from cyclescope.analyze.read.program import Function, JumpTable, Program, Statement
+from cyclescope.analyze.read.semicolons import without_comments
 from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
 from cyclescope.isa.find.written import forms_of
@@ -80,6 +81,8 @@ def _written_program(
         raise SourceError(f"{source} has no instructions", "give assembly text, an ELF file or machine code")
     modes = _modes(raw, source, isa)
     syntax = (syntax or guess_syntax(lines)) if instruction_set(isa).writing.syntaxes else ""
+    plain, commented = without_comments(written, syntax == INTEL)
+    lines = split(plain, isa)
     data, notes = _assembled(lines, source, isa, syntax, folder)
     binary = Binary(data, f"the assembler's output for {source}")
     comments = tuple(
@@ -87,7 +90,7 @@ def _written_program(
         for line, text in zip(lines, raw, strict=True)
         if line.written != text.strip() or ";" in text
     )
-    program = _program(binary, source, _renamed(lines, names), raw, comments, (*modes, *notes))
+    program = _program(binary, source, _renamed(lines, names), raw, comments, (*modes, *commented, *notes))
     return msgspec.structs.replace(program, syntax=syntax)
 
 

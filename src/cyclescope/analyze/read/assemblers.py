@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,10 @@ from typing import NamedTuple
 from cyclescope.host.uname import isa_of_machine
 from cyclescope.isa.record import Toolchain
 from cyclescope.isa.registry import instruction_set
+
+_KNOWN = re.compile(
+    r"/(?:llvm-mc|clang|[\w-]*-?as)[-.\d]*$"
+)  # programs that do not go by their names: ccache does
 
 
 class Tool(NamedTuple):
@@ -37,10 +41,9 @@ def _tools(isa: str) -> Iterator[Tool]:
     chain = instruction_set(isa).toolchain
     more = tuple(chain.allowing.format(name) for name in chain.extensions)
     native = sys.platform == "linux" and isa_of_machine(os.uname().machine) == isa
-    for name in (("as",) * native) + chain.gnu_names:
-        if path := shutil.which(name):
-            for options in chain.gnu_options:
-                yield Tool(name, (path, *options), False, True, more if chain.gnu_extensions else ())
+    for name, path in _distinct(("as",) * native + chain.gnu_names):
+        for options in chain.gnu_options:
+            yield Tool(name, (path, *options), False, True, more if chain.gnu_extensions else ())
     for name in _newest_first("llvm-mc"):
         command = (name, f"-triple={chain.triple}", "-filetype=obj", *chain.llvm_mc_options)
         # Older versions know neither `+all` nor all of the directives that allow extensions.
@@ -63,7 +66,18 @@ def _newest_first(name: str) -> list[str]:
     """The program and its versioned names (`clang-19`) that are on the path."""
     found = {path.name for path in _programs() if re.fullmatch(rf"{name}-\d+", path.name)}
     versioned = sorted(found, key=lambda one: int(one.rpartition("-")[2]), reverse=True)
-    return versioned + [name] * bool(shutil.which(name))
+    return [one for one, _ in _distinct((*versioned, name))]
+
+
+def _distinct(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Names of programs that are installed, with their paths; of several names of one program the first."""
+    seen: set[str] = set()
+    for name in names:
+        path = shutil.which(name)
+        program = str(Path(path).resolve()) if path else ""
+        if path and program not in seen:
+            seen.add(program if _KNOWN.search(program) else path)
+            yield name, path
 
 
 @cache

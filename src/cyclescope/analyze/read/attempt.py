@@ -13,6 +13,7 @@ from cyclescope.analyze.read.assemblers import Tool
 from cyclescope.analyze.read.limits import Budget
 from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, shortened
+from cyclescope.isa.assemble import with_sizes
 
 _DROPPED = re.compile(
     r"\.(cfi_\w+|loc|file|ident|addrsig\w*|seh_\w+|def|scl|endef|build_version|subsections_via_symbols)\b"
@@ -36,7 +37,7 @@ _REPAIRS = (
         re.compile(r"\b(callq?|jmpq?)\s+[A-Za-z_~][^%]*[(<:].*"), r"\1 cyclescope.demangled"
     ),  # a C++ name
     _Repair(re.compile(r"\bmovsx(?=\s+r\w+,\s*(e[a-ds]|r\d+d|dword))", re.IGNORECASE), "movsxd"),  # gcc's
-    _Repair(re.compile(r"\b([dqt]?word|t?byte|[xyz]mmword)(?=\s*\[)", re.IGNORECASE), r"\1 ptr "),  # NASM's
+    _Repair(re.compile(r"\[\s*rel\s+", re.IGNORECASE), "[rip + "),  # NASM's
     _Repair(re.compile(r"(?<=[\s,$(\[+-])(\d[\da-f]*)h\b", re.IGNORECASE), r"0x\1"),  # MASM's, and llvm-mca's
     _Repair(
         re.compile(r"^(?!\s*(?:[bcjt]|loop)\w*[\s.])(.*[\s,$])([01]{2,})b\b", re.IGNORECASE), r"\g<1>0b\2"
@@ -136,7 +137,7 @@ class Attempt:
         """The lines behind the header, each with the label that marks it."""
         texts = list(self._header)
         for line in self._lines:
-            text = self._instead.get(line.number, line.written)
+            text = self._instead.get(line.number, self._written(line))
             if _DROPPED.match(line.text) or (self._tool.knows_all and _CHOICE.match(line.text)):
                 text = "".join(f"{label}: " for label in line.labels)
             elif _DARWIN_TEXT.match(text):
@@ -145,6 +146,12 @@ class Attempt:
         if self._tool.defines_local:
             texts += self._missing_labels()
         return "\n".join(texts) + "\n"
+
+    def _written(self, line: SourceLine) -> str:
+        """A line as assemblers understand it."""
+        if self._header[0] != INTEL_HEADER or line.kind != "code":
+            return line.written
+        return with_sizes(line.written)
 
     def _missing_labels(self) -> list[str]:
         """Definitions of local labels that a filtered listing has lost."""
@@ -171,7 +178,7 @@ class Attempt:
         if number in self._instead:
             return False
         for repair in _REPAIRS:
-            text, count = repair.pattern.subn(repair.replacement, line.written)
+            text, count = repair.pattern.subn(repair.replacement, self._written(line))
             if count:
                 self._instead[number] = text
                 self._say(repair.note, number)

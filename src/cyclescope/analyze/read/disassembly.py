@@ -22,7 +22,8 @@ _FORMAT = r"file format (?:elf64-|mach-o[ -]|coff-)?(?:{})"
 _SECTION = re.compile(r"Disassembly of section (\S+?):?\s*$")
 _HEADER = re.compile(r"([0-9a-f]{4,16}) <([^>\n]+)>:\s*$")
 _CODED = re.compile(
-    r"\s*([0-9a-f]{1,16}):[ \t]+((?:[0-9a-f]{2} )*[0-9a-f]{2}|[0-9a-f]{8}|[0-9a-f]{4}) *(?:\t[ \t]*(.*))?$"
+    r"\s*([0-9a-f]{1,16}):[ \t]+((?:[0-9a-f]{2} )*[0-9a-f]{2}|[0-9a-f]{8}|[0-9a-f]{4}) *"
+    r"(?:(?:\t|  )[ \t]*(.*))?$"
 )
 _PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+([a-z.(].*)$")
 _RELOCATION = re.compile(r"\s*[0-9a-f]+:[ \t]+R_\w+")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.decode.block import Block, BlockInstruction, SourcePlace
-from cyclescope.analyze.decode.decoder import END, JUMP, Decoder, FlowStep, Reference
+from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, JUMP, NEXT, Decoder, FlowStep, Reference
 from cyclescope.analyze.decode.instruments import Comment, instrumented
 from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set
@@ -134,6 +134,9 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     def parts(self, start: int = 0, end: int = 1 << 64) -> Iterator[Piece]:
         """The code between two addresses, without what the source declares as data."""
         for piece in self.pieces:
+            if piece.code and start <= piece.address and piece.end <= end and not self._data:
+                yield piece
+                continue
             low, high = max(start, piece.address), min(end, piece.end)
             for first, last in self._code_in(low, high):
                 yield Piece(piece.name, first, piece.code[first - piece.address : last - piece.address])
@@ -213,8 +216,11 @@ class Code:
             raise SourceError(what, "choose a smaller part with {function}, {lines} or {addresses}")
         loop = bool(chosen) and chosen[-1].target == chosen[0].address
         plain = [self.instruction(step) for step in chosen]
-        before = self._before(chosen[0]) if chosen else []
-        instructions = self.decoder.in_context(plain, before + [one.code for one in plain] * loop)
+        instructions = tuple(plain)
+        if instruction_set(self.program.isa).has_configurations:
+            own = [one.code for one in plain] * loop
+            ways = self._ways_in(chosen) if chosen else []
+            instructions = self.decoder.in_context(plain, [way + own for way in ways])
         instructions, notes = instrumented(
             instructions, self.program.comments, self.program.isa, self._settings
         )
@@ -241,6 +247,23 @@ class Code:
 
         code = self.program.code
         return [self.line(step) for step in self.steps if is_setting(code(step.address, step.length))]
+
+    def _ways_in(self, chosen: Sequence[FlowStep]) -> list[list[bytes]]:
+        """Machine code in front of a block, as it lies there, and in front of branches to it."""
+        first, inside = chosen[0], {step.address for step in chosen}
+        jumps = [step for step in self._sources.get(first.address, ()) if step.address not in inside]
+        at = self.index.get(first.address, 0)
+        runs_on = at > 0 and self.steps[at - 1].flow in (NEXT, BRANCH, CALL)
+        return [self._before(step) for step in ([first] if runs_on or not jumps else []) + jumps]
+
+    @cached_property
+    def _sources(self) -> dict[int, list[FlowStep]]:
+        """Branches by their targets."""
+        found: dict[int, list[FlowStep]] = {}
+        for step in self.steps:
+            if step.target is not None and step.flow in (BRANCH, JUMP):
+                found.setdefault(step.target, []).append(step)
+        return found
 
     def _before(self, step: FlowStep) -> list[bytes]:
         """Machine code in front of a step, as it lies there, of its function."""

@@ -15,7 +15,7 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.predict.prediction import Prediction
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.read.syntax import SYNTAXES
-from cyclescope.cli.options import Amount
+from cyclescope.cli.options import Amount, OutputFile, WritingCommand
 from cyclescope.errors import UnsupportedInstruction, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.model.machine import MEASURED, MachineModel
@@ -39,7 +39,7 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
         )
 
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
+_FILE = OutputFile()
 _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--arch", "-mcpu", "--mcpu", "arch", metavar="NAME|native|FILE",
                  help="Machine; default: this one."),
@@ -69,7 +69,7 @@ def _with_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-@click.command("analyze")
+@click.command("analyze", cls=WritingCommand)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @_with_options
 def command(

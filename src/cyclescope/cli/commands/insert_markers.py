@@ -11,6 +11,7 @@ from cyclescope.analyze.choose.insertion import STYLES, markable_loops, marked
 from cyclescope.analyze.choose.loops import Candidate, hottest
 from cyclescope.analyze.choose.source import read_program
 from cyclescope.analyze.read.syntax import SYNTAXES
+from cyclescope.cli.options import OutputFile
 from cyclescope.errors import UsageError
 
 
@@ -24,6 +25,7 @@ def _chosen(found: Sequence[Candidate]) -> Candidate:
             "loop to mark", type=click.IntRange(1, len(found)), default=default, err=True, prompt_suffix=": "
         )
     except click.Abort:
+        click.echo(err=True)  # the question has no end of line yet
         raise UsageError("no loop was chosen", "--auto takes the innermost one") from None
     return found[number - 1]
 
@@ -31,9 +33,7 @@ def _chosen(found: Sequence[Candidate]) -> Candidate:
 @click.command("insert-markers")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--auto", is_flag=True, help="Take the loop that analyze would take, without asking.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: standard output."
-)
+@click.option("-o", "--output", type=OutputFile(), help="Default: standard output.")
 @click.option("--style", type=click.Choice(list(STYLES)), default="osaca", show_default=True)
 @click.option("--syntax", type=click.Choice(SYNTAXES), help="x86 syntax; default: found out.")
 def command(file: Path, auto: bool, output: Path | None, style: str, syntax: str | None) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from cyclescope.backend.link import Link
 from cyclescope.backend.native import NativeBackend
-from cyclescope.cli.options import cpu_option, json_option, target_option
+from cyclescope.cli.options import OutputFile, WritingCommand, cpu_option, json_option, target_option
 from cyclescope.errors import UsageError
 from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
@@ -49,8 +49,8 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--seed", type=int, default=SEED, show_default=True, help="Of the sample."),
     click.option("--worst", type=click.IntRange(min=0), default=WORST, show_default=True,
                  help="Blocks to list that are furthest off."),
-    click.option("--output", type=_FILE, metavar="FILE", help="Write the timed blocks here, as CSV."),
-    click.option("--html", "as_html", type=_FILE, metavar="FILE", help="Write a page here."),
+    click.option("--output", type=OutputFile(), metavar="FILE", help="Write the timed blocks here, as CSV."),
+    click.option("--html", "as_html", type=OutputFile(), metavar="FILE", help="Write a page here."),
     target_option,
     cpu_option,
     json_option,
@@ -78,7 +78,7 @@ def _with_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-@click.command("validate")
+@click.command("validate", cls=WritingCommand)
 @_with_options
 def command(
     blocks: Path | None, kernels: Path | None, measured: Path | None, names: str, arch: str | None,

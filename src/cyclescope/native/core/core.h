@@ -19,7 +19,8 @@
 #define UNKNOWN INT64_MAX     /* a time that is not known yet */
 #define EXPORT __attribute__((visibility("default")))
 
-enum { IDEAL, STATIC, ROUND_ROBIN };        /* how operations are bound to ports */
+/* How operations are bound to ports. */
+enum { IDEAL, STATIC, ROUND_ROBIN, GROUPED };
 enum { MICROCODED = 1 };                    /* flags of a template */
 enum { FAILED_INPUT = -1, FAILED_MEMORY = -2, FAILED_STUCK = -3 };
 

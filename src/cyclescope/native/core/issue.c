@@ -1,6 +1,8 @@
 /* Operations to ports: at dispatch, or when they issue. */
 #include "run.h"
 
+#define NEAR 5 /* operations more than the least loaded port waits for: ports with as many are left out */
+
 static int has_room(const struct run *r, int32_t queue)
 {
     return queue == NONE || r->queued[queue] < r->core->queue_entries[queue] || r->head == r->tail;
@@ -29,6 +31,41 @@ static int32_t in_turn(struct run *r, uint64_t ports, int32_t class)
     return port;
 }
 
+/* A number that has nothing to do with the one that it is made of. */
+static uint64_t any_number(int64_t of)
+{
+    uint64_t hash = (uint64_t)of * 0x9E3779B97F4A7C15ull;
+    return (hash ^ hash >> 31) * 0xBF58476D1CE4E5B9ull;
+}
+
+/* Other ports within a cycle of dispatch, those first that were least loaded when it began: what was counted by
+ * then is all that is known (after Abel and Reineke, uiCA 2022). Which of equals comes first is not known. */
+static int32_t in_group(struct run *r, uint64_t ports)
+{
+    if (r->grouped_at != r->now) {
+        r->grouped_at = r->now;
+        for (int32_t port = 0; port < r->core->ports; port++) {
+            r->before[port] = r->waiting[port] << 8 | (int32_t)(any_number(r->now % PATTERN * PORTS + port) >> 56);
+            r->used[port] = 0;
+        }
+    }
+    int32_t best = NONE, least = INT32_MAX;
+    for (uint64_t left = ports; left; left &= left - 1)
+        if (r->before[__builtin_ctzll(left)] < least)
+            least = r->before[__builtin_ctzll(left)];
+    for (; ports; ports &= ports - 1) {
+        int32_t port = __builtin_ctzll(ports);
+        if (!has_room(r, r->queue_of[port]) || r->before[port] >> 8 >= (least >> 8) + NEAR)
+            continue;
+        if (best == NONE || r->used[port] < r->used[best] ||
+            (r->used[port] == r->used[best] && r->before[port] < r->before[best]))
+            best = port;
+    }
+    if (best != NONE)
+        r->used[best]++;
+    return best;
+}
+
 /* The emptiest queue in front of a port of the set; NONE also where some port has no queue. */
 static int bind_queue(struct run *r, uint64_t ports, struct pending *op)
 {
@@ -48,12 +85,24 @@ static int bind_queue(struct run *r, uint64_t ports, struct pending *op)
     return has_room(r, best);
 }
 
+static int32_t chosen(struct run *r, int32_t at)
+{
+    uint64_t ports = r->p->ports[at];
+    switch (r->core->policy) {
+    case STATIC:
+        return least_loaded(r, ports);
+    case GROUPED:
+        return in_group(r, ports);
+    default:
+        return in_turn(r, ports, r->p->classes[at]);
+    }
+}
+
 static int bind_one(struct run *r, int32_t at, struct pending *op)
 {
     if (r->core->policy == IDEAL)
         return bind_queue(r, r->p->ports[at], op);
-    op->port = r->core->policy == STATIC ? least_loaded(r, r->p->ports[at])
-                                         : in_turn(r, r->p->ports[at], r->p->classes[at]);
+    op->port = chosen(r, at);
     op->queue = op->port == NONE ? NONE : r->queue_of[op->port];
     return op->port != NONE;
 }

@@ -82,6 +82,8 @@ static void enter(struct run *r, const struct template *form)
  * cycles with no other. */
 static void dispatch(struct run *r)
 {
+    if (r->core->policy == GROUPED && r->entries && r->entries + r->core->width / ONE > r->core->entries)
+        return; /* a group is dispatched as a whole */
     for (int64_t budget = r->core->width; budget > 0;) {
         const struct template *form = r->p->body[r->position].form;
         int alone = form->flags & MICROCODED;

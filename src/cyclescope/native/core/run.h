@@ -36,6 +36,8 @@ struct arrival {
     int64_t at, late;
 };
 
+#define PATTERN 64 /* cycles after which what looks like chance comes again, so that loops get periodic */
+
 struct run {
     struct core *core;
     const struct program *p;
@@ -50,6 +52,9 @@ struct run {
     int32_t entries, loads, stores, queued[QUEUES], waiting[PORTS];
     int32_t queue_of[PORTS];
     uint8_t turn[MOST_OPERATIONS]; /* round robin: the last port by class */
+    int32_t before[PORTS];         /* grouped: operations that waited when the cycle began */
+    int32_t used[PORTS];           /* the same: operations that were bound in this cycle */
+    int64_t grouped_at;
     int32_t failed, active;
     struct instance *instances;
     struct pending *operations;

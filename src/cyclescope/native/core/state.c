@@ -53,6 +53,8 @@ uint64_t fingerprint(struct run *r)
     if (r->core->policy == ROUND_ROBIN)
         for (int32_t c = 0; c < r->p->class_count; c++)
             hash = mix(hash, r->turn[c]);
+    if (r->core->policy == GROUPED)
+        hash = mix(hash, r->now % PATTERN);
     for (int64_t sequence = r->head; sequence < r->tail; sequence++) {
         int64_t slot = sequence & r->mask;
         const struct instance *i = &r->instances[slot];

@@ -77,6 +77,55 @@ def test_a_label_that_one_runs_into_and_branches_back_to_is_no_function(between,
     assert first.form.id == wanted
 
 
+CALL_RA, CALL_REGISTER, ECALL = "ef000010", "e7800700", "73000000"  # jal ra, 256; jalr ra, a5; ecall
+C_JALR, C_EBREAK = "8297", "0290"
+SPIN = "e39e06fe"  # bnez a3, -4: the block is the loop of it and what is in front
+
+
+@pytest.mark.parametrize("call", [CALL_RA, CALL_REGISTER, ECALL, C_JALR])
+def test_calls_keep_no_type(call):
+    """Neither functions nor Linux have to: what is set behind them counts again."""
+    assert forms(E64_M4, LOAD, call, LOAD, E64_M1, LOAD)[1::2] == [
+        "VLE64_V@e64,m4",
+        "VLE64_V",
+        "VLE64_V@e64,m1",
+    ]
+    assert forms(E64_M4, call, LOAD, SPIN, choice=Choice())[0] == "VLE64_V"
+
+
+@pytest.mark.parametrize("other", [C_EBREAK, ADDI])
+def test_other_instructions_keep_the_type(other):
+    assert forms(E64_M4, other, LOAD)[-1] == "VLE64_V@e64,m4"
+
+
+needs_riscv64 = pytest.mark.skipif(not tools("riscv64"), reason="needs an assembler for riscv64")
+
+
+@needs_riscv64
+@pytest.mark.parametrize(
+    ("first", "second", "wanted"),
+    [
+        ("e64,m4", "e64,m4", "VLE64_V@e64,m4"),
+        ("e64,m4", "e64,m1", "VLE64_V"),
+    ],
+)
+def test_a_type_is_that_of_all_ways_to_a_loop(first, second, wanted):
+    text = (
+        f" beqz a0, .L1\n vsetvli a5, a3, {first}, ta, ma\n j .L3\n.L1:\n vsetvli a5, a3, {second}, ta, ma\n"
+        ".L3:\n vle64.v v8, (a1)\n addi a1, a1, 8\n bne a1, a2, .L3\n"
+    )
+    assert next(iter(read_block(text, "riscv64"))).form.id == wanted
+
+
+@needs_riscv64
+def test_a_loop_that_nothing_runs_into_is_entered_by_branches():
+    text = (
+        " vsetvli a5, a3, e64, m4, ta, ma\n j .L3\n.L2:\n vsetvli a5, a3, e8, m1, ta, ma\n ret\n"
+        ".L3:\n vle64.v v8, (a1)\n addi a1, a1, 8\n bne a1, a2, .L3\n"
+    )
+    assert next(iter(read_block(text, "riscv64"))).form.id == "VLE64_V@e64,m4"
+
+
 def test_groups_of_registers_are_accessed_as_a_whole():
     (_, one) = read_block(bytes.fromhex(E64_M4 + ADD), "riscv64", WHOLE)
     assert one.registers[0] == ("V", 8)

@@ -15,6 +15,8 @@ from cyclescope.model.facts import (
     FORWARDING,
     FUSION,
     RENAMING,
+    STACK_ENGINE,
+    STACK_UPDATE,
     THREES,
     CoreAnswer,
     Fact,
@@ -26,7 +28,8 @@ from cyclescope.model.facts import (
     loads_apart,
     stores_apart,
 )
-from cyclescope.model.machine import MEASURED, Provenance
+from cyclescope.model.machine import GROUPED, IDEAL, MEASURED, STATIC, Provenance
+from cyclescope.session.machines import load_model
 from tests.support.blocks import FORWARD, block, changed, toy
 
 pytestmark = pytest.mark.skipif(
@@ -183,6 +186,15 @@ def test_moves_share_a_slot_in_loops():
     assert predicted(plain, MOVED).bounds["front_end"] == predicted(plain).bounds["front_end"]
 
 
+@pytest.mark.parametrize("name", ["znver3", "skylake"])
+def test_only_what_was_asked_shares_a_slot_outside_of_branches(name):
+    """What fuses with branches by the books does so with nothing else."""
+    text = "add rax, rbx; sub rax, rcx; and rax, rdx; dec rsi; jne 0"
+    machine = load_model(name)
+    found = Predictor(machine).predict(block(text, True), simulate=False)
+    assert found.bounds["front_end"] == 4 / machine.core.width
+
+
 def test_what_accesses_memory_needs_its_ports_though_others_are_not_known():
     machine = changed(measured(), PUSH_R64={"operations": None}, ADD_R64_M64={"operations": None})
     assert predicted("push rax; push rbx", machine=machine).ports["store"] == 2
@@ -210,9 +222,67 @@ def test_what_is_fused_with_a_branch_is_executed():
     assert predicted("dec rax; nop; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 0
 
 
+def simulated(text, *facts, machine=None, late=False):
+    predictor = Predictor(machine or measured(*facts))
+    return predictor.simulated(predictor.graph(list(block(text).instructions)), late)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mov [rdi], rax; mov rax, [rdi]; imul rax, rax",
+        "mov [rdi + rcx], rax; mov rax, [rdi + rcx]; imul rax, rax",
+        "mov [rdi], rax; add rax, [rdi]",
+        "add rbx, [rdi]; mov [rdi], rbx",
+    ],
+)
+def test_the_simulated_core_passes_values_as_fast_as_was_found_out(text):
+    """A load whose value was renamed waits for no store: the chain takes what it takes by bounds."""
+    found = predicted(text, *FACTS)
+    assert simulated(text, *FACTS) == pytest.approx(found.cycles, abs=0.02)
+
+
+def test_a_measured_way_through_memory_is_the_simulated_cores_too():
+    """What an addition to memory takes to the next one, whatever is guessed of its flags."""
+    slow = {"latencies": {"op1.data->op1.data": 1.0, "op1.address->flags.ZF": 9.0}}
+    machine = changed(measured(), ADD_M64_R64=slow)
+    assert simulated("add [rdi], rax", machine=machine) == pytest.approx(1, abs=0.02)
+
+
+def test_accesses_of_unknown_operations_take_simulated_ports_too():
+    machine = changed(measured(), PUSH_R64={"operations": None})
+    assert simulated("push rax; push rbx", machine=machine) == pytest.approx(2, abs=0.02)
+
+
+@pytest.mark.parametrize("binding", ["", IDEAL, STATIC, GROUPED])
+def test_ports_are_bound_as_was_found_out(binding):
+    text = "add rax, rbx; cmp rax, rbx; cmp rax, rbx; add rcx, rbx; cmp rcx, rbx"
+    core = msgspec.structs.replace(measured().core, binding=binding)
+    machine = msgspec.structs.replace(measured(), core=core)
+    ideal, likely, late = (
+        simulated(text),
+        simulated(text, machine=machine),
+        simulated(text, machine=machine, late=True),
+    )
+    assert (likely == ideal) is (binding in ("", IDEAL))
+    assert late > ideal
+    assert (late == likely) is (binding in (STATIC, GROUPED))
+
+
+@pytest.mark.parametrize(("cycles", "chain"), [(0.0, 1), (0.02, 1), (1.0, 2), (0.98, 2), (-0.01, 1)])
+def test_when_a_stack_pointer_that_was_counted_is_in_its_register(cycles, chain):
+    fact = Fact(STACK_ENGINE, STACK_UPDATE, CoreAnswer.VALUE, cycles, 0.05)
+    text = "add rsp, rbx; push rax; pop rcx"
+    assert predicted(text, fact).bounds["loop_carried"] == chain
+    assert predicted(text).bounds["loop_carried"] == 1  # nobody asked
+    assert simulated(text, fact) == pytest.approx(chain, abs=0.02)
+
+
 def test_results_come_later_to_operations_of_another_kind():
     early = consumer_subject("ADDSD (XMM, XMM)", "MULSD (XMM, XMM)")
     fact = Fact(CONSUMERS, early, CoreAnswer.VALUE, 1.0, 0.05)
     assert predicted("addsd xmm0, xmm1; mulsd xmm0, xmm2", fact).bounds["loop_carried"] == 1 + 1 + 1
     assert predicted("addsd xmm0, xmm1; addsd xmm0, xmm2", fact).bounds["loop_carried"] == 2
     assert predicted("mulsd xmm0, xmm1; mulsd xmm0, xmm2", fact).bounds["loop_carried"] == 2
+    assert simulated("addsd xmm0, xmm1; mulsd xmm0, xmm2", fact) == pytest.approx(3, abs=0.02)
+    assert simulated("addsd xmm0, xmm1; addsd xmm0, xmm2", fact) == pytest.approx(2, abs=0.02)

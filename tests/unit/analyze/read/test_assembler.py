@@ -289,6 +289,25 @@ def test_nothing_is_found_on_an_empty_path(monkeypatch, tmp_path):
         assemblers._programs.cache_clear()
 
 
+def test_a_program_of_several_names_is_asked_once(monkeypatch, tmp_path):
+    """But not one that goes by its names, as ccache does."""
+    for name in ("clang-18", "ccache"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "clang").symlink_to("clang-18")
+    (tmp_path / "llvm-mc-19").symlink_to("ccache")
+    (tmp_path / "llvm-mc").symlink_to("ccache")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assemblers.tools.cache_clear()
+    assemblers._programs.cache_clear()
+    try:
+        assert [tool.name for tool in tools("x86-64")] == ["llvm-mc-19", "llvm-mc", "clang-18"]
+    finally:
+        monkeypatch.undo()
+        assemblers.tools.cache_clear()
+        assemblers._programs.cache_clear()
+
+
 def test_a_text_without_instructions():
     with pytest.raises(SourceError, match=r"k\.s has no instructions"):
         text_program("# nothing\n\t.text\nf:\n", "k.s")

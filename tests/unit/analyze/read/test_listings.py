@@ -254,3 +254,18 @@ def test_what_is_left_out_is_said(text, note):
     notes = read_block(text).notes
     assert len(notes) == bool(note)
     assert not note or notes[0].startswith(note)
+
+
+@pytest.mark.parametrize("spaces", ["\t", "    ", "  ", "          "])
+def test_a_listing_whose_tabs_were_made_spaces(spaces):
+    """As websites and terminals do."""
+    listing = (
+        "\nk.o:     file format elf64-x86-64\n\n\nDisassembly of section .text:\n\n0000000000000000 <f>:\n"
+        "   0:\t48 01 c3             \tadd    %rax,%rbx\n"
+        "   3:\tc3                   \tret\n"
+        "   4:\t48 b8 88 77 66 55 44 \tmovabs $0x1122334455667788,%rax\n"
+        "   b:\t33 22 11 \n"
+        "   e:\tfc                   \tcld\n"
+    )
+    block = read_block(listing.replace("\t", spaces), "x86-64", Choice(whole=True))
+    assert [one.form.mnemonic for one in block] == ["ADD", "RET", "MOV", "CLD"]

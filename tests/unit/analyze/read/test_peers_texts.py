@@ -8,6 +8,7 @@ from cyclescope.analyze.choose.source import Choice, read_block, read_program
 from cyclescope.analyze.read import assembler, assemblers
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction
+from cyclescope.session.predict import predict
 
 WHOLE = Choice(whole=True)
 EVERY = [tool for isa in ("x86-64", "aarch64", "riscv64") for tool in tools(isa)]
@@ -48,6 +49,36 @@ class TestNumbers:
     def test_what_is_no_number_stays_refused(self, tool, text):
         with pytest.raises(UnsupportedInstruction, match="line 2: "):
             read_block(f"nop\n{text}\n", "x86-64", WHOLE)
+
+
+@needs_x86
+class TestSizes:
+    """NASM's sizes, of which GNU as takes `dword [rbx]` for four bytes further."""
+
+    @pytest.mark.parametrize(
+        ("written", "meant"),
+        [
+            ("mov dword [rbx], eax", "mov dword ptr [rbx], eax"),
+            ("MOV EAX, DWORD[rbx+8]", "mov eax, dword ptr [rbx+8]"),
+            ("mov rax, qword [rbx]", "mov rax, qword ptr [rbx]"),
+            ("add byte [rbx+rcx*4], 1", "add byte ptr [rbx+rcx*4], 1"),
+            ("vmovups ymm0, yword [rbx]", "vmovups ymm0, ymmword ptr [rbx]"),
+            ("movups xmm0, oword[rbx]", "movups xmm0, xmmword ptr [rbx]"),
+            ("fld tword [rbx]", "fld tbyte ptr [rbx]"),
+            ("mov rax, qword [rel f]", "mov rax, qword ptr f[rip]"),
+        ],
+    )
+    def test_are_no_distances(self, tool, written, meant):
+        _, one = read_block(f"nop\n{written}\nf:\n", "x86-64", WHOLE)
+        _, other = read_block(f"nop\n{meant}\nf:\n", "x86-64", WHOLE)
+        assert (one.form, one.memory, one.registers) == (other.form, other.memory, other.registers)
+
+    def test_a_store_is_loaded_again(self, tool):
+        text = ".L3:\n mov dword [rbx], eax\n mov eax, dword ptr [rbx]\n add rcx, 1\n jne .L3\n"
+        assert predict(text, "skylake").bottleneck == "loop_carried"
+
+    def test_in_a_string_they_are_text(self, tool):
+        assert texts('mov eax, 1\nadd eax, dword [rbx]\n.section .rodata\n.string "byte [x]"\n')
 
 
 @needs_x86

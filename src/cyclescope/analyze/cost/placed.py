@@ -1,0 +1,153 @@
+"""Latencies from every source to every target of a form, and what its surroundings make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.isa.dataflow import OLD, Node, sources
+from cyclescope.model.machine import Core, FormCost
+from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies
+
+FIRST, SECOND = "first", "second"  # of a fused pair
+Column = tuple[tuple[int, float], ...]  # (source, cycles)
+
+
+class CostVariant(msgspec.Struct, frozen=True):
+    """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory.
+
+    `passing` are the cycles in which what it loads comes from a store, where that was found out, `passes`
+    tells of a store to such a load: its latencies are those of computing alone. `indexed` tells of a store
+    to an address with an index, where that makes a difference. `latency` are the cycles of every result that
+    a comment in the source asks for.
+    """
+
+    idiom: str = ""
+    fused: str = ""
+    renamed: bool = False
+    indexed: bool = False
+    latency: float | None = None
+    passing: float | None = None
+    passes: bool = False
+
+
+class AllEnds(Ends, frozen=True):
+    """Sources and targets of a form, with the registers of every address, encodable or not."""
+
+    @cached_property
+    def sources(self) -> list[Node]:
+        """Everything that the form reads, and old values of destinations that it waits for."""
+        found = sources(self.form)
+        known = {node.name for node in found}
+        for position, op in enumerate(self.form.operands):
+            if op.kind in ("memory", "address") and not op.implicit:
+                parts = (("address", "r"), ("index", "v" if op.cls.startswith("VSIB_") else "r"))
+                nodes = (Node(f"{op.name}.{part}", part, file, position) for part, file in parts)
+                found += [node for node in nodes if node.name not in known]
+        return [*found, *self.old]
+
+
+class PlacedLatencies:
+    """Latencies from every source to every target in a variant."""
+
+    def __init__(
+        self, ends: AllEnds, cost: FormCost, core: Core, variant: CostVariant, extracted: bool, moves: bool
+    ) -> None:
+        self.ends, self.cost, self.variant, self._is_move = ends, cost, variant, moves
+        self._latencies = Latencies(ends, cost, core, extracted)
+        self._load = core.load_latency
+
+    def columns(self) -> tuple[tuple[int, ...], tuple[Column, ...]]:
+        """Per target the number of its column, and the columns. Memory has columns of its own."""
+        numbers: dict[tuple[str, Column], int] = {}
+        found = []
+        for target in self.ends.targets:
+            key = target.name if target.part == "data" else "", self._column(target)
+            found.append(numbers.setdefault(key, len(numbers)))
+        return tuple(found), tuple(column for _, column in numbers)
+
+    def _column(self, target: Node) -> Column:
+        rows = ((k, self.between(source, target)) for k, source in enumerate(self.ends.sources))
+        return tuple((k, cycles) for k, cycles in rows if cycles is not None)
+
+    def between(self, source: Node, target: Node) -> float | None:
+        """Cycles from a source to a target, None where it does not depend on it."""
+        idiom = self.variant.idiom
+        if self.ends.is_apart(source, target):
+            return None
+        if idiom and (idiom == ZERO or source.part in ("register", OLD)):
+            return None
+        if self.cost.eliminated:
+            return None if source.part == OLD else 0.0
+        cycles = self._latencies.between(source, target)
+        if cycles is None:
+            return None
+        if self.variant.latency is not None and target.part != "data":
+            return self.variant.latency
+        return self._in_place(cycles, source, target)
+
+    def _in_place(self, cycles: float, source: Node, target: Node) -> float:
+        """Cycles of a pair in its surroundings."""
+        variant = self.variant
+        if variant.fused == FIRST and source.part == target.part == "register":
+            return max(cycles, USUAL_LATENCY)  # what is fused with a branch is executed with it
+        if source.part == "data" and variant.passing is not None:
+            return variant.passing + self._computing
+        if target.part == "data" and variant.passes:
+            return self._computing
+        if not variant.renamed:
+            return cycles
+        if target.part == "data" and not self.ends.computes:
+            return 0.0
+        return max(cycles - self._load, 0.0) if source.part == "data" else cycles
+
+    @cached_property
+    def _computing(self) -> float:
+        """Cycles from loaded values to results in registers and flags, without the load."""
+        if self._is_move or not self.ends.computes:
+            return 0.0
+        known = self.cost.latencies
+        ways = [
+            (self.ends.is_loaded(s), known[pair]) for s in self.ends.sources for t in self.ends.targets
+            if s.part != OLD and t.part != "data" and (pair := f"{s.name}->{t.name}") in known
+        ]  # fmt: skip
+        direct = [cycles for loaded, cycles in ways if not loaded]
+        if direct:
+            return max(direct)
+        return max(min((c for _, c in ways), default=0.0) - self._load, USUAL_LATENCY)
+
+    def base_of(self, column: Column) -> float:
+        """Cycles of a value from dispatch on; of one that waits for something, that decides."""
+        read = any(self.ends.sources[k].part != OLD for k, _ in column)
+        return 0.0 if read else self.base()
+
+    def base(self) -> float:
+        """Cycles of a target that waits for nothing."""
+        if self.variant.latency is not None:
+            return self.variant.latency
+        idle = self.cost.eliminated or self.variant.idiom == ZERO or "nop" in self.ends.form.attributes
+        return 0.0 if idle else self._latencies.own or USUAL_LATENCY
+
+    def is_open_store(self, target: Node) -> bool:
+        """Whether the model has no latency of the way to memory."""
+        if target.part != "data" or self.variant.renamed or self.variant.passes:
+            return False
+        return not any(pair.endswith(f"->{target.name}") for pair in self.cost.latencies)
+
+    def guessed(self, column_of: Sequence[int]) -> frozenset[tuple[int, int]]:
+        """(source, column) of pairs that have the latency of another pair of the form, or 1."""
+        if self.variant.idiom or self.cost.eliminated or self.variant.latency is not None:
+            return frozenset()
+        known: Mapping[str, float] = self.cost.latencies
+        return frozenset(
+            (k, column)
+            for k, s in enumerate(self.ends.sources)
+            for t, column in zip(self.ends.targets, column_of, strict=True)
+            if s.part in ("register", "flag") and t.part != "data" and not self._is_pointer(s, t)
+            if f"{s.name}->{t.name}" not in known
+        )
+
+    def _is_pointer(self, source: Node, target: Node) -> bool:
+        return self.ends.is_pointer(target) or self.ends.is_address(source)

@@ -1,0 +1,167 @@
+"""Which instructions of a block have to be followed to know where it accesses memory, and what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from cyclescope.analyze.decode.block import Address, BlockInstruction
+from cyclescope.analyze.decode.locations import Location, location_of
+from cyclescope.analyze.decode.values import Rule, Value, moves_stack, rule_of, stack_change
+from cyclescope.isa.form import InstructionForm, MemoryOperand
+from cyclescope.isa.record import ResultKind
+
+MEMORY: Location = ("memory", 0)  # all of it
+_WHOLE = 32  # bits of what is loaded and followed, at least
+Seen = Location | Value | int | None  # a register, a constant, a memory operand, nothing that is followed
+
+
+class LocatedInstruction(NamedTuple):
+    """An instruction with the locations that it reads and writes; targets have their operand or -1.
+
+    `accesses` are its operands in memory whose addresses are known.
+    """
+
+    instruction: BlockInstruction
+    reads: tuple[Location, ...]
+    writes: tuple[tuple[int, Location], ...]
+    accesses: tuple[MemoryOperand, ...]
+
+    @property
+    def form(self) -> InstructionForm:
+        """Its form: all instructions that are located are known."""
+        assert self.instruction.form is not None
+        return self.instruction.form
+
+
+def known_accesses(instruction: BlockInstruction) -> tuple[MemoryOperand, ...]:
+    """The operands of an instruction in memory whose addresses are known."""
+    form, memory = instruction.form, instruction.memory
+    if form is None or not form.accesses:
+        return ()
+    return tuple([one for one in form.accesses if memory[one.position] is not None])
+
+
+class FollowedResult(NamedTuple):
+    """A result that is followed: `number` of the instruction's, in a register.
+
+    `pushed` are the bytes by which a push or a pop moves it, 0 for everything else; `address` is the one that
+    it is the written-back base of; a `rule` says for others what their value is, if one does.
+    """
+
+    number: int
+    location: Location
+    pushed: int
+    address: Address | None
+    rule: Rule | None
+
+
+class Followed(NamedTuple):
+    """An instruction at a `place` in the block that accesses memory, or whose results addresses are made of.
+
+    `operands` say by position what is seen of each; both they and `writes` are empty where no result is
+    followed. `stores` tells that what it stores is, `fixed` that no instruction writes what its addresses are
+    made of.
+    """
+
+    place: int
+    line: LocatedInstruction
+    accesses: tuple[MemoryOperand, ...]
+    operands: tuple[Seen, ...] = ()
+    writes: tuple[FollowedResult, ...] = ()
+    stores: bool = False
+    fixed: bool = False
+
+    @property
+    def has_results(self) -> bool:
+        """Whether anything of it is followed beside its addresses."""
+        return self.stores or bool(self.writes)
+
+
+def followed(lines: Sequence[LocatedInstruction], results: Mapping[str, ResultKind]) -> list[Followed]:
+    """The instructions that have to be followed; `results` has by mnemonic what kind of value one makes."""
+    rows = [_Row(line, line.accesses, _address_registers(line)) for line in lines]
+    needed = _needed(rows)
+    changed = {location for line in lines for _, location in line.writes}
+    found = []
+    for place, (line, accesses, registers) in enumerate(rows):
+        stores = MEMORY in needed and any(one.write for one in accesses)
+        followed_on = stores or not needed.isdisjoint([location for _, location in line.writes])
+        fixed = changed.isdisjoint(registers)
+        if followed_on:
+            writes = tuple(_written(line, needed, results.get(line.form.mnemonic)))
+            found.append(Followed(place, line, accesses, _seen(line), writes, stores, fixed))
+        elif accesses:
+            found.append(Followed(place, line, accesses, fixed=fixed))
+    return found
+
+
+class _Row(NamedTuple):
+    line: LocatedInstruction
+    accesses: tuple[MemoryOperand, ...]
+    registers: list[Location]
+
+
+def _needed(rows: Sequence[_Row]) -> set[Location]:
+    """Locations that addresses are made of, memory among them where something loaded is part of one."""
+    made: dict[Location, set[Location]] = {MEMORY: set()}
+    work: list[Location] = []
+    for line, accesses, registers in rows:
+        reads = (*line.reads, MEMORY) if any(one.read for one in accesses) else line.reads
+        for _, location in line.writes:
+            made.setdefault(location, set()).update(reads)
+        if any(one.write for one in accesses):
+            made[MEMORY].update(line.reads)
+        if accesses:
+            work += registers
+    found = set(work)
+    while work:
+        new = made.get(work.pop(), set()) - found
+        found |= new
+        work += new
+    return found
+
+
+def _address_registers(line: LocatedInstruction) -> list[Location]:
+    pairs = [(one.base, one.index) for one in line.instruction.memory if one is not None]
+    places = [location_of(register) for pair in pairs for register in pair]
+    return [place for place in places if place is not None]
+
+
+def _written(
+    line: LocatedInstruction, needed: set[Location], kind: ResultKind | None
+) -> Iterator[FollowedResult]:
+    form = line.form
+    for number, (position, location) in enumerate(line.writes):
+        if location in needed:
+            pushed, rule = _pushed(form, position, location), rule_of(form, position, kind)
+            yield FollowedResult(number, location, pushed, _written_back(line.instruction, location), rule)
+
+
+def _written_back(instruction: BlockInstruction, location: Location) -> Address | None:
+    """The address whose base, at a location, the instruction moves on."""
+    moved = (one for one in instruction.memory if one is not None and one.writeback)
+    return next((one for one in moved if location_of(one.base) == location), None)
+
+
+def _pushed(form: InstructionForm, position: int, location: Location) -> int:
+    counts = moves_stack(form, location) and form.operands[position].implicit
+    return stack_change(form) if counts else 0
+
+
+def _seen(line: LocatedInstruction) -> tuple[Seen, ...]:
+    """What is seen of every operand."""
+    instruction = line.instruction
+    found: list[Seen] = []
+    for position, op in enumerate(line.form.operands):
+        location = location_of(instruction.registers[position])
+        immediate = instruction.immediates[position]
+        if op.is_memory and instruction.memory[position] is not None:
+            found.append(position if op.width >= _WHOLE else None)
+        elif location is not None:
+            found.append(location)
+        elif op.is_register and op.file:  # the zero register of AArch64 and RISC-V
+            found.append(Value(0))
+        else:
+            found.append(None if immediate is None else Value(immediate))
+    return tuple(found)

@@ -1,0 +1,58 @@
+"""Dependency graphs on one machine: with the costs of its model, the least, and the most that is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from cyclescope.analyze.cost.placed import CostVariant
+from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED, PlacedCost, PlacedCosts
+from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.depend.graph import Graph, build, rebuilt
+from cyclescope.model.machine import MachineModel
+
+
+class Graphs:
+    """Makes the graphs of blocks; what forms cost is looked up once for all of them."""
+
+    def __init__(self, machine: MachineModel, stand_in: MachineModel | None = None) -> None:
+        self.machine = machine
+        self.shapes = PlacedCosts(machine, stand_in=stand_in)
+        self._differing: dict[tuple[str, str, CostVariant], bool] = {}
+
+    @cached_property
+    def _least(self) -> PlacedCosts:
+        return PlacedCosts(self.machine, LEAST_PROVED, self.shapes.stand_in)
+
+    @cached_property
+    def _most(self) -> PlacedCosts:
+        return PlacedCosts(self.machine, MOST_PROVED, self.shapes.stand_in)
+
+    def of(self, instructions: Sequence[BlockInstruction]) -> Graph:
+        """The graph of a block, all of whose instructions the machine knows."""
+        return build(instructions, self.shapes)
+
+    def with_ends(self, graph: Graph, ends: str) -> Graph:
+        """The same graph with the least or the most latencies that are proved."""
+        return rebuilt(graph, self._with(ends))
+
+    def may_differ(self, graph: Graph, ends: str) -> bool:
+        """Whether chains may take another time with the least or the most latencies that are proved.
+
+        Latencies to and from memory count only where something is loaded that was stored.
+        """
+        if graph.memory and (ends == LEAST_PROVED or any(shape.cost.ranges for shape in graph.shapes)):
+            return True
+        return any(shape.cost.ranges and self._differs(shape, ends) for shape in graph.shapes)
+
+    def _differs(self, shape: PlacedCost, ends: str) -> bool:
+        """Whether a value in a register or a flag takes another time from others."""
+        key = ends, shape.form.id, shape.variant
+        found = self._differing.get(key)
+        if found is None:
+            other = self._with(ends).get(shape.form, shape.variant)
+            found = self._differing[key] = shape.between_registers != other.between_registers
+        return found
+
+    def _with(self, ends: str) -> PlacedCosts:
+        return self._least if ends == LEAST_PROVED else self._most

@@ -1,0 +1,66 @@
+"""Instructions next to each other that are one to the front end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.isa.form import InstructionForm
+from cyclescope.model.behaviour.published import CoreBehaviour
+
+
+def fused_pairs(instructions: Sequence[BlockInstruction], family: CoreBehaviour) -> set[int]:
+    """Positions of the first instructions of pairs that the front end makes one micro-operation."""
+    found: set[int] = set()
+    for number, (one, branch) in enumerate(pairwise(instructions)):
+        first, second = one.form, branch.form
+        if second is None or "conditional_branch" not in second.attributes:
+            continue
+        if first is None or not _is_plain_branch(second):
+            continue
+        if family.fuses(first.mnemonic, second.mnemonic) and _fusible(one, first):
+            found.add(number)
+    return found
+
+
+def joined_moves(instructions: Sequence[BlockInstruction], family: CoreBehaviour) -> set[int]:
+    """Positions of moves that share a slot with the operation behind them, which works on their copy.
+
+    In loops: so it was found there, and not where code is decoded anew.
+    """
+    found: set[int] = set()
+    last = instructions[-1].form
+    if last is None or last.attributes.isdisjoint(("branch", "conditional_branch")):
+        return found
+    for number, (move, other) in enumerate(pairwise(instructions)):
+        first, second = move.form, other.form
+        if first is None or second is None or "conditional_branch" in second.attributes:
+            continue
+        plain = not any(op.is_memory for form in (first, second) for op in form.operands)
+        written, changed = (_written(one) for one in (move, other))
+        if plain and written and written == changed and (first.mnemonic, second.mnemonic) in family.pairs:
+            found.add(number)
+    return found - {number + 1 for number in found}
+
+
+def _written(instruction: BlockInstruction) -> tuple[str, int] | None:
+    """The register, with its class, that an instruction's first operand is, if it writes it."""
+    form = instruction.form
+    known = form is not None and form.operands and form.operands[0].write
+    return instruction.registers[0] if known else None
+
+
+def _is_plain_branch(form: InstructionForm) -> bool:
+    """A conditional branch by flags, not LOOP or JRCXZ."""
+    return form.flags_read != 0 and not form.mnemonic.startswith("LOOP")
+
+
+def _fusible(instruction: BlockInstruction, form: InstructionForm) -> bool:
+    """Not what stores, nor what has memory and an immediate or an address relative to RIP."""
+    if any(op.is_memory and op.write for op in form.operands):
+        return False
+    memory = [address for address in instruction.memory if address is not None]
+    if not memory:
+        return True
+    return not any(op.kind == "immediate" for op in form.operands) and not memory[0].rip_relative

@@ -1,0 +1,91 @@
+"""How long what a block loads of its own stores takes, on cores whose ways through memory were found out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cyclescope.analyze.cost.shape import PlacedCost
+from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.locations import STACK_POINTER, Location, Places, location_of
+from cyclescope.analyze.depend.memory import Passage
+from cyclescope.model.behaviour.passing import MemoryPassing, StoredLoad
+from cyclescope.model.facts import MemoryWay
+
+
+class KnownWays:
+    """The ways through memory of a block, by what is known of the core's; `shapes` are plain costs."""
+
+    def __init__(
+        self,
+        instructions: Sequence[BlockInstruction],
+        shapes: Sequence[PlacedCost],
+        places: Sequence[Places],
+        passages: Sequence[Passage],
+        passing: MemoryPassing,
+    ) -> None:
+        self._instructions, self._shapes, self._places = instructions, shapes, places
+        self._passages, self._passing = passages, passing
+
+    def told(self) -> tuple[dict[int, float], set[int]]:
+        """Cycles from memory by instructions that load what was stored, and the instructions that store it.
+
+        Nothing of what no probe found out.
+        """
+        known = {
+            p: self._passing.cycles(one) for p in self._passages
+            if (one := self._stored_load(p)) and not (self._is_chained(p) and self._is_plain(one))
+        }  # fmt: skip
+        open_ones = {p.store for p, cycles in known.items() if cycles is None}
+        told = {p: c for p, c in known.items() if c is not None and p.store not in open_ones}
+        loads: dict[int, float] = {}
+        for passage, cycles in told.items():
+            loads[passage.load[0]] = max(cycles, loads.get(passage.load[0], 0.0))
+        return loads, {passage.store[0] for passage in told}
+
+    def _is_plain(self, one: StoredLoad) -> bool:
+        """Whether a way takes no longer than that by which latencies of instructions are measured."""
+        plain = one._replace(way=MemoryWay.BASE, between=0)
+        return self._passing.cycles(one) == self._passing.cycles(plain)
+
+    def _is_chained(self, passage: Passage) -> bool:
+        """Whether an instruction loads what it stored itself, and its latency was measured as such."""
+        if passage.load[0] != passage.store[0]:
+            return False
+        shape = self._shapes[passage.load[0]]
+        name = next(n.name for n in shape.sources if n.part == "data" and n.operand == passage.load[1])
+        return f"{name}->{name}" in shape.cost.latencies
+
+    def _stored_load(self, passage: Passage) -> StoredLoad:
+        reader, writer = self._instructions[passage.load[0]], self._instructions[passage.store[0]]
+        assert reader.form is not None
+        assert writer.form is not None
+        loaded, stored = reader.form.operands[passage.load[1]], writer.form.operands[passage.store[1]]
+        vector = bool(reader.form.vector_width or writer.form.vector_width)
+        return StoredLoad(
+            stored.width, loaded.width, passage.offset, self._way(passage), vector, passage.between
+        )
+
+    def _way(self, passage: Passage) -> MemoryWay:
+        """By what registers the two addresses are made."""
+        source = self._instructions[passage.load[0]].memory[passage.load[1]]
+        target = self._instructions[passage.store[0]].memory[passage.store[1]]
+        if source is None or target is None or source.index or target.index:
+            return MemoryWay.INDEXED
+        base = location_of(source.base)
+        if base != location_of(target.base):
+            return MemoryWay.OTHER
+        if base == STACK_POINTER:
+            return MemoryWay.STACK
+        return MemoryWay.REWRITTEN if self._is_written_between(passage, base) else MemoryWay.BASE
+
+    def _is_written_between(self, passage: Passage, base: Location | None) -> bool:
+        load, store = passage.load[0], passage.store[0]
+        if passage.distance == 0:
+            between = self._places[store:load]
+        else:
+            between = (
+                *self._places[store:],
+                *self._places[:load],
+                *(self._places if passage.distance > 1 else ()),
+            )
+        return any(base in places.targets for places in between)

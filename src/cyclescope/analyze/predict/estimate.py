@@ -1,0 +1,166 @@
+"""How many cycles a block takes by its bounds: the numbers of a prediction, without what explains them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+
+from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED
+from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.depend.graphs import Graphs
+from cyclescope.analyze.depend.loop_carried import slowest_chain
+from cyclescope.analyze.predict import bounds, effects
+from cyclescope.analyze.predict.effects import EFFECTS, Situation
+from cyclescope.analyze.predict.prediction import (
+    FRONT_END,
+    IN_ORDER,
+    LOOP_CARRIED,
+    NO_BOUNDS,
+    PORTS,
+    PORTS_FIXED,
+)
+from cyclescope.analyze.predict.uncertainty import interval
+from cyclescope.model.binding import port_bound
+from cyclescope.model.machine import ASSUMED, EXTRACTED
+
+
+class BlockEstimate(msgspec.Struct, frozen=True):
+    """Cycles per iteration of a block: `cycles`, `lower`, `interval` and `bottleneck` as in `Prediction`.
+
+    `bounds` has the cycles of each bound that decides, the greatest first.
+    """
+
+    cycles: float
+    lower: float
+    interval: tuple[float, float]
+    bottleneck: str
+    bounds: dict[str, float]
+
+
+class BlockBounds:
+    """The bounds of one block on one machine.
+
+    `in_order` are the simulated cycles of cores that execute in order, 0 elsewhere; with `fixed`, operations
+    are split evenly over their ports.
+    """
+
+    def __init__(
+        self, block: Block, graph: Graph, graphs: Graphs, in_order: float = 0.0, fixed: bool = False
+    ) -> None:
+        self.block, self.graph, self.machine = block, graph, graphs.machine
+        self._graphs, self._in_order, self._fixed = graphs, in_order, fixed
+        self.shapes = graph.shapes
+        self.loads = bounds.port_loads(self.shapes)
+
+    def estimate(self, upper: float | None = None) -> BlockEstimate:
+        """The numbers alone; `upper` are the cycles of the simulated core, where it was asked."""
+        ranked = dict(sorted(self.deciding.items(), key=lambda pair: -pair[1]))
+        return BlockEstimate(self.cycles, self.lower, self.interval(upper), self.bottleneck, ranked)
+
+    @cached_property
+    def situation(self) -> Situation:
+        """What effects look at."""
+        return Situation(self.block, self.graph, self.shapes, self.machine, self._graphs.shapes.forward)
+
+    @cached_property
+    def deciding(self) -> dict[str, float]:
+        """The cycles of every bound, of which the greatest decides."""
+        found = {PORTS: port_bound(self.loads)[0]}
+        if self._fixed:
+            found[PORTS_FIXED] = max(self.evenly, default=0.0)
+        found[FRONT_END] = max(bounds.front_end(self.shapes, self.machine.core.width), self._fetched)
+        found[LOOP_CARRIED] = self.slowest_chain
+        more = {effect.name: effect.of(self.situation) for effect in EFFECTS} | {IN_ORDER: self._in_order}
+        return found | {name: cycles for name, cycles in more.items() if cycles}
+
+    @cached_property
+    def bottleneck(self) -> str:
+        """The bound that decides; of equal ones the first."""
+        return max(self.deciding, key=self.deciding.__getitem__)
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of the greatest bound."""
+        return self.deciding[self.bottleneck]
+
+    @cached_property
+    def slowest_chain(self) -> float:
+        """Cycles of the slowest loop-carried dependency."""
+        return slowest_chain(self.graph)
+
+    @cached_property
+    def evenly(self) -> list[float]:
+        """Cycles per port where operations are split evenly over their ports."""
+        return bounds.evenly(self.loads, len(self.machine.ports))
+
+    # --- what is sure ----------------------------------------------------------------------------
+
+    @cached_property
+    def lower(self) -> float:
+        """The greatest bound without what is assumed, at most what is expected.
+
+        That is time in memory, latencies that are ranges, a width that nobody claims, and the throughput of
+        forms that the machine's own model does not know.
+        """
+        left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, *effects.ASSUMED)
+        sure = [c for n, c in self.deciding.items() if n not in left_out]
+        own = (shape for shape in self.shapes if not self._graphs.shapes.is_borrowed(shape.form))
+        rest = max(*sure, self._sure_front_end, max(bounds.units(own).values(), default=0.0))
+        if self.slowest_chain > rest:  # what is proved of it is no more
+            rest = max(rest, self.least_chain)
+        return min(rest, self.cycles)
+
+    @cached_property
+    def _sure_front_end(self) -> float:
+        """Cycles of the front end that are known to be needed: none of a width that is only assumed."""
+        width = self.machine.width
+        if width.kind == ASSUMED:
+            return self._fetched
+        extracted, shapes = self.machine.provenance.kind == EXTRACTED, self._graphs.shapes
+        unsure = (extracted or shapes.is_borrowed(shape.form) for shape in self.shapes)
+        slots = (bounds.sure_slots(s) if u else s.slots for s, u in zip(self.shapes, unsure, strict=True))
+        return max(sum(slots) / width.slots, self._fetched)
+
+    @cached_property
+    def _fetched(self) -> float:
+        """Cycles in which the code arrives, as far as the machine is known to be limited by its bytes."""
+        return bounds.fetched(self.block.instructions, self.machine.core)
+
+    @cached_property
+    def least_chain(self) -> float:
+        """The slowest chain with the least latencies that are proved."""
+        return self._chain_with(LEAST_PROVED) if self._may_be_less else self.slowest_chain
+
+    @cached_property
+    def _may_be_less(self) -> bool:
+        return self.slowest_chain > 0 and self._graphs.may_differ(self.graph, LEAST_PROVED)
+
+    @cached_property
+    def most_chain(self) -> float:
+        """The slowest chain with the most latencies that are proved."""
+        more = self.graph.carried and self._graphs.may_differ(self.graph, MOST_PROVED)
+        return self._chain_with(MOST_PROVED) if more else self.slowest_chain
+
+    def _chain_with(self, ends: str) -> float:
+        return slowest_chain(self._graphs.with_ends(self.graph, ends))
+
+    def interval(self, upper: float | None = None) -> tuple[float, float]:
+        """Least and most cycles; `upper` are those of the simulated core, where it was asked.
+
+        What is proved of the slowest chain is asked for only where the chain can make the least.
+        """
+        whole = self.interval_with(self.slowest_chain, upper)
+        if not self._may_be_less or whole == self.interval_with(0.0, upper):
+            return whole
+        return self.interval_with(self.least_chain, upper)
+
+    def interval_with(self, least_chain: float, upper: float | None = None) -> tuple[float, float]:
+        """The interval if the slowest chain takes so many cycles at least."""
+        sure = {
+            LOOP_CARRIED: (least_chain, self.most_chain),
+            FRONT_END: (self._sure_front_end, self.deciding[FRONT_END]),
+        }
+        most = max(upper or 0.0, self.cycles)
+        return interval(self.machine.provenance.kind, self.deciding, sure, self.lower, most)
