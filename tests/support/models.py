@@ -36,6 +36,11 @@ def exchanged(seed: int = 0, isa: str = "x86-64") -> MachineModel:
     return MachineModel("a machine znver9", isa, provenance, core, PORTS, costs)
 
 
+def suited(name: str, seed: int = 0) -> MachineModel:
+    """A machine that a format can be written of."""
+    return exchanged(seed, "aarch64" if name == "slothy" else "x86-64")
+
+
 def _cost(chance: random.Random, form) -> FormCost:
     latencies, ranges = {}, {}
     for pair in pairs(form):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .resources import Resources
+import msgspec
+
+from cyclescope.formats.llvm.resources import ProcessorResource, Resources
 
 ELIMINATED, BREAKING, ZERO = 1, 2, 4  # traits, as extract.cpp prints them
 CONTROL = {"FPCR", "FRM", "VXRM", "FPMR", "MXCSR", "FPCW"}  # select a mode: no data
@@ -51,7 +53,7 @@ class Costs:
     """The distinct costs of one model, and what they are made of."""
 
     def __init__(self, model: dict[str, Any], classes: dict[str, Any]) -> None:
-        self.resources = Resources(model["resources"])
+        self.resources = Resources(msgspec.convert(model["resources"], list[ProcessorResource]))
         self._classes = classes
         self.operations: list[Any] = []
         self.costs: list[Any] = []
@@ -68,7 +70,7 @@ class Costs:
         if not number:
             return 0
         cls = self._classes[str(number)]
-        uses = self.resources.operations(cls["uses"], cls["slots"])
+        uses = [list(op) for op in self.resources.operations(cls["uses"], cls["slots"])]
         flags = self._flags(traits, number, other)
         cost = change(Cost(cls["slots"], uses, _latencies(cls, places, call), flags))
         record = [

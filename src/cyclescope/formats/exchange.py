@@ -17,6 +17,7 @@ MOST_CYCLES = 1e6  # the slowest instructions of user space (CPUID in a VM) take
 MOST_PER_CYCLE = 64  # instructions: several times what the widest core can do
 SHARE = 100  # forms, of which one has to reach the rate that a width is taken for
 SHOWN = 60  # characters of a cell in a message
+SENTENCE = 160  # characters of a reason, which may have a cell in it: two lines of a terminal
 
 
 class FormatError(CyclescopeError):
@@ -61,10 +62,10 @@ class Request(msgspec.Struct, frozen=True):
     isa: str = "x86-64"
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = SHOWN) -> str:
     """A cell for a message: printable, and no longer than a line."""
-    plain = "".join(c if c.isprintable() else "?" for c in text[: SHOWN + 1])
-    return plain if len(plain) <= SHOWN else f"{plain[:SHOWN]}..."
+    plain = "".join(c if c.isprintable() else "?" for c in text[: most + 1])
+    return plain if len(plain) <= most else f"{plain[:most]}..."
 
 
 def exact(value: float) -> str:
@@ -107,7 +108,7 @@ class Draft:
 
     def refuse(self, place: str, reason: str, detail: str = "") -> None:
         """Something of the file that does not enter the model."""
-        self.refused.append(Item(shortened(place), reason, detail))
+        self.refused.append(Item(shortened(place), shortened(reason, SENTENCE), shortened(detail, SENTENCE)))
 
     def add(self, form: InstructionForm, **what: object) -> None:
         """More of what a form costs; fields of `FormCost`."""
@@ -117,6 +118,10 @@ class Draft:
     def has(self, form: InstructionForm) -> bool:
         """Whether anything is known of a form yet."""
         return form.id in self._costs
+
+    def cost(self, form: InstructionForm) -> FormCost | None:
+        """What is known of a form so far."""
+        return self._costs.get(form.id)
 
     def latency(self, form: InstructionForm, pair: str, least: float, most: float) -> None:
         """A pair's latency; from `least` to `most` where they differ. Unknown pairs are refused."""

@@ -15,6 +15,7 @@ from cyclescope.formats.exchange import Exported, Imported, Request
 from cyclescope.formats.origin import LINES, XML, with_origin
 from cyclescope.model.machine import MachineModel
 
+DUMP = "llvm-json"
 HEAD = 1 << 16  # bytes that tell a file's format
 
 
@@ -22,7 +23,7 @@ class Format(msgspec.Struct, frozen=True):
     """One format; `reader` and `writer` are `module:function`, empty where there is none.
 
     `suffix` chooses the format of a file to write, `sign` is what a file to read has near its beginning,
-    `comment` how it begins a comment, empty where it has none.
+    `comment` how it begins a comment, empty where it has none, `has_opcodes` whether forms have LLVM's names.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Format(msgspec.Struct, frozen=True):
     writer: str = ""
     suffix: str = ""
     comment: str = ""
+    has_opcodes: bool = False
 
     def read(self, path: Path, request: Request) -> Imported:
         """The model in a file. Raises FormatError and OSError."""
@@ -57,14 +59,19 @@ FORMATS = (
            r"(?m)^(osaca_version|instruction_forms|port_model_scheme):",
            "osaca.reader:read", "osaca.writer:write", ".yml", LINES),
     Format("winic", "WINIC's results (YAML)", r"llvmName:", "winic:read", "winic:write",
-           comment=LINES),
+           comment=LINES, has_opcodes=True),
     Format("exegesis-latency", "llvm-exegesis' records of latencies (YAML)", r"(?m)^mode:\s+latency",
-           "llvm_exegesis:read", "llvm_exegesis:write_latencies", comment=LINES),
+           "llvm.exegesis:read", "llvm.exegesis:write_latencies", comment=LINES, has_opcodes=True),
     Format("exegesis-throughput", "llvm-exegesis' records of reciprocal throughputs (YAML)",
-           r"(?m)^mode:\s+inverse_throughput", "llvm_exegesis:read",
-           "llvm_exegesis:write_throughputs", comment=LINES),
-    Format("llvm-td", "a draft of a scheduling model of LLVM (TableGen)", "", writer="llvm_td:write",
-           suffix=".td"),
+           r"(?m)^mode:\s+inverse_throughput", "llvm.exegesis:read",
+           "llvm.exegesis:write_throughputs", comment=LINES, has_opcodes=True),
+    Format("llvm-td", "a draft of a scheduling model of LLVM (TableGen)",
+           r"(?m)^def \w+ : SchedMachineModel", "llvm.drafts:read", "llvm.scheduling:write", ".td",
+           has_opcodes=True),
+    Format(DUMP, "what llvm-tblgen -dump-json prints of a target of LLVM", r"\A\s*\{\s*\"!instanceof\"",
+           "llvm.dump:read"),
+    Format("slothy", "a target module of SLOTHY (Python), AArch64", r"(?m)^COSTS = json\.loads\(",
+           "slothy.reader:read", "slothy.writer:write", ".py", LINES),
     Format("csv", "a table with a row per form", r"\A\W*form,", "table:read", "table:write", ".csv"),
     Format("uops-info-csv", "uops.info's table as CSV", r"\A\W*instruction,", "uops_info.table:read"),
     Format("instlatx64", "a dump of InstLatx64 or AIDA64", r"L:.*T:\s*[\d.]+ns=", "instlat:read"),
@@ -79,6 +86,14 @@ WRITABLE = tuple(f.name for f in FORMATS if f.writer)
 def by_name(name: str) -> Format:
     """A format by its name."""
     return next(f for f in FORMATS if f.name == name)
+
+
+def is_dump(path: Path) -> bool:
+    """Whether a file is JSON of llvm-tblgen, and no machine model."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return re.search(by_name(DUMP).sign, file.read(HEAD).decode("utf-8", "replace")) is not None
 
 
 def of_contents(path: Path) -> Format:

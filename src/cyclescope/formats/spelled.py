@@ -9,6 +9,10 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.table import Table
 
+KINDS = {
+    "R8l": "gpr", "R8h": "gpr", "R16": "gpr", "R32": "gpr", "R64": "gpr", "MM": "mm", "XMM": "xmm",
+    "YMM": "ymm", "ZMM": "zmm", "K": "k",
+}  # fmt: skip
 UNSPELLED = ("lock", "rep", "repne", "masked", "rounding", "sae")
 Spelling = tuple[str, tuple[str, ...]]
 

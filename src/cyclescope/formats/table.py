@@ -22,6 +22,7 @@ from cyclescope.formats.exchange import (
     cycles,
     exact,
     rate,
+    shortened,
 )
 from cyclescope.formats.text import Rows
 from cyclescope.isa.form import InstructionForm
@@ -116,7 +117,7 @@ def _add(draft: Draft, form: InstructionForm, row: dict[str, str]) -> None:
     for part in filter(None, (row["latency"] or "").split(";")):
         match = _LATENCY.fullmatch(part)
         if match is None:
-            raise ValueError(f"{part!r} is no latency")
+            raise ValueError(f"{shortened(part)!r} is no latency")
         draft.latency(form, match[1], cycles(match[2]), cycles(match[3] or match[2]))
         if match[4]:
             draft.proved(form, match[1], cycles(match[4]), cycles(match[5]))

@@ -18,8 +18,8 @@ from cyclescope.formats.exchange import (
     exact,
     rate,
 )
-from cyclescope.formats.llvm_exegesis import longest
-from cyclescope.formats.llvm_operands import is_named, untied_name
+from cyclescope.formats.llvm.exegesis import longest
+from cyclescope.formats.llvm.operands import is_named, untied_name
 from cyclescope.formats.yaml_text import document
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
@@ -110,7 +110,7 @@ class _Latency(msgspec.Struct, rename="camel"):
 
 class _Entry(msgspec.Struct, rename="camel"):
     llvm_name: str
-    operand_latencies: list[_Latency] | None = None
+    operand_latencies: list[_Latency] | dict[str | int, dict[str | int, float | None]] | None = None
     throughput: float | None = None
 
 
@@ -147,9 +147,21 @@ def _add(draft: Draft, forms: Sequence[InstructionForm], entry: _Entry) -> None:
         else:
             for form in forms:
                 draft.add(form, throughput=value)
-    for latency in entry.operand_latencies or ():
+    for latency in _listed(entry):
         if latency.latency_min is not None and latency.latency_max is not None:
             _add_latency(draft, forms, latency, latency.latency_min, latency.latency_max)
+
+
+def _listed(entry: _Entry) -> Sequence[_Latency]:
+    """Latencies as a list; the first versions had cycles by source and target."""
+    found = entry.operand_latencies or ()
+    if not isinstance(found, dict):
+        return tuple(found)
+    return [
+        _Latency(str(source), str(target), value, value)
+        for source, targets in found.items()
+        for target, value in targets.items()
+    ]
 
 
 def _add_latency(

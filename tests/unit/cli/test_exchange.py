@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from cyclescope.formats.registry import READABLE, WRITABLE
+from cyclescope.isa.table import load_table
 from cyclescope.model.schema import read_model, write_model
-from tests.support.models import exchanged
+from tests.support.models import exchanged, suited
 
 USAGE, FAILURE = 2, 1
 
@@ -25,8 +26,9 @@ def model(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in WRITABLE if name in READABLE])
-def test_export_and_import_again(name, cyclescope, model, tmp_path):
-    there, back = tmp_path / "there", tmp_path / "back.json"
+def test_export_and_import_again(name, cyclescope, tmp_path):
+    model, there, back = (tmp_path / found for found in ("machine.json", "there", "back.json"))
+    write_model(suited(name, 1), model)
     done = cyclescope("export", str(model), "--format", name, "-o", str(there))
     assert done.code == 0
     assert there.stat().st_size > 100
@@ -53,6 +55,20 @@ def test_what_is_left_out_is_counted_and_listed(cyclescope, model, tmp_path):
     assert "left out: VADDPD (ZMM, K, ZMM, ZMM): OSACA has no words" in listed
 
 
+def test_opcodes_that_a_program_of_llvm_lacks_are_left_out(cyclescope, model, tmp_path):
+    names = {form.llvm for form in load_table("x86-64")} - {"IMUL64rr"}
+    program, there = tmp_path / "llvm-exegesis", tmp_path / "records"
+    program.write_bytes(b"\0".join(name.encode() for name in sorted(names)) + b"\0")
+    options = ("--llvm", str(program), "--left-out", "-o", str(there))
+    done = cyclescope("export", str(model), "--format", "exegesis-throughput", *options)
+    assert done.code == 0
+    assert "left out: IMUL (R64, R64): this LLVM has no such opcode" in done.err
+    assert "IMUL64rr" not in there.read_text()
+    assert "ADC64rr" in there.read_text()
+    done = cyclescope("export", str(model), "--format", "csv", *options)
+    assert (done.code, done.err) == (USAGE, "error: --llvm: csv has no opcodes of LLVM: leave --llvm out\n")
+
+
 def test_refused_cells_are_counted_and_listed(cyclescope, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(
@@ -71,6 +87,19 @@ def test_an_imported_machine_predicts(cyclescope, model, tmp_path):
     cyclescope("export", str(model), "-o", str(table))
     cyclescope("import", str(table), "--machine", "back", "-o", str(back))
     done = cyclescope("analyze", str(code), "--arch", str(back), "--json")
+    assert done.code == 0, done.err
+
+
+def test_files_beside_a_machine_are_of_its_instruction_set(cyclescope, tmp_path):
+    model, there = tmp_path / "machine.json", tmp_path / "winic.yaml"
+    write_model(exchanged(1, "aarch64"), model)
+    cyclescope("export", str(model), "--format", "winic", "-o", str(there))
+    done = cyclescope("compare", str(model), str(there))
+    assert done.code == 0, done.err
+    assert "forms in both" in done.out
+    done = cyclescope("compare", str(model), str(there), "--html", str(tmp_path / "page.html"))
+    assert done.code == 0, done.err
+    done = cyclescope("report", str(model), "--compare", str(there), "-o", str(tmp_path / "site.html"))
     assert done.code == 0, done.err
 
 

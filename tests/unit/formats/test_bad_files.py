@@ -8,8 +8,17 @@ import pytest
 
 from cyclescope.errors import CyclescopeError
 from cyclescope.formats import text
-from cyclescope.formats.exchange import FormatError, Request, cycles, rate, shortened
+from cyclescope.formats.exchange import (
+    SENTENCE,
+    Draft,
+    FormatError,
+    Request,
+    cycles,
+    rate,
+    shortened,
+)
 from cyclescope.formats.registry import READABLE, by_name, of_contents
+from cyclescope.isa.table import load_table
 from tests.support.models import exchanged
 
 ENTITIES = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
@@ -126,3 +135,24 @@ def test_a_cell_without_end_has_its_line(name, line, tmp_path):
     path.write_text("\n".join(rows))
     with pytest.raises(FormatError, match=rf"file, line {line}: no row of a table \(field larger"):
         by_name(name).read(path, Request("m", "file"))
+
+
+def test_what_is_refused_is_told_in_a_line(tmp_path):
+    """Whatever a cell has."""
+    path = tmp_path / "file"
+    path.write_text(
+        "form,llvm,uops_info,throughput,slots,ports,confidence,latency,note\n"
+        f'"IMUL (R64, R64)",,,1,1,,,{"[" * 5000}\x1b[2J,\n'
+    )
+    (item,) = by_name("csv").read(path, Request("m", "file")).refused
+    assert item.reason.endswith("is no latency")
+    for told in (item.place, item.reason, item.detail):
+        assert len(told) < 200
+        assert told.isprintable()
+
+
+def test_a_reason_is_cut_where_it_is_kept():
+    draft = Draft(load_table("x86-64"), Request("m", "file"))
+    draft.refuse("place", "x" * 5000, "\n" * 5000)
+    (item,) = draft.refused
+    assert (len(item.reason), len(item.detail)) == (SENTENCE + 3, SENTENCE + 3)

@@ -12,7 +12,10 @@ import msgspec
 import pytest
 
 from cyclescope.errors import CyclescopeError
-from cyclescope.formats.llvm_td import BEFORE, write
+from cyclescope.formats.exchange import Request
+from cyclescope.formats.llvm.drafts import read
+from cyclescope.formats.llvm.dump import read as read_dump
+from cyclescope.formats.llvm.scheduling import BEFORE, write
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.model.machine import FormCost, Operation
 from tests.support.models import exchanged
@@ -94,9 +97,110 @@ def test_nothing_from_outside_leaves_its_line():
     assert not re.search(r"^(def Evil|include)", text, re.MULTILINE)
 
 
+def again(text, tmp_path, isa="x86-64"):
+    """The model of a draft as it is read."""
+    (tmp_path / "read.td").write_text(text)
+    return read(tmp_path / "read.td", Request("again", "a draft", isa=isa)).model
+
+
+def named(model):
+    """What forms cost, with the names of ports."""
+    return {
+        name: (form_cost.slots, form_cost.latencies, {
+            (frozenset(model.ports[p].removeprefix("Port") for p in op.ports), op.count, op.cycles)
+            for op in form_cost.operations
+        })
+        for name, form_cost in model.forms.items()
+    }  # fmt: skip
+
+
+def test_flags_that_take_another_time_have_a_write_of_their_own():
+    pairs = {"op1->op1": 3.0, "op2->op1": 3.0, "op1->flags.CF": 5.0, "op2->flags.OF": 4.0}
+    text = draft(mul=cost(Operation((0,)), latencies=pairs)).text
+    assert "def Znver9Result5 : SchedWriteRes<[]> { let Latency = 5; let NumMicroOps = 0; }" in text
+    assert "InstRW<[Znver9Write0, Znver9Result5], (instrs IMUL64rr)>" in text
+
+
+def test_what_has_flags_alone_takes_as_long_as_these():
+    """A comparison with memory waits for the load."""
+    one = cost(Operation((0,)), latencies={"op1.address->flags.CF": 6.0, "op2->flags.CF": 1.0})
+    text = write(msgspec.structs.replace(exchanged(1), forms={"CMP (M64, R64)": one})).text
+    assert "[Znver9Port0], [1], 6, 1>" in text
+    assert "ReadDefault, Znver9Later5], (instrs CMP64mr)" in " ".join(text.split())
+
+
+def test_flags_that_are_read_may_be_late(tmp_path):
+    pairs = {"op1->op1": 6.0, "op2.address->op1": 6.0, "flags.ZF->op1": 1.0}
+    one = cost(Operation((0,)), latencies=pairs)
+    model = msgspec.structs.replace(exchanged(1), forms={"CMOVZ (R64, M64)": one})
+    assert again(write(model).text, tmp_path).forms["CMOVZ (R64, M64)"].latencies == pairs | {
+        "op2.index->op1": 6.0
+    }
+
+
+@pytest.mark.parametrize("isa", [record.name for record in instruction_sets()])
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_read_as_faster_than_it_was(isa, seed, tmp_path):
+    """But for the rounding, and what another form with LLVM's opcode or none of the pairs says."""
+    model = exchanged(seed, isa)
+    found = again(write(model).text, tmp_path, isa)
+    assert found.core.width == model.core.width
+    for name, form_cost in found.forms.items():
+        own = model.forms.get(name)
+        if own is None:
+            continue
+        for pair, cycles in form_cost.latencies.items():
+            most = own.latencies.get(pair, own.ranges.get(pair, (0.0, 0.0))[1])
+            assert cycles >= most - 1
+
+
+@pytest.mark.parametrize("isa", [record.name for record in instruction_sets()])
+def test_ports_of_one_cycle_are_read_as_they_were(isa, tmp_path):
+    costs = {
+        name: cost(Operation((n % 3, 3)), Operation((4,)), latencies=one.latencies, slots=2.0)
+        for n, (name, one) in enumerate(exchanged(1, isa).forms.items())
+    }
+    model = msgspec.structs.replace(exchanged(1, isa), forms=costs)
+    found = again(write(model).text, tmp_path, isa)
+    checked = [name for name in found.forms if name in costs]
+    assert len(checked) > 3
+    for name in checked:
+        read_ports = {frozenset(found.ports[p] for p in op.ports) for op in found.forms[name].operations}
+        assert read_ports == {frozenset(model.ports[p] for p in op.ports) for op in costs[name].operations}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("ProcResource<1>", "ProcResource<two>", "line"),
+        (
+            "Znver9Port0_1 : ProcResGroup<[Znver9Port0,",
+            "Znver9Port0_1 : ProcResGroup<[Znver9Port77,",
+            "no resource",
+        ),
+        ("InstRW<[Znver9Write0", "InstRW<[Nothing", "nothing is called 'Nothing'"),
+        ("[Znver9Port0_1], [1]", "[Znver9Port0_1], [1, 1]", "1 resources and 2 cycles"),
+        ("[Znver9Port0_1], [1]", "[Znver9Port0_1], [999999999]", "more than any"),
+        ("def Znver9Port1 :", "def Znver9Port0 :", "twice"),
+    ],
+)
+def test_what_is_no_draft_is_refused_with_its_line(old, new, line, tmp_path):
+    text = draft(mul=cost(Operation((0, 1)))).text
+    assert old in text
+    with pytest.raises(CyclescopeError, match=line):
+        again(text.replace(old, new), tmp_path)
+
+
+def test_models_of_llvm_itself_are_read_from_another_file(tmp_path):
+    text = "def XModel : SchedMachineModel { let IssueWidth = 6; }\ndefm : XWriteResPair<WriteALU, [P0]>;"
+    with pytest.raises(CyclescopeError, match="line 2 is not of a draft"):
+        again(text, tmp_path)
+
+
 @pytest.mark.skipif(TBLGEN is None or not INCLUDES, reason="no llvm-tblgen with its includes")
 @pytest.mark.parametrize("isa", [record.name for record in instruction_sets()])
 def test_llvm_takes_it(isa, tmp_path):
+    """And understands what we read of it."""
     text = write(exchanged(2, isa)).text
     (tmp_path / "draft.td").write_text(text)
     found = opcodes(text)
@@ -115,9 +219,35 @@ def test_llvm_takes_it(isa, tmp_path):
     version = int(re.search(r"LLVM version (\d+)", subprocess.run(
         [TBLGEN, "--version"], capture_output=True, text=True, check=True).stdout)[1])  # fmt: skip
     options = [f"-D{BEFORE}"] if version < 18 else []
-    done = subprocess.run(
-        [TBLGEN, "-gen-subtarget", *options, "-I", tmp_path, "-I", INCLUDES[-1], tmp_path / "all.td"],
-        capture_output=True, text=True, check=False,
+    done, dumped = (
+        subprocess.run(
+            [TBLGEN, what, *options, "-I", tmp_path, "-I", INCLUDES[-1], tmp_path / "all.td"],
+            capture_output=True, text=True, check=False,
+        )
+        for what in ("-gen-subtarget", "-dump-json")
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "Znver9Write0" in done.stdout
+    (tmp_path / "all.json").write_text(dumped.stdout)
+    found = read_dump(tmp_path / "all.json", Request("again", "a draft", isa=isa)).model
+    assert named(found) == named(again(text, tmp_path, isa))
+
+
+def test_dividers_have_a_resource_of_their_own():
+    one = FormCost(1.0, (Operation((0,)),), {"op1->op1": 11.0, "op2->op1": 11.0}, 4.1)
+    text = write(msgspec.structs.replace(exchanged(1), forms={"DIVSD (XMM, XMM)": one})).text
+    assert "def Znver9PortDV : ProcResource<1>;" in text
+    assert "[Znver9Port0, Znver9PortDV], [1, 4], 11" in text
+
+
+def test_a_result_without_a_latency_is_left_out():
+    found = draft(mul=FormCost(1.0, (Operation((0,)),)), adc=cost(Operation((0,))))
+    assert [(item.place, item.reason) for item in found.left_out] == [(MUL, "its latency is not known")]
+
+
+def test_doubtful_ports_are_listed():
+    text = draft(
+        mul=cost(Operation((0,)), confidence="low"), adc=cost(Operation((1,)), confidence="medium")
+    ).text
+    assert "// The ports of these 1 of 2 opcodes are of low confidence:\n// IMUL64rr\n" in text
+    assert "low confidence" not in draft(mul=cost(Operation((0,)), confidence="high")).text

@@ -10,14 +10,14 @@ from cyclescope.formats.origin import digest
 from cyclescope.formats.registry import FORMATS, by_name, of_contents
 from cyclescope.host.cpuinfo import microcode
 from cyclescope.model.machine import Core
-from tests.support.models import exchanged
+from tests.support.models import exchanged, suited
 
 TOLD = [form.name for form in FORMATS if form.writer and form.comment]
 
 
 @pytest.mark.parametrize("name", TOLD)
 def test_files_say_what_they_are_from_and_are_read_again(name, tmp_path):
-    model = exchanged(1)
+    model = suited(name, 1)
     nasty = msgspec.structs.replace(model.provenance, notes=("--> a\nnote: -- <b>\x1b & more",))
     model = msgspec.structs.replace(model, provenance=nasty)
     text = by_name(name).write(model).text

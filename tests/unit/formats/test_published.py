@@ -177,3 +177,10 @@ def test_winic_as_published_refuses_what_its_tables_are_known_to_hold(tmp_path):
     assert found.model.forms["FMADDDrrr"].latencies == {"op2->op1": 4.0}
     assert found.model.forms["FMADDDrrr"].throughput is None
     assert len(found.refused) == 4
+
+
+def test_winic_of_the_first_versions_has_latencies_by_source_and_target(tmp_path):
+    text = "- llvmName: FMADDDrrr\n  operandLatencies:\n    1: {0: 4}\n    '3': {'0': 2}\n    2: {0: null}\n"
+    found = read(tmp_path, text, "winic", isa="aarch64")
+    assert found.model.forms["FMADDDrrr"].latencies == {"op2->op1": 4.0, "op4->op1": 2.0}
+    assert found.refused == ()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
 from cyclescope.formats.exchange import FormatError, Request
-from cyclescope.formats.osaca.writer import latency
+from cyclescope.formats.osaca.operands import latency
 from cyclescope.formats.registry import FORMATS, by_name, of_contents
 from cyclescope.isa.table import load_table
 from cyclescope.model.check import problems
+from cyclescope.model.facts import FUSION, CoreAnswer, Fact, fused_subject
 from cyclescope.model.machine import FormCost, MachineModel, Operation
-from tests.support.models import exchanged, plain
+from tests.support.kept import ALL, NONE, SOME, cell, counts, table
+from tests.support.models import exchanged, plain, suited
 
 SEEDS = (1, 2, 3)
 KEPT = ("slots", "operations", "latencies", "throughput", "confidence", "idiom", "note", "ranges")
@@ -36,6 +40,44 @@ def test_uops_info_keeps_all_but_resources(seed, tmp_path):
     assert kept(found, *KEPT) == kept(model, *KEPT)
     assert found.core.width == model.core.width
     assert set(found.ports) == set(model.ports)
+
+
+def test_uops_info_takes_doubtful_ports_for_ours_alone(tmp_path):
+    """Other readers do not know how sure they are."""
+    model = exchanged(1)
+    name = "IMUL (R64, R64)"
+    for confidence, seen in (("high", True), ("medium", True), ("low", False)):
+        cost = msgspec.structs.replace(
+            model.forms[name], operations=(Operation((0, 1)),), confidence=confidence
+        )
+        one = msgspec.structs.replace(model, forms={name: cost})
+        text = by_name("uops-info").write(one).text
+        assert [f' {key}="' in text for key in ("uops", "ports", "TP_ports")] == [seen] * 3
+        assert 'x_ports="1*p01"' in text
+        assert again(one, "uops-info", tmp_path).forms[name].operations == cost.operations
+
+
+def test_uops_info_has_what_fuses_with_branches():
+    model = exchanged(1)
+    pairs = (
+        ("IMUL (R64, R64)", "JZ (Rel8)"), ("IMUL (R64, R64)", "JB (Rel8)"),
+        ("SHL (R64, I8)", "JZ (Rel8)"), ("MUL (R64)", "ADD (R64, I8)"),
+    )  # fmt: skip
+    answers = (CoreAnswer.FUSED, CoreAnswer.FUSED, CoreAnswer.SEPARATE, CoreAnswer.FUSED)
+    facts = tuple(
+        Fact(FUSION, fused_subject(*pair), answer, confidence="high")
+        for pair, answer in zip(pairs, answers, strict=True)
+    )
+    text = by_name("uops-info").write(msgspec.structs.replace(model, facts=facts)).text
+    found = [
+        (node.get("string"), node.find("architecture/measurement").get("macro_fusible"))
+        for node in ElementTree.fromstring(text).iter("instruction")
+    ]
+    assert [one for one in found if one[1]] == [("IMUL (R64, R64)", "JB (Rel8);JZ (Rel8)")]
+    doubtful = tuple(msgspec.structs.replace(fact, confidence="medium") for fact in facts)
+    assert (
+        "macro_fusible" not in by_name("uops-info").write(msgspec.structs.replace(model, facts=doubtful)).text
+    )
 
 
 @pytest.mark.parametrize("name", ["uops-info", "csv"])
@@ -119,7 +161,7 @@ def test_osaca_keeps_ports_and_throughputs_of_what_it_can_tell_apart(tmp_path):
     model = exchanged(2)
     written = by_name("osaca").write(model)
     found = again(model, "osaca", tmp_path)
-    left = {item.place for item in written.left_out}
+    left = {item.place for item in written.left_out if "else limits it" not in item.reason}
     names = [name for name in plain(model).forms if name not in left]
     assert len(names) > 5
     for name in names:
@@ -144,7 +186,7 @@ def busy(cost, ports) -> list[tuple[float, tuple[str, ...]]]:
 @pytest.mark.parametrize("name", [f.name for f in FORMATS if f.reader and f.writer])
 def test_a_file_is_known_by_its_contents_and_what_is_read_is_a_sound_model(name, tmp_path):
     path = tmp_path / "anything"
-    path.write_text(by_name(name).write(exchanged(2)).text, encoding="utf-8")
+    path.write_text(by_name(name).write(suited(name, 2)).text, encoding="utf-8")
     assert of_contents(path).name == name
     found = by_name(name).read(path, Request("again", "a file")).model
     assert list(problems(found)) == []
@@ -166,3 +208,15 @@ def test_operands_of_no_form_stop_a_writer(isa):
     whole = msgspec.structs.replace(model, forms=some)
     for name in ("uops-info", "osaca", "exegesis-throughput") if isa == "x86-64" else ("winic", "csv"):
         assert by_name(name).write(whole).text, f"every seventh form from {start} on"
+
+
+def test_the_page_of_limits_says_what_is_kept():
+    """`python -m tests.support.kept` prints the table."""
+    page = Path("docs/reference/format-limits.md").read_text(encoding="utf-8")
+    assert "\n".join(table()) in page
+
+
+def test_what_is_kept_is_counted():
+    assert counts("uops-info")["latencies"] > (100, 100)
+    assert counts("llvm-td")["latencies"][0] < counts("llvm-td")["latencies"][1]
+    assert [cell(one) for one in ((3, 3), (1, 3), (0, 3))] == [ALL, SOME, NONE]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cyclescope.model.agreement import Match, Quantity, Tolerance, compare
+from cyclescope.model.comparison.agreement import Match, Quantity, Tolerance, compare
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation, Provenance
 
 FORM = "IMUL (R64, R64)"

@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from cyclescope.cli.options import FiniteRange, json_option
+from cyclescope.cli.options import FiniteRange, OutputFile, WritingCommand, json_option
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Imported
 from cyclescope.infer.machine_model import refuse_emulated
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
-from cyclescope.model.agreement import CYCLES, RELATIVE, Tolerance, compare
+from cyclescope.model.comparison.agreement import CYCLES, RELATIVE, Tolerance, compare
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.select import select_forms
 from cyclescope.report.comparison.agreement import agreement_csv, agreement_json, agreement_text
@@ -30,10 +30,10 @@ from cyclescope.report.words import counted
 from cyclescope.session.cost_classes import differing_classes, with_kernels
 from cyclescope.session.replay import SAMPLE, is_backend, open_model, replayed
 from cyclescope.session.sources import is_store, source
-from cyclescope.session.subjects import narrowed, subject
+from cyclescope.session.subjects import beside, narrowed
 
 
-@click.command("compare")
+@click.command("compare", cls=WritingCommand)
 @click.argument("names", nargs=-1, required=True, metavar="A B [C]...")
 @click.option(
     "--form", "patterns", multiple=True, metavar="PATTERN", help="Only forms that match (repeatable)."
@@ -45,7 +45,7 @@ from cyclescope.session.subjects import narrowed, subject
 @click.option("--differences", type=click.IntRange(0), default=20, show_default=True,
               help="How many differences to list.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="Print every comparison as CSV.")
-@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("--html", "page", type=OutputFile(), metavar="FILE",
               help="Write a page with tables and plots.")  # fmt: skip
 @click.option("--report", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Write a text per class of the second source's costs: for compilers.")  # fmt: skip
@@ -79,7 +79,8 @@ def command(
     if page is not None:
         click.echo(_page(names, patterns, Tolerance(tolerance, cycles), differences, page))
         return
-    read = [source(name) for name in names]
+    start = source(names[0])
+    read = [start, *(source(name, isa=start.model.isa) for name in names[1:])]
     models = [_chosen(found, name, patterns) for found, name in zip(read, names, strict=True)]
     first, *others = models
     found = [(other, compare(first, other, Tolerance(tolerance, cycles))) for other in others]
@@ -98,7 +99,7 @@ def _page(
     names: Sequence[str], patterns: tuple[str, ...], tolerance: Tolerance, differences: int, page: Path
 ) -> str:
     """Write how far machines agree as a page."""
-    first, *others = (narrowed(subject(name), patterns) for name in names)
+    first, *others = (narrowed(one, patterns) for one in beside(names))
     found = [(other.model, compare(first.model, other.model, tolerance)) for other in others]
     page.write_text(agreement_page(first, found, tolerance, differences), encoding="utf-8")
     return f"{page}: {first.model.name} and {counted(len(others), 'other')}"
@@ -109,7 +110,7 @@ def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> st
     if len(names) != 2:
         raise UsageError("--report is of two sources", "name a store and a model, as in llvm:znver4")
     check_target(folder, INDEX)
-    first, second = (narrowed(subject(name), patterns) for name in names)
+    first, second = (narrowed(one, patterns) for one in beside(names))
     if not first.timings:
         raise UsageError(f"{names[0]} is no store", "only measurements have kernels and confidences to show")
     if first.model.isa != second.model.isa:

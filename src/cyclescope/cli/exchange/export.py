@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import click
 
-from cyclescope.formats.registry import FORMATS, WRITABLE, by_name, of_suffix
+from cyclescope.cli.options import OutputFile, WritingCommand
+from cyclescope.errors import UsageError
+from cyclescope.formats.exchange import Item
+from cyclescope.formats.llvm.opcodes import known_opcodes, with_opcodes
+from cyclescope.formats.registry import FORMATS, WRITABLE, Format, by_name, of_suffix
+from cyclescope.model.machine import MachineModel
 from cyclescope.model.schema import encode, write_model
 from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
@@ -15,17 +21,19 @@ from cyclescope.session.sources import source
 _MODEL = "json"
 
 
-@click.command("export")
+@click.command("export", cls=WritingCommand)
 @click.argument("what", metavar="SOURCE")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write.")
+@click.option("-o", "--output", type=OutputFile(), help="File to write.")
 @click.option("--format", "name", type=click.Choice([_MODEL, *WRITABLE]), help="Format of the file.")
+@click.option("--llvm", "program", type=click.Path(path_type=Path, dir_okay=False), metavar="PROGRAM",
+              help="Leave out opcodes that this program of LLVM does not know (llvm-exegesis).")  # fmt: skip
 @click.option("--left-out", is_flag=True, help="List everything that the format cannot express.")
-def command(what: str, output: Path | None, name: str | None, left_out: bool) -> None:
+def command(what: str, output: Path | None, name: str | None, program: Path | None, left_out: bool) -> None:
     """Write a machine in another tool's format.
 
     SOURCE is a machine's name (native, znver4, ...), a store, a model's file, or another tool's file. The
-    format follows from the file's name (.xml uops.info, .yml OSACA, .csv a table, .json a machine model), or
-    is said with --format. Without -o the file is printed.
+    format follows from the file's name (.xml uops.info, .yml OSACA, .td LLVM, .py SLOTHY, .csv a table, .json
+    a machine model), or is said with --format. Without -o the file is printed.
     """
     if name is None and output is None:
         raise click.UsageError("--format is needed where no file is named with -o")
@@ -42,6 +50,7 @@ def command(what: str, output: Path | None, name: str | None, left_out: bool) ->
             click.echo(f"{output}: {model.name} as a machine model, {len(model.forms)} forms", err=True)
         return
     chosen = by_name(name) if name else of_suffix(output or Path())
+    model, unknown = _known_to(program, model, chosen)
     written = chosen.write(model)
     if output is None:
         click.echo(written.text, nl=False)
@@ -49,7 +58,19 @@ def command(what: str, output: Path | None, name: str | None, left_out: bool) ->
         output.write_text(written.text, encoding="utf-8")
     where = str(output) if output else "standard output"
     click.echo(f"{where}: {model.name} as {chosen.about}", err=True)
-    click.echo(left_out_text(written.left_out, "left out", whole=left_out), err=True, nl=False)
+    click.echo(left_out_text((*unknown, *written.left_out), "left out", whole=left_out), err=True, nl=False)
+
+
+def _known_to(
+    program: Path | None, model: MachineModel, chosen: Format
+) -> tuple[MachineModel, tuple[Item, ...]]:
+    """The model with the opcodes that a program of LLVM knows, and what is left out."""
+    if program is None:
+        return model, ()
+    if not chosen.has_opcodes:
+        raise UsageError(f"--llvm: {chosen.name} has no opcodes of LLVM", "leave --llvm out")
+    found = shutil.which(program) or str(program)
+    return with_opcodes(model, known_opcodes(Path(found).resolve(), model.isa))
 
 
 command.epilog = "Formats: " + "; ".join(f"{f.name}: {f.about}" for f in FORMATS if f.writer) + "."

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from cyclescope.cli.options import OutputFile, WritingCommand
 from cyclescope.errors import UsageError
 from cyclescope.formats.registry import FORMATS, READABLE
 from cyclescope.isa.registry import DEFAULT, isa_names
@@ -21,10 +22,10 @@ from cyclescope.session.sources import source
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@click.command("import")
+@click.command("import", cls=WritingCommand)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--machine", "name", required=True, metavar="NAME", help="Name of the machine.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("-o", "--output", type=OutputFile(),
               help="File of the model; NAME.json if not said.")  # fmt: skip
 @click.option("--format", "kind", type=click.Choice(READABLE), help="Format of the file, if it is not seen.")
 @click.option("--column", default="", metavar="NAME", help="Which machine of a file with several.")

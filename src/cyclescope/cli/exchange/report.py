@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from cyclescope.cli.options import OutputFile, WritingCommand
 from cyclescope.errors import UsageError
 from cyclescope.report.exchange import left_out_text
 from cyclescope.report.notebook import site_pages
@@ -13,14 +14,14 @@ from cyclescope.report.progress import when_needed
 from cyclescope.report.site.pages import site
 from cyclescope.report.site.writing import check_target, write_site
 from cyclescope.report.words import counted
-from cyclescope.session.subjects import narrowed, subject
+from cyclescope.session.subjects import beside, narrowed
 
 
-@click.command("report")
+@click.command("report", cls=WritingCommand)
 @click.argument("what", metavar="SOURCE")
 @click.option("--compare", "others", multiple=True, metavar="OTHER",
               help="Another source to show beside it (repeatable).")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR|FILE.html",
+@click.option("-o", "--output", type=OutputFile(dir_okay=True), required=True, metavar="DIR|FILE.html",
               help="One file that ends in .html, or a folder.")  # fmt: skip
 @click.option(
     "--form", "patterns", multiple=True, metavar="PATTERN", help="Only forms that match (repeatable)."
@@ -35,7 +36,7 @@ def command(what: str, others: tuple[str, ...], output: Path, patterns: tuple[st
     """
     check_target(output)
     click.get_current_context().with_resource(when_needed())
-    subjects = [narrowed(subject(name), patterns) for name in (what, *others)]
+    subjects = [narrowed(one, patterns) for one in beside((what, *others))]
     isas = {one.model.isa for one in subjects}
     if len(isas) > 1:
         raise UsageError(

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles, operation, rate
-from cyclescope.formats.osaca.writer import ANY, described, names
+from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles, rate
+from cyclescope.formats.osaca.loads import add_composed, pressed
+from cyclescope.formats.osaca.operands import ANY, described, names
 from cyclescope.formats.yaml_text import document
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
-from cyclescope.model.machine import Operation
 
 
 class _Entry(msgspec.Struct):
@@ -28,12 +28,16 @@ class _Entry(msgspec.Struct):
     latency: float | None = None
     throughput: float | None = None
     port_pressure: list[tuple[float, str | list[str]]] | dict[Any, Any] | None = None
+    x_confidence: Literal["", "low", "medium", "high"] = ""  # ours; OSACA does not look at it
 
 
 class _File(msgspec.Struct):
     isa: str
     ports: list[str | int]
     instruction_forms: list[dict[str, Any]]
+    load_throughput: list[dict[str, Any]] = []
+    store_throughput: list[dict[str, Any]] = []
+    load_latency: dict[str, Any] = {}
 
 
 def read(path: Path, request: Request) -> Imported:
@@ -55,6 +59,7 @@ def read(path: Path, request: Request) -> Imported:
             draft.refuse(f"instruction form {number}", str(error))
             continue
         _add(draft, forms, number, entry)
+    add_composed(draft, file.load_throughput, file.store_throughput, file.load_latency)
     return draft.imported()
 
 
@@ -111,19 +116,10 @@ def _values(draft: Draft, entry: _Entry) -> Iterator[tuple[str, object]]:
         yield "throughput", rate(entry.throughput)
     if entry.latency is not None:
         cycles(entry.latency)
+    if entry.x_confidence:
+        yield "confidence", entry.x_confidence
     if isinstance(entry.port_pressure, list):
-        yield "operations", tuple(_operations(draft, entry.port_pressure))
-
-
-def _operations(draft: Draft, pressure: Sequence[tuple[float, str | list[str]]]) -> Iterator[Operation]:
-    """What keeps ports busy; names written as one string have one character each."""
-    for busy, ports in pressure:
-        unknown = [name for name in ports if name not in draft.ports]
-        if unknown or not ports:
-            raise ValueError(f"port {unknown[0]!r} does not exist" if unknown else "no ports")
-        if cycles(busy) > 0:
-            count, time = (busy, 1.0) if busy % 1 == 0 else (1, busy)
-            yield operation(ports, count, draft, time)
+        yield "operations", tuple(pressed(draft, entry.port_pressure))
 
 
 def _add_latency(draft: Draft, form: InstructionForm, entry: _Entry) -> None:

@@ -21,7 +21,7 @@ from cyclescope.formats.exchange import (
     rate,
     shortened,
 )
-from cyclescope.formats.uops_info.writer import EXTRAS, FLAGS_SET, SUFFIXES
+from cyclescope.formats.uops_info.writer import BETWEEN, EXTRAS, FLAGS_SET, SUFFIXES
 from cyclescope.isa.dataflow import overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
@@ -132,6 +132,7 @@ def _add_measurement(draft: Draft, form: InstructionForm, node: Element) -> None
     if found:
         draft.add(form, throughput=own if own is not None else min(found))
     _add_slots(draft, form, node)
+    _add_bounds(draft, form, node)
     usage = _own_usage(draft, node) if node.get("x_ports") else _usage(draft, form, node)
     if usage is not None:
         draft.add(form, operations=usage)
@@ -158,6 +159,21 @@ def _add_slots(draft: Draft, form: InstructionForm, node: Element) -> None:
         draft.add(form, slots=cycles(text))
     except ValueError:
         draft.refuse(f"{form.id} slots", f"{shortened(text)} slots")
+
+
+def _add_bounds(draft: Draft, form: InstructionForm, node: Element) -> None:
+    """What is proved of throughput and slots, and other usages, in attributes of ours."""
+    most = _rate(draft, form, node, "x_TP_most")
+    if most is not None:
+        draft.add(form, throughput_most=most)
+    if node.get("x_slot_range"):
+        try:
+            least, _, most_slots = node.get("x_slot_range", "").partition("..")
+            draft.add(form, slot_range=(cycles(least), cycles(most_slots)))
+        except ValueError as error:
+            draft.refuse(f"{form.id} slots", str(error))
+    if node.get("x_alternatives"):
+        draft.add(form, alternatives=tuple(node.get("x_alternatives", "").split(BETWEEN)))
 
 
 def _usage(draft: Draft, form: InstructionForm, node: Element) -> tuple[Operation, ...] | None:

@@ -24,6 +24,7 @@ from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import REGISTERS
 from cyclescope.isa.table import load_table
+from cyclescope.model.facts import FUSION, HIGH, CoreAnswer, fused_forms
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, notation
 
@@ -31,6 +32,8 @@ SUFFIXES = {"address": "_addr", "index": "_addr_index", "data": "_mem"}
 _TYPES = {"register": "reg", "memory": "mem", "immediate": "imm", "address": "agen", "branch": "relbr"}
 _NAMES = {"register": "REG", "memory": "MEM", "immediate": "IMM", "address": "AGEN", "branch": "RELBR"}
 _SIGNS = {"evex": "evex", "vex": "vex", "masked": "mask", "lock": "locked", "rep": "rep", "mxcsr": "mxcsr"}
+DOUBTFUL = "low"  # confidence: usages of it are in `x_ports` alone
+BETWEEN = " | "  # of port usages
 EXTRAS = ("confidence", "idiom", "note")
 FLAGS_SET = ("eliminated", "microcoded")
 
@@ -59,6 +62,7 @@ def write(model: MachineModel) -> Exported:
     root = Element("root", date=model.provenance.date[:10] or "unknown")
     extensions: dict[str, Element] = {}
     left: list[Item] = []
+    fusible = _fusible(model)
     for form in load_table(model.isa):
         cost = model.forms.get(form.id)
         if cost is None:
@@ -69,7 +73,7 @@ def write(model: MachineModel) -> Exported:
         name = form.features[0] if form.features else "BASE"
         if name not in extensions:
             extensions[name] = SubElement(root, "extension", name=name)
-        _add(extensions[name], form, cost, model)
+        _add(extensions[name], form, cost, model, fusible.get(form.id, ""))
     if model.resources:
         left.append(Item(model.name, f"the resource view of the machine ({len(model.resources)} resources)"))
     return Exported(_text(root), tuple(left))
@@ -82,7 +86,7 @@ def _text(root: Element) -> str:
     return stream.getvalue().decode() + "\n"
 
 
-def _add(parent: Element, form: InstructionForm, cost: FormCost, model: MachineModel) -> None:
+def _add(parent: Element, form: InstructionForm, cost: FormCost, model: MachineModel, fusible: str) -> None:
     asm = form.mnemonic if "lock" not in form.attributes else f"LOCK {form.mnemonic}"
     attributes = {"asm": asm, "extension": parent.get("name", ""), "string": form.uops_info}
     attributes |= {name: "1" for ours, name in _SIGNS.items() if ours in form.attributes}
@@ -92,7 +96,8 @@ def _add(parent: Element, form: InstructionForm, cost: FormCost, model: MachineM
     _add_flags(node, form)
     architecture = SubElement(node, "architecture", name=model.name, x_width=exact(model.core.width),
                               x_port_names=" ".join(model.ports))  # fmt: skip
-    SubElement(architecture, "measurement", _measurement(form, cost, model))
+    fused = {"macro_fusible": fusible} if fusible else {}
+    SubElement(architecture, "measurement", _measurement(cost, model) | fused)
     for (start, target), kinds in _grouped(form, cost).items():
         known = {suffix: _cycles(suffix, reaches) for suffix, reaches in kinds.items() if any(reaches)}
         if known:
@@ -141,24 +146,48 @@ def _add_flags(parent: Element, form: InstructionForm) -> None:
 # --- measurements ------------------------------------------------------------------------------------
 
 
-def _measurement(form: InstructionForm, cost: FormCost, model: MachineModel) -> dict[str, str]:
+def _measurement(cost: FormCost, model: MachineModel) -> dict[str, str]:
     found: dict[str, str] = {}
     if cost.operations is not None:
-        found["uops"] = f"{sum(op.count for op in cost.operations):g}"
-        published = _published(cost.operations, model.ports)
-        found |= {"ports": published} if published else {}
+        found |= {} if cost.confidence == DOUBTFUL else _usage(cost, cost.operations, model)
         found["x_ports"] = notation(cost.operations, model.ports)
-        bound = issue_throughput(cost, model.core)
-        if bound is not None and bound[1] == "ports":
-            found["TP_ports"] = f"{bound[0]:.2f}"
     if cost.slots is not None:
         found["x_slots"] = exact(cost.slots)
         found |= {"uops_retire_slots": f"{cost.slots:g}"} if cost.slots % 1 == 0 else {}
     if cost.throughput is not None:
         found["TP_unrolled"] = f"{cost.throughput:.2f}"
         found["x_TP"] = exact(cost.throughput)
+    if cost.throughput_most is not None:
+        found["x_TP_most"] = exact(cost.throughput_most)
+    if cost.slot_range is not None:
+        found["x_slot_range"] = "..".join(map(exact, cost.slot_range))
+    if cost.alternatives:
+        found["x_alternatives"] = BETWEEN.join(cost.alternatives)
     found |= {f"x_{name}": getattr(cost, name) for name in EXTRAS if getattr(cost, name)}
     return found | {f"x_{name}": "1" for name in FLAGS_SET if getattr(cost, name)}
+
+
+def _usage(cost: FormCost, operations: Sequence[Operation], model: MachineModel) -> dict[str, str]:
+    """What readers take for sure."""
+    found = {"uops": f"{sum(op.count for op in operations):g}"}
+    published = _published(operations, model.ports)
+    found |= {"ports": published} if published else {}
+    bound = issue_throughput(cost, model.core)
+    return found | ({"TP_ports": f"{bound[0]:.2f}"} if bound is not None and bound[1] == "ports" else {})
+
+
+def _fusible(model: MachineModel) -> dict[str, str]:
+    """The branches that every form was found to share a slot with, in uops.info's names."""
+    table = load_table(model.isa)
+    found: dict[str, list[str]] = defaultdict(list)
+    for fact in model.facts:
+        if fact.probe != FUSION or fact.answer is not CoreAnswer.FUSED or fact.confidence != HIGH:
+            continue
+        first, second = fused_forms(fact.subject)
+        branch = table.get(second)
+        if branch is not None and "branch" in branch.attributes and branch.uops_info:
+            found[first].append(branch.uops_info)
+    return {form: ";".join(sorted(branches)) for form, branches in found.items()}
 
 
 def _published(operations: Sequence[Operation], ports: Sequence[str]) -> str:

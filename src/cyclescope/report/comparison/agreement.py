@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from cyclescope.isa.table import load_table
-from cyclescope.model.agreement import Agreement, Comparison, Match, Quantity
+from cyclescope.model.comparison.agreement import Agreement, Comparison, Match, Quantity
+from cyclescope.model.comparison.explanations import Reason
 from cyclescope.model.machine import MachineModel
 from cyclescope.report.tables import table
 from cyclescope.report.words import counted
@@ -18,6 +19,7 @@ from cyclescope.report.words import counted
 SCHEMA_VERSION = 1
 GROUPS = 12  # extensions, the largest first; the rest are one line
 Found = Sequence[tuple[MachineModel, Agreement]]
+REASON_HEAD = ("", *(quantity.value for quantity in Quantity), "all")
 HEAD = ("", "compared", "equal", "inside", "different", "equal of compared")
 
 
@@ -30,6 +32,7 @@ def agreement_text(first: MachineModel, found: Found, differences: int) -> str:
         parts.append(table([HEAD, *count_rows(agreement.counts())], words=1))
         parts.append("Throughput and latency by extension:")
         parts.append(table([HEAD, *extension_rows(first, agreement)], words=1))
+        parts += _reasons(agreement)
         parts += _listed(first, other, agreement, differences)
     return "\n".join(parts)
 
@@ -73,19 +76,35 @@ def _extensions(model: MachineModel) -> Mapping[str, str]:
     return {form.id: "+".join(form.features) for form in load_table(model.isa)}
 
 
+def reason_rows(agreement: Agreement) -> Iterator[tuple[str, ...]]:
+    """A row per reason that there is, most differences first, by quantity as `REASON_HEAD` has them."""
+    found = {reason: counts for reason, counts in agreement.reasons().items() if counts}
+    for reason in sorted(found, key=lambda one: (one != Reason.OPEN, -found[one].total())):
+        counts = found[reason]
+        yield reason.value, *(str(counts[quantity]) for quantity in Quantity), str(counts.total())
+
+
+def _reasons(agreement: Agreement) -> Iterator[str]:
+    rows = list(reason_rows(agreement))
+    if rows:
+        yield "What explains the differences:"
+        yield table([REASON_HEAD, *rows], words=1)
+
+
 def _listed(first: MachineModel, other: MachineModel, agreement: Agreement, most: int) -> Iterator[str]:
     found = agreement.differences()
     if not found or not most:
         return
-    yield f"The largest of {counted(len(found), 'difference')} ({first.name}, {other.name}):"
-    head = ("form", "", first.name, other.name)
+    number = counted(len(found), "difference")
+    yield f"Of {number} ({first.name}, {other.name}), open ones first, the largest:"
+    head = ("form", "", first.name, other.name, "")
     yield table([head, *map(_difference, found[:most])], words=2)
     yield f"  `cyclescope show --evidence '{found[0].form}'` prints the kernels behind a measured value\n"
 
 
 def _difference(one: Comparison) -> tuple[str, ...]:
     what = one.pair or one.quantity.value
-    return one.form, what, reach_text(one.first), reach_text(one.second)
+    return one.form, what, reach_text(one.first), reach_text(one.second), one.reason or ""
 
 
 def reach_text(reach: tuple[float, float] | None) -> str:
@@ -109,6 +128,11 @@ def agreement_json(first: MachineModel, found: Found, differences: int) -> str:
                     quantity: {verdict.name.lower(): verdicts[verdict] for verdict in Match}
                     for quantity, verdicts in agreement.counts().items()
                 },
+                "reasons": {
+                    reason.name.lower(): dict(counts)
+                    for reason, counts in agreement.reasons().items()
+                    if counts
+                },
                 "differences": agreement.differences()[:differences],
             }
             for other, agreement in found
@@ -122,12 +146,11 @@ def agreement_csv(first: MachineModel, found: Found) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["first", "second", "form", "quantity", "pair", "first_least", "first_most",
-                     "second_least", "second_most", "verdict"])  # fmt: skip
+                     "second_least", "second_most", "verdict", "reason"])  # fmt: skip
     for other, agreement in found:
         for one in agreement.comparisons:
             reaches = [*(one.first or ("", "")), *(one.second or ("", ""))]
             verdict = one.verdict.name.lower()
-            writer.writerow(
-                [first.name, other.name, one.form, one.quantity.value, one.pair, *reaches, verdict]
-            )
+            what = first.name, other.name, one.form, one.quantity.value, one.pair
+            writer.writerow([*what, *reaches, verdict, one.reason or ""])
     return stream.getvalue()

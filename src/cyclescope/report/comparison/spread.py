@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from cyclescope.model.agreement import Quantity
+from cyclescope.model.comparison.agreement import Quantity
 from cyclescope.report.tables import table
 from cyclescope.session.spread import SpreadValue
 

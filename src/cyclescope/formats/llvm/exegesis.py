@@ -24,7 +24,7 @@ from cyclescope.formats.exchange import (
     exact,
     rate,
 )
-from cyclescope.formats.llvm_operands import has_condition, has_rounding, is_named, operands
+from cyclescope.formats.llvm.operands import has_condition, has_rounding, is_named, operands
 from cyclescope.formats.yaml_text import documents
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import register_name

@@ -8,6 +8,7 @@ and conditional instructions have their condition as a last one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 import msgspec
@@ -90,6 +91,36 @@ def has_rounding(form: InstructionForm) -> bool:
 def is_named(form: InstructionForm) -> bool:
     """Whether LLVM's name stands for the form: prefixes are instructions of their own there."""
     return bool(form.llvm) and form.attributes.isdisjoint(("lock", "rep", "repne"))
+
+
+def implicit_results(form: InstructionForm) -> tuple[str, ...]:
+    """LLVM's names of the registers that are written and no operands of an x86-64 form; flags are one."""
+    return _implicit(form, [op for op in form.operands if op.write], form.flags_written)
+
+
+def implicit_sources(form: InstructionForm) -> tuple[str, ...]:
+    """The same of those that are read."""
+    return _implicit(form, [op for op in form.operands if op.read], form.flags_read)
+
+
+def _implicit(form: InstructionForm, some: Iterable[Operand], flags: int) -> tuple[str, ...]:
+    named = [op.fixed or op.name for op in some if op.is_register and (op.implicit or _is_fixed(op))]
+    return (*dict.fromkeys(named), *(["EFLAGS"] if flags else []))
+
+
+def only(names: tuple[str, ...]) -> tuple[str, ...]:
+    """A name that is alone; of several nobody knows in which order LLVM has them."""
+    return names if len(names) == 1 else ()
+
+
+def opcode_forms(table: Iterable[InstructionForm]) -> dict[str, list[InstructionForm]]:
+    """Forms by LLVM's opcode, where it stands for them."""
+    found: dict[str, list[InstructionForm]] = {}
+    for form in table:
+        opcode = form.id if form.bits is not None else form.llvm if is_named(form) else ""
+        if opcode:
+            found.setdefault(opcode, []).append(form)
+    return found
 
 
 def untied(form: InstructionForm) -> tuple[LlvmOperand, ...]:

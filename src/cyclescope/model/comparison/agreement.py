@@ -7,12 +7,21 @@ value is in it; of latencies both sides can have several numbers for one pair (w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 
-from cyclescope.model.machine import FormCost, MachineModel
+from cyclescope.model.comparison.explanations import (
+    Reason,
+    Sides,
+    count_reason,
+    latency_reason,
+    ports_reason,
+    throughput_reason,
+)
+from cyclescope.model.comparison.shared import too_wide
+from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
 from cyclescope.model.ports import issue_throughput
 
 RELATIVE = 0.05  # of the larger value: what published throughputs of one core differ by from run to run
@@ -48,7 +57,7 @@ class Tolerance(msgspec.Struct, frozen=True):
 class Comparison(msgspec.Struct, frozen=True):
     """One value of one form in two models, in cycles; a pair's name for latencies.
 
-    `first` and `second` are least and most; None where a side has no value.
+    `first` and `second` are least and most; None where a side has no value. `reason` is of a difference.
     """
 
     form: str
@@ -57,6 +66,7 @@ class Comparison(msgspec.Struct, frozen=True):
     first: tuple[float, float] | None
     second: tuple[float, float] | None
     verdict: Match
+    reason: Reason | None = None
 
     @property
     def distance(self) -> float:
@@ -84,29 +94,54 @@ class Agreement(msgspec.Struct, frozen=True):
         return found
 
     def differences(self) -> list[Comparison]:
-        """What differs, the farthest apart first."""
+        """What differs, what nothing explains first, and of that the farthest apart."""
         found = [one for one in self.comparisons if one.verdict is Match.DIFFERENT]
-        return sorted(found, key=lambda one: (-one.distance, one.form, one.pair))
+        return sorted(found, key=lambda one: (one.reason != Reason.OPEN, -one.distance, one.form, one.pair))
+
+    def reasons(self) -> Mapping[Reason, Counter[Quantity]]:
+        """How many differences have which reason, by quantity."""
+        found: dict[Reason, Counter[Quantity]] = {reason: Counter() for reason in Reason}
+        for one in self.comparisons:
+            if one.reason is not None:
+                found[one.reason][one.quantity] += 1
+        return found
 
 
 def compare(first: MachineModel, second: MachineModel, tolerance: Tolerance = Tolerance()) -> Agreement:  # noqa: B008
     """Compare everything that both models have of the forms that both know."""
     shared = [name for name in first.forms if name in second.forms]
-    every = (
+    every = [
         comparison
         for name in shared
         for comparison in _compared(
             name,
-            with_throughput(first.forms[name], first),
-            with_throughput(second.forms[name], second),
+            first.forms[name],
+            second.forms[name],
             tolerance,
+            (first, second),
         )
-    )
+    ]
+    for model in (first, second):
+        if model.provenance.kind == EXTRACTED:
+            every = _by_class(every, model)
     return Agreement(
         tuple(every),
         tuple(name for name in first.forms if name not in second.forms),
         tuple(name for name in second.forms if name not in first.forms),
     )
+
+
+def _by_class(every: Sequence[Comparison], model: MachineModel) -> list[Comparison]:
+    """Open differences from a scheduling model whose number is right for most of the forms that have it."""
+    agreeing = {(one.form, one.quantity) for one in every if one.verdict in (Match.EQUAL, Match.INSIDE)}
+    differing = {(one.form, one.quantity) for one in every if one.verdict is Match.DIFFERENT}
+    wide = too_wide(model.forms, agreeing, differing)
+    return [
+        msgspec.structs.replace(one, reason=Reason.SHARED)
+        if one.reason is Reason.OPEN and (one.form, one.quantity) in wide
+        else one
+        for one in every
+    ]
 
 
 def with_throughput(cost: FormCost, model: MachineModel) -> FormCost:
@@ -115,7 +150,31 @@ def with_throughput(cost: FormCost, model: MachineModel) -> FormCost:
     return cost if bound is None or bound[0] == 0 else msgspec.structs.replace(cost, throughput=bound[0])
 
 
-def _compared(name: str, first: FormCost, second: FormCost, tolerance: Tolerance) -> Iterator[Comparison]:
+def _compared(
+    name: str, first: FormCost, second: FormCost, tolerance: Tolerance,
+    machines: tuple[MachineModel, MachineModel],
+) -> Iterator[Comparison]:  # fmt: skip
+    both = with_throughput(first, machines[0]), with_throughput(second, machines[1])
+    computed = None in (first.throughput, second.throughput)
+    sides = Sides(*both, machines, tolerance.cycles, computed)
+    for one in _found(name, *both, tolerance):
+        different = one.verdict is Match.DIFFERENT
+        yield msgspec.structs.replace(one, reason=_reason(sides, one)) if different else one
+
+
+def _reason(sides: Sides, one: Comparison) -> Reason:
+    assert one.first is not None
+    assert one.second is not None
+    if one.quantity is Quantity.LATENCY:
+        return latency_reason(sides, one.pair, one.first, one.second)
+    if one.quantity is Quantity.THROUGHPUT:
+        return throughput_reason(sides, one.first[1], one.second[1])
+    if one.quantity is Quantity.OPERATIONS:
+        return count_reason(sides, one.first[1], one.second[1])
+    return ports_reason(sides)
+
+
+def _found(name: str, first: FormCost, second: FormCost, tolerance: Tolerance) -> Iterator[Comparison]:
     yield from _of_numbers(name, Quantity.THROUGHPUT, first.throughput, second.throughput, tolerance)
     for pair in dict.fromkeys((*first.latencies, *first.ranges, *second.latencies, *second.ranges)):
         yield _of_latency(name, pair, _reach(first, pair), _reach(second, pair), tolerance)

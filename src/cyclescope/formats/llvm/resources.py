@@ -8,19 +8,35 @@ of its members.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-Raw = list[dict[str, Any]]
+import msgspec
+
 Use = tuple[int, int, int]  # resource, released at cycle, acquired at cycle
+OperationCost = tuple[list[int], int, int]  # ports, operations, cycles of each
+
+
+class ProcessorResource(msgspec.Struct, frozen=True):
+    """A resource of LLVM's: `parent` and `members` are places in the list of a model's, whose first is none.
+
+    `buffer` has entries, 1 for a resource that works in order, less where nobody knows. Only groups have
+    members.
+    """
+
+    name: str
+    units: int = 1
+    parent: int = msgspec.field(name="super", default=0)
+    buffer: int = -1
+    members: tuple[int, ...] = msgspec.field(name="sub", default=())
 
 
 class Resources:
     """The resources of one model."""
 
-    def __init__(self, raw: Raw) -> None:
+    def __init__(self, raw: Sequence[ProcessorResource]) -> None:
         self._raw = raw
-        self._prefix = _common_prefix([r["name"] for r in raw[1:]])
-        numbers = (_port_number(r["name"][len(self._prefix) :]) for r in raw[1:] if "sub" not in r)
+        self._prefix = _common_prefix([r.name for r in raw[1:]])
+        numbers = (_port_number(r.name[len(self._prefix) :]) for r in raw[1:] if not r.members)
         self._few = max((n for n in numbers if n is not None), default=0) < 16
         self.ports: list[str] = []
         self._sets: dict[int, tuple[int, ...]] = {}
@@ -36,20 +52,20 @@ class Resources:
 
     def _new_units(self, k: int) -> tuple[int, ...]:
         raw = self._raw[k]
-        if "sub" in raw:
-            return tuple(sorted({unit for member in raw["sub"] for unit in self.units(member)}))
-        parent = raw["super"]
-        if parent and all(units <= self._raw[parent]["units"] for units in self._siblings(k, parent)):
-            return self._part_of(parent, raw["units"])
+        if raw.members:
+            return tuple(sorted({unit for member in raw.members for unit in self.units(member)}))
+        parent = raw.parent
+        if parent and all(units <= self._raw[parent].units for units in self._siblings(k, parent)):
+            return self._part_of(parent, raw.units)
         names = self._names(raw)
         self.ports += names
         return tuple(range(len(self.ports) - len(names), len(self.ports)))
 
     def _siblings(self, k: int, parent: int) -> list[int]:
         """Units of a resource, and of those that a group counts beside it, within one parent."""
-        groups = [set(raw["sub"]) for raw in self._raw if k in raw.get("sub", ())]
+        groups = [set(raw.members) for raw in self._raw if k in raw.members]
         return [
-            sum(self._raw[member]["units"] for member in group if self._raw[member]["super"] == parent)
+            sum(self._raw[member].units for member in group if self._raw[member].parent == parent)
             for group in [{k}, *groups]
         ]
 
@@ -60,8 +76,8 @@ class Resources:
         self._given[parent] = start + count
         return tuple(sorted(units[(start + n) % len(units)] for n in range(count)))
 
-    def _names(self, raw: dict[str, Any]) -> list[str]:
-        name, count = self._short(raw["name"]), raw["units"]
+    def _names(self, raw: ProcessorResource) -> list[str]:
+        name, count = self._short(raw.name), raw.units
         return [name] if count == 1 else [f"{name}{'.' * name[-1].isdigit()}{n}" for n in range(count)]
 
     def _short(self, name: str) -> str:
@@ -70,33 +86,33 @@ class Resources:
         number = _port_number(rest)
         return rest if number is None else f"{number:X}" if self._few else str(number)
 
-    def operations(self, uses: list[Use], slots: int) -> list[list[Any]]:
-        """[ports, count, cycles] of a class; see `own_cycles` and `_split`."""
+    def operations(self, uses: Iterable[Use], slots: int) -> list[OperationCost]:
+        """What a class needs of ports; see `own_cycles` and `_split`."""
         own = sorted(own_cycles([(self.units(k), end - start) for k, end, start in uses]), key=lambda o: o[1])
         result = []
         for place, (ports, cycles) in enumerate(own):
             count = _split(cycles, slots - (len(own) - place - 1))
             slots -= count
-            result.append([list(ports), count, cycles // count])
+            result.append((list(ports), count, cycles // count))
         return sorted(result, key=lambda op: (len(op[0]), op))
 
-    def schedulers(self, queues: set[int]) -> list[list[Any]]:
-        """[name, ports, entries] of the buffers that are no load or store queue.
+    def schedulers(self, queues: set[int]) -> list[tuple[str, list[int], int]]:
+        """Name, ports and entries of the buffers that are no load or store queue.
 
         A size of 1 says that the resource works in order.
         """
         return [
-            [self._short(raw["name"]), list(self.units(k)), raw["buffer"]]
+            (self._short(raw.name), list(self.units(k)), raw.buffer)
             for k, raw in enumerate(self._raw)
-            if raw["buffer"] > 1 and k not in queues
+            if raw.buffer > 1 and k not in queues
         ]
 
     def buffer(self, k: int) -> int:
         """Entries in front of a resource, 0 where unknown."""
-        return max(0, self._raw[k]["buffer"]) if k else 0
+        return max(0, self._raw[k].buffer) if k else 0
 
 
-def own_cycles(uses: list[tuple[tuple[int, ...], int]]) -> list[tuple[tuple[int, ...], int]]:
+def own_cycles(uses: Iterable[tuple[tuple[int, ...], int]]) -> list[tuple[tuple[int, ...], int]]:
     """Cycles that each set of ports is used for beyond the use of its subsets.
 
     LLVM counts the use of a resource again in every group that contains it.

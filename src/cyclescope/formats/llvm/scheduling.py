@@ -1,22 +1,33 @@
 """A draft of a scheduling model of LLVM (TableGen), for a machine that LLVM has none of.
 
 Ports are `ProcResource`s, sets of ports `ProcResGroup`s; all forms that cost the same share a `SchedWriteRes`
-with latency, micro-operations and cycles of resources. A source that is needed later than the first one has
-a `SchedReadAdvance`. Forms whose ports are not known are left out: the model is not complete.
+with latency, micro-operations and cycles of resources. Flags that take another time than the result have a
+`SchedWriteRes` without resources, a source that is needed later than the first one a `SchedReadAdvance`: but
+for the rounding no pair becomes faster than it was measured. Forms whose ports are not known are left out:
+the model is not complete.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import msgspec
 
 from cyclescope.formats.exchange import Exported, FormatError, Item
-from cyclescope.formats.llvm_operands import LlvmOperand, is_named, operands, results
+from cyclescope.formats.llvm.operands import (
+    LlvmOperand,
+    implicit_results,
+    implicit_sources,
+    is_named,
+    only,
+    operands,
+    results,
+)
 from cyclescope.formats.origin import origin
+from cyclescope.formats.rates import with_rates
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
@@ -26,13 +37,17 @@ BEFORE = "LLVM_BEFORE_18"  # a macro for llvm-tblgen: cycles of resources had an
 WIDTH = 100  # characters of a line
 SPARE = 0.25  # of a cycle: what a count may be above a whole number and still be that one
 UNKNOWN = "unknown"  # a core that has no name
+_ENDS, _FLAGS = ("register", "flag"), "flags."
 _PARTS = {0: "address", 2: "index"}  # of LLVM's five operands of memory
 
 
 class _Class(msgspec.Struct, frozen=True):
-    """What forms cost in whole cycles: by sets of ports too, and how much later sources may come."""
+    """What forms cost in whole cycles: by result, by sets of ports too, and how much later sources may come.
 
-    latency: int
+    `latencies` are of LLVM's results in their order; results behind the last one take the most of them.
+    """
+
+    latencies: tuple[int, ...]
     operations: int
     resources: tuple[tuple[tuple[int, ...], int], ...]
     advances: tuple[int, ...]
@@ -43,10 +58,11 @@ def write(model: MachineModel) -> Exported:
     if not model.ports or model.core.width <= 0:
         raise FormatError(f"{model.name} has no ports", "a scheduling model is made of them")
     left: list[Item] = []
+    model = with_rates(model, left)
     classes = _classes(model, left)
     if not classes:
         raise FormatError(f"{model.name} has no form whose ports are known", "")
-    text = "\n".join(_lines(model, classes, prefix_of(model.name)))
+    text = "\n".join((*_lines(model, classes, prefix_of(model.name)), *_doubtful(model, classes)))
     return Exported(f"{text}\n", tuple(left))
 
 
@@ -84,26 +100,59 @@ def _why_not(form: InstructionForm, cost: FormCost, opcode: str, met: Mapping[st
         return "LLVM has no opcode of it alone"
     if cost.operations is None:
         return "its ports are not known"
+    if _has_result(form) and not _latencies(form, cost):
+        return "its latency is not known"
     return "LLVM has one opcode for several forms" if opcode in met else ""
+
+
+def _has_result(form: InstructionForm) -> bool:
+    """Whether what is computed of a register goes to one, or to the flags."""
+    return any(p.source.part == "register" and p.target.part in _ENDS and not p.excluded for p in pairs(form))
 
 
 def _class(form: InstructionForm, cost: FormCost) -> _Class:
     known = _latencies(form, cost)
-    most = max(known.values(), default=1.0)
+    results_ = _by_result(form, known)
     operations = cost.operations or ()
     slots = cost.slots if cost.slots is not None else sum(op.count for op in operations)
-    return _Class(round(most), max(round(slots), 0), _resources(operations), _advances(form, known, most))
+    return _Class(
+        tuple(map(round, results_)), max(round(slots), 0), _resources(operations),
+        _advances(form, known, results_),
+    )  # fmt: skip
 
 
-def _latencies(form: InstructionForm, cost: FormCost) -> dict[str, float]:
-    """By source the most cycles to a register: of what is a range its most."""
+def _latencies(form: InstructionForm, cost: FormCost) -> dict[tuple[str, str], float]:
+    """The most cycles of a pair that ends in a register or in flags: of what is a range its most."""
     most = {**{name: high for name, (_, high) in cost.ranges.items()}, **cost.latencies}
-    found: dict[str, float] = {}
+    found = {}
     for pair in pairs(form):
         name = f"{pair.source.name}->{pair.target.name}"
-        if pair.target.part == "register" and name in most and not is_old(pair.source.name):
-            found[pair.source.name] = max(most[name], found.get(pair.source.name, 0.0))
+        if pair.target.part in _ENDS and name in most and not is_old(pair.source.name):
+            found[pair.source.name, pair.target.name] = most[name]
     return found
+
+
+def _by_result(form: InstructionForm, known: Mapping[tuple[str, str], float]) -> tuple[float, ...]:
+    """The most cycles to each of LLVM's results; one number for all where the order of these is not known."""
+    groups = _result_names(form)
+    found = [_most(known, names) for names in groups]
+    if len(set(found)) > 1 and None not in found:
+        return tuple(cycles for cycles in found if cycles is not None)
+    return (max(known.values(), default=1.0),)
+
+
+def _most(known: Mapping[tuple[str, str], float], targets: Collection[str]) -> float | None:
+    return max((cycles for (_, target), cycles in known.items() if target in targets), default=None)
+
+
+def _result_names(form: InstructionForm) -> list[set[str]]:
+    """Our names of LLVM's results, in order; none of AArch64 and RISC-V, nor with several fixed registers."""
+    others = implicit_results(form)
+    if form.bits is not None or len(others) > 1:
+        return []
+    explicit = [{form.operands[one.position].name} for one in results(form)]
+    known = {pair.target.name for pair in pairs(form) if pair.target.part in _ENDS}
+    return [*explicit, known.difference(*explicit)] if others else explicit
 
 
 def _resources(operations: Sequence[Operation]) -> tuple[tuple[tuple[int, ...], int], ...]:
@@ -115,20 +164,42 @@ def _resources(operations: Sequence[Operation]) -> tuple[tuple[tuple[int, ...], 
     return tuple((ports, max(math.ceil(sum_ - SPARE), 1)) for ports, sum_ in sorted(cycles.items()))
 
 
-def _advances(form: InstructionForm, known: Mapping[str, float], most: float) -> tuple[int, ...]:
-    """How many cycles later than the first source each one that is read may come, in LLVM's order."""
+def _advances(
+    form: InstructionForm, known: Mapping[tuple[str, str], float], taken: Sequence[float]
+) -> tuple[int, ...]:  # fmt: skip
+    """How many cycles later than the first source each one that is read may come, in LLVM's order.
+
+    As many as all of its pairs allow: none becomes faster than it is.
+    """
     if form.bits is not None:
         return ()
     read = operands(form)[len(results(form)) :]
-    found = [round(most - known.get(_source(form, one), most)) for one in read]
+    names = [_source(form, one) for one in read]
+    names += [_FLAGS if name == "EFLAGS" else name for name in only(implicit_sources(form))]
+    found = [round(_spare(form, name, known, taken)) for name in names]
     while found and found[-1] == 0:
         found.pop()
     return tuple(found)
 
 
+def _spare(
+    form: InstructionForm, name: str, known: Mapping[tuple[str, str], float], taken: Sequence[float]
+) -> float:  # fmt: skip
+    """By how much all pairs of a source are shorter than the time of their results."""
+    of = {
+        target: taken[n] for n, names in enumerate(_result_names(form)) if n < len(taken) for target in names
+    }
+    spare = [
+        of.get(target, max(taken)) - cycles
+        for (source, target), cycles in known.items()
+        if source == name or (name == _FLAGS and source.startswith(_FLAGS))
+    ]
+    return min(spare, default=0.0)
+
+
 def _source(form: InstructionForm, one: LlvmOperand) -> str:
     name = form.operands[one.position].name
-    return f"{name}.{_PARTS[one.part]}" if one.part in _PARTS else name if one.part < 0 else ""
+    return f"{name}.{_PARTS[one.part]}" if one.part in _PARTS else name if one.part < 0 else "-"
 
 
 # --- text --------------------------------------------------------------------------------------------
@@ -146,6 +217,8 @@ def _lines(model: MachineModel, classes: Mapping[_Class, list[str]], prefix: str
         yield f"def {_port(model, prefix, ports)} : ProcResGroup<[{members}]>;"
     yield ""
     yield from _write_class(prefix)
+    later = sorted({cycles for one in classes for cycles in one.latencies[1:]})
+    yield from (_result(prefix, cycles) for cycles in later)
     later = sorted({cycles for one in classes for cycles in one.advances if cycles})
     yield from (f"def {_advance(prefix, cycles)} : SchedReadAdvance<{cycles}>;" for cycles in later)
     yield ""
@@ -205,6 +278,12 @@ def _port(model: MachineModel, prefix: str, ports: Sequence[int]) -> str:
     return f"{prefix}Port{'_'.join(names)}"
 
 
+def _result(prefix: str, cycles: int) -> str:
+    return (
+        f"def {prefix}Result{cycles} : SchedWriteRes<[]> {{ let Latency = {cycles}; let NumMicroOps = 0; }}"
+    )
+
+
 def _advance(prefix: str, cycles: int) -> str:
     return f"{prefix}Later{cycles}" if cycles > 0 else f"{prefix}Earlier{-cycles}"
 
@@ -215,19 +294,32 @@ def _definition(
     name = f"{prefix}Write{number}"
     ports = ", ".join(_port(model, prefix, ports) for ports, _ in one.resources)
     cycles = ", ".join(str(cycles) for _, cycles in one.resources)
-    yield f"def {name} : {prefix}Cost<[{ports}], [{cycles}], {one.latency}, {one.operations}>;"
+    yield f"def {name} : {prefix}Cost<[{ports}], [{cycles}], {one.latencies[0]}, {one.operations}>;"
+    more = [f"{prefix}Result{cycles}" for cycles in one.latencies[1:]]
     reads = [_advance(prefix, cycles) if cycles else "ReadDefault" for cycles in one.advances]
-    yield from _wrapped(f"def : InstRW<[{', '.join([name, *reads])}], (instrs", opcodes)
+    yield from _wrapped(f"def : InstRW<[{', '.join([name, *more, *reads])}], (instrs", opcodes)
     yield ""
 
 
-def _wrapped(start: str, opcodes: Sequence[str]) -> Iterator[str]:
+def _doubtful(model: MachineModel, classes: Mapping[_Class, list[str]]) -> Iterator[str]:
+    """Opcodes whose ports are of low confidence, as a comment."""
+    sure = {name for name, cost in model.forms.items() if cost.confidence in ("high", "medium")}
+    names = {form.llvm or form.id: form.id for form in reversed(load_table(model.isa).forms)}
+    written = sorted(opcode for opcodes in classes.values() for opcode in opcodes)
+    found = [opcode for opcode in written if names.get(opcode) not in sure]
+    if found:
+        yield ""
+        yield f"// The ports of these {len(found)} of {len(written)} opcodes are of low confidence:"
+        yield from _wrapped("//", found, end="", indent="//")
+
+
+def _wrapped(start: str, opcodes: Sequence[str], end: str = ")>;", indent: str = "   ") -> Iterator[str]:
     """A list of opcodes in lines of a readable length."""
     line = start
     for n, opcode in enumerate(opcodes):
-        word = f"{opcode}," if n < len(opcodes) - 1 else f"{opcode})>;"
+        word = f"{opcode}," if n < len(opcodes) - 1 else f"{opcode}{end}"
         if len(line) + len(word) + 1 > WIDTH:
             yield line
-            line = "   "
+            line = indent
         line = f"{line} {word}"
     yield line

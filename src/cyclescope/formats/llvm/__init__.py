@@ -1,0 +1,1 @@
+"""What LLVM's own tools read and write."""

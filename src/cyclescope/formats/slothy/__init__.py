@@ -1,0 +1,1 @@
+"""Target modules of SLOTHY, the superoptimizer of AArch64 code."""

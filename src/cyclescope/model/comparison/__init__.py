@@ -1,0 +1,1 @@
+"""How far two machines agree, and what explains where they do not."""

@@ -1,0 +1,145 @@
+"""Pieces of code beside each other: `bench` of several, of a sweep, of threads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from cyclescope.infer.beside.pieces import Snippet
+from cyclescope.infer.beside.threads import ThreadReading
+from cyclescope.measure.record import STABLE
+from cyclescope.measure.sampling import Measurement
+from cyclescope.report.bench import SCHEMA_VERSION, bench_json
+from cyclescope.report.tables import table
+
+_BAR = 40  # characters of the longest
+_PARTS = " ▏▎▍▌▋▊▉█"  # eighths of a character
+_HEAD = ("code", "cycles", "+-", "ratio", "+-", "verdict")
+_LONGEST_NAME = 48
+
+
+class TimedSnippet(NamedTuple):
+    """A snippet with what it took."""
+
+    snippet: Snippet
+    measured: Measurement
+
+    @property
+    def cycles(self) -> float:
+        """Core cycles per copy of the code."""
+        return self.measured.cycles / self.snippet.copies
+
+    @property
+    def error(self) -> float:
+        """How far that may be off."""
+        return self.measured.spread / self.snippet.copies
+
+    def ratio(self, first: TimedSnippet) -> tuple[float, float]:
+        """Times as long as another, and how far that may be off; of nothing not a number."""
+        if first.cycles <= 0 or self.cycles <= 0:
+            return math.nan, math.nan
+        ratio = self.cycles / first.cycles
+        return ratio, ratio * math.hypot(self.error / self.cycles, first.error / first.cycles)
+
+
+def comparison_rows(timed: Sequence[TimedSnippet]) -> list[tuple[str, ...]]:
+    """A head, and a row per snippet; ratios are to the first one."""
+    rows: list[tuple[str, ...]] = [_HEAD]
+    for one in timed:
+        ratio, error = one.ratio(timed[0])
+        numbers = (f"{one.cycles:.4f}", f"{one.error:.4f}", f"{ratio:.3f}", f"{error:.3f}")
+        rows.append((_short(one.snippet.name), *numbers, one.measured.verdict))
+    return rows
+
+
+def _short(name: str) -> str:
+    line = "; ".join(part.strip() for part in name.splitlines() if part.strip())
+    return line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 3]}..."
+
+
+def comparison_text(timed: Sequence[TimedSnippet], machine: str) -> str:
+    """The same as a table for people."""
+    return f"core cycles per copy, on {machine}\n{table(comparison_rows(timed), 1)}".rstrip()
+
+
+def comparison_markdown(timed: Sequence[TimedSnippet]) -> str:
+    """The same as a table in Markdown."""
+    head, *rows = comparison_rows(timed)
+    lines = [head, ("---", *["--:"] * (len(head) - 2), "---"), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines)
+
+
+def comparison_csv(timed: Sequence[TimedSnippet]) -> str:
+    """The same as CSV; the names are whole."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    _, *rows = comparison_rows(timed)
+    writer.writerow(("code", "cycles", "cycles_error", "ratio", "ratio_error", "verdict"))
+    for one, row in zip(timed, rows, strict=True):
+        writer.writerow((one.snippet.name, *row[1:]))
+    return stream.getvalue().rstrip("\n")
+
+
+def comparison_json(timed: Sequence[TimedSnippet], machine: str, frequency: float, emulated: bool) -> str:
+    """Every snippet as `bench --json` has one, with its ratio to the first."""
+    results = []
+    for one in timed:
+        label, kernel, copies = one.snippet.name, one.snippet.kernel, one.snippet.copies
+        data = msgspec.json.decode(
+            bench_json(label, kernel, one.measured, copies, machine, frequency, emulated)
+        )
+        ratio, error = one.ratio(timed[0])
+        known = not emulated and not math.isnan(ratio)
+        numbers = (round(ratio, 5), round(error, 5)) if known else (None, None)
+        results.append(data | dict(zip(("ratio", "ratio_error"), numbers, strict=True)))
+    everything = {"schema_version": SCHEMA_VERSION, "machine": machine, "results": results}
+    return msgspec.json.encode(everything).decode()
+
+
+def sweep_text(timed: Sequence[TimedSnippet], machine: str) -> str:
+    """A bar per number of a sweep, from 0 on; what is not `ok` has its range."""
+    most = max([one.cycles for one in timed if math.isfinite(one.cycles)], default=0.0)
+    width = max(len(_short(one.snippet.name)) for one in timed)
+    lines = [f"core cycles per copy, on {machine}"]
+    for one in timed:
+        known = one.measured.verdict == STABLE
+        value = f"{one.cycles:10.4f} +-{one.error:.4f}"
+        told = (
+            value if known else f"{one.cycles:10.4f} to {one.cycles + one.error:.4f} {one.measured.verdict}"
+        )
+        lines.append(f"{_short(one.snippet.name):{width}} {told:22} {_bar(one.cycles, most)}".rstrip())
+    return "\n".join(lines)
+
+
+def _bar(value: float, most: float) -> str:
+    eighths = round(8 * _BAR * min(max(value / most, 0.0), 1.0)) if most > 0 else 0
+    return _PARTS[-1] * (eighths // 8) + _PARTS[eighths % 8].strip()
+
+
+def threads_text(name: str, readings: Sequence[ThreadReading], copies: int) -> str:
+    """What a snippet takes on every CPU, alone and with the others."""
+    rows: list[tuple[str, ...]] = [("CPU", "alone", "+-", f"{len(readings)} threads", "+-", "slowdown", "+-")]
+    for one in readings:
+        cycles = (one.alone, one.alone_error, one.together, one.together_error)
+        numbers = [f"{value / copies:.4f}" for value in cycles]
+        rows.append((str(one.cpu), *numbers, f"{one.slowdown:.3f}", f"{one.slowdown_error:.3f}"))
+    return f"    {_short(name)}\ncore cycles per copy\n{table(rows, 0)}".rstrip()
+
+
+def threads_json(name: str, readings: Sequence[ThreadReading], copies: int, machine: str) -> str:
+    """The same as JSON."""
+    threads = [
+        {
+            "cpu": one.cpu, "alone": one.alone / copies, "alone_error": one.alone_error / copies,
+            "together": one.together / copies, "together_error": one.together_error / copies,
+            "slowdown": one.slowdown, "slowdown_error": one.slowdown_error,
+        }
+        for one in readings
+    ]  # fmt: skip
+    data = {"schema_version": SCHEMA_VERSION, "machine": machine, "code": name, "threads": threads}
+    return msgspec.json.encode(data).decode()
