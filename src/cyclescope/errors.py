@@ -19,6 +19,7 @@ ADVICE = {
     "cc": ("--cc", "`compiler`"),
     "column": ("--column", "`Request(column=...)`"),
     "cpu": ("--cpu", "`cpu`"),
+    "events": ("`cyclescope counters list`", "`cyclescope.host.events.named_events()`"),
     "evidence": ("`cyclescope show --evidence`", "`Store.evidence()`"),
     "format": ("--format", "`format_name`"),
     "forms": ("`cyclescope forms`", "`load_table()`"),

@@ -22,6 +22,7 @@ COMMANDS = {
     "forms": "List instruction forms without measuring.",
     "bench": "Time a piece of assembly with the same engine.",
     "probe": "Ask the core what it does: moves, idioms, fusion, memory.",
+    "counters": "Core cycles and events inside other programs.",
     "host": "Say what a machine is and how well it can be measured.",
     "verify-isa": "Check the instruction table against real execution.",
     "analyze": "Say what bounds a loop: ports, front end, dependencies.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,50 @@ target_option = click.option(
     help="Another machine than this: ssh://[user@]host[:port], or a command that starts a runner.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+class OutputFile(click.Path):
+    """A file that a command writes, which is no store of measurements: what it has cannot be made again."""
+
+    _STORE = b"SQLite format 3\0"
+
+    def __init__(self, dir_okay: bool = False) -> None:
+        super().__init__(path_type=Path, dir_okay=dir_okay)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path. Fails for a store."""
+        path = Path(str(super().convert(value, param, ctx)))
+        with suppress(OSError):
+            if path.is_file() and self._begins(path) == self._STORE:
+                self.fail(f"{path} is a store of measurements and stays; name another file", param, ctx)
+        return path
+
+    def _begins(self, path: Path) -> bytes:
+        with path.open("rb") as file:
+            return file.read(len(self._STORE))
+
+
+class WritingCommand(click.Command):
+    """A command that writes files, none of which is one that it reads, nor another of them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it. Raises UsageError where a file would be written over."""
+        for param in self.params:
+            path = ctx.params.get(param.name or "")
+            if isinstance(param.type, OutputFile) and isinstance(path, Path):
+                for other in self.params:
+                    if other is not param and self._is_among(path, other, ctx):
+                        what = f"{path} would be written over what {other.get_error_hint(ctx)} names"
+                        raise UsageError(what, "name another file")
+        return super().invoke(ctx)
+
+    def _is_among(self, path: Path, param: click.Parameter, ctx: click.Context) -> bool:
+        """Whether a file is one that a parameter names: it is there, or is written as well."""
+        value = ctx.params.get(param.name or "")
+        several = value if isinstance(value, (list, tuple)) else [value]
+        files = [Path(one) for one in several if isinstance(one, (str, Path)) and "\0" not in str(one)]
+        there = [file for file in files if isinstance(param.type, OutputFile) or file.is_file()]
+        return path.resolve() in [file.resolve() for file in there]
 
 
 class Amount(click.ParamType[float]):

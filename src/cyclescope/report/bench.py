@@ -3,19 +3,48 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.measure.sampling import STABLE, Measurement
+from cyclescope.measure.record import STABLE
+from cyclescope.measure.sampling import Measurement
 from cyclescope.report.card import EMULATED
 
 SCHEMA_VERSION = 1
+_NOT_COUNTED = "n/a"
+
+
+class Aggregate(NamedTuple):
+    """The rounds summed up in one way: `min`, `median`, `max` or `avg`, in cycles per copy."""
+
+    kind: str
+    cycles: float
+    rounds: int
+
+
+class Counted(NamedTuple):
+    """Events that were asked for, those that were counted, in order, and why not all of them."""
+
+    asked: tuple[str, ...]
+    opened: tuple[str, ...]
+    why_none: str = ""
+
+    def values(self, measured: Measurement, copies: int) -> list[tuple[str, float | None]]:
+        """Every event that was asked for, per copy of the code; None where it was not counted."""
+        known = dict(zip(self.opened, measured.counters, strict=False))
+        values = [(name, known.get(name, math.nan) / copies) for name in self.asked]
+        return [(name, None if math.isnan(value) else value) for name, value in values]
+
+
+NOTHING_COUNTED = Counted((), ())
 
 
 def bench_json(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
-    emulated: bool = False,
+    emulated: bool = False, aggregate: Aggregate | None = None, counted: Counted = NOTHING_COUNTED,
 ) -> str:  # fmt: skip
     """A measurement of a snippet as JSON; cycles are core cycles per copy of the code."""
     data = {
@@ -39,6 +68,11 @@ def bench_json(
         "rounds": [],
         "counters": [],
     }
+    if aggregate is not None:
+        data["aggregate"] = {"kind": aggregate.kind, "cycles": _rounded(aggregate.cycles)}
+    if counted.asked:
+        data["events"] = dict(counted.values(measured, unroll))
+        data["not_counted"] = counted.why_none or None
     data |= {"emulated": emulated} | (none | {"note": EMULATED} if emulated else {})
     return msgspec.json.encode(data).decode()
 
@@ -49,7 +83,8 @@ def _rounded(cycles: float) -> float:
 
 def bench_text(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
-    emulated: bool = False,
+    emulated: bool = False, aggregate: Aggregate | None = None, counted: Counted = NOTHING_COUNTED,
+    verbose: bool = False,
 ) -> str:  # fmt: skip
     """A measurement of a snippet in a few lines; of an emulator no number."""
     cycles = measured.cycles / unroll
@@ -66,8 +101,22 @@ def bench_text(
             f"{_value(measured, unroll)} ({measured.verdict}{copies})",
             f"{cycles / frequency * 1e9:.3f} ns at {frequency / 1e9:.2f} GHz on {machine}",
             f"{rounds}; {measured.accepted} samples accepted, {measured.rejected} rejected{why}",
+            *_more(measured, unroll, aggregate, counted, verbose),
         ]
     )
+
+
+def _more(
+    measured: Measurement, unroll: int, aggregate: Aggregate | None, counted: Counted, verbose: bool
+) -> Iterator[str]:
+    """What is only told where it is asked for."""
+    if aggregate is not None:
+        yield f"{aggregate.kind} of {aggregate.rounds} rounds: {aggregate.cycles:.4f} core cycles"
+    for name, value in counted.values(measured, unroll):
+        why = f" ({counted.why_none})" if counted.why_none else ""
+        yield f"{name}: {_NOT_COUNTED}{why}" if value is None else f"{name}: {value:.2f}"
+    if verbose:
+        yield "rounds: " + " ".join(f"{value / unroll:.4f}" for value in measured.rounds)
 
 
 def _value(measured: Measurement, unroll: int) -> str:

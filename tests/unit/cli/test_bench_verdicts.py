@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from cyclescope.measure.sampling import DISAGREE, DISTURBED, NOISY, PLACED, STABLE, UNSTABLE, Measurement
+from cyclescope.measure.record import NOISY, STABLE, UNSTABLE
+from cyclescope.measure.sampling import DISAGREE, DISTURBED, PLACED, Measurement
 
 FAILURE = 1
 

@@ -94,6 +94,17 @@ def test_bench_per_copy(cyclescope, machine):
     assert all(re.fullmatch(r"\d+\.\d{1,4}", f"{x}") for x in cycles)
 
 
+def test_a_list_of_instructions(cyclescope, machine, tmp_path):
+    path = tmp_path / "list.csv"
+    path.write_text("imul,64,2,,T\npaddd,q,2\n")
+    done = cyclescope("measure", "--list", path, "--dry-run")
+    assert done.code == 0
+    assert "IMUL (R64, R64)" in done.out
+    assert "latency" not in done.out.lower().replace("no latency", "")
+    assert "line 2: paddd,q,2" in done.err
+    assert cyclescope("measure", "--list", tmp_path / "none.csv").error.endswith("No such file or directory")
+
+
 def test_forms_are_listed(cyclescope):
     done = cyclescope("forms", "imul rax, rbx")
     assert done.out.splitlines()[-1] == "1 form"

@@ -54,8 +54,9 @@ def test_help_loads_nothing_heavy(argument):
     assert not loaded & HEAVY
 
 
-def test_a_command_that_only_lists_does_not_load_the_solver_or_the_terminal():
-    loaded = modules_after("forms", "imul")
+@pytest.mark.parametrize("line", [("forms", "imul"), ("machines", "list")])
+def test_a_command_that_only_lists_does_not_load_the_solver_or_the_terminal(line):
+    loaded = modules_after(*line)
     assert "msgspec" in loaded
     assert not loaded & {"rich", "highspy", "numpy"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cyclescope.analyze.read.example import assembled_forms
-from cyclescope.cli.options import json_option, patterns_argument, store_option
+from cyclescope.cli.options import OutputFile, WritingCommand, json_option, patterns_argument, store_option
 from cyclescope.infer.api import only_store
 from cyclescope.infer.native import native_summary, stored_model
 from cyclescope.infer.refute.doubts import doubts
@@ -69,9 +69,9 @@ def show(name: str, patterns: tuple[str, ...], everything: bool, as_json: bool) 
         click.echo(machine_text(model, everything))
 
 
-@command.command("build")
+@command.command("build", cls=WritingCommand)
 @store_option
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("-o", "--output", type=OutputFile(),
               help="File to write, compressed if it ends in .xz.")  # fmt: skip
 def build(store: Path | None, output: Path | None) -> None:
     """Build the model of a measured machine from its store, as JSON.

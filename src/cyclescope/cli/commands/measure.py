@@ -20,11 +20,13 @@ from cyclescope.cli.options import (
     target_option,
 )
 from cyclescope.errors import BackendUnavailable, Stopped, UnsupportedInstruction, UsageError
+from cyclescope.formats.lists import find_list, read_list, shipped_lists
 from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import QUANTITIES, conditions, default_store, isa_of, open_backend, stores
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.native import results_and_model
+from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import Table, load_table
@@ -52,6 +54,9 @@ def _quantities(text: str | None, patterns: tuple[str, ...]) -> frozenset[str]:
 @click.option("--what", default=None, metavar="LIST",
               help="Quantities to measure: latency, throughput, ports; separated by commas. Default: all "
                    "without a PATTERN, else latency,throughput: ports need some 800 more forms.")  # fmt: skip
+@click.option("--list", "listed", metavar="NAME|FILE.csv",
+              help="Measure what a list names, in the style of Agner Fog's test programs: a file, or one "
+                   f"that is here: {', '.join(shipped_lists(host_isa()))}.")  # fmt: skip
 @target_option
 @cpu_option
 @store_option
@@ -62,6 +67,7 @@ def _quantities(text: str | None, patterns: tuple[str, ...]) -> frozenset[str]:
 def command(
     patterns: tuple[str, ...],
     what: str | None,
+    listed: str | None,
     link: Link,
     cpu: int | None,
     store: Path | None,
@@ -76,6 +82,8 @@ def command(
     beside neighbours that never rest. A run that is stopped, by a time budget, a signal or a lost connection,
     goes on where it was when the same command is given again. Patterns are those of `cyclescope forms`.
     """
+    if listed is not None:
+        patterns, what = _of_list(listed, patterns, what, isa_of(link))
     quantities = _quantities(what, patterns)
     if not link.remote:
         # what is wrong with them is said before anything starts
@@ -104,6 +112,15 @@ def command(
     _check_executed(tally)
 
 
+def _of_list(name: str, patterns: tuple[str, ...], what: str | None, isa: str) -> tuple[tuple[str, ...], str]:
+    """Patterns and quantities with those of a list; what no form is measured for is said."""
+    text, source = find_list(name, isa)
+    found = read_list(text, source, load_table(isa))
+    for one in found.left_out:
+        click.echo(f"note: {source}, line {one.line}: {one.text}: {one.reason}", err=True)
+    return (*patterns, *found.forms), what or ",".join(sorted(found.quantities))
+
+
 def _dry_run(patterns: tuple[str, ...], quantities: frozenset[str], link: Link, as_json: bool) -> None:
     table = load_table(isa_of(link))
     forms = select(table, patterns, read=assembled_forms)
@@ -127,7 +144,7 @@ def _run(
     """
     try:
         with reporter() as report:
-            campaign = Campaign(table, backend, store, report)
+            campaign = Campaign(table, backend, store, report, known=known_machine(store.machine))
             finished = campaign.run(request, conditions(backend, identity))
             found = results_and_model(campaign, request.forms)
             return found, finished, len(campaign.disturbed(request).keys)

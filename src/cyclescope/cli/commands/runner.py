@@ -9,6 +9,7 @@ import click
 
 from cyclescope.backend.build import build
 from cyclescope.backend.link import runner_path
+from cyclescope.cli.options import OutputFile, WritingCommand
 from cyclescope.host.uname import host_isa
 from cyclescope.isa.registry import isa_names
 
@@ -22,11 +23,9 @@ def command() -> None:
     """
 
 
-@command.command("build")
+@command.command("build", cls=WritingCommand)
 @click.option("--isa", type=click.Choice(isa_names()), default=host_isa, show_default="this machine's")
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File to write."
-)
+@click.option("-o", "--output", required=True, type=OutputFile(), help="File to write.")
 @click.option("--cc", "compiler", default="", metavar="COMMAND",
               help="Compiler with its options, such as 'zig cc -target riscv64-linux-musl'; default: the "
                    "first that can, of $CC, gcc, cross compilers, clang and zig.")  # fmt: skip

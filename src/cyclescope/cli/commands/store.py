@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cyclescope.backend.link import Link
-from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
+from cyclescope.cli.options import OutputFile, cpu_option, json_option, store_option, target_option
 from cyclescope.errors import MeasurementError, StoreError, UsageError
 from cyclescope.infer.api import calibrated, only_store, open_backend
 from cyclescope.infer.native import stored_model
@@ -47,7 +47,7 @@ def info(store: Path | None, as_json: bool) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Store to write.")
 @click.option("-d", "--directory", type=click.Path(path_type=Path, file_okay=False),
               help="Folder for one store per machine instead of --output.")  # fmt: skip
-@click.option("-t", "--table", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("-t", "--table", type=OutputFile(),
               help="CSV of the values of all machines with the spread between them, instead.")  # fmt: skip
 def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None, table: Path | None) -> None:
     """Merge stores of one machine into a new or existing one, or those of several, machine by machine.

@@ -1,0 +1,64 @@
+"""nanoBench's spellings of the options of `bench`: one dash or two, beginnings that are clear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cyclescope.errors import UsageError
+
+_SAME = {
+    "asm": "--asm", "asm_init": "--init", "asm_late_init": "--late-init",
+    "asm_one_time_init": "--one-time-init", "config": "--config", "n_measurements": "--n",
+    "unroll_count": "--unroll", "loop_count": "--loop", "warm_up_count": "--warm-up",
+    "initial_warm_up_count": "--initial-warm-up", "avg": "--avg", "median": "--median", "min": "--min",
+    "max": "--max", "basic_mode": "--basic", "no_mem": "--no-mem", "cpu": "--cpu", "verbose": "--verbose",
+}  # fmt: skip
+_NOT_HERE = {
+    "code": "give machine code with --hex, or a file", "code_init": "give --init",
+    "code_late_init": "give --late-init",
+    "code_one_time_init": "give --one-time-init", "fixed_counters": "--config lists events",
+    "msr_config": "user space reads no such registers",
+    "alignment_offset": "rounds differ in the place of the loop",
+    "range": "the rounds are in what is printed", "no_normalization": "cycles are per copy",
+    "remove_empty_events": "leave them out of the list", "df": "the loop goes on for long enough",
+    "usr": "user space is what is counted", "os": "user space is what is counted", "debug": "use a debugger",
+}  # fmt: skip
+_SHORT = {"n": "n_measurements", "f": "fixed_counters", "l": "loop_count"}
+
+
+class NanoBenchCommand(click.Command):
+    """A command that takes nanoBench's options, too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse with every option in our spelling."""
+        own = {name for option in self.params for name in option.opts}
+        return super().parse_args(ctx, [word for arg in args for word in _spelled(arg, own)])
+
+
+def _spelled(argument: str, own: set[str]) -> list[str]:
+    """Words for one argument: options as they are called here."""
+    name, is_set, value = argument.partition("=")
+    if (
+        not name.startswith("-")
+        or name in own
+        or not name.lstrip("-")[:1].isalpha()
+        or name in ("-h", "--help")
+    ):
+        return [argument]
+    meant = _meant(name.lstrip("-").replace("-", "_"))
+    if meant is None:
+        return [argument]
+    if meant in _NOT_HERE:
+        raise UsageError(f"{name} of nanoBench is not needed here", _NOT_HERE[meant])
+    return [_SAME[meant], *([value] if is_set else [])]
+
+
+def _meant(name: str) -> str | None:
+    """nanoBench's option of a name or its beginning, None where there is none or several."""
+    every: dict[str, Any] = {**_SAME, **_NOT_HERE}
+    if name in every or name in _SHORT:
+        return _SHORT.get(name, name)
+    found = [one for one in every if one.startswith(name)]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,152 @@
+"""`bench` of several pieces, and with nanoBench's words, on a simulated machine."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from cyclescope.measure.record import STABLE, UNSTABLE
+from cyclescope.measure.sampling import DISAGREE, Measurement
+
+ROUNDS = (5.0, 1.0, 2.0, 3.0, 2.0, 2.0, 4.0, 2.0, 2.0, 9.0)
+
+
+@pytest.fixture
+def timed(cyclescope, machine, monkeypatch):
+    """`bench` of kernels that take as many cycles as they have bytes of code."""
+    asked = []
+
+    def reading(kernel, verdict=STABLE):
+        cycles = float(len(kernel.code))
+        values = tuple(cycles * value / 2 for value in ROUNDS)
+        return Measurement(
+            cycles, cycles / 100, verdict, 10, 0, values, error="" if verdict == STABLE else DISAGREE
+        )
+
+    def one(backend, kernel, rounds):
+        asked.append((kernel, rounds))
+        return reading(kernel)
+
+    def several(backend, kernels, rounds):
+        asked.extend((kernel, rounds) for kernel in kernels)
+        return [reading(kernel, UNSTABLE if len(kernel.code) == 7 else STABLE) for kernel in kernels]
+
+    monkeypatch.setattr("cyclescope.cli.commands.bench.time_kernel", one)
+    monkeypatch.setattr("cyclescope.cli.commands.bench.time_kernels", several)
+    run = lambda *args: cyclescope("bench", *args)  # noqa: E731
+    run.asked = asked
+    return run
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-asm", "add rax, rbx", "-asm_init", "nop", "-unroll_count", "2", "-n_measurements", "3"),
+     ("--asm", "add rax, rbx", "--asm_init=nop", "-unroll", "2", "-n", "3"),
+     ("-asm=add rax, rbx", "-asm-init", "nop", "--unroll_count=2", "-n", "3"),
+     ("--asm", "add rax, rbx", "--init", "nop", "--unroll", "2", "--n", "3")],
+)  # fmt: skip
+def test_both_spellings(timed, words):
+    assert timed(*words).code == 0
+    ((kernel, rounds),) = timed.asked
+    assert (kernel.code.hex(), kernel.setup.hex(), rounds) == ("4801d8" * 2, "90", 3)
+
+
+def test_what_comes_before_is_in_order(timed):
+    timed("-asm", "nop", "-asm_late_init", "inc ecx", "-asm_init", "inc ebx", "-asm_one_time_init", "inc eax")
+    assert timed.asked[0][0].setup.hex() == "ffc0ffc3ffc1"
+
+
+@pytest.mark.parametrize(
+    "words", [("-loop_count", "5"), ("-l", "5"), ("-warm_up_count", "3"), ("-basic_mode",), ("-no_mem",)]
+)
+def test_what_is_chosen_here_is_said(timed, words):
+    done = timed("-asm", "nop", *words)
+    assert done.code == 0
+    assert done.err.startswith("note: --")
+
+
+@pytest.mark.parametrize("word", ["-df", "-no_normalization", "-fixed_counters", "-f", "-code"])
+def test_what_is_not_here_says_why(timed, word):
+    done = timed("-asm", "nop", word)
+    assert done.code == 2
+    assert "of nanoBench is not needed here: " in done.error
+
+
+def test_unclear_beginnings_are_no_option(timed):
+    assert timed("-a", "nop").code == 2
+    assert timed("--nonsense").code == 2
+
+
+@pytest.mark.parametrize(("kind", "cycles"), [("min", 0.5), ("max", 4.5), ("median", 1.0), ("avg", 1.25)])
+def test_ways_to_sum_up(timed, kind, cycles):
+    assert f"{kind} of 10 rounds: {cycles:.4f} core cycles" in timed("--hex", "90", f"-{kind}").out
+    data = json.loads(timed("--hex", "90", f"--{kind}", "--json").out)
+    assert data["aggregate"] == {"kind": kind, "cycles": cycles}
+
+
+def test_pieces_beside_each_other(timed):
+    done = timed("--asm", "nop", "--asm", "add rax, rbx")
+    assert done.code == 0
+    rows = [line.split() for line in done.out.splitlines()[2:]]
+    assert [row[-5:] for row in rows] == [
+        ["1.0000", "0.0100", "1.000", "0.014", "ok"], ["3.0000", "0.0300", "3.000", "0.042", "ok"],
+    ]  # fmt: skip
+
+
+def test_formats_for_programs(timed):
+    pieces = ("--asm", "nop", "--asm", "add rax, rbx")
+    rows = list(csv.DictReader(io.StringIO(timed(*pieces, "--csv").out)))
+    assert [(row["code"], row["cycles"], row["ratio"]) for row in rows] == [
+        ("nop", "1.0000", "1.000"), ("add rax, rbx", "3.0000", "3.000"),
+    ]  # fmt: skip
+    data = json.loads(timed(*pieces, "--json").out)
+    assert [(one["cycles"], one["ratio"]) for one in data["results"]] == [(1.0, 1.0), (3.0, 3.0)]
+    table = timed(*pieces, "--markdown").out.splitlines()
+    assert table[1].startswith("| --- | --: |")
+    assert all(line.count("|") == table[0].count("|") for line in table)
+
+
+def test_a_sweep_has_bars(timed):
+    lines = timed("--asm", "{N}*|nop|", "--sweep", "N=1,2,4").out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["N=1", "N=2", "N=4"]
+    assert [line.count("█") for line in lines] == [10, 20, 40]
+
+
+def test_one_that_is_not_ok_fails_all(timed):
+    done = timed("--asm", "nop", "--asm", "7*|nop|")
+    assert done.code == 1
+    assert "the reading of 7*|nop| is unstable" in done.error
+
+
+def test_counters_say_why_there_are_none(timed, tmp_path, monkeypatch):
+    monkeypatch.setattr("cyclescope.cli.commands.bench.counting", lambda *_: "no counters: a reason")
+    path = tmp_path / "events.txt"
+    path.write_text("0E.01 UOPS\n")
+    assert "UOPS: n/a (no counters: a reason)" in timed("--hex", "90", "-config", path).out
+    data = json.loads(timed("--hex", "90", "--config", path, "--json").out)
+    assert (data["events"], data["not_counted"]) == ({"UOPS": None}, "no counters: a reason")
+    assert "cannot be read" in timed("--hex", "90", "--config", tmp_path / "none").error
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(("--asm", "nop", "--threads", "2", "--pin", "0"), "2 threads on CPUs 0"),
+     (("--asm", "nop", "--pin", "99999,99998"), "this program may use"),
+     (("--hex", "90", "--sweep", "N=1..2"), "--sweep needs"),
+     (("--hex", "90", "--function", "f"), "--function is of a file"),
+     (("--asm", ".quad 0xF0B513B1C2813F04"), "pause nanoBench's counters"),
+     (("--asm", "|16"), "1 to 15"),
+     (("none.s",), "none.s")],
+)  # fmt: skip
+def test_mistakes(timed, words, said):
+    done = timed(*words)
+    assert done.code in (1, 2)
+    assert said in done.error
+
+
+def test_from_is_another_word_for_rerun(cyclescope, machine, store):
+    one, other = (cyclescope("bench", word, "1", "--store", store) for word in ("--from", "--rerun"))
+    assert (one.code, one.out.splitlines()[0]) == (0, other.out.splitlines()[0])
