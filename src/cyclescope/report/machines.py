@@ -11,7 +11,7 @@ from cyclescope.model.facts import CoreAnswer
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
-from cyclescope.report.words import borrowing, calibration_lines, counted
+from cyclescope.report.words import BINDING_TEXTS, borrowing, calibration_lines, counted
 
 SCHEMA_VERSION = 1
 _LENT = "cores without a model of their own, by the machine whose costs and ports stand in for theirs:"
@@ -91,6 +91,8 @@ def _front_end(core: Core) -> Iterable[tuple[str, str]]:
         slow = [f"{cycles:.2f} of {size}" for size, cycles in core.lengths if cycles > _LIMITED]
         longer = f"; cycles of as many slots with instructions of so many bytes: {', '.join(slow)}"
         yield "fetch", limit + (longer if slow else f", of {core.lengths[0][0]} to {core.lengths[-1][0]}")
+    if core.binding:
+        yield "scheduler", BINDING_TEXTS[core.binding]
     if core.nops != 1:
         shared = f"{core.nops} next to each other share a slot" if core.nops else "take no slot"
         yield "NOPs", shared

@@ -17,8 +17,8 @@ from cyclescope.errors import UsageError
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.measure.kernels import ShownKernel
 from cyclescope.measure.record import Record
-from cyclescope.model.agreement import Tolerance, compare
 from cyclescope.model.calibration import ClaimCalibration, Held
+from cyclescope.model.comparison.agreement import Tolerance, compare
 from cyclescope.model.machine import FormCost
 from cyclescope.report.site import pages
 from cyclescope.report.site.agreement import agreement_page, agreement_sections

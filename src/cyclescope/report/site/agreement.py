@@ -7,9 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from cyclescope.model.agreement import Agreement, Comparison, Match, Quantity, Tolerance
+from cyclescope.model.comparison.agreement import Agreement, Comparison, Match, Quantity, Tolerance
 from cyclescope.model.machine import MachineModel
-from cyclescope.report.comparison.agreement import HEAD, count_rows, extension_rows, reach_text
+from cyclescope.report.comparison.agreement import (
+    HEAD,
+    REASON_HEAD,
+    count_rows,
+    extension_rows,
+    reach_text,
+    reason_rows,
+)
 from cyclescope.report.pages.rendering import ours, rendered
 from cyclescope.report.site.pages import TEMPLATES
 from cyclescope.report.words import counted, escaped
@@ -67,10 +74,10 @@ def _section(first: Subject, other: MachineModel, agreement: Agreement, most: in
         "name": there,
         "first": here,
         "shared": counted(shared, "form"),
-        "head": HEAD[1:],
         "tables": [
-            ("quantity", list(count_rows(agreement.counts()))),
-            ("extension (throughput and latency)", list(by_extension)),
+            ("quantity", HEAD[1:], list(count_rows(agreement.counts()))),
+            ("extension (throughput and latency)", HEAD[1:], list(by_extension)),
+            ("what explains the differences", REASON_HEAD[1:], list(reason_rows(agreement))),
         ],
         "unmatched": [(f"only in {here}", only_here), (f"only in {there}", only_there)],
         "plots": [_plot(quantity, agreement.comparisons) for quantity in _DRAWN],
@@ -79,8 +86,9 @@ def _section(first: Subject, other: MachineModel, agreement: Agreement, most: in
     }
 
 
-def _cells(one: Comparison) -> tuple[str, str, str, str]:
-    return one.form, one.pair or one.quantity.value, reach_text(one.first), reach_text(one.second)
+def _cells(one: Comparison) -> tuple[str, ...]:
+    what, reason = one.pair or one.quantity.value, one.reason or ""
+    return one.form, what, reach_text(one.first), reach_text(one.second), reason
 
 
 def _counted(reasons: Iterable[str]) -> list[tuple[str, int]]:

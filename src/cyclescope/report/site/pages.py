@@ -18,6 +18,7 @@ from cyclescope.measure.kernels import ShownKernel, shown_kernels
 from cyclescope.measure.store import Store
 from cyclescope.report.card import documented
 from cyclescope.report.pages.rendering import ours, rendered, safe
+from cyclescope.report.site.core import BAR_WIDTH, cores
 from cyclescope.report.site.experiments import Experiments
 from cyclescope.report.site.packing import FORMS, Words, packed
 from cyclescope.report.site.rows import LEVELS, columns, cost_of
@@ -27,6 +28,7 @@ from cyclescope.session.subjects import Subject
 
 INDEX, PARTS = "index.html", "parts"
 TEMPLATES = Path(__file__).parent / "templates"
+SCRIPTS = ("elements", "parts", "listing", "card", "trials", "page")  # in the order in which they are run
 STAGE = "cards"  # of progress
 FIRST = 8  # findings of a group that are seen at once
 _COLUMNS = ("latency", "throughput", "slots", "ports")
@@ -170,10 +172,12 @@ def _page(
         "site.html",
         title=head["title"],
         style=ours(TEMPLATES / "site.css"),
-        script=ours(TEMPLATES / "table.js") + ours(TEMPLATES / "page.js"),
+        script=_script(),
         head=safe(_in_script(head)),
         parts=[(name, safe(text)) for name, text in parts.items()],
         machines=[facts_of(one) for one in subjects],
+        cores=cores(subjects),
+        width=BAR_WIDTH,
         measured=bool(subjects[0].timings) or bool(head["machines"][0]["measured"]),  # type: ignore[index]
         several=len(subjects) > 1,
         store=head["store"],
@@ -181,6 +185,12 @@ def _page(
         first=FIRST,
         **found,
     )
+
+
+def _script() -> str:
+    """The page's code: functions of the table's data, and the rest in a scope of its own."""
+    rest = "".join(ours(TEMPLATES / f"{name}.js") for name in SCRIPTS)
+    return safe(f"{ours(TEMPLATES / 'table.js')}(() => {{\n{rest}}})();\n")
 
 
 def _in_script(data: object) -> str:

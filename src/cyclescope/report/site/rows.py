@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.text import example
-from cyclescope.model.agreement import Match, Quantity, compare, with_throughput
+from cyclescope.model.comparison.agreement import Match, Quantity, compare, with_throughput
 from cyclescope.model.machine import FormCost, MachineModel
 from cyclescope.model.ports import notation
 from cyclescope.report.site.packing import Words
