@@ -34,10 +34,9 @@ from cyclescope.analyze.predict.prediction import FRONT_END, PORTS, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.errors import CyclescopeError, UsageError
-from cyclescope.model.machine import EXTRACTED
+from cyclescope.model.machine import BINDINGS, EXTRACTED
 from cyclescope.session.machines import load_model, stand_in_for
 from cyclescope.session.predict import predictor_of
-from cyclescope.simulate.engine import POLICIES
 
 BLOCKS = "bhive_zen3_measured.csv"
 PER_1000, SHELL, STARTS = 1.0, 0.4, 15  # seconds; runs of the command
@@ -129,7 +128,11 @@ def _taken(arch: str, codes: Sequence[bytes], simulate: bool) -> tuple[str, str,
     predictor = Predictor(model, stand_in_for(model))
     start = time.process_time()
     for code in codes:
-        predictor.predict(read_block(code, choice=_WHOLE), ignore_unknown=True, simulate=simulate)
+        block = read_block(code, choice=_WHOLE)
+        if simulate:
+            predictor.predict(block, ignore_unknown=True)
+        else:
+            predictor.estimate(block, ignore_unknown=True)
     seconds = (time.process_time() - start) * 1000 / len(codes)
     return f"{seconds:.2f} s", f"<= {PER_1000:.0f} s", seconds <= PER_1000
 
@@ -145,7 +148,7 @@ def _errors(predictor: Predictor, cases: Sequence[Case]) -> list[Check]:
         ("resources alone", [case.found.throughput for case in known]),
         ("dependencies alone", [case.found.lcd for case in known]),
     ]
-    for policy in POLICIES:
+    for policy in BINDINGS:
         simulation = Simulation(predictor.shapes, policy)
         graphs = (predictor.graph(case.block.instructions) for case in known)
         ways.append((f"simulated, {policy} binding", [simulation.run(graph).cycles for graph in graphs]))

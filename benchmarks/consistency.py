@@ -16,7 +16,8 @@ from itertools import product
 
 import msgspec
 
-from cyclescope.analyze.cost.shape import CostVariant, PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.placed import CostVariant
+from cyclescope.analyze.cost.shape import PlacedCost, PlacedCosts
 from cyclescope.analyze.decode.vector_types import form_under
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration

@@ -22,7 +22,8 @@ from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.infer.api import open_backend
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Experiment
-from cyclescope.measure.sampling import STABLE, Sampler
+from cyclescope.measure.record import STABLE
+from cyclescope.measure.sampling import Sampler
 from cyclescope.model.machine import MachineModel
 from cyclescope.model.resources import mix_throughput, resource_throughput
 from cyclescope.session.machines import load_model

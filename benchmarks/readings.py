@@ -20,7 +20,8 @@ from cyclescope.errors import UsageError
 from cyclescope.infer.api import calibrated, open_backend
 from cyclescope.infer.snippets import text_kernel
 from cyclescope.measure.bench import ROUNDS, time_kernel
-from cyclescope.measure.sampling import STABLE, Measurement
+from cyclescope.measure.record import STABLE
+from cyclescope.measure.sampling import Measurement
 
 RUNS, BESIDE = 5, 2  # of which beside busy loops
 SAME, WRONG = 0.005, 0.02  # relative

@@ -22,6 +22,7 @@ from contextlib import closing
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from benchmarks.emulated import drawn, emulator, executed
 from benchmarks.lib.common import Check, at_least, parser, present, share, table
@@ -126,13 +127,31 @@ def _named(some: Iterable[Finding]) -> str:
     return ", ".join(names) + (", ..." if len(counts) > SHOWN else "")
 
 
-def checks(isa: str, count: int, seed: int, budget: float, processes: int, folder: Path) -> list[Check]:
+class Wanted(NamedTuple):
+    """Which forms are followed, all in random order if `count` is 0: the `part`th of `parts`, from 1."""
+
+    count: int
+    seed: int
+    part: int
+    parts: int
+
+    def of(self, forms: Sequence[InstructionForm]) -> Sequence[InstructionForm]:
+        """The forms that are followed."""
+        chosen = (
+            drawn(forms, self.count, self.seed)
+            if self.count
+            else random.Random(self.seed).sample(forms, len(forms))
+        )
+        return chosen[self.part - 1 :: self.parts]
+
+
+def checks(isa: str, wanted: Wanted, budget: float, processes: int, folder: Path) -> list[Check]:
     """Checks of one instruction set. Raises BackendUnavailable."""
     listed = load_table(isa)
     command = "" if isa == host_isa() else emulator(isa)
     forms = legal(listed, isa, command)
     names = {model_form_id(form) for form in forms}
-    chosen = drawn(forms, count, seed) if count else random.Random(seed).sample(forms, len(forms))
+    chosen = wanted.of(forms)
     tracers = [tracer(isa, shlex.split(command)[:-1], folder) for _ in range(processes)]
     planners = [Planner(listed, lambda form: model_form_id(form) in names) for _ in tracers]
     try:
@@ -146,6 +165,13 @@ def checks(isa: str, count: int, seed: int, budget: float, processes: int, folde
     return report(isa, found)
 
 
+def _part(text: str) -> tuple[int, int]:
+    part, parts = map(int, text.split("/"))
+    if not 1 <= part <= parts:
+        raise ValueError(text)
+    return part, parts
+
+
 def main() -> None:
     """Run from the command line."""
     options = parser(__doc__)
@@ -153,17 +179,19 @@ def main() -> None:
     options.add_argument(
         "--forms", type=int, default=0, help="forms of each, drawn over all groups; else all"
     )
+    options.add_argument("--part", type=_part, default=(1, 1), help="K/N: the Kth of N parts of them")
     options.add_argument("--budget", type=float, default=3600.0, help="seconds for each")
     options.add_argument("--processes", type=int, default=usable_cpus(), help="that follow kernels at once")
     options.add_argument("--seed", type=int, default=SEED)
     given = options.parse_args()
+    wanted = Wanted(given.forms, given.seed, *given.part)
     with TemporaryDirectory() as folder:
         present(
             "Values followed through kernels",
             lambda: [
                 check
                 for isa in given.isa or ISAS
-                for check in checks(isa, given.forms, given.seed, given.budget, given.processes, Path(folder))
+                for check in checks(isa, wanted, given.budget, given.processes, Path(folder))
             ],
         )
 

@@ -24,7 +24,7 @@ from benchmarks.values.tracer import (
     Trace,
     Tracer,
 )
-from benchmarks.values.unreached import why_unreached
+from benchmarks.values.unreached import ONE_BY_ONE, is_repeated, why_unreached
 from cyclescope.isa.dataflow import Node, Pair, is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.chain import Chain, Use
@@ -121,6 +121,8 @@ def why_none(question: Question, problem: str, once: Trace | None = None) -> str
         why := why_unreached(form, question.source, question.target)
     ):
         return why
+    if problem.endswith(MORE_LOADED) and is_repeated(form):
+        return ONE_BY_ONE
     if problem.endswith(MORE_LOADED) and _rewrites(form):
         return REWRITTEN
     return NO_NUMBER if once is not None and _makes_none(question, once) else ""
@@ -206,8 +208,16 @@ def _tested(
         location_set(place for node in nodes for place in places.of(instruction, node, general, written))
         for nodes, written in ((sources, False), (targets, True))
     ]
-    address = ADDRESS * any(node.part in ("address", "index") for node in sources)
+    address = ADDRESS * any(_leads(instruction.form, node) for node in sources)
     return Item(instruction.code(), True, *found, uses=address | _accesses(instruction))
+
+
+def _leads(form: InstructionForm, node: Node) -> bool:
+    """Whether memory is found by what is in a node, which may be a register of its own: RDI of STOSQ."""
+    if node.part in ("address", "index"):
+        return True
+    name = form.operands[node.operand].fixed if node.part == "register" else ""
+    return bool(name) and any(op.fixed == name for op in form.operands if op.is_memory and op.implicit)
 
 
 def _accesses(instruction: Instruction) -> int:
@@ -232,7 +242,7 @@ def _question(
         kept, tuple(report), places.memory(kernel.body),
         _UNTIL_DECAY if any(element in _FORMATS for element, _, _ in operands) else _ITERATIONS,
     )  # fmt: skip
-    address = source is not None and source.part in ("address", "index")
+    address = source is not None and _leads(form, source)
     return Question(
         form, made.source, made.target, made.variant, job, address, frozenset(steady), operands, kernel.text()
     )

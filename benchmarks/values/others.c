@@ -46,6 +46,12 @@ static int points(uint64_t value)
            (value >= STACK_BASE && value < STACK_BASE + STACK_SIZE);
 }
 
+/* Whether a register has to keep its value: where nothing is loaded or stored, pointers lead nowhere. */
+static int stays(uint64_t value)
+{
+    return with_memory && points(value);
+}
+
 /* 64, 32 or 16 bits that a register has, narrow ones with ones above. */
 static uint64_t element_of_registers(void)
 {
@@ -150,6 +156,7 @@ void change_tagged(struct whole *w, unsigned trial)
 }
 
 static unsigned small_lanes;
+static const uint64_t ranges[] = {3, 3, 31, 127};
 static uint64_t extreme, matching;
 
 static uint64_t other_value(unsigned kind)
@@ -157,8 +164,8 @@ static uint64_t other_value(unsigned kind)
     switch (kind) {
     case NUMBERS:
         return numbers(element_bytes, fraction_bits);
-    case SMALL: /* in elements of one of the widths */
-        return next() & lanes[small_lanes & 3];
+    case SMALL: /* in elements of one of the widths; half of them are indices of all that a group has */
+        return next() & lanes[small_lanes & 3] / 3 * ranges[small_lanes >> 2 & 3];
     case NOTHING:
         return 0;
     case EXTREME: /* all zeros, all ones, and one beside them: carries are seen */
@@ -177,7 +184,7 @@ static void randomise_bytes(uint8_t *at, size_t size, unsigned kind)
     for (size_t i = 0; i < size; i += 8) {
         uint64_t old = 0, value = other_value(kind);
         memcpy(&old, at + i, size - i < 8 ? size - i : 8);
-        if (points(old) || (points((uint32_t)old) && (uint32_t)old == old >> 32))
+        if (stays(old) || (stays((uint32_t)old) && (uint32_t)old == old >> 32))
             continue;
         memcpy(at + i, &value, size - i < 8 ? size - i : 8);
     }
@@ -230,7 +237,7 @@ void randomise(struct whole *w, int what, const uint8_t *keep, unsigned kind)
         if (wanted && kind == MATCHING && n < AREAS)
             match_memory(at, size);
         else if (wanted && alike && of == LOCATION_GENERAL && n >= AREAS)
-            memcpy(at, points(*(uint64_t *)at) ? at : (uint8_t *)&equal, size);
+            memcpy(at, stays(*(uint64_t *)at) ? at : (uint8_t *)&equal, size);
         else if (wanted)
             randomise_bytes(at, size, of == LOCATION_MASK && n >= AREAS ? (kind == BOXED ? NOTHING : RANDOM) : kind);
     }

@@ -96,6 +96,18 @@ void widen(struct whole *tag, int helper)
 
 /* --- one instruction ------------------------------------------------------------------------------ */
 
+/* Leave out areas that the form reads its other operands from. */
+static void without_others(const struct item *item, struct whole *outside)
+{
+    const uint8_t own = item->head.kind == TESTED ? item->head.source[0] & ((1u << AREAS) - 1) : 0;
+    for (unsigned n = 0; own && n < AREAS; n++) {
+        size_t size;
+        uint8_t *at = bytes_of(outside, n, &size);
+        if (!(own >> n & 1))
+            memset(at, 0, size);
+    }
+}
+
 /* Bytes of memory that a load reads beside those that are tagged: a store that covers it all would have
  * tagged or written them. `stored` are bytes that the last store wrote. */
 void look_at_memory(const struct item *item, const struct whole *in, const struct whole *tag,
@@ -112,6 +124,7 @@ void look_at_memory(const struct item *item, const struct whole *in, const struc
     }
     if (!any)
         return;
+    without_others(item, &outside);
     clear(&found);
     through(item->at, in, &outside, NULL, &found);
     memset(found.memory, 0, MEMORY_BYTES);
@@ -250,7 +263,7 @@ enum mode follow(const struct request *r, const struct item *item, const struct 
         if (gained(after, &written, item))
             return OTHER_VALUES;
     }
-    const unsigned tries = item->head.kind != TESTED ? 3 : exchanges(item) ? 60 : 20; /* it stores seldom */
+    const unsigned tries = item->head.kind != TESTED ? 3 : exchanges(item) ? 60 : 40; /* it stores seldom */
     const unsigned other_memory = item->head.uses & AN_ADDRESS && exchanges(item) ? 4 * KINDS : KINDS;
     for (unsigned n = 0; n < tries * KINDS; n++) { /* what is in place may be what would be stored */
         copy_whole(&other, in);
@@ -260,6 +273,15 @@ enum mode follow(const struct request *r, const struct item *item, const struct 
         combine(after, &more, 1);
         if ((n >= other_memory - 1 || !(item->head.uses & AN_ADDRESS)) && gained(after, &written, item))
             return n < other_memory ? OTHER_MEMORY : OTHER_VALUES;
+    }
+    for (unsigned n = 0; n < EXCHANGES && item->head.kind == TESTED && item->head.uses & LOADS; n++) {
+        copy_whole(&other, in); /* what it compares with is there */
+        randomise(&other, MEMORY | REGISTERS, r->keep, MATCHING);
+        clear(&more);
+        through(item->at, &other, tag, enough, &more);
+        combine(after, &more, 1);
+        if (gained(after, &written, item))
+            return OTHER_VALUES;
     }
     for (unsigned n = 0; n < EDGES && item->head.kind == TESTED; n++) {
         copy_whole(&other, in);

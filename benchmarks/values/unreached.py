@@ -20,6 +20,9 @@ EXCHANGED = "it gets what the other operand held, whatever it was"
 STAYS = "the destination is read only where it stays what it was, and no flag is about it"
 POINTERS = "by how much pointers and counts go on is not decided by data"
 REPEATED = "counts and pointers of repeated forms stay what they are: with others they lead nowhere"
+LOADED = "what is loaded once and more takes its place, whatever it was"
+ONE_BY_ONE = "a repeated form loads each element on its own, and compares further ones as far as it gets"
+GOT_POINTER = "it has got a pointer in the round before, and pointers stay what they are"
 UNMASKED = "without a mask the other source is taken"
 REST = "it is read for the rest of its register only, which 16-bit results leave"
 _SHUFFLES = ("VPERMPS", "VPERMPD", "VPERMD", "VPERMQ")  # of one vector, by indices in another
@@ -76,11 +79,20 @@ def _why_no_carry(form: InstructionForm, source: str, target: str) -> str:
 
 def _why_not_moved(form: InstructionForm, source: str, target: str) -> str:
     """A string instruction's pointers and counts."""
-    repeats = not form.attributes.isdisjoint(("rep", "repne"))
+    repeats = is_repeated(form)
     if repeats and source in _MOVED_ON:
         return REPEATED
+    if form.mnemonic.startswith("LODS") and source == target:
+        return LOADED
     compares = repeats and form.mnemonic.startswith(("CMPS", "SCAS"))
+    if compares and source in ("RAX", "EAX") and target == "RDI":
+        return GOT_POINTER
     return POINTERS if target in _MOVED_ON and source != target and not compares else ""
+
+
+def is_repeated(form: InstructionForm) -> bool:
+    """Whether a form has the prefix that repeats it."""
+    return not form.attributes.isdisjoint(("rep", "repne"))
 
 
 def _why_no_flag(form: InstructionForm, one: Operand | None, source: str, target: str) -> str:

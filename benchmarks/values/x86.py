@@ -31,6 +31,7 @@ _FIRST, _SECOND, _STACK = range(3)
 _VECTORS = (X86.XMM, X86.YMM, X86.ZMM)
 _OTHER = {"k": 6, "m": 6, "h": 7, "x": 6}  # registers that kernels rarely use
 _NEAR = 0x1000  # bytes
+_POINTERS = (1, 6, 7)  # RCX, RSI and RDI
 _SIZES = {"block4": 4, "pair": 2}  # registers of operands that are several
 
 
@@ -140,7 +141,7 @@ class X86Places:
         if tested.index is not None:
             yield from self._locations(("r", tested.index))
         if not form.attributes.isdisjoint(("rep", "repne")):
-            yield from (X86.GENERAL + number for number in range(16))
+            yield from (X86.GENERAL + number for number in _POINTERS)
 
     def numbers(
         self, tested: Instruction, general: tuple[int, ...]
