@@ -78,7 +78,15 @@ def test_numbers_of_the_page_on_noise(told):
 DEFINED = re.compile(r"#define (\w+) ([\d.]+)")
 SOURCES = {
     name: float(value)
-    for file in ("sampling.c", "clock.c")
+    for file in (
+        "sampling.c",
+        "clock.c",
+        "inside/cycle.c",
+        "inside/entries.c",
+        "inside/result.c",
+        "inside/inside.h",
+        "inside/program.c",
+    )
     for name, value in DEFINED.findall((PACKAGE / "native" / file).read_text())
 }
 
@@ -87,6 +95,13 @@ SOURCES = {
     ("name", "value", "told"),
     [
         ("WAITED_PART", 0.5, "waits for a quiet moment at most half of its time"),
+        ("NEW_READINGS", 3, "Three pairs of chains before the region and three behind it"),
+        ("MOMENT", 0.0005, "with others of the last 0.5 ms"),
+        ("READINGS", 24, "24 at most"),
+        ("EMPTY_ENTRIES", 100, "is the median of 100 entries"),
+        ("FIRST_CALIBRATIONS", 5, "of 5 calibrations before the first entry"),
+        ("MOST_CALIBRATIONS", 50, "or of the first of 50 that finds one"),
+        ("ERRORS", 2, "two standard errors of the median"),
     ],
 )
 def test_numbers_of_the_runner_are_those_of_the_page(name, value, told):

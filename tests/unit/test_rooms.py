@@ -98,4 +98,4 @@ def test_there_is_one_skeleton_of_pages():
     pages = [path for path in PACKAGE.rglob("*.html") if "<!doctype" in path.read_text().lower()]
     assert [path.name for path in pages] == ["skeleton.html"]
     whole = [path for path in PACKAGE.rglob("*.html") if '{% extends "skeleton.html" %}' in path.read_text()]
-    assert len(whole) == 4
+    assert len(whole) == 5
