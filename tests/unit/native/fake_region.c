@@ -6,10 +6,10 @@
 #include "fake_core.c"
 #undef main
 #include "inside/inside.h"
+#include <locale.h>
 
 uint8_t *clock_code;
 static long switches;
-static const char *lost = "";
 
 static double cycles_of_code(void)
 {
@@ -53,7 +53,7 @@ const char *inside_event(unsigned number)
 
 const char *inside_uncounted(void)
 {
-    return lost;
+    return getenv("UNCOUNTED") ? getenv("UNCOUNTED") : "";
 }
 
 int inside_foreign(void)
@@ -85,6 +85,7 @@ int main(int argc, char **argv)
     int entries = argc > 1 ? atoi(argv[1]) : 0;
     cyclescope_region *region = cyclescope_region_new("region \"one\"");
     set_up();
+    setlocale(LC_NUMERIC, "");
     for (int i = 0; i < entries; i++) {
         cyclescope_begin(region);
         pass(atof(argv[2]) + (i % 10 == 9 ? atof(argv[3]) : 0) + (i % 2 ? 1 : -1) * option("SPREAD", 0));

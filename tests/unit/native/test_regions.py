@@ -164,6 +164,30 @@ def test_an_emulator_is_named(region):
     assert "no cycles of a core" in text
 
 
+COMMA = """LC_NUMERIC
+decimal_point ","
+thousands_sep ""
+grouping -1
+END LC_NUMERIC
+"""
+
+
+def test_numbers_have_a_point_in_every_locale(region, tmp_path):
+    """JSON knows no comma; a program may have chosen one."""
+    if shutil.which("localedef") is None:
+        pytest.skip("needs localedef")
+    (tmp_path / "source").write_text(COMMA)
+    command = ["localedef", "-c", "-i", tmp_path / "source", "-f", "ANSI_X3.4-1968", tmp_path / "comma"]
+    subprocess.run(command, check=False, capture_output=True)  # it warns of all that is not defined
+    _, text, found = region(LOCPATH=tmp_path, LC_ALL="", LC_NUMERIC="comma")
+    assert found["median"] == pytest.approx(3000, abs=found["error"])
+    assert "," not in text.split("core cycles")[0]
+
+
+def test_what_others_call_an_event_is_quoted(region):
+    assert region(UNCOUNTED='no\tsuch "event"\\')[2]["uncounted"] == 'no\tsuch "event"\\'
+
+
 @pytest.mark.parametrize(
     ("mistake", "said"),
     [

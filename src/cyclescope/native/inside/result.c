@@ -1,6 +1,7 @@
 /* What the entries of a region say: numbers with their error, as text and as JSON. */
 #define _GNU_SOURCE
 #include "inside.h"
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -105,6 +106,19 @@ struct text {
     size_t size, length;
 };
 
+/* Numbers as programs read them, whatever decimal point the program around us has chosen. */
+static locale_t plain_numbers(void)
+{
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    return plain ? uselocale(plain) : (locale_t)0;
+}
+
+static void usual_numbers(locale_t usual)
+{
+    if (usual)
+        freelocale(uselocale(usual));
+}
+
 __attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
 {
     va_list values;
@@ -153,6 +167,7 @@ EXPORT int cyclescope_text(const cyclescope_region *region, char *buffer, size_t
     struct text text = {buffer, size, 0};
     if (!region)
         return inside_fail("there is no region to have a result");
+    locale_t usual = plain_numbers();
     if (cyclescope_result(region, &r))
         add(&text, "error: %s", region->problem);
     else if (r.verdict == CYCLESCOPE_NEVER)
@@ -162,6 +177,7 @@ EXPORT int cyclescope_text(const cyclescope_region *region, char *buffer, size_t
         add_why(&text, &r);
         add_counts(&text, &r);
     }
+    usual_numbers(usual);
     return (int)text.length;
 }
 
@@ -181,7 +197,10 @@ static void add_quoted(struct text *text, const char *words)
 {
     add(text, "\"");
     for (; *words; words++)
-        add(text, *words == '"' || *words == '\\' ? "\\%c" : "%c", *words);
+        if ((unsigned char)*words < ' ')
+            add(text, "\\u%04x", *words);
+        else
+            add(text, *words == '"' || *words == '\\' ? "\\%c" : "%c", *words);
     add(text, "\"");
 }
 
@@ -219,6 +238,7 @@ EXPORT int cyclescope_json(const cyclescope_region *region, char *buffer, size_t
     struct text text = {buffer, size, 0};
     if (!region)
         return inside_fail("there is no region to have a result");
+    locale_t usual = plain_numbers();
     int misused = cyclescope_result(region, &r);
     add(&text, "{\"schema_version\": 1, \"region\": ");
     add_quoted(&text, region->name);
@@ -229,5 +249,6 @@ EXPORT int cyclescope_json(const cyclescope_region *region, char *buffer, size_t
         (unsigned long long)r.used);
     add_numbers(&text, &r);
     add(&text, "}");
+    usual_numbers(usual);
     return (int)text.length;
 }
