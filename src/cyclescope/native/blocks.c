@@ -246,10 +246,8 @@ static void tell(const struct times *t, struct block_result *out)
 
 static void measure(const struct blocks *request, struct block_result *out)
 {
-    unsigned runs = counters_usable() ? 0 : clock_runs(request->want);
-    clock_follow(runs);
+    clock_follow(clock_runs(request->want));
     take_samples(request);
-    clock_follow(runs);
     const struct times *t = &clean;
     int good = clean.fewest >= request->want;
     if (!good && indifferent(request->want)) {

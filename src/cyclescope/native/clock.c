@@ -33,6 +33,9 @@
 #define STRETCHES 10
 #define STRETCH_CHAINS 16 /* some 20 us: long against reading both clocks */
 #define MOMENT_STEPS 300 /* of a clock within the shorter chain: it tells frequencies of 1 % apart */
+#define MOMENT_SECONDS 5e-4 /* for so long a frequency is the same */
+#define PAIR_STEPS 2.0 /* of the clock: what rounding to them makes of the difference of two times */
+#define PAIR_SAME 0.02 /* of it: what changes a frequency within so short a time; interrupts take more */
 #define MOMENT_SAME 0.006 /* of the chain's time: steps of a frequency are 100 MHz, some 2 to 3 % */
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
@@ -407,14 +410,54 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     *out = *cal();
 }
 
-/* Ticks per core cycle now, by the shorter chain and its last runs at the same frequency; 0 where the clock
- * is too coarse to say, or counts cycles. */
+/* Runs of both chains, one after the other. */
+struct pair {
+    double longer; /* ticks more than the shorter */
+    uint64_t at;
+};
+static struct pair pairs[RECENT];
+static unsigned paired;
+
+static void run_pair(void)
+{
+    time_plain(reference_short); /* what ran last is entered faster */
+    double low = time_plain(reference_short), high = time_plain(reference_long);
+    pairs[paired++ % RECENT] = (struct pair){high - low, clock_ticks()};
+}
+
+/* Ticks per core cycle by the last pairs: their mean, for the steps of a coarse clock dither themselves, but for
+ * those that something interrupted. */
+static double by_pairs(void)
+{
+    static double v[RECENT];
+    unsigned n = 0, members = 0;
+    double sum = 0, age = MOMENT_SECONDS / cal()->seconds_per_tick;
+    uint64_t now = clock_ticks();
+    for (unsigned i = 0; i < RECENT && i < paired; i++)
+        if ((double)(now - pairs[i].at) < age)
+            v[n++] = pairs[i].longer;
+    double middle = median_of(v, n), limit = PAIR_STEPS * cal()->step + PAIR_SAME * middle;
+    for (unsigned i = 0; i < n; i++)
+        if (fabs(v[i] - middle) <= limit) {
+            sum += v[i];
+            members++;
+        }
+    return members ? sum / members / reference_cycles() : 0;
+}
+
+/* Ticks per core cycle now, by the shorter chain and its last runs at the same frequency, or by the last pairs of
+ * chains where the clock is too coarse for one. 0 where it counts cycles. */
 double clock_moment(void)
 {
     static double last[RECENT];
     static unsigned count;
-    if (shared->moment == 0)
+    if (counters_usable())
         return 0;
+    if (shared->moment == 0) {
+        run_pair();
+        set_ticks(by_pairs());
+        return cal()->ticks_per_cycle;
+    }
     double now = last[count++ % RECENT] = time_plain(reference_short);
     set_ticks(company(last, RECENT, now) / shared->moment);
     return cal()->ticks_per_cycle;
@@ -426,28 +469,12 @@ int clock_same(double one, double other)
     return fabs(one - other) <= MOMENT_SAME * one;
 }
 
-/* Without counters: follow the frequency at this moment, or of a coarse clock by running the chain some times
- * more, by twice as many last runs: it stays the same for some 500 us. */
-void clock_follow(unsigned pairs)
+/* What was not measured for a while has another frequency: on a coarse clock so many pairs say which. */
+void clock_follow(unsigned wanted)
 {
-    static double low[RECENT], high[RECENT];
-    static unsigned count;
-    unsigned in_low, in_high, window = 2 * pairs < RECENT ? 2 * pairs : RECENT;
-    double width;
-    if (clock_moment() || pairs == 0)
-        return;
-    memmove(low, low + pairs, (RECENT - pairs) * sizeof *low);
-    memmove(high, high + pairs, (RECENT - pairs) * sizeof *high);
-    for (unsigned i = RECENT - pairs; i < RECENT; i++, count++) {
-        low[i] = time_plain(reference_short);
-        high[i] = time_plain(reference_long);
-    }
-    if (count < window)
-        return;
-    double a = low_cluster(low + RECENT - window, window, &in_low, &width);
-    double b = low_cluster(high + RECENT - window, window, &in_high, &width);
-    if (2 * in_low >= window && 2 * in_high >= window)
-        set_ticks((b - a) / reference_cycles());
+    for (unsigned i = 0; i + 1 < wanted && shared->moment == 0 && !counters_usable(); i++)
+        run_pair();
+    clock_moment();
 }
 
 /* Run a canary: as long as on an undisturbed core. One that is shorter shows that the clock's chain was

@@ -132,6 +132,14 @@ double region_time(const struct job *job, const struct region *region)
     return (double)(after - before);
 }
 
+/* What ran last is entered faster than what did not, by up to 100 cycles on a Zen 5, and the longer region runs right
+ * after the shorter: without a run before that, NOPs read 0.122 cycles of 0.125. */
+void region_enter_again(const struct job *job)
+{
+    if (one_loop(job))
+        region_time(job, &job->shorter);
+}
+
 static double least_of(const struct job *job, const struct region *region, int times)
 {
     double least = region_time(job, region);

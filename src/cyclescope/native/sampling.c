@@ -69,7 +69,7 @@ int await_quiet(void)
     if (waited > WAITED_FIRST / cal()->seconds_per_tick + WAITED_PART * (double)(start - began))
         return 0;
     for (; !quiet && (double)(now - start) < ticks; now = clock_ticks()) {
-        clock_follow(counters_usable() ? 0 : CLOCK_RUNS);
+        clock_follow(CLOCK_RUNS);
         quiet = core_undisturbed() && core_undisturbed();
     }
     waited += (double)(now - start);
@@ -84,6 +84,7 @@ static void take_samples(struct job *job, const struct measure *request)
     clean.count = clean.in_a = clean.in_b = disturbed.count = 0;
     double before_it = clock_moment(), first = before_it ? before_it : 1;
     for (tries = 0; tries < maximum;) {
+        region_enter_again(job);
         sample_dither(tries);
         double ta = region_time(job, &job->shorter);
         sample_dither(tries + 5);
@@ -124,7 +125,7 @@ static int indifferent(const struct measure *request, double ticks)
     return fabs(one - other) < SAME * one + ticks;
 }
 
-/* Before a kernel's samples, and after them: two for three samples wanted. */
+/* Before a kernel's samples: two for three samples wanted. */
 unsigned clock_runs(uint32_t want)
 {
     uint32_t runs = want * 2 / 3;
@@ -133,10 +134,8 @@ unsigned clock_runs(uint32_t want)
 
 static void sample(struct job *job, const struct measure *request, struct result *out)
 {
-    unsigned runs = counters_usable() ? 0 : clock_runs(request->want);
-    clock_follow(runs);
+    clock_follow(clock_runs(request->want));
     take_samples(job, request);
-    clock_follow(runs);
     const struct samples *s = &clean;
     unsigned fewer = s->in_a < s->in_b ? s->in_a : s->in_b;
     if (fewer < request->want && indifferent(request, cal()->step)) {

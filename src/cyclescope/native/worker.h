@@ -80,8 +80,8 @@ extern uint8_t *clock_code;
 void calibrate(const struct calibrate *request, struct calibration *out);
 void clock_prepare(void);
 #define RECENT 24 /* runs of the chain that a frequency is followed by, at most */
-void clock_follow(unsigned pairs); /* follow a frequency that changes, by the chain run so often */
-double clock_moment(void); /* ticks per core cycle now, 0 if the clock cannot tell */
+void clock_follow(unsigned wanted); /* before samples: of a coarse clock so many runs of both chains */
+double clock_moment(void); /* ticks per core cycle now, 0 if the clock counts cycles */
 int clock_same(double one, double other);
 int core_undisturbed(void); /* run a canary */
 /* In other code: what says how long a core cycle is, and whether the core is undisturbed. */
@@ -97,7 +97,7 @@ uint32_t measure_order(const struct measure *request, uint32_t count, uint32_t i
 
 int await_quiet(void);       /* whether it became quiet */
 void sample_dither(unsigned i); /* a delay of varying length, so that samples meet every phase of a coarse clock */
-unsigned clock_runs(uint32_t want); /* of the clock's chain around so many samples */
+unsigned clock_runs(uint32_t want); /* of the clock's chain before so many samples */
 
 /* pages.c: the pages that a block touches. The supervisor keeps the list, workers map them. */
 #define PAGES_MAX 512

@@ -3,7 +3,8 @@
  * Its instructions are letters: n takes a slot of the front end, c one of its six ALUs, a waits for the
  * a before it, m for five cycles, longer beside a neighbour; d is an n that is slow to decode, once where the
  * core keeps it decoded, which it does for the loop that has had the most trips. A trip through a loop that fills the front end takes a whole number of cycles more, which
- * depends on the loop's length and place, unless it is long. A neighbour takes from the front end.
+ * depends on the loop's length and place, unless it is long. A kernel that did not run last takes some cycles more to be entered. A neighbour takes from the
+ * front end.
  */
 #define _GNU_SOURCE
 #include "worker.h"
@@ -27,7 +28,7 @@ sigjmp_buf fault_return;
 volatile sig_atomic_t fault_armed;
 struct fault fault;
 
-static double uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
+static double cold, uneven, chained, stored, width, rate = 1, step = 1, slower = 1, from, until, period, wander, cycles;
 static int counts, moves;
 
 const uint8_t arch_reference[] = {'a'};
@@ -171,17 +172,24 @@ static double decoding(const uint8_t *start, const uint8_t *end, uint32_t trips)
     return slow;
 }
 
-static void run(const uint8_t *code)
+/* The end of the loop that code leads to, or the way out. */
+static const uint8_t *end_of(const uint8_t *p, uint32_t *trips)
 {
-    uint32_t trips = 1, distance;
-    const uint8_t *p = code;
-    for (; *p != 'X' && *p != 'L';) {
+    uint32_t distance;
+    while (*p != 'X' && *p != 'L') {
         if (*p == 'T')
-            memcpy(&trips, p + 1, 4);
+            memcpy(trips, p + 1, 4);
         if (*p == 'J')
             memcpy(&distance, p + 1, 4);
         p += *p == 'T' ? 5 : *p == 'J' ? distance : 1;
     }
+    return p;
+}
+
+static void run(const uint8_t *code)
+{
+    uint32_t trips = 1, distance;
+    const uint8_t *p = end_of(code, &trips);
     pass(ENTRY + chance(40) / 20);
     if (*p == 'X')
         return;
@@ -190,15 +198,23 @@ static void run(const uint8_t *code)
     pass(trips * trip + decoding(p - distance, p, trips) + chance(4));
 }
 
+static const uint8_t *last; /* the end of the kernel's loop that ran last, which is entered faster again */
+
 void arch_call(const struct state *state, const void *code)
 {
+    uint32_t trips;
+    const uint8_t *end = end_of(code, &trips);
     (void)state;
+    if (end != last)
+        pass(cold);
+    last = end;
     run(code);
 }
 
 void arch_call_plain(const void *code)
 {
     run(code);
+    last = NULL;
 }
 
 /* --- nothing of interest ---------------------------------------------------------------------- */
@@ -242,6 +258,7 @@ static double option(const char *name, double otherwise)
 
 static void set_up(void)
 {
+    cold = option("COLD", 100);
     width = option("WIDTH", 8), slower = option("SLOWER", 1), uneven = option("UNEVEN", 0), chained = option("CHAINED", 0), stored = option("STORED", 0), wander = option("WANDER", 0);
     from = option("FROM", 0), until = option("UNTIL", INFINITY), period = option("PERIOD", 0);
     counts = option("COUNTERS", 1) != 0, moves = option("MOVES", 0) != 0;

@@ -123,6 +123,14 @@ def test_what_is_kept_decoded_is_kept_for_few_and_many_trips(core):
     assert [r.cycles for r in found.readings] == pytest.approx([1.0] * 16, rel=0.02)
 
 
+@pytest.mark.parametrize("cold", [0, 300])
+def test_what_entering_a_kernel_takes_is_no_part_of_it(core, cold):
+    """A kernel that did not run last is entered more slowly; few trips are read after other code."""
+    found = core(*wide(NOPS, ALUS), (CHAIN, 0), COLD=cold, COUNTERS=0, rounds=20)
+    by_kernel = [[r.cycles for r in found.readings if r.kernel == number] for number in range(3)]
+    assert [sum(cycles) / len(cycles) for cycles in by_kernel] == pytest.approx([1.0] * 3, rel=0.003)
+
+
 def test_the_end_of_a_loop_is_a_slot(core):
     for width in (4, 6, 8):
         assert core(WIDTH=width).loop_end == pytest.approx(1 / width, rel=1e-4)
