@@ -73,6 +73,13 @@ def _is_shared(pair: ClassPair, one: UnionEvidence) -> bool:
     return one.nats[apart] - min(smaller) > SEEN
 
 
+def are_seen_to_share(pair: ClassPair, slots: float) -> bool:
+    """Whether two classes clearly have fewer ports together than both of them apart."""
+    one = _measured(pair, slots)
+    *fewer, apart = (one.nats[size] for size in sorted(one.nats))
+    return bool(fewer) and apart - min(fewer) > SEEN
+
+
 def _priced(pair: ClassPair, one: UnionEvidence) -> UnionEvidence:
     apart = pair.first.width + pair.second.width
     nats = {size: nats + SIDES_APART * (size < apart) for size, nats in one.nats.items()}
@@ -82,7 +89,8 @@ def _priced(pair: ClassPair, one: UnionEvidence) -> UnionEvidence:
 def _measured(pair: ClassPair, slots: float) -> UnionEvidence:
     one, other = pair.first, pair.second
     sizes = range(max(one.width, other.width), one.width + other.width + 1)
-    return UnionEvidence(one.name, other.name, {size: _nats(pair, size, slots) for size in sizes})
+    asked = pair.together is not None or bool(pair.first_in_second or pair.second_in_first)
+    return UnionEvidence(one.name, other.name, {size: _nats(pair, size, slots) for size in sizes}, asked)
 
 
 def _nats(pair: ClassPair, size: int, slots: float) -> float:

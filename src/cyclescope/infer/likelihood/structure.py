@@ -30,11 +30,15 @@ _LONGEST = 10.0  # seconds of one solution
 
 
 class UnionEvidence(msgspec.Struct, frozen=True):
-    """Two classes with the nats against every size that the union of their ports may have."""
+    """Two classes with the nats against every size that the union of their ports may have.
+
+    Without a reading they were not `asked`: any size is as good, and what they share is no claim.
+    """
 
     first: str
     second: str
     nats: Mapping[int, float]
+    asked: bool = True
 
     @property
     def best(self) -> float:
@@ -74,9 +78,13 @@ class _Solution(msgspec.Struct, frozen=True):
         pair = {evidence.first, evidence.second}
         return sum(count for atom, count in self.atoms.items() if atom & pair)
 
-    def shared(self, name: str) -> dict[frozenset[str], int]:
-        """How many ports a class shares with which others."""
-        return {atom: count for atom, count in self.atoms.items() if name in atom}
+    def shared(self, name: str, others: frozenset[str]) -> Counter[frozenset[str]]:
+        """How many ports a class shares with which of some others."""
+        found: Counter[frozenset[str]] = Counter()
+        for atom, count in self.atoms.items():
+            if name in atom:
+                found[atom & others] += count
+        return found
 
 
 def solve_structure(
@@ -169,7 +177,8 @@ def _likeliest(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> 
 
 def _odds(widths: Mapping[str, int], some: Sequence[UnionEvidence], best: _Solution) -> dict[str, float]:
     """The same of classes that may share ports with each other."""
-    open_pairs = [e for e in some if any(size != best.union(e) for size in e.sizes(_OPEN))]
+    open_pairs = [e for e in some if e.asked and any(size != best.union(e) for size in e.sizes(_OPEN))]
+    asked = {name: _asked_with(name, some) for name in widths}
     found: dict[str, float] = {}
     for pair in sorted(open_pairs, key=lambda e: (e.first, e.second))[:_ASKED]:
         others = {n: pair.nats[n] for n in pair.sizes(_OPEN) if n != best.union(pair)}
@@ -180,9 +189,16 @@ def _odds(widths: Mapping[str, int], some: Sequence[UnionEvidence], best: _Solut
         more = other.nats + min(others.values()) - pair.best - best.nats
         share = 1 / (1 + math.exp(min(-more, _OPEN)))
         for name in widths:
-            if best.shared(name) != other.shared(name):
+            if best.shared(name, asked[name]) != other.shared(name, asked[name]):
                 found[name] = min(found.get(name, 1.0), share)
     return found
+
+
+def _asked_with(name: str, evidence: Sequence[UnionEvidence]) -> frozenset[str]:
+    """The classes of which something tells what they share with one."""
+    return frozenset(
+        n for e in evidence if e.asked and name in (e.first, e.second) for n in (e.first, e.second)
+    )
 
 
 def _atoms(

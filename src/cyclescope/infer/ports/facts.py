@@ -12,6 +12,7 @@ from cyclescope.infer.likelihood.evidence import (
     FULL,
     Class,
     ClassPair,
+    are_seen_to_share,
     count_of,
     evidence_of,
     paired,
@@ -21,26 +22,19 @@ from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure, UnionEvidence, solve_structure, sureness
 from cyclescope.infer.ports.candidates import (
     domains,
-    files_of,
-    is_candidate,
     memory_of,
-    preference,
     register_bits,
-    stores,
     updates,
 )
-from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFacts
+from cyclescope.infer.ports.classes import ClassFacts
+from cyclescope.infer.ports.front_end import ONE_SLOT
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.table import Table
-from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
-from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Record
+from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 
-SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
 VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
 EITHER = 0.5  # micro-operations: rather one than none
 HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
-MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
 PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
@@ -49,29 +43,15 @@ _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
 _ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
 
 
-class PortFacts(FrontEndFacts):
-    """Classes of blocking instructions, structure, confinements; `records` are those of port experiments."""
+class PortFacts(ClassFacts):
+    """Structure and confinements."""
 
     in_order = False
-
-    def __init__(
-        self,
-        table: Table,
-        throughputs: Mapping[str, float],
-        records: Iterable[Record],
-        readings: FrontEndReadings = NOTHING,
-    ) -> None:
-        super().__init__(table, throughputs, readings)
-        self._records = [r for r in records if r.verdict != FAILED]
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the ports; none as timing does not tell."""
         return ()
-
-    def widest(self) -> float:
-        """What the rate of blocking instructions has to stay below: others need slots beside them."""
-        return self.width
 
     def total(self, form: str, ports: Iterable[int]) -> float | None:
         """All micro-operations of a form on some ports; None as timing does not tell."""
@@ -84,98 +64,6 @@ class PortFacts(FrontEndFacts):
     def unused(self, form: str, ports: Iterable[int]) -> tuple[int, ...]:
         """Ports on which a form was never counted; timing does not count."""
         return ()
-
-    @cached_property
-    def alone(self) -> dict[str, float]:
-        """Cycles of `INSTANCES` instances with nothing around; by the throughput where rounds disagree."""
-        some = [r for r in self._records if r.quantity == ALONE]
-        least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
-        return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
-
-    # --- classes of blocking instructions ----------------------------------------------------------
-
-    @cached_property
-    def blockers(self) -> dict[tuple[str, int], list[str]]:
-        """Candidates of one slot, by register file and width, one per mnemonic, the best first."""
-        best: dict[tuple[str, str, bool, int], tuple[tuple[object, ...], str]] = {}
-        for form_id, slots in self.slots.items():
-            form = self.table[form_id]
-            if (
-                form_id not in self.throughputs
-                or not is_candidate(form)
-                or not ONE_SLOT[0] < slots < ONE_SLOT[1]
-            ):
-                continue
-            rate = 1 / self.throughputs[form_id]
-            width = round(rate)
-            if not 1 <= width < self.widest() or abs(rate - width) > EVEN * width:
-                continue
-            if updates(form) and self.alone.get(form_id, math.inf) * width > MOST_WAITING:
-                continue  # its instances would wait for each other
-            key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
-            choice = preference(form), form_id
-            if key not in best or choice < best[key]:
-                best[key] = choice
-        groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
-        for (files, _, _, width), choice in best.items():
-            groups.setdefault((files, width), []).append(choice)
-        return {key: [name for _, name in sorted(some)] for key, some in sorted(groups.items())}
-
-    @cached_property
-    def pairs(self) -> dict[frozenset[str], float]:
-        """Times as long as one class alone, for two forms that would each fill their ports."""
-        found: dict[frozenset[str], float] = {}
-        for r in self._records:
-            if r.quantity == PAIRS:
-                key = frozenset((r.form, r.source))
-                ratio = r.cycles / blocked(r.variant)
-                found[key] = min(ratio, found.get(key, math.inf))
-        return found
-
-    @cached_property
-    def _grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
-        """Members by representative, and the pairs (with their width) that are still to be compared."""
-        found: dict[str, list[str]] = {}
-        missing: list[tuple[str, str, int]] = []
-        for (_, width), group in self.blockers.items():
-            heads: list[str] = []
-            for name in group:
-                ratios = [(head, self.pairs.get(frozenset((head, name)))) for head in heads]
-                unknown = next((head for head, ratio in ratios if ratio is None), None)
-                head = next((head for head, ratio in ratios if ratio is not None and ratio > SAME), None)
-                if head is None and unknown is not None:
-                    missing.append((unknown, name, width))
-                    continue
-                if head is None:
-                    heads.append(name)
-                found.setdefault(head or name, []).append(name)
-        return found, missing
-
-    @property
-    def classes(self) -> dict[str, list[str]]:
-        """Members by representative: forms that take twice as long together as alone."""
-        return self._grouped[0]
-
-    @property
-    def uncompared(self) -> list[tuple[str, str, int]]:
-        """Forms to be compared next, with their width, before the classes are complete."""
-        return self._grouped[1]
-
-    @cached_property
-    def widths(self) -> dict[str, int]:
-        """Width of each class by its representative."""
-        return {
-            name: width
-            for (_, width), group in self.blockers.items()
-            for name in group
-            if name in self.classes
-        }
-
-    @cached_property
-    def files(self) -> dict[str, frozenset[str]]:
-        """Register files of each class by its representative."""
-        groups = self.blockers.items()
-        return {name: frozenset(f) for (f, _), group in groups for name in group if name in self.classes}
 
     # --- confinement -------------------------------------------------------------------------------
 
@@ -196,9 +84,9 @@ class PortFacts(FrontEndFacts):
         return {n: some.get(n) or (Look(v, ERROR),) for n, v in self.confined.get(form, {}).items()}
 
     def looks(self, form: str) -> Mapping[str, Sequence[Look]]:
-        """The readings that tell ports: not those of vectors of 512 bits among shorter ones."""
+        """The readings that tell ports: not those of the widest vectors among others where ports are shut."""
         found = self.readings(form)
-        if self.labels or "z" not in domains(self.table[form]) or not self._has_widest:
+        if self.labels or not self.shuts or "z" not in domains(self.table[form]) or not self._has_widest:
             return found
         return {name: some for name, some in found.items() if "v" not in self.files[name]}
 
@@ -271,7 +159,21 @@ class PortFacts(FrontEndFacts):
         several = any(self._taken(name, other) > 1 for other in around if other != name)
         if several or any(self._apart(*pair) for pair in combinations(around, 2)):
             return "its instances have more than one micro-operation"
+        if self._fills_the_front_end(name, sound):
+            return "it may need no port: it nearly fills the front end and shares ports with no other class"
         return ""
+
+    def _fills_the_front_end(self, name: str, others: Sequence[str]) -> bool:
+        """Whether what limits a class may be renaming: nearly as many as the front end has slots run.
+
+        Of instructions that need no port, as moves that are eliminated, some cores rename a little less.
+        """
+        if self.widths[name] <= FULL * self.width:
+            return False
+        mine = self._class(name)
+        near = [self._class(o) for o in others if o != name and self.widths[o] <= FULL * self.width]
+        near = [other for other in near if other.sides == mine.sides]
+        return bool(near) and not any(are_seen_to_share(self._pair(mine, o), self.width) for o in near)
 
     @cached_property
     def compared(self) -> frozenset[str]:
@@ -290,7 +192,7 @@ class PortFacts(FrontEndFacts):
     def _taken(self, name: str, other: str, default: int = 0) -> int:
         """The likeliest number of micro-operations that a form of a class costs another."""
         looks = self.readings(name).get(other)
-        return count_of(looks, self.widths[other] > FULL * self.width) if looks else default
+        return count_of(_lowest(looks), self.widths[other] > FULL * self.width) if looks else default
 
     def _apart(self, one: str, other: str) -> bool:
         """Whether two classes are seen to have no port in common."""
@@ -313,9 +215,11 @@ class PortFacts(FrontEndFacts):
 
     @cached_property
     def _evidence(self) -> list[UnionEvidence]:
-        names = sorted(name for name in self.widths if name not in self.units)
-        classes = [Class(name, self.widths[name], sides_of(self.files[name], _SIDES)) for name in names]
+        classes = [self._class(name) for name in sorted(self.widths) if name not in self.units]
         return evidence_of([self._pair(*pair) for pair in paired(classes)], self.width)
+
+    def _class(self, name: str) -> Class:
+        return Class(name, self.widths[name], sides_of(self.files[name], _SIDES))
 
     @cached_property
     def _sure(self) -> dict[str, float]:
@@ -343,11 +247,8 @@ class PortFacts(FrontEndFacts):
         return self._related(one, other) and not self._switches(one, other)
 
     def _switches(self, one: str, other: str) -> bool:
-        """Whether one class is of vectors of 512 bits, the other of shorter ones.
-
-        A core may shut ports while it has the longer ones to do: together they tell nothing.
-        """
-        return "z" in self.files[one] ^ self.files[other] and "v" in self.files[one] | self.files[other]
+        """Whether two classes together tell nothing: of vectors that shut ports to the others."""
+        return self.shuts and self._differ_in_length(one, other)
 
     def knows_memory(self, form: InstructionForm) -> bool:
         """Whether there are blocking instructions for what a form does to its explicit memory operand."""
@@ -393,6 +294,11 @@ class PortFacts(FrontEndFacts):
 
 def _low(looks: Sequence[Look]) -> float:
     """The mean of the lowest readings whose rounds agree: what disturbs one only makes it more."""
+    return fmean(look.value for look in _lowest(looks))
+
+
+def _lowest(looks: Sequence[Look]) -> list[Look]:
     error = min(look.error for look in looks)
-    values = [look.value for look in looks if look.error <= VAGUE * max(error, SMALLEST_ERROR)]
-    return fmean(value for value in values if value - min(values) < ALIKE)
+    clear = [look for look in looks if look.error <= VAGUE * max(error, SMALLEST_ERROR)]
+    least = min(look.value for look in clear)
+    return [look for look in clear if look.value - least < ALIKE]

@@ -94,7 +94,8 @@ class PortGroups:
 
         It is one micro-operation: what costs more makes others wait for its flags.
         """
-        return {other: min(cost, 1.0) for other, cost in self._costs(name).items()}
+        most = math.inf if "m" in self.facts.files[name] else 1.0
+        return {other: min(cost, most) for other, cost in self._costs(name).items()}
 
     def _costs(self, name: str) -> dict[str, float]:
         """The median of what the members of a class cost among other blocking instructions."""

@@ -20,6 +20,7 @@ HIDING = 1.6  # times the slots that pass while the instances run alone: what el
 LEAST_FILLERS = 6  # to an instance
 FIRST_LOOK = 1, 11  # fillers more than hide the form: of different rests whatever the width
 SECOND_LOOK = 4, 17, 31
+EVEN_LOOK = 0, 3  # cycles of fillers more: loops that are whole cycles long whatever the form takes
 
 
 def simple_forms(table: Table) -> list[InstructionForm]:
@@ -47,23 +48,49 @@ def slot_questions(
 def second_slot_questions(
     facts: PortFacts, plans: PortPlanner, forms: Iterable[InstructionForm]
 ) -> Iterator[Question]:
-    """Forms whose slots are not proved: among three more, and more instances."""
+    """Forms whose slots are not proved: among three more, and more instances, and in loops of whole cycles.
+
+    Some cores begin a cycle anew at some instructions: loops with loads take whole cycles on a Zen 5.
+    """
     for form in forms:
         count = facts.counts.get(form.id)
         if count is not None and count.whole is None:
             yield from _counts(facts, plans, form, SECOND_LOOK, 2 * COUNTED)
+            yield from _even_counts(facts, plans, form)
 
 
 def _counts(
     facts: PortFacts, plans: PortPlanner, form: InstructionForm, steps: Iterable[int], instances: int
 ) -> Iterator[Question]:
     """Instances of a form among numbers of fillers that hide what else limits them."""
+    if (least := _least(facts, form, instances)) is not None:
+        for step in steps:
+            yield _count(facts, plans, form, instances, least + step)
+
+
+def _even_counts(facts: PortFacts, plans: PortPlanner, form: InstructionForm) -> Iterator[Question]:
+    """As many instances as a cycle has slots, or a multiple, among as many fillers as some cycles have."""
+    if not facts.width_fact.is_told:
+        return
+    width = round(facts.width)
+    instances = width * math.ceil(2 * COUNTED / width)
+    if (least := _least(facts, form, instances)) is not None:
+        for cycles in EVEN_LOOK:
+            yield _count(facts, plans, form, instances, width * (math.ceil(least / width) + cycles))
+
+
+def _least(facts: PortFacts, form: InstructionForm, instances: int) -> int | None:
+    """How many slots of fillers hide what else limits a form; None where these would be too many."""
     alone = facts.alone.get(form.id, math.inf)
     if alone > SLOWEST:
-        return
+        return None
     cycles = max(alone, COUNTED * facts.throughputs.get(form.id, alone)) * instances / COUNTED
-    least = max(math.ceil(HIDING * facts.width * cycles), LEAST_FILLERS * instances)
-    for step in steps:
-        count = (least + step) * facts.together
-        filling = Filling(facts.table[facts.filler], count, facts.together, facts.padding)
-        yield plans.slots(form, filling, instances)
+    return max(math.ceil(HIDING * facts.width * cycles), LEAST_FILLERS * instances)
+
+
+def _count(
+    facts: PortFacts, plans: PortPlanner, form: InstructionForm, instances: int, slots: int
+) -> Question:
+    """Instances of a form among fillers of so many slots."""
+    filling = Filling(facts.table[facts.filler], slots * facts.together, facts.together, facts.padding)
+    return plans.slots(form, filling, instances)

@@ -58,10 +58,14 @@ class MixPart(msgspec.Struct, frozen=True):
 
 
 class MixPlanner:
-    """Makes mixes with the kernels of a planner of port experiments."""
+    """Makes mixes with the kernels of a planner of port experiments.
 
-    def __init__(self, plans: PortPlanner) -> None:
+    A core that `shuts` ports to shorter vectors while it has the widest ones has no mix of both.
+    """
+
+    def __init__(self, plans: PortPlanner, shuts: bool = True) -> None:
         self._plans = plans
+        self._shuts = shuts
         self._planner = plans.planner
         self._dialect = plans.planner.dialect
 
@@ -73,7 +77,7 @@ class MixPlanner:
     def parts(self, forms: Sequence[InstructionForm]) -> dict[str, MixPart] | None:
         """Instances of each form; None where registers or states do not go together."""
         every = list({form.id: form for form in forms}.values())
-        if not _go_together(every):
+        if not _go_together(every) or (self._shuts and _differ_in_length(every)):
             return None
         try:
             states = {form.id: self._planner.instances(form, 1).kernel for form in every}
@@ -189,9 +193,12 @@ def _go_together(forms: Sequence[InstructionForm]) -> bool:
         return False
     if sum(any(op.is_memory and op.read and op.write for op in form.operands) for form in forms) > 1:
         return False
-    if len({form.vector_width == _WIDEST for form in forms if form.vector_width}) > 1:
-        return False  # a core may shut a port while it has the widest vectors: no model says what that takes
     return len({kind for form in forms if (kind := _encoded(form))}) < 2
+
+
+def _differ_in_length(forms: Sequence[InstructionForm]) -> bool:
+    """Whether vectors of 512 bits are beside shorter ones."""
+    return len({form.vector_width == _WIDEST for form in forms if form.vector_width}) > 1
 
 
 def _encoded(form: InstructionForm) -> str:

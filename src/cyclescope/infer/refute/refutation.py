@@ -48,9 +48,9 @@ class Refutation:
 
     def __init__(self, builder: PortBuilder, store: Store, plans: PortPlanner, draw: random.Random) -> None:
         self._store = store
-        self._planner = MixPlanner(plans)
         self._draw = draw
         facts = builder.facts
+        self._planner = MixPlanner(plans, facts.shuts)
         usages = {
             form: builder.usage(facts.table[form], facts.throughputs.get(form)) for form in facts.confined
         }

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cyclescope.infer.likelihood import structure
-from cyclescope.infer.likelihood.evidence import Class, ClassPair, count_of, evidence_of
+from cyclescope.infer.likelihood.evidence import Class, ClassPair, are_seen_to_share, count_of, evidence_of
 from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike, learned, tail_of
 from cyclescope.infer.likelihood.structure import UnionEvidence, solve_structure, sureness
 from cyclescope.infer.likelihood.usage import Explanation, Told, UsageCandidate, UsageSolver, explanations
@@ -208,6 +208,19 @@ def test_a_port_more_and_a_kind_more_are_a_surprise():
     assert found["one"] == pytest.approx(1 / (1 + math.exp(-3.5)))
 
 
+def test_what_nobody_asked_takes_no_confidence():
+    """Which ports of one kind of vectors are which of the other's is open, and no claim."""
+    apart = UnionEvidence("one", "two", {1: 6.0, 2: 0.0})
+    unknown = [
+        UnionEvidence(name, other, {1: 0.0, 2: 0.0}, False) for name in ("one", "two") for other in "zy"
+    ]
+    every = [apart, UnionEvidence("z", "y", {1: 6.0, 2: 0.0}), *unknown]
+    widths = dict.fromkeys(("one", "two", "z", "y"), 1)
+    assert sureness(solve_structure(widths, every), every) == {}
+    doubt = [UnionEvidence("one", "two", {1: 0.0, 2: 1.0}), *every[1:]]
+    assert sureness(solve_structure(widths, doubt), doubt).keys() == {"one", "two"}
+
+
 @pytest.mark.parametrize(("nats", "leaves"), [(6.9, False), (8.1, True)])
 def test_a_class_leaves_where_all_readings_together_say_so(nats, leaves):
     """One port inside of three pairs that share none: two of the three claims are wrong, or it is no port."""
@@ -238,6 +251,11 @@ def likeliest(pairs, slots=6.0):
 
 def test_unions_follow_from_times():
     assert likeliest([pair(1.0), pair(5 / 4), pair(5 / 3, (1.0, 0.0))]) == [5, 4, 3]
+
+
+def test_sharing_is_seen_where_one_reading_is_clear():
+    some = [pair(1.0), pair(5 / 3, (1.0, 0.0)), pair(8 / 6, widths=(4, 4))]
+    assert [are_seen_to_share(one, 6.0) for one in some] == [False, True, False]
 
 
 def test_a_union_wider_than_the_front_end_is_open():

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from cyclescope.infer.front_end.slots import SlotCount
+from cyclescope.infer.front_end.width import FoundWidth
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
 from cyclescope.infer.ports.facts import ERROR, PortFacts
-from cyclescope.infer.ports.questions import FIRST_LOOK, SLOWEST, simple_forms, slot_questions
+from cyclescope.infer.ports.groups import PortGroups
+from cyclescope.infer.ports.questions import (
+    FIRST_LOOK,
+    SECOND_LOOK,
+    SLOWEST,
+    second_slot_questions,
+    simple_forms,
+    slot_questions,
+)
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import ALONE, INSTANCES, PORTS, PortPlanner
@@ -22,12 +32,12 @@ WIDTHS = {TWO: 2, OTHER: 2, THREE: 3, FOUR: 4, LOAD: 2}
 FILES = {name: frozenset("m" if name == LOAD else "v") for name in WIDTHS}
 
 
-def facts_of(table, pairs, confined, width=6.0):
+def facts_of(table, pairs, confined, width=6.0, widths=WIDTHS, files=FILES):
     """Facts with pairs as times (of one class alone) and confinements as measured."""
     facts = PortFacts(table, {}, ())
     facts.__dict__ |= {
-        "width": width, "widths": WIDTHS, "files": FILES, "confined": confined,
-        "_grouped": ({name: [name] for name in WIDTHS}, []),
+        "width": width, "widths": widths, "files": files, "confined": confined,
+        "_grouped": ({name: [name] for name in widths}, []),
         "pairs": {frozenset(pair): ratio for pair, ratio in pairs.items()},
     }  # fmt: skip
     return facts
@@ -101,6 +111,90 @@ def test_one_reading_does_not_make_memory_share_ports_with_what_computes(table, 
     found = facts_of(table, pairs, confined | {LOAD: {LOAD: 1.0, THREE: 1.0}}).structure
     assert set(found.sets[LOAD]).isdisjoint(found.sets[FOUR])
     assert not found.left_out
+
+
+WIDE, WIDER = "VPADDD (ZMM, ZMM, ZMM)", "VMULPD (ZMM, ZMM, ZMM)"
+LONG = {THREE: 3, WIDE: 2, WIDER: 2}
+LONG_FILES = {THREE: frozenset("v"), WIDE: frozenset("z"), WIDER: frozenset("z")}
+
+
+@pytest.mark.parametrize(
+    ("times", "shuts"),
+    [((), True), ((1.0, 1.0), False), ((1.15, 1.15), False), ((1.33, 1.0), False), ((1.33, 1.33), True)],
+)
+def test_whether_ports_are_shut_to_shorter_vectors_is_asked(table, times, shuts):
+    """Two classes of which one has all ports of the other take so many times longer together."""
+    pairs = {(THREE, wide): 5 / 3 * more for wide, more in zip((WIDE, WIDER), times, strict=False)}
+    own = {name: {name: 1.0} for name in LONG}
+    inside = {name: own[name] | {THREE: 1.0} for name in (WIDE, WIDER)} if pairs else {}
+    facts = facts_of(table, pairs | {(WIDE, WIDER): 1.0}, own | inside, 8.0, LONG, LONG_FILES)
+    assert facts.shuts == shuts
+    assert bool(facts.looks(WIDE).get(THREE)) == (bool(pairs) and not shuts)
+    if times == (1.0, 1.0):
+        assert set(facts.structure.sets[WIDE]) < set(facts.structure.sets[THREE])
+
+
+ROTATE, ADD, MOVE = "RORX (R64, R64, I8)", "LEA_B_D32 (R64)", "LEA_B (R64)"
+
+
+@pytest.mark.parametrize(("move", "inside", "is_unit"), [(7, 0.0, True), (7, 1.0, False), (6, 0.0, False)])
+def test_what_nearly_fills_the_front_end_is_ports_where_it_shares_some(table, move, inside, is_unit):
+    """Moves that are eliminated run at 7 a cycle where 8 are renamed; six ALUs of six are no such thing."""
+    widths = {ROTATE: 3, ADD: 4, MOVE: move}
+    pairs = {(ROTATE, ADD): 7 / 4, (MOVE, ADD): (4 + move) / 8, (MOVE, ROTATE): (3 + move) / 8}
+    if inside:
+        pairs |= {(MOVE, ADD): (4 + move) / move, (MOVE, ROTATE): (3 + move) / move}
+    confined = {
+        ROTATE: {ROTATE: 1.0, ADD: 1.0, MOVE: inside}, ADD: {ADD: 1.0, ROTATE: 0.0, MOVE: inside},
+        MOVE: {MOVE: 1.0, ADD: 0.0, ROTATE: 0.0},
+    }  # fmt: skip
+    facts = facts_of(table, pairs, confined, 8.0, widths, dict.fromkeys(widths, frozenset("r")))
+    assert (MOVE in facts.units) == is_unit
+    assert {*facts.structure.sets} == widths.keys() - ({MOVE} if is_unit else set())
+
+
+def test_accesses_to_memory_are_one_micro_operation_if_they_cost_one_at_best(table):
+    """Side by side they cost as much as two, where a core deals them out before it knows what is free."""
+    store = "MOV (M64, R64)"
+    widths = {LOAD: 4, store: 2}
+
+    def taken(*cycles):
+        """Of a store among loads; of what it costs alone, nothing is known."""
+        records = [port_record(store, LOAD, f"x8.{n}", c) for n, c in enumerate(cycles)]
+        facts = PortFacts(table, {}, records)
+        facts.__dict__ |= {
+            "width": 8.0, "widths": widths, "files": dict.fromkeys(widths, frozenset("m")),
+            "_grouped": ({name: [name] for name in widths}, []), "pairs": {},
+        }  # fmt: skip
+        return "more than one" in facts.units.get(store, "")
+
+    one, two = 8 + INSTANCES / 4, 8 + 2 * INSTANCES / 4
+    assert [taken(one, two), taken(two, one), taken(two, two)] == [False, False, True]
+
+
+def test_what_loads_cost_each_other_is_no_second_micro_operation(table):
+    """Waiting for flags is: what forms of other classes cost more than one does not count."""
+    confined = {LOAD: {LOAD: 1.0, THREE: 1.3}, TWO: {TWO: 1.0, THREE: 1.3}}
+    groups = PortGroups(facts_of(table, {}, confined))
+    assert [groups._usual(name)[THREE] for name in (LOAD, TWO)] == [1.3, 1.0]
+
+
+def test_what_is_not_proved_is_asked_again_in_loops_of_whole_cycles(table):
+    facts = PortFacts(table, {TWO: 0.5, THREE: 0.5}, ())
+    unsure, sure = SlotCount(1.2, 0.05, None, 1.2, 1.7), SlotCount(1.0, 0.05, 1, 1.0, 1.0)
+    facts.__dict__ |= {
+        "filler": "NOP", "counts": {TWO: unsure, THREE: sure}, "alone": {TWO: 2.0, THREE: 2.0}, "width": 6.0,
+        "width_fact": FoundWidth(6.0, 0.0), "padding": 0, "together": 1,
+    }  # fmt: skip
+    asked = second_slot_questions(
+        facts, PortPlanner(Planner(table, lambda f: True)), [table[TWO], table[THREE]]
+    )
+    variants = [question.key[-1] for question in asked if question.key[0] == TWO]
+    counts = [tuple(map(int, text[1:].split("."))) for text in variants]
+    whole = [(fillers, instances) for fillers, instances in counts if fillers % 6 == instances % 6 == 0]
+    assert len(whole) == 2
+    assert len({fillers for fillers, _ in whole}) == 2
+    assert len(counts) == len(whole) + len(SECOND_LOOK)
 
 
 SETS = {"two": (0, 1), "three": (0, 1, 2), "four": (0, 1, 2, 3)}

@@ -1,0 +1,145 @@
+"""Classes of blocking instructions: forms that use the same ports, and what two of them together take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from cyclescope.infer.ports.candidates import files_of, is_candidate, preference, stores, updates
+from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFacts
+from cyclescope.isa.table import Table
+from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, blocked
+from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Record
+
+SAME = 1.9  # times as long as one alone: the same ports
+SHUT = 1.2  # times as long as on all ports that either of two classes has: one port of four is shut, or more
+SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
+MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
+
+
+class ClassFacts(FrontEndFacts):
+    """Classes of blocking instructions; `records` are those of port experiments."""
+
+    def __init__(
+        self,
+        table: Table,
+        throughputs: Mapping[str, float],
+        records: Iterable[Record],
+        readings: FrontEndReadings = NOTHING,
+    ) -> None:
+        super().__init__(table, throughputs, readings)
+        self._records = [r for r in records if r.verdict != FAILED]
+
+    def widest(self) -> float:
+        """What the rate of blocking instructions has to stay below: others need slots beside them."""
+        return self.width
+
+    @cached_property
+    def alone(self) -> dict[str, float]:
+        """Cycles of `INSTANCES` instances with nothing around; by the throughput where rounds disagree."""
+        some = [r for r in self._records if r.quantity == ALONE]
+        least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
+        return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
+
+    @cached_property
+    def blockers(self) -> dict[tuple[str, int], list[str]]:
+        """Candidates of one slot, by register file and width, one per mnemonic, the best first."""
+        best: dict[tuple[str, str, bool, int], tuple[tuple[object, ...], str]] = {}
+        for form_id, slots in self.slots.items():
+            form = self.table[form_id]
+            if (
+                form_id not in self.throughputs
+                or not is_candidate(form)
+                or not ONE_SLOT[0] < slots < ONE_SLOT[1]
+            ):
+                continue
+            rate = 1 / self.throughputs[form_id]
+            width = round(rate)
+            if not 1 <= width < self.widest() or abs(rate - width) > EVEN * width:
+                continue
+            if updates(form) and self.alone.get(form_id, math.inf) * width > MOST_WAITING:
+                continue  # its instances would wait for each other
+            key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
+            choice = preference(form), form_id
+            if key not in best or choice < best[key]:
+                best[key] = choice
+        groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
+        for (files, _, _, width), choice in best.items():
+            groups.setdefault((files, width), []).append(choice)
+        return {key: [name for _, name in sorted(some)] for key, some in sorted(groups.items())}
+
+    @cached_property
+    def pairs(self) -> dict[frozenset[str], float]:
+        """Times as long as one class alone, for two forms that would each fill their ports."""
+        found: dict[frozenset[str], float] = {}
+        for r in self._records:
+            if r.quantity == PAIRS:
+                key = frozenset((r.form, r.source))
+                ratio = r.cycles / blocked(r.variant)
+                found[key] = min(ratio, found.get(key, math.inf))
+        return found
+
+    @cached_property
+    def _grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
+        """Members by representative, and the pairs (with their width) that are still to be compared."""
+        found: dict[str, list[str]] = {}
+        missing: list[tuple[str, str, int]] = []
+        for (_, width), group in self.blockers.items():
+            heads: list[str] = []
+            for name in group:
+                ratios = [(head, self.pairs.get(frozenset((head, name)))) for head in heads]
+                unknown = next((head for head, ratio in ratios if ratio is None), None)
+                head = next((head for head, ratio in ratios if ratio is not None and ratio > SAME), None)
+                if head is None and unknown is not None:
+                    missing.append((unknown, name, width))
+                    continue
+                if head is None:
+                    heads.append(name)
+                found.setdefault(head or name, []).append(name)
+        return found, missing
+
+    @property
+    def classes(self) -> dict[str, list[str]]:
+        """Members by representative: forms that take twice as long together as alone."""
+        return self._grouped[0]
+
+    @property
+    def uncompared(self) -> list[tuple[str, str, int]]:
+        """Forms to be compared next, with their width, before the classes are complete."""
+        return self._grouped[1]
+
+    @cached_property
+    def widths(self) -> dict[str, int]:
+        """Width of each class by its representative."""
+        return {
+            name: width
+            for (_, width), group in self.blockers.items()
+            for name in group
+            if name in self.classes
+        }
+
+    @cached_property
+    def files(self) -> dict[str, frozenset[str]]:
+        """Register files of each class by its representative."""
+        groups = self.blockers.items()
+        return {name: frozenset(f) for (f, _), group in groups for name in group if name in self.classes}
+
+    def _differ_in_length(self, one: str, other: str) -> bool:
+        return "z" in self.files[one] ^ self.files[other] and "v" in self.files[one] | self.files[other]
+
+    @cached_property
+    def shuts(self) -> bool:
+        """Whether the core shuts ports to shorter vectors while it has some of 512 bits to do.
+
+        The two then take longer together than on any ports that both have alone. Where none were measured
+        together it may.
+        """
+        pairs = {
+            pair: ratio for pair, ratio in self.pairs.items() if len(pair) > 1 and pair <= self.widths.keys()
+        }
+        told = [
+            ratio * max(self.widths[one], self.widths[other]) / (self.widths[one] + self.widths[other])
+            for (one, other), ratio in pairs.items() if self._differ_in_length(one, other)
+        ]  # fmt: skip
+        return not told or sum(times > SHUT for times in told) >= SHUT_PAIRS
