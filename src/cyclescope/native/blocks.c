@@ -65,9 +65,17 @@ uint32_t blocks_copies(const struct kernel *kernel, unsigned halvings)
     return copies < FEWEST ? FEWEST : copies;
 }
 
+/* A jump leads to the copies: what follows no taken branch may be decoded again in every call, or come from where
+ * decoded instructions are kept, as it happens. On a Zen 5 the same block took 0.25 cycles or 0.50. */
+static uint8_t *first_copy(uint8_t *start)
+{
+    return arch_emit_align(arch_emit_fence(start) + JUMP_BYTES);
+}
+
 static const uint8_t *build(unsigned length, uint32_t copies)
 {
-    uint8_t *start = CODE + length * REGION_BYTES, *p = arch_emit_align(arch_emit_fence(start));
+    uint8_t *start = CODE + length * REGION_BYTES, *p = first_copy(start);
+    arch_emit_jump(arch_emit_fence(start), p);
     for (uint32_t i = 0; i < copies; i++, p += block.kernel->body)
         memcpy(p, block.body, block.kernel->body);
     arch_code_written(start, arch_emit_exit(arch_emit_drain(p)));
@@ -269,8 +277,7 @@ static void fault_told(struct block_result *out)
     out->status = fault.signal == SIGALRM ? STATUS_HANG : STATUS_SIGNAL;
     out->detail = (uint32_t)fault.signal;
     out->address = fault.address;
-    uint64_t offset = (fault.pc - CODE_BASE) % REGION_BYTES, first = (uint64_t)(arch_emit_align(
-        arch_emit_fence(CODE)) - CODE);
+    uint64_t offset = (fault.pc - CODE_BASE) % REGION_BYTES, first = (uint64_t)(first_copy(CODE) - CODE);
     uint64_t most = (uint64_t)block.kernel->body * blocks_copies(block.kernel, 0);
     if (fault.pc >= CODE_BASE && offset >= first && offset - first < most)
         out->instruction = (int32_t)((offset - first) % block.kernel->body);

@@ -16,8 +16,10 @@ from cyclescope.model.facts import (
     MemoryWay,
     distance_subject,
     forwarding_subject,
+    transfer_subject,
 )
 
+WHOLE = 64  # bits of the registers by which ways are asked
 DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that probes ask for
 
 
@@ -61,12 +63,31 @@ class MemoryPassing:
         fact = self._nearest(one)
         if fact is None or fact.value is None:
             return None
-        waits = 0.0 if one.vector or fact.answer is CoreAnswer.FAILED else self._forwarded(one)
-        return max(fact.value, waits, 0.0)
+        if one.vector or fact.answer is CoreAnswer.FAILED:
+            return max(fact.value, 0.0)
+        renamed = self._renamed(one)
+        return max(fact.value, self._forwarded(one), 0.0) if renamed is None else max(renamed, 0.0)
+
+    def _renamed(self, one: StoredLoad) -> float | None:
+        """Cycles of a load of all that was stored which the core renames, None where it does not.
+
+        What is forwarded is asked by another register than what was stored, which some cores never rename.
+        """
+        if one.offset or one.loaded != one.stored:
+            return None
+        size = MemoryWay.BASE if one.loaded == WHOLE else transfer_subject(one.loaded)
+        asked = [self._ways.get(subject) for subject in (str(one.way), str(size), *self._distances(one))]
+        if any(fact is None or fact.answer is not CoreAnswer.RENAMED for fact in asked):
+            return None
+        return max(fact.value for fact in asked if fact is not None and fact.value is not None)
+
+    def _distances(self, one: StoredLoad) -> list[str]:
+        """What was asked of as many stores in between, or fewer."""
+        return [distance_subject(count) for count in DISTANCES if count <= one.between]
 
     def _forwarded(self, one: StoredLoad) -> float:
         """Cycles of a way that the core does not rename, though it may rename others; else 0."""
-        subjects = [str(one.way), *(distance_subject(count) for count in DISTANCES if count <= one.between)]
+        subjects = [str(one.way), *self._distances(one)]
         facts = (self._ways[subject] for subject in subjects if subject in self._ways)
         slow = (fact.value for fact in facts if fact.answer is CoreAnswer.FORWARDED)
         return max((cycles for cycles in slow if cycles is not None), default=0.0)
