@@ -75,11 +75,14 @@ class MemoryWay(StrEnum):
     BASE = "base register"
     REWRITTEN = "base written in between"
     OTHER = "another base"
+    REWRITTEN_SHORT = "base written in between, in a short loop"
+    OTHER_SHORT = "another base, in a short loop"
     COPIED = "copied base"
     STACK = "stack pointer"
     INDEXED = "base and index"
     SIGNED = "32 bits, sign extended"
     ADDED = "operand of an addition"
+    UPDATED = "read, modified and written, base written in between"
 
 
 def transfer_subject(bits: int, kind: str = GENERAL) -> str:

@@ -35,7 +35,7 @@ def is_renamed(passing, subject):
     if passing.renamed == STACK:
         return subject == "stack pointer"
     between = int(word[0]) if "stores" in subject else 0
-    moved = subject in ("base written in between", "another base", "copied base", "stack pointer")
+    moved = any(way in subject for way in ("base written", "another base", "copied base", "stack pointer"))
     fits = passing.narrowest <= bits <= passing.widest and between <= passing.distance
     return bool(passing.renamed) and fits and (passing.renamed == ANY or not moved)
 

@@ -8,7 +8,7 @@ from cyclescope.analyze.cost.shape import PlacedCost
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import STACK_POINTER, Location, Places, location_of
 from cyclescope.analyze.depend.memory import Passage
-from cyclescope.model.behaviour.passing import MemoryPassing, StoredLoad
+from cyclescope.model.behaviour.passing import MOST_SHORT, MemoryPassing, StoredLoad
 from cyclescope.model.facts import MemoryWay
 
 
@@ -25,6 +25,9 @@ class KnownWays:
     ) -> None:
         self._instructions, self._shapes, self._places = instructions, shapes, places
         self._passages, self._passing = passages, passing
+        last = instructions[-1].form
+        loops = last is not None and "branch" in last.attributes
+        self._few = loops and len(passages) <= MOST_SHORT
 
     def told(self) -> tuple[dict[int, float], set[int]]:
         """Cycles from memory by instructions that load what was stored, and the instructions that store it.
@@ -62,21 +65,30 @@ class KnownWays:
         loaded, stored = reader.form.operands[passage.load[1]], writer.form.operands[passage.store[1]]
         vector = bool(reader.form.vector_width or writer.form.vector_width)
         return StoredLoad(
-            stored.width, loaded.width, passage.offset, self._way(passage), vector, passage.between
+            stored.width, loaded.width, passage.offset, self._way(passage), vector, passage.between, self._few
         )
 
     def _way(self, passage: Passage) -> MemoryWay:
         """By what registers the two addresses are made."""
         source = self._instructions[passage.load[0]].memory[passage.load[1]]
         target = self._instructions[passage.store[0]].memory[passage.store[1]]
-        if source is None or target is None or source.index or target.index:
+        if source is None or target is None:
             return MemoryWay.INDEXED
-        base = location_of(source.base)
-        if base != location_of(target.base):
+        registers = location_of(source.base), location_of(source.index)
+        if registers != (location_of(target.base), location_of(target.index)):
             return MemoryWay.OTHER
-        if base == STACK_POINTER:
+        if registers == (STACK_POINTER, None):
             return MemoryWay.STACK
-        return MemoryWay.REWRITTEN if self._is_written_between(passage, base) else MemoryWay.BASE
+        if any(self._is_written_between(passage, one) for one in registers if one is not None):
+            both = self._is_update(passage.load) and self._is_update(passage.store)
+            return MemoryWay.UPDATED if both else MemoryWay.REWRITTEN
+        return MemoryWay.INDEXED if registers[1] is not None else MemoryWay.BASE
+
+    def _is_update(self, access: tuple[int, int]) -> bool:
+        """Whether an instruction reads what it writes there."""
+        number, operand = access
+        form = self._instructions[number].form
+        return form is not None and form.operands[operand].read and form.operands[operand].write
 
     def _is_written_between(self, passage: Passage, base: Location | None) -> bool:
         load, store = passage.load[0], passage.store[0]

@@ -22,6 +22,7 @@ SIDES_APART = (
 )
 SEEN = 5.0  # nats by which sharing has to be likelier for one pair before it is no surprise for others
 FULL = 0.8  # of the front end's slots: fuller loops are slowed down by how slots and ports are dealt out
+_MEMORY = frozenset("m")  # accesses are dealt out to units before any of these is known to be free
 # Readings of pairs, in times of one class alone, and of single instances, in micro-operations; the tails
 # are wide where loops are full and where a core has a choice of ports.
 _PAIRS, _PAIRS_NEAR = alike(Tail(0.05, 0.05)), alike(Tail(0.3, 0.15))
@@ -99,7 +100,7 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
     total, both = 0.0, one.width + other.width
     if pair.together is not None:
         expected = max(1.0, both / size, both / slots)
-        near = both > FULL * slots * expected or size < both
+        near = both > FULL * slots * expected or size < both or one.sides == other.sides == _MEMORY
         total += _cost(_PAIRS_NEAR if near else _PAIRS, [pair.together], expected)
     for inner, outer, looks in ((one, other, pair.first_in_second), (other, one, pair.second_in_first)):
         if looks:

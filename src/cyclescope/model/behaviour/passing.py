@@ -19,6 +19,11 @@ from cyclescope.model.facts import (
     transfer_subject,
 )
 
+SHORT = {
+    MemoryWay.REWRITTEN: MemoryWay.REWRITTEN_SHORT, MemoryWay.UPDATED: MemoryWay.REWRITTEN_SHORT,
+    MemoryWay.OTHER: MemoryWay.OTHER_SHORT,
+}  # fmt: skip
+MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
 WHOLE = 64  # bits of the registers by which ways are asked
 DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that probes ask for
 
@@ -26,7 +31,8 @@ DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that
 class StoredLoad(NamedTuple):
     """A load of `loaded` bits that begins `offset` bytes behind the place where `stored` bits were stored.
 
-    `between` are the other stores in between; `vector` tells of a vector register at one of the ends.
+    `between` are the other stores in between; `vector` tells of a vector register at one of the ends, `few`
+    of a loop that has few such loads.
     """
 
     stored: int
@@ -35,6 +41,7 @@ class StoredLoad(NamedTuple):
     way: MemoryWay
     vector: bool = False
     between: int = 0
+    few: bool = False
 
     @property
     def is_inside(self) -> bool:
@@ -65,8 +72,16 @@ class MemoryPassing:
             return None
         if one.vector or fact.answer is CoreAnswer.FAILED:
             return max(fact.value, 0.0)
-        renamed = self._renamed(one)
-        return max(fact.value, self._forwarded(one), 0.0) if renamed is None else max(renamed, 0.0)
+        renamed, way = self._renamed(one), self._ways.get(self._subject(one))
+        if renamed is not None:
+            return renamed
+        least = 0.0 if one.way is MemoryWay.UPDATED and way is not None else fact.value
+        return max(least, self._forwarded(one), 0.0)
+
+    def _subject(self, one: StoredLoad) -> str:
+        """What was asked of a way: in a short loop, if that was asked."""
+        short = SHORT.get(one.way) if one.few else None
+        return str(short if short in self._ways else one.way)
 
     def _renamed(self, one: StoredLoad) -> float | None:
         """Cycles of a load of all that was stored which the core renames, None where it does not.
@@ -75,19 +90,20 @@ class MemoryPassing:
         """
         if one.offset or one.loaded != one.stored:
             return None
-        size = MemoryWay.BASE if one.loaded == WHOLE else transfer_subject(one.loaded)
-        asked = [self._ways.get(subject) for subject in (str(one.way), str(size), *self._distances(one))]
+        size = str(MemoryWay.BASE) if one.loaded == WHOLE else transfer_subject(one.loaded)
+        asked = [self._ways.get(subject) for subject in (self._subject(one), size, *self._distances(one))]
         if any(fact is None or fact.answer is not CoreAnswer.RENAMED for fact in asked):
             return None
-        return max(fact.value for fact in asked if fact is not None and fact.value is not None)
+        return max(_clearly(fact) for fact in asked if fact is not None)
 
     def _distances(self, one: StoredLoad) -> list[str]:
         """What was asked of as many stores in between, or fewer."""
-        return [distance_subject(count) for count in DISTANCES if count <= one.between]
+        subjects = (distance_subject(count) for count in DISTANCES if count <= one.between)
+        return [subject for subject in subjects if subject in self._ways]
 
     def _forwarded(self, one: StoredLoad) -> float:
         """Cycles of a way that the core does not rename, though it may rename others; else 0."""
-        subjects = [str(one.way), *self._distances(one)]
+        subjects = [self._subject(one), *self._distances(one)]
         facts = (self._ways[subject] for subject in subjects if subject in self._ways)
         slow = (fact.value for fact in facts if fact.answer is CoreAnswer.FORWARDED)
         return max((cycles for cycles in slow if cycles is not None), default=0.0)
@@ -111,3 +127,9 @@ class MemoryPassing:
                 fact = self._sizes.get(forwarding_subject(one.stored, loaded, offset, kind))
                 if fact is not None and wanted in (CoreAnswer.NONE, fact.answer):
                     yield fact
+
+
+def _clearly(fact: Fact) -> float:
+    """Cycles that are more than none beyond the error."""
+    value = fact.value or 0.0
+    return value if value > (fact.error or 0.0) else 0.0

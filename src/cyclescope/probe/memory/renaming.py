@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from cyclescope.kernel.kernel import WATCHED
 from cyclescope.model.behaviour.passing import DISTANCES
 from cyclescope.model.facts import RENAMING, CoreAnswer, MemoryWay, distance_subject, transfer_subject
-from cyclescope.probe.code import KernelLine, Setting, written
+from cyclescope.probe.code import CHAIN, PARALLEL, KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.memory.transfers import (
@@ -32,7 +33,10 @@ _HERE, _THERE = "p +64", "q +64"  # two registers with the same address
 
 
 class Way(NamedTuple):
-    """A way through memory: where it is stored and loaded, and what is done in between."""
+    """A way through memory: where it is stored and loaded, and what is done in between.
+
+    In a `short` loop the same few instructions are the pairs of all rounds: a core may learn them.
+    """
 
     subject: str
     store: str
@@ -41,6 +45,7 @@ class Way(NamedTuple):
     between: tuple[str, ...] = ()
     quick: bool = True
     setting: Setting = Setting()
+    short: bool = False
 
 
 _NO_INDEX = Setting(numbers=((5, 0),))
@@ -60,6 +65,8 @@ def _ways(isa: str) -> Iterator[Way]:
     yield _way(MemoryWay.REWRITTEN, whole, between=(rewrite,))
     yield _way(MemoryWay.OTHER, whole, load=_THERE)
     yield _way(MemoryWay.COPIED, whole, load=_THERE, between=(copy,))
+    yield _way(MemoryWay.REWRITTEN_SHORT, whole, between=(rewrite,))._replace(short=True)
+    yield _way(MemoryWay.OTHER_SHORT, whole, load=_THERE)._replace(short=True)
     yield from _KINDS[isa]
     for kind, group in groups(isa).items():
         for one in group:
@@ -98,10 +105,24 @@ _KINDS: Mapping[str, tuple[Way, ...]] = {
 }  # fmt: skip
 
 
+# What an instruction does to memory, and the same to a register.
+_UPDATES: Mapping[str, tuple[str, str]] = {"x86-64": ("ADD (M64, I8): p #1 +64", "ADD (R64, I8): a #1")}
+
+
+def _updated(isa: str) -> Iterator[ProbeCase]:
+    """An instruction that reads and writes memory, with its base written in between."""
+    for name, (update, alone) in _UPDATES.items():
+        if name == isa:
+            asked = parallel("asked", *written(isa, _REWRITE[isa][0], update))
+            cut = parallel("asked, cut", *written(isa, alone))
+            yield ProbeCase(MemoryWay.UPDATED, (asked, cut, load_latency(isa)))
+
+
 def _cases(isa: str) -> Iterator[ProbeCase]:
+    yield from _updated(isa)
     for way in _ways(isa):
         lines = _lines(isa, way)
-        yield ProbeCase(way.subject, (*_points(*lines, way.setting), load_latency(isa)), way.quick)
+        yield ProbeCase(way.subject, (*_points(*lines, way.setting, way.short), load_latency(isa)), way.quick)
     for count in DISTANCES if isa in PLAIN_TRANSFERS else ():
         yield _distance(isa, count)
 
@@ -120,9 +141,13 @@ def _points(
     load: tuple[KernelLine, ...],
     other: tuple[KernelLine, ...],
     setting: Setting,
+    short: bool = False,
 ) -> tuple[Point, Point]:
-    asked = parallel("asked", *before, *load, setting=setting)
-    return asked, parallel("asked, cut", *before, *other, setting=setting)
+    flags = CHAIN | WATCHED if short else PARALLEL
+    return (
+        Point("asked", (*before, *load), 0, flags, setting),
+        Point("asked, cut", (*before, *other), 0, flags, setting),
+    )
 
 
 def _distance(isa: str, count: int) -> ProbeCase:

@@ -70,6 +70,31 @@ def test_ways_take_what_was_found_out(text, cycles):
     assert predicted(text, *FACTS).bounds["loop_carried"] == pytest.approx(cycles)
 
 
+OWN = (
+    *FACTS,
+    Fact(RENAMING, MemoryWay.REWRITTEN_SHORT, CoreAnswer.RENAMED, 0.1, 0.2),
+    Fact(RENAMING, MemoryWay.UPDATED, CoreAnswer.FORWARDED, SLOW - 1, 0.05),
+)
+UPDATE = "mov rbx, [rsi]; add qword ptr [rbx], 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("add qword ptr [rbx], 1", 1),
+        (UPDATE, SLOW),
+        (UPDATE + "; dec rcx; jne .", 1),  # so few that the core learns them
+        ("; ".join([UPDATE] * 13) + "; dec rcx; jne .", 13 * SLOW),
+        ("mov [rdi + 8], rax; add rdi, 8; mov rax, [rdi]; imul rax, rax; jne .", 3),
+        ("mov [rdi + rcx], rax; add rcx, 8; mov rax, [rdi + rcx - 8]; imul rax, rax", SLOW + 3),
+    ],
+)
+def test_what_a_core_learns_of_few_loads_counts_in_short_loops(text, cycles):
+    own = {"op1.data->op1.data": 1.0}
+    machine = changed(measured(*OWN), ADD_M64_I8={"latencies": own})
+    assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
+
+
 def test_without_facts_the_way_is_the_models():
     assert predicted("mov [rdi], rax; mov rax, [rdi]").bounds["loop_carried"] == FORWARD
 

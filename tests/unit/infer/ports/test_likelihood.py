@@ -264,6 +264,14 @@ def test_a_union_wider_than_the_front_end_is_open():
     assert one.nats[4] > one.nats[5] + 2.0
 
 
+def test_accesses_to_memory_are_dealt_out_unevenly():
+    """Loads beside stores take a seventh longer than their ports let them, and are no faster than on three."""
+    [dealt] = evidence_of([pair(8 / 7, sides=("m", "m"), widths=(2, 2))], 8.0)
+    [vectors] = evidence_of([pair(8 / 7, widths=(2, 2))], 8.0)
+    assert dealt.against(3) > vectors.against(3) + 2.0
+    assert dealt.against(4) == 0.0
+
+
 def test_memory_shares_no_port_unless_one_reading_clearly_says_so():
     [apart] = evidence_of([pair(5 / 3, (1.0, 0.0), ("v", "m"))], 6.0)
     [same] = evidence_of([pair(5 / 3, (1.0, 0.0))], 6.0)

@@ -222,6 +222,39 @@ def test_what_a_load_of_stored_data_takes(load, cycles):
     assert PASSING.cycles(load) == cycles
 
 
+DEALT = MemoryPassing((  # as a Zen 5: renamed by one register that nothing writes, else forwarded
+    way(MemoryWay.BASE, 0.02), way(MemoryWay.INDEXED, -0.01), way(MemoryWay.REWRITTEN, 7.0), way("32 bits", 0.0),
+    way("16 bits", 7.0), way(MemoryWay.OTHER, 7.1), way(MemoryWay.UPDATED, 6.0), way(distance_subject(8), 0.0),
+    way(distance_subject(16), 7.1), way(MemoryWay.REWRITTEN_SHORT, 0.2), size(64, 64, 0, 7.1),
+    size(32, 32, 0, 7.1), size(16, 16, 0, 7.1), size(64, 32, 0, 7.1), size(32, 64, 0, 14.0, FAILED),
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("load", "cycles"),
+    [
+        (StoredLoad(64, 64, 0, MemoryWay.BASE), 0.0),
+        (StoredLoad(64, 64, 0, MemoryWay.INDEXED), 0.0),
+        (StoredLoad(32, 32, 0, MemoryWay.BASE), 0.0),
+        (StoredLoad(16, 16, 0, MemoryWay.BASE), 7.1),
+        (StoredLoad(64, 32, 0, MemoryWay.BASE), 7.1),  # not all that was stored
+        (StoredLoad(32, 64, 0, MemoryWay.BASE), 14.0),
+        (StoredLoad(64, 64, 0, MemoryWay.OTHER), 7.1),
+        (StoredLoad(64, 64, 0, MemoryWay.OTHER, few=True), 7.1),  # that was not asked
+        (StoredLoad(64, 64, 0, MemoryWay.REWRITTEN), 7.1),
+        (StoredLoad(64, 64, 0, MemoryWay.REWRITTEN, few=True), 0.2),
+        (StoredLoad(64, 64, 0, MemoryWay.UPDATED), 6.0),
+        (StoredLoad(16, 16, 0, MemoryWay.UPDATED), 6.0),
+        (StoredLoad(64, 64, 0, MemoryWay.UPDATED, few=True), 0.2),
+        (StoredLoad(64, 64, 0, MemoryWay.BASE, between=9), 0.0),
+        (StoredLoad(64, 64, 0, MemoryWay.BASE, between=16), 7.1),
+        (StoredLoad(64, 64, 0, MemoryWay.REWRITTEN, between=16, few=True), 7.1),
+    ],
+)
+def test_what_is_renamed_by_one_register_is_forwarded_by_another(load, cycles):
+    assert DEALT.cycles(load) == cycles
+
+
 def test_nothing_is_told_without_facts():
     assert not MemoryPassing(())
     assert not MemoryPassing((Fact(FORWARDING, forwarding_subject(64, 64, 0), reason="looks differ"),))
