@@ -265,7 +265,7 @@ def test_a_union_wider_than_the_front_end_is_open():
 
 
 def test_accesses_to_memory_are_dealt_out_unevenly():
-    """Loads beside stores take a seventh longer than their ports let them, and are no faster than on three."""
+    """Loads beside stores take a seventh longer than on ports of their own, which is too fast for three."""
     [dealt] = evidence_of([pair(8 / 7, sides=("m", "m"), widths=(2, 2))], 8.0)
     [vectors] = evidence_of([pair(8 / 7, widths=(2, 2))], 8.0)
     assert dealt.against(3) > vectors.against(3) + 2.0
