@@ -276,7 +276,7 @@ def kill(
     work = work or Work()
     plan = plan_of(folder, work, quiet, kills, seed)
     store = folder / "cyclescope" / file_name(this_machine().machine)
-    store.parent.mkdir(exist_ok=True)
+    store.parent.mkdir(parents=True, exist_ok=True)
     _strikes(folder, store, plan, work, random.Random(seed))
     with turn(work.lock):
         rest = work.finish(store)

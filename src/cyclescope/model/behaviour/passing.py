@@ -24,7 +24,7 @@ SHORT = {
     MemoryWay.OTHER: MemoryWay.OTHER_SHORT,
 }  # fmt: skip
 MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
-WHOLE = 64  # bits of the registers by which ways are asked
+WHOLE_REGISTER = 64  # bits of the registers by which ways are asked
 DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that probes ask for
 
 
@@ -90,7 +90,7 @@ class MemoryPassing:
         """
         if one.offset or one.loaded != one.stored:
             return None
-        size = str(MemoryWay.BASE) if one.loaded == WHOLE else transfer_subject(one.loaded)
+        size = str(MemoryWay.BASE) if one.loaded == WHOLE_REGISTER else transfer_subject(one.loaded)
         asked = [self._ways.get(subject) for subject in (self._subject(one), size, *self._distances(one))]
         if any(fact is None or fact.answer is not CoreAnswer.RENAMED for fact in asked):
             return None
