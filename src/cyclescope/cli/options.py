@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cyclescope.errors import UsageError
+from cyclescope.model.limits import DATABASE
 
 if TYPE_CHECKING:
     from cyclescope.backend.link import Link
@@ -51,8 +52,6 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 class OutputFile(click.Path):
     """A file that a command writes, which is no store of measurements: what it has cannot be made again."""
 
-    _STORE = b"SQLite format 3\0"
-
     def __init__(self, dir_okay: bool = False) -> None:
         super().__init__(path_type=Path, dir_okay=dir_okay)
 
@@ -60,13 +59,13 @@ class OutputFile(click.Path):
         """The path. Fails for a store."""
         path = Path(str(super().convert(value, param, ctx)))
         with suppress(OSError):
-            if path.is_file() and self._begins(path) == self._STORE:
+            if path.is_file() and self._begins(path) == DATABASE:
                 self.fail(f"{path} is a store of measurements and stays; name another file", param, ctx)
         return path
 
     def _begins(self, path: Path) -> bytes:
         with path.open("rb") as file:
-            return file.read(len(self._STORE))
+            return file.read(len(DATABASE))
 
 
 class WritingCommand(click.Command):

@@ -12,9 +12,9 @@ from cyclescope.formats.registry import by_name, is_dump, of_contents
 from cyclescope.infer.native import stored_model
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.model import library
+from cyclescope.model.limits import DATABASE
 from cyclescope.session.machines import is_file, load_model
 
-DATABASE = b"SQLite format 3\x00"
 LLVM = "llvm:"  # in front of a machine's name: LLVM's model, whatever else has the name
 
 

@@ -89,6 +89,7 @@ def test_a_shipped_machine_in_a_file_is_the_same(tmp_path):
     ("data", "said"),
     [
         (b"", "no machine model"),
+        (b"SQLite format 3\0 and more", "a store of measurements, no machine model"),
         (b"[]", "no machine model: Expected `object`"),
         (b"{}", "missing required field `name`"),
         (encode(GOOD).replace(b'"width": 4', b'"width": "4"'), r"\$.core.width"),
