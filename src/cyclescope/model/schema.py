@@ -29,7 +29,7 @@ def encode(model: MachineModel) -> bytes:
 def decode(data: bytes) -> MachineModel:
     """The model in JSON data, as it stands there: `model.check` says whether it can be. Raises ModelError."""
     if data.startswith(limits.DATABASE):
-        raise ModelError("a store of measurements, no machine model", "`cyclescope machines build` makes one of it")
+        raise ModelError("a store of measurements, no machine model", "`cyclescope machines build` makes one")
     if len(data) > limits.FILE_BYTES:
         raise ModelError(f"more than {limits.FILE_BYTES >> 20} MiB", "no machine model is so large")
     try:
