@@ -13,7 +13,7 @@ import msgspec
 from cyclescope.model.machine import Core
 from cyclescope.simulate.engine import Template
 
-RENAMED, UPDATED, FAILED = "renamed", "updated", "failed"
+RENAMED, BOTH_RENAMED, FAILED = "renamed", "updated", "failed"
 _Row = tuple[float | None, ...]
 STACK, SAME, ANY = "stack", "same", "any"  # bases that are renamed
 
@@ -60,7 +60,7 @@ class Passing(msgspec.Struct, frozen=True):
             if not _covers(store, load):
                 found[load.number] = FAILED
             elif self._is_renamed(store, load, between, written):
-                found[load.number] = found[store.number] = UPDATED if load.number == store.number else RENAMED
+                found[load.number] = found[store.number] = BOTH_RENAMED if load.number == store.number else RENAMED
         return found
 
     def _is_renamed(
@@ -77,7 +77,7 @@ class Passing(msgspec.Struct, frozen=True):
     def applied(self, template: Template, kind: str, data: Sequence[bool], core: Core) -> Template:
         """A template with what its kind does to the way through memory; `data` tells loaded sources."""
         way = core.load_latency if any(data) else max(core.forward_latency - core.load_latency, 0.0)
-        if kind == UPDATED:  # it loads what it stored itself
+        if kind == BOTH_RENAMED:  # it loads what it stored itself
             way = max(core.forward_latency, core.load_latency)
         added = self.failed if kind == FAILED else -way
         late = data if any(data) else [True] * len(data)

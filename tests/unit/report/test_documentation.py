@@ -51,7 +51,7 @@ def test_the_layers_are_those_that_are_checked():
 
 
 def test_how_long_a_run_takes_is_said_once():
-    said = "one to three minutes where nothing else runs, up to twelve beside neighbours that never rest"
+    said = "one to four minutes where nothing else runs, up to twelve beside neighbours that never rest"
     texts = (read("README.md"), read("docs/tutorial.md"), read("docs/method/noise.md"), measure.help)
     assert all(said in " ".join(text.split()) for text in texts)
     elsewhere = [text for text in texts if re.search("two to three minutes|61 to 83", text)]

@@ -78,7 +78,7 @@ def command(
 ) -> None:
     """Measure forms and keep the results in a store.
 
-    Without a PATTERN every form is measured: one to three minutes where nothing else runs, up to twelve
+    Without a PATTERN every form is measured: one to four minutes where nothing else runs, up to twelve
     beside neighbours that never rest. A run that is stopped, by a time budget, a signal or a lost connection,
     goes on where it was when the same command is given again. Patterns are those of `cyclescope forms`.
     """

@@ -19,7 +19,7 @@ from cyclescope.model.facts import (
     transfer_subject,
 )
 
-SHORT = {
+IN_SHORT_LOOPS = {
     MemoryWay.REWRITTEN: MemoryWay.REWRITTEN_SHORT, MemoryWay.UPDATED: MemoryWay.REWRITTEN_SHORT,
     MemoryWay.OTHER: MemoryWay.OTHER_SHORT,
 }  # fmt: skip
@@ -80,7 +80,7 @@ class MemoryPassing:
 
     def _subject(self, one: StoredLoad) -> str:
         """What was asked of a way: in a short loop, if that was asked."""
-        short = SHORT.get(one.way) if one.few else None
+        short = IN_SHORT_LOOPS.get(one.way) if one.few else None
         return str(short if short in self._ways else one.way)
 
     def _renamed(self, one: StoredLoad) -> float | None:
