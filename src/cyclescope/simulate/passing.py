@@ -60,7 +60,9 @@ class Passing(msgspec.Struct, frozen=True):
             if not _covers(store, load):
                 found[load.number] = FAILED
             elif self._is_renamed(store, load, between, written):
-                found[load.number] = found[store.number] = BOTH_RENAMED if load.number == store.number else RENAMED
+                found[load.number] = found[store.number] = (
+                    BOTH_RENAMED if load.number == store.number else RENAMED
+                )
         return found
 
     def _is_renamed(
