@@ -69,6 +69,46 @@ def chosen(target, name, costs, instructions, of="Big"):
     )
 
 
+def _references(t):
+    """What is late, an alias, a sequence and a choice."""
+    t.put(
+        "late",
+        "ReadAdvance",
+        Cycles=5,
+        ReadType=ref("ReadAfterLd"),
+        ValidWrites=[],
+        SchedModel=ref("BigModel"),
+    )
+    t.put("later", "ReadAdvance", Cycles=1, ReadType=ref("ReadLate"), ValidWrites=refs("BigMul"),
+          SchedModel=ref("BigModel"))  # fmt: skip
+    t.put("alias", "SchedAlias", MatchRW=ref("WriteMUL"), AliasRW=ref("BigMul"), SchedModel=ref("BigModel"))
+    t.put(
+        "BigTwice", "SchedWrite WriteSequence", Writes=refs("WriteALULd WriteRMW"), Repeat=2, SchedModel=None
+    )
+    t.put("zero", "SchedVar", Selected=refs("BigSlow"), Predicate=ref("IfZero"))
+    t.put("others", "SchedVar", Selected=refs("BigShift"), Predicate=ref("NoSchedPred"))
+    t.put("BigVariant", "SchedWrite SchedVariant SchedWriteVariant", Variants=refs("zero others"), Variadic=0,
+          SchedModel=ref("BigModel"))  # fmt: skip
+
+
+def _opcodes(t):
+    """The opcodes with their costs, and those that the core chooses itself."""
+    opcode(t, "ADD64rr", "WriteALU", "EFLAGS")
+    opcode(t, "ADD64rm", "WriteALULd ReadAfterLd", "EFLAGS")
+    opcode(t, "IMUL64rr", "WriteMUL", "EFLAGS")
+    opcode(t, "CMOV64rr", "WriteCMOV")
+    opcode(t, "DIV64r", "WriteDIV", "RAX RDX EFLAGS")
+    opcode(t, "SHL64ri", "WriteALU", "EFLAGS")
+    opcode(t, "ADD64mr", "WriteALU", "EFLAGS")
+    opcode(t, "SUB64rr", "", "EFLAGS")
+    opcode(t, "ROL64ri", "WriteGone", "EFLAGS")
+    chosen(
+        t, "mul", "WriteMUL BigFlags ReadDefault ReadLate", dag("instrs", ref("IMUL64rr"), ref("IMUL32rr"))
+    )
+    chosen(t, "shift", "BigVariant", dag("instregex", "S(H|A)L(8|16|32|64)ri$"))
+    chosen(t, "store", "BigTwice", dag("instregex", "^ADD64mr"))
+
+
 def target(small=True):
     """`big` has two ports for sums, a group of both with one for products, and loads on a part of a port."""
     t = Target()
@@ -93,38 +133,8 @@ def target(small=True):
     takes(t, "BigFlags", "", 4, 0)
     takes(t, "BigShift", "BigP2", 1)
     takes(t, "BigSlow", "BigP2", 9)
-    t.put(
-        "late",
-        "ReadAdvance",
-        Cycles=5,
-        ReadType=ref("ReadAfterLd"),
-        ValidWrites=[],
-        SchedModel=ref("BigModel"),
-    )
-    t.put("later", "ReadAdvance", Cycles=1, ReadType=ref("ReadLate"), ValidWrites=refs("BigMul"),
-          SchedModel=ref("BigModel"))  # fmt: skip
-    t.put("alias", "SchedAlias", MatchRW=ref("WriteMUL"), AliasRW=ref("BigMul"), SchedModel=ref("BigModel"))
-    t.put(
-        "BigTwice", "SchedWrite WriteSequence", Writes=refs("WriteALULd WriteRMW"), Repeat=2, SchedModel=None
-    )
-    t.put("zero", "SchedVar", Selected=refs("BigSlow"), Predicate=ref("IfZero"))
-    t.put("others", "SchedVar", Selected=refs("BigShift"), Predicate=ref("NoSchedPred"))
-    t.put("BigVariant", "SchedWrite SchedVariant SchedWriteVariant", Variants=refs("zero others"), Variadic=0,
-          SchedModel=ref("BigModel"))  # fmt: skip
-    opcode(t, "ADD64rr", "WriteALU", "EFLAGS")
-    opcode(t, "ADD64rm", "WriteALULd ReadAfterLd", "EFLAGS")
-    opcode(t, "IMUL64rr", "WriteMUL", "EFLAGS")
-    opcode(t, "CMOV64rr", "WriteCMOV")
-    opcode(t, "DIV64r", "WriteDIV", "RAX RDX EFLAGS")
-    opcode(t, "SHL64ri", "WriteALU", "EFLAGS")
-    opcode(t, "ADD64mr", "WriteALU", "EFLAGS")
-    opcode(t, "SUB64rr", "", "EFLAGS")
-    opcode(t, "ROL64ri", "WriteGone", "EFLAGS")
-    chosen(
-        t, "mul", "WriteMUL BigFlags ReadDefault ReadLate", dag("instrs", ref("IMUL64rr"), ref("IMUL32rr"))
-    )
-    chosen(t, "shift", "BigVariant", dag("instregex", "S(H|A)L(8|16|32|64)ri$"))
-    chosen(t, "store", "BigTwice", dag("instregex", "^ADD64mr"))
+    _references(t)
+    _opcodes(t)
     if small:
         model(t, "SmallModel", "small", 1)
         unit(t, "P0", of="Small")

@@ -1,0 +1,205 @@
+"""Many experiments: when one comes back, what is never run, and what neighbours cost."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cyclescope.backend.base import NOT_RUN, OK, SIGNAL, UNCLEAN, Capabilities, Sample
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.state import MachineState
+from cyclescope.measure.plan import LATENCY, Experiment
+from cyclescope.measure.record import FAILED, NOISY, STABLE
+from cyclescope.measure.sampling import (
+    CROWDED_ROUNDS,
+    MOST_ROUNDS,
+    Sampler,
+)
+
+STATE = MachineState((0,) * 16)
+
+
+def clean(cycles, accepted=6, rejected=0):
+    return Sample(cycles, 0.0, OK, accepted=accepted, rejected=rejected)
+
+
+def unclean(cycles):
+    return Sample(cycles, 0.0, UNCLEAN, accepted=2, rejected=300)
+
+
+# --- many experiments ---------------------------------------------------------------------------
+
+
+def experiments(count):
+    return [
+        Experiment(f"form {n}", LATENCY, "a", "b", "", Kernel(n.to_bytes(2, "little"), 1, STATE), 1)
+        for n in range(count)
+    ]
+
+
+def number_of(kernel):
+    return int.from_bytes(kernel.code, "little")
+
+
+class Answers:
+    """A backend whose samples a function of (experiment number, round) gives."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.rounds = {}
+        self.batches = []
+        self.tries = []  # allowed per round, by batch
+        self.most_flying = 0
+        self._flying = []
+
+    def capabilities(self):
+        return Capabilities("x86-64", "answers", 0, "none")
+
+    def submit(self, kernels, effort):
+        self.batches.append([number_of(k) for k in kernels])
+        self.tries.append(effort.maximum)
+        self._flying.append((kernels, effort))
+        self.most_flying = max(self.most_flying, len(self._flying))
+
+    def collect(self):
+        kernels, effort = self._flying.pop(0)
+        return [[self._one(number_of(k)) for _ in range(effort.rounds)] for k in kernels]
+
+    def _one(self, number):
+        turn = self.rounds.get(number, 0)
+        self.rounds[number] = turn + 1
+        return self.answer(number, turn)
+
+
+def settle(answers, count, batch=4, wanted=lambda: True):
+    sampler = Sampler(answers, batch=batch)
+    return [pair for found in sampler.measure(experiments(count), wanted) for pair in found], sampler
+
+
+def test_every_experiment_settles_once():
+    settled, _ = settle(Answers(lambda number, turn: clean(float(number + 1))), 10)
+    assert [e.form for e, _ in settled] == [f"form {n}" for n in range(10)]
+    assert [m.cycles for _, m in settled] == [float(n + 1) for n in range(10)]
+
+
+def test_one_batch_is_under_way_while_the_next_is_prepared():
+    answers = Answers(lambda number, turn: clean(1.0))
+    settle(answers, 10)
+    assert answers.most_flying == 2
+
+
+def test_doubtful_experiments_come_back_between_new_ones():
+    answers = Answers(lambda number, turn: clean(9.0 if number == 0 and turn == 0 else 4.0))
+    settled, _ = settle(answers, 40)
+    assert len(settled) == 40
+    assert answers.rounds[0] == 4
+    visits = [n for n, batch in enumerate(answers.batches) if 0 in batch]
+    assert len(visits) == 2
+    assert visits[1] - visits[0] >= 4  # not in the same bad millisecond
+
+
+def test_experiments_that_never_agree_end_after_ten_rounds():
+    answers = Answers(lambda number, turn: clean(4.0 * 1.1**turn))
+    settled, _ = settle(answers, 3)
+    assert {m.verdict for _, m in settled} == {NOISY}
+    assert set(answers.rounds.values()) == {MOST_ROUNDS}
+
+
+def test_a_failure_is_not_repeated():
+    answers = Answers(lambda number, turn: Sample(0.0, 0.0, SIGNAL, 4))
+    settled, _ = settle(answers, 3)
+    assert set(answers.rounds.values()) == {2}
+    assert {m.error for _, m in settled} == {"SIGILL"}
+
+
+def test_when_no_more_is_wanted_what_flies_is_finished():
+    asked = iter([True, True, False])
+    answers = Answers(lambda number, turn: clean(9.0 if turn == 0 else 4.0))
+    settled, _ = settle(answers, 100, wanted=lambda: next(asked, False))
+    assert len(settled) == 8
+    assert {m.verdict for _, m in settled} == {STABLE}
+
+
+def test_samples_are_counted():
+    _, sampler = settle(
+        Answers(lambda number, turn: Sample(1.0, 0.0, OK, accepted=6, rejected=2, disturbed=1)), 5
+    )
+    assert (sampler.accepted, sampler.rejected, sampler.disturbed) == (60, 20, 10)
+
+
+@given(st.floats(0.2, 200.0), st.integers(0, 2**32), st.floats(1.05, 2.5))
+def test_the_truth_when_two_of_three_samples_are_clean(truth, seed, slower):
+    """Samples that a neighbour slowed down never look clean twice in the same place."""
+    draw = random.Random(seed)
+
+    def answer(number, turn):
+        disturbed = (turn + number) % 3 == 0
+        raised = truth * draw.uniform(slower, 2 * slower) if disturbed else truth
+        return clean(raised * (1 + draw.uniform(-0.004, 0.004)))
+
+    settled, _ = settle(Answers(answer), 6)
+    assert len(settled) == 6
+    for _, measurement in settled:
+        assert measurement.cycles == pytest.approx(truth, rel=0.02)
+        assert measurement.verdict == STABLE
+
+
+def test_what_was_not_run_is_asked_for_again():
+    answers = Answers(lambda number, turn: Sample(0.0, 0.0, NOT_RUN) if turn < 2 else clean(4.0))
+    settled, _ = settle(answers, 3)
+    assert {(m.verdict, m.cycles) for _, m in settled} == {(STABLE, 4.0)}
+
+
+def test_what_is_never_run_fails_in_the_end():
+    settled, _ = settle(Answers(lambda number, turn: Sample(0.0, 0.0, NOT_RUN)), 3)
+    assert {(m.verdict, m.error) for _, m in settled} == {(FAILED, "not run")}
+
+
+@pytest.mark.parametrize("sigma", [0.0005, 0.002, 0.004])
+def test_independent_readings_differ_by_twice_their_error_in_one_of_twenty_cases(sigma):
+    draw = random.Random(7)
+    answers = Answers(lambda number, turn: clean(3.0 * (1 + draw.gauss(0.0, sigma))))
+    first, second = ([m for _, m in settle(answers, 250, batch=50)[0]] for _ in range(2))
+    first, second = first[50:], second[50:]  # the session knows its noise now
+    apart = [abs(a.cycles - b.cycles) / max(a.spread, b.spread) for a, b in zip(first, second, strict=True)]
+    assert sum(ratio > 2 for ratio in apart) <= 0.09 * len(apart)
+    assert sum(ratio > 1 for ratio in apart) >= 0.15 * len(apart)  # nor is it twice what is needed
+
+
+# --- neighbours -------------------------------------------------------------------------------------
+
+
+def beside(neighbours):
+    """Answers of kernels of which so large a share of the samples is disturbed, and none is settled."""
+    tries = 100
+    one = Sample(1.0, 0.0, UNCLEAN, accepted=0, rejected=tries, disturbed=round(neighbours * tries))
+    return Answers(lambda number, turn: one)
+
+
+@pytest.mark.parametrize(("share", "rounds"), [(0.4, MOST_ROUNDS), (0.8, 4)])
+def test_beside_neighbours_that_never_rest_rounds_and_tries_are_few(share, rounds):
+    answers = beside(share)
+    settled, _ = settle(answers, 600)
+    assert {m.verdict for _, m in settled} == {NOISY}
+    assert {len(m.rounds) for _, m in settled[-8:]} == {rounds}
+    assert answers.tries[0] == 300
+    assert answers.tries[-1] == (100 if rounds == 4 else 300)
+
+
+@pytest.mark.parametrize(("kernels", "tries"), [(75, 300), (150, 100)])
+def test_it_takes_some_two_hundred_samples_to_believe_in_neighbours(kernels, tries):
+    """The third batch is made when the two samples of each kernel of the first are there."""
+    answers = beside(1.0)
+    settle(answers, 3 * kernels, batch=kernels)
+    assert answers.tries[2] == tries
+
+
+def test_when_neighbours_rest_all_rounds_are_there_again():
+    loud = Sample(1.0, 0.0, UNCLEAN, accepted=0, rejected=100, disturbed=100)
+    settled, _ = settle(Answers(lambda number, turn: loud if number < 600 else unclean(1.0)), 1200)
+    rounds = {int(e.form.split()[1]): len(m.rounds) for e, m in settled}
+    assert {rounds[number] for number in range(500, 600)} == {CROWDED_ROUNDS}
+    assert {rounds[number] for number in range(1150, 1200)} == {MOST_ROUNDS}
