@@ -35,7 +35,6 @@
 #define MOMENT_STEPS 300 /* of a clock within the shorter chain: it tells frequencies of 1 % apart */
 #define MOMENT_SECONDS 5e-4 /* for so long a frequency is the same */
 #define PAIR_STEPS 2.0 /* of the clock: what rounding to them makes of the difference of two times */
-#define PAIR_SAME 0.02 /* of it: what changes a frequency within so short a time; interrupts take more */
 #define MOMENT_SAME 0.006 /* of the chain's time: steps of a frequency are 100 MHz, some 2 to 3 % */
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
@@ -436,7 +435,7 @@ static double by_pairs(void)
     for (unsigned i = 0; i < RECENT && i < paired; i++)
         if ((double)(now - pairs[i].at) < age)
             v[n++] = pairs[i].longer;
-    double middle = median_of(v, n), limit = PAIR_STEPS * cal()->step + PAIR_SAME * middle;
+    double middle = median_of(v, n), limit = PAIR_STEPS * cal()->step + MOMENT_SAME * middle;
     for (unsigned i = 0; i < n; i++)
         if (fabs(v[i] - middle) <= limit) {
             sum += v[i];
