@@ -214,8 +214,10 @@ void arch_call(const struct state *state, const void *code)
 void arch_call_plain(const void *code)
 {
     static unsigned number;
+    uint32_t trips = 1;
+    int is_long = end_of(code, &trips)[-1] == 'a' && trips > 1; /* what takes longer is interrupted more often */
     run(code);
-    pass(number++ % 5 == 0 ? hiccup : 0); /* the machine around it takes the core */
+    pass(is_long && number++ % 5 == 0 ? hiccup : 0);
     last = NULL;
 }
 
