@@ -84,6 +84,7 @@ UPDATE = "mov rbx, [rsi]; add qword ptr [rbx], 1"
         ("add qword ptr [rbx], 1", 1),
         (UPDATE, SLOW),
         (UPDATE + "; dec rcx; jne .", 1),  # so few that the core learns them
+        ("; ".join([UPDATE] * 12) + "; dec rcx; jne .", 12),
         ("; ".join([UPDATE] * 13) + "; dec rcx; jne .", 13 * SLOW),
         ("mov [rdi + 8], rax; add rdi, 8; mov rax, [rdi]; imul rax, rax; jne .", 3),
         ("mov [rdi + rcx], rax; add rcx, 8; mov rax, [rdi + rcx - 8]; imul rax, rax", SLOW + 3),
