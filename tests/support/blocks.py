@@ -9,7 +9,7 @@ import msgspec
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.isa.assemble import assemble
+from cyclescope.isa.assembly.assemble import assemble
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance

@@ -45,6 +45,10 @@ _HELP: tuple[type[click.UsageError], ...] = tuple(
 
 
 _LONGEST = 4000  # characters of a message
+_WORD, _ENDS = (
+    400,
+    100,
+)  # characters of a word, which is a path or nonsense, and what is shown of a longer one
 
 
 class LazyGroup(click.Group):
@@ -171,7 +175,8 @@ def _fail(message: str, code: int) -> NoReturn:
 
 def _line(message: str) -> str:
     """A message in one line, without what would control a terminal, and not longer than one can read."""
-    text = " ".join(message.split())
+    words = (w if len(w) <= _WORD else f"{w[:_ENDS]}...{w[-_ENDS:]}" for w in message.split())
+    text = " ".join(words)
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from cyclescope.backend.base import OK, Backend, Effort, Sample, without_address
 from cyclescope.errors import MeasurementError, UnsupportedInstruction, UsageError
-from cyclescope.isa.assemble import assemble
+from cyclescope.isa.assembly.assemble import assemble
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.patterns import pattern

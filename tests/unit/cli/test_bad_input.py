@@ -79,6 +79,22 @@ def test_a_wrong_request_is_one_line(cyclescope, machine, arguments, said):
     assert not done.out
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bench", "--hex"], ["bench", "--asm"], ["analyze"], ["frob"], ["bench", "--frob"],
+        ["show", "--store"], ["host", "--target"], ["compare", "a"],
+        ["export", "a", "-o", "b.csv", "--format"],
+    ],
+)  # fmt: skip
+def test_nonsense_of_any_length_is_met_with_a_line_that_one_can_read(cyclescope, machine, arguments):
+    done = cyclescope(*arguments[:-1], arguments[-1], "x" * 100_000)
+    assert done.code
+    assert len(done.err) < 2000
+    done = cyclescope(*arguments[:-1], f"{arguments[-1]}{'x' * 100_000}")
+    assert len(done.err) < 2000
+
+
 @pytest.mark.parametrize("cpu", [2, 4095, 10**12])
 def test_a_cpu_that_is_not_ours(cyclescope, monkeypatch, cpu):
     """Whether it does not exist or the affinity mask or a cgroup keeps us from it."""
@@ -167,7 +183,7 @@ def test_bench_where_no_program_can_be_started(cyclescope, machine, monkeypatch)
     def scarce(*args, **more):
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("cyclescope.isa.assemble.subprocess.run", scarce)
+    monkeypatch.setattr("cyclescope.isa.assembly.limits.subprocess.Popen", scarce)
     done = cyclescope("bench", "--asm", "nop")
     assert done.code == NO_BACKEND
     assert "cannot be started (Resource temporarily unavailable)" in done.error

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction
-from cyclescope.isa import assemble
+from cyclescope.isa.assembly import assemble
 from cyclescope.isa.text import assembly
 
 needs_as = pytest.mark.skipif(

@@ -10,11 +10,12 @@ import pytest
 
 from cyclescope.analyze.decode.block import Address
 from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, JUMP, decoder
-from cyclescope.analyze.read import assembler, assemblers, limits
+from cyclescope.analyze.read import assembler, assemblers
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.analyze.read.program import Code
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
+from cyclescope.isa.assembly import limits
 from cyclescope.isa.encode import default_immediates, encode
 from cyclescope.isa.text import assembly
 from tests.unit.isa.decoding import choices

@@ -13,10 +13,12 @@ import time
 import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block
-from cyclescope.analyze.read import assembler, limits
+from cyclescope.analyze.read import assembler
 from cyclescope.analyze.read import contents as reading
 from cyclescope.analyze.read.assemblers import Tool, tools
 from cyclescope.errors import SourceError, UnsupportedInstruction
+from cyclescope.isa.assembly import limits
+from cyclescope.isa.assembly.assemble import assemble
 
 pytestmark = pytest.mark.skipif(not tools("x86-64"), reason="needs an assembler")
 TOO_MUCH = "is too much to assemble: .*: look for .rept, .skip"
@@ -78,6 +80,19 @@ def test_an_assembler_is_stopped_in_time(text, monkeypatch):
     start = time.process_time() + sum(os.times()[2:4])
     with pytest.raises((SourceError, UnsupportedInstruction)) as raised:
         read_block(text)
+    assert time.process_time() + sum(os.times()[2:4]) - start < 5
+    assert len(str(raised.value)) < 400
+
+
+@pytest.mark.skipif(None in map(shutil.which, ("as", "objcopy")), reason="needs binutils")
+@pytest.mark.parametrize(
+    "text", [".skip 100000000000", '.include "/dev/zero"', ".rept 1000000000; nop; .endr", "x" * 10_000]
+)
+def test_an_assembler_of_kernels_is_stopped_in_time(text, monkeypatch):
+    monkeypatch.setattr(limits, "_SECONDS", 1.0)
+    start = time.process_time() + sum(os.times()[2:4])
+    with pytest.raises((SourceError, UnsupportedInstruction)) as raised:
+        assemble(text)
     assert time.process_time() + sum(os.times()[2:4]) - start < 5
     assert len(str(raised.value)) < 400
 

@@ -7,7 +7,7 @@ import pytest
 
 from cyclescope.analyze.read.repetition import expanded
 from cyclescope.errors import UsageError
-from cyclescope.isa.assemble import assemble
+from cyclescope.isa.assembly.assemble import assemble
 from cyclescope.isa.x86_64.padding import nop
 
 X86 = "x86-64"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 import msgspec
 
-from cyclescope.errors import BackendUnavailable, UnsupportedInstruction
+from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, shortened
+from cyclescope.isa.assembly.limits import Budget
 
 
 class Assembled(msgspec.Struct, frozen=True):
@@ -39,8 +39,8 @@ def with_sizes(text: str) -> str:
 def assemble(text: str) -> Assembled:
     """Assemble Intel-syntax x86-64 text with GNU as.
 
-    Raises BackendUnavailable where there is no assembler and UnsupportedInstruction where it
-    refuses, naming the line.
+    Raises BackendUnavailable where there is no assembler, UnsupportedInstruction where it refuses, naming
+    the line, and SourceError where that takes too much.
     """
     tools = [shutil.which(name) for name in ("as", "objcopy")]
     if None in tools:
@@ -48,24 +48,21 @@ def assemble(text: str) -> Assembled:
             "no assembler found", "install binutils (apt install binutils), or give machine code with {hex}"
         )
     lines = lines_of(text)
-    with tempfile.TemporaryDirectory() as folder:
-        source, output, binary = (Path(folder) / name for name in ("a.s", "a.o", "a.bin"))
+    budget = Budget("the code", len(text))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source, output, binary = (folder / name for name in ("a.s", "a.o", "a.bin"))
         body = [".intel_syntax noprefix", ".text", *map(with_sizes, lines)]
         source.write_text("\n".join(body) + "\n")
-        done = _run(str(tools[0]), "--64", "-mnaked-reg", str(source), "-o", str(output))
-        if done.returncode:
-            raise UnsupportedInstruction(_first_error(done.stderr, str(source), lines))
-        done = _run(str(tools[1]), "-O", "binary", "-j", ".text", str(output), str(binary))
-        if done.returncode:
-            raise BackendUnavailable(f"objcopy failed: {done.stderr.strip()}")
+        command = [str(tools[0]), "--64", "-mnaked-reg", str(source), "-o", str(output)]
+        done = budget.run("as", command, folder)
+        if not done.ok:
+            raise UnsupportedInstruction(_first_error(done.messages, str(source), lines))
+        command = [str(tools[1]), "-O", "binary", "-j", ".text", str(output), str(binary)]
+        done = budget.run("objcopy", command, folder)
+        if not done.ok:
+            raise BackendUnavailable(f"objcopy failed: {shortened(done.messages.strip())}")
         return Assembled(binary.read_bytes(), _executed(lines))
-
-
-def _run(*command: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise BackendUnavailable(f"{command[0]} cannot be started ({error.strerror})") from error
 
 
 def _executed(lines: list[str]) -> int:
@@ -81,5 +78,8 @@ def _first_error(messages: str, source: str, lines: list[str]) -> str:
     match = re.search(rf"^{re.escape(source)}:(\d+): (?:Fatal )?[Ee]rror: (.*)", messages, re.MULTILINE)
     number = int(match[1]) - 3 if match else -1  # behind the two directives
     if not match or not 0 <= number < len(lines):
-        return f"the assembler failed: {messages.replace(source, 'the text').strip()}"
-    return f"{lines[number]!r} cannot be assembled: {match[2]}"
+        told = messages.replace(source, "the text").splitlines()
+        return (
+            f"the assembler failed: {next((line for line in told if 'rror' in line), '') or ' '.join(told)}"
+        )
+    return f"{shortened(lines[number])!r} cannot be assembled: {shortened(match[2])}"
