@@ -146,7 +146,7 @@ class LlvmMcaBackend(AnalyzerBackend):
         self.cpu, self.isa = cpu, isa
         record = instruction_set(isa)
         self._triple = record.toolchain.triple.replace("-linux", "-unknown-linux")
-        self._header, self._comment = record.toolchain.header, record.writing.comments[0]
+        self._header = record.toolchain.header
         self.refused: dict[str, str] = {}  # instructions that have no analysis, with the reason
         self._known: set[str] = set()
         self._patience = patience
@@ -258,9 +258,8 @@ class LlvmMcaBackend(AnalyzerBackend):
     ) -> tuple[_Report | None, dict[int, str]]:
         """The report on some bodies, None where there is none, and what is wrong by line."""
         text = [self._header]
-        mark = f"{self._comment} LLVM-MCA"
-        for number, body in enumerate(bodies):
-            text += [f"{mark}-BEGIN {number}", *body, f"{mark}-END {number}"]
+        for number, body in enumerate(bodies):  # behind `//` llvm-mca reads no name
+            text += [f"# LLVM-MCA-BEGIN {number}", *body, f"# LLVM-MCA-END {number}"]
         options = [f"-iterations={iterations}", f"-noalias={'true' if stream else 'false'}"]
         options += [f"-resource-pressure={int(views)}", f"-instruction-info={int(views)}"]
         options += ["-skip-unsupported-instructions=any"] if self._skips else []

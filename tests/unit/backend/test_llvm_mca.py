@@ -340,6 +340,16 @@ def test_the_real_one_refuses_a_cpu_it_does_not_know():
         LlvmMcaBackend("znver99")
 
 
+@pytest.mark.parametrize(
+    ("isa", "form_id", "registers"),
+    [("aarch64", "FMADDDrrr", (0, 1, 2, 0)), ("riscv64", "MUL", (10, 10, 11))],
+)
+def test_regions_are_marked_as_llvm_mca_reads_their_names(isa, form_id, registers, program, state):
+    """Behind `//`, AArch64's comments, it reads markers, but no names."""
+    kernel = kernel_of([Instruction(load_table(isa)[form_id], registers)], state)
+    assert LlvmMcaBackend("made", program(), isa=isa).probe([kernel])[0].status == OK
+
+
 @real
 @pytest.mark.parametrize(
     ("isa", "cpu", "form_id", "registers", "cycles"),
