@@ -88,9 +88,16 @@ def test_moves_of_32_bits_keep_a_pointer_and_shorter_ones_do_not(text, taken):
     assert bool(predictor().graph(block(text).instructions).memory) is taken
 
 
-def test_what_is_no_instruction_shows_as_many_bytes_as_one_may_have():
+def test_what_is_no_instruction_shows_the_byte_that_begins_none():
     bad = decoder("x86-64").instruction(bytes.fromhex("06" * 40), 0)
-    assert bad.problem.count("06") == 15
+    assert (bad.problem, bad.code) == ("06 is no instruction", b"\x06")
+
+
+def test_an_instruction_has_as_many_bytes_as_one_may_have():
+    """15: prefixes in front of a move of an immediate, and none more."""
+    longest = bytes.fromhex("66" * 5 + "48b8" + "01" * 8)
+    assert len(decoder("x86-64").instruction(longest + b"\x90", 0).code) == 15
+    assert decoder("x86-64").instruction(b"\x66" + longest, 0).form is None
 
 
 def test_scalable_vectors_count_as_the_shortest():

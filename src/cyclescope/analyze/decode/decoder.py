@@ -11,6 +11,7 @@ from cyclescope.errors import UsageError
 from cyclescope.isa.registry import instruction_set, isa_names
 
 NEXT, BRANCH, JUMP, CALL, END, INVALID = "next", "branch", "jump", "call", "end", "invalid"
+REASON = 2  # bytes that tell why they begin no instruction
 
 
 class FlowStep(NamedTuple):

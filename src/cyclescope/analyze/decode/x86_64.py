@@ -163,7 +163,10 @@ class X86Decoder:
         ins = decoder.decode()
         own = code[: ins.len]
         if ins.is_invalid:
-            problem = f"{code[:_LONGEST].hex(' ')} is no instruction"
+            shown = code[:1].hex()
+            problem = f"{shown} is no instruction"
+            if _is_apx(code):
+                problem = f"{repr(text) if text else shown} is of APX, which is not read"
             return BlockInstruction(None, text or "(bad)", line, address, code[:1], problem=problem)
         text = text or self._text(ins)
         form = self._find(ins)
@@ -291,6 +294,11 @@ class X86Decoder:
             formatter.show_branch_size, formatter.branch_leading_zeros = False, False
             self._formatter = formatter
         return str(self._formatter.format(ins))
+
+
+def _is_apx(code: bytes) -> bool:
+    """Whether code that is no instruction here begins with prefixes of Intel's APX: REX2, or EVEX's map 4."""
+    return code[:1] == b"\xd5" or (code[:1] == b"\x62" and len(code) > 1 and code[1] & 7 == 4)
 
 
 def _following(first: Register | None, count: int) -> tuple[Register, ...]:

@@ -15,7 +15,7 @@ def assembled_forms(isa: str, text: str) -> Sequence[InstructionForm]:
     Raises UsageError, which says why, where there is no assembler, where it refuses the line, and for
     instructions that the table leaves out.
     """
-    from cyclescope.analyze.decode.decoder import decoder
+    from cyclescope.analyze.decode.decoder import REASON, decoder
     from cyclescope.analyze.read.assembler import text_program
 
     try:
@@ -27,7 +27,10 @@ def assembled_forms(isa: str, text: str) -> Sequence[InstructionForm]:
     code = b"".join(piece.code for piece in program.pieces)
     reader = decoder(isa)
     steps = list(reader.steps(code, 0))[: 1 if "=" in text else None]  # AArch64: what is behind is a constant
-    found = [reader.instruction(code[step.address : step.end], step.address) for step in steps]
+    found = [
+        reader.instruction(code[step.address : max(step.end, step.address + REASON)], step.address)
+        for step in steps
+    ]
     problem = next((one.problem or f"{one.text} is none" for one in found if one.form is None), "")
     if problem:
         raise UsageError(problem)

@@ -10,7 +10,17 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.decode.block import Block, BlockInstruction, SourcePlace
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, JUMP, NEXT, Decoder, FlowStep, Reference
+from cyclescope.analyze.decode.decoder import (
+    BRANCH,
+    CALL,
+    END,
+    JUMP,
+    NEXT,
+    REASON,
+    Decoder,
+    FlowStep,
+    Reference,
+)
 from cyclescope.analyze.decode.instruments import Comment, instrumented
 from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set
@@ -198,7 +208,7 @@ class Code:
     def instruction(self, step: FlowStep) -> BlockInstruction:
         """A step in full."""
         program = self.program
-        code = program.code(step.address, step.length)
+        code = program.code(step.address, max(step.length, REASON))
         statement = program.statement(step.address, step.end)
         text, line = (statement.text, statement.line) if statement else ("", 0)
         found = self.decoder.instruction(code, step.address, program.references, text, line)

@@ -149,6 +149,9 @@ def test_forms_told_apart_by_more_than_the_opcode(code, form, text):
         ("f4", "privileged"),
         ("0f01c2", "privileged"),
         ("48", "no instruction"),
+        ("62f4e418afd8", "62 is of APX"),
+        ("d50801c0", "is of APX"),
+        ("62f1", "62 is no instruction"),
     ],
 )
 def test_what_has_no_form_says_why(code, problem):
