@@ -7,7 +7,7 @@ have that, and it survives macros, relaxation and sections.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -18,13 +18,13 @@ from cyclescope.analyze.read.assemblers import tools
 from cyclescope.analyze.read.attempt import INTEL_HEADER, Attempt
 from cyclescope.analyze.read.binary import Binary
 from cyclescope.analyze.read.disassembly import as_text
-from cyclescope.analyze.read.limits import Budget
 from cyclescope.analyze.read.masm import is_masm, translated
 from cyclescope.analyze.read.objects import bases, pieces, references, symbol_address
 from cyclescope.analyze.read.program import Function, JumpTable, Program, Statement
-from cyclescope.analyze.read.semicolons import without_comments
+from cyclescope.analyze.read.semicolons import without_comments, without_strings
 from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine, guess_isa, guess_syntax, split
 from cyclescope.errors import BackendUnavailable, SourceError, UnsupportedInstruction
+from cyclescope.isa.assembly.limits import Budget
 from cyclescope.isa.find.written import forms_of
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.isa.table import load_table
@@ -85,13 +85,18 @@ def _written_program(
     lines = split(plain, isa)
     data, notes = _assembled(lines, source, isa, syntax, folder)
     binary = Binary(data, f"the assembler's output for {source}")
-    comments = tuple(
-        Comment(line.number, text)
-        for line, text in zip(lines, raw, strict=True)
-        if line.written != text.strip() or ";" in text
-    )
+    comments = tuple(_comments(lines, raw))
     program = _program(binary, source, _renamed(lines, names), raw, comments, (*modes, *commented, *notes))
     return msgspec.structs.replace(program, syntax=syntax)
+
+
+def _comments(lines: Sequence[SourceLine], raw: Sequence[str]) -> Iterator[Comment]:
+    """Lines with comments, or with what begins one where the assembler refuses it otherwise."""
+    for line, text in zip(lines, raw, strict=True):
+        if line.written != text.strip():
+            yield Comment(line.number, text)
+        elif ";" in text or "#" in text:
+            yield Comment(line.number, without_strings(text))
 
 
 def _modes(raw: Sequence[str], source: str, isa: str) -> tuple[str, ...]:

@@ -40,11 +40,15 @@ def _without_comment(line: str) -> str:
         return line
     if _WHOLE_LINE.match(line):
         return ""
-    plain = _STRING.sub(lambda text: "_" * len(text[0]), line)
-    for match in _BEHIND_SPACE.finditer(plain):
-        if not _PREFIX.fullmatch(plain[: match.start()]):
+    for match in _BEHIND_SPACE.finditer(without_strings(line)):
+        if not _PREFIX.fullmatch(line[: match.start()]):
             return line[: match.start()]
     return line
+
+
+def without_strings(line: str) -> str:
+    """A line as long, with something plain in place of its strings."""
+    return _STRING.sub(lambda text: "_" * len(text[0]), line)
 
 
 def _note(numbers: Sequence[int]) -> tuple[str, ...]:

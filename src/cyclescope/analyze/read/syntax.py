@@ -26,7 +26,7 @@ _ASSIGNMENT = re.compile(r"\s*[\w.$]+\s*==?[^=]")
 _OPENING = re.compile(r"\s*\.(macro|rept|irpc?|rep)\b", re.IGNORECASE)
 _CLOSING = re.compile(r"\s*\.(endm|endr|endmacro)\b", re.IGNORECASE)
 _CODE_DATA = re.compile(
-    r"\s*\.(byte|[248]byte|short|h?word|value|long|int|d?word|insn|inst(\.[nw])?)\b[\s\dxXa-fA-F,-]*$"
+    r"\s*\.(byte|[248]byte|short|h?word|value|long|int|d?word|insn|inst(\.[nw])?)\b[\s\dxXa-fA-F,-]*([;#].*)?$"
 )
 _PADDING = re.compile(r"\s*\.(p2align[wl]?|balign[wl]?|align|nops?|nop|rept|irpc?|rep)\b")
 _DATA = re.compile(

@@ -21,6 +21,8 @@ SAID = {  # what a style is told about, besides the loop
     "mca_open": "LLVM-MCA begin marker without an end: the region goes on to the end of the code",
     "osaca_open": "OSACA begin marker without an end: the region goes on to the end of the code",
     "mca_end_only": "LLVM-MCA end marker without a beginning: the region begins with the code",
+    "bytes_semicolons": "what follows a semicolon is taken for a comment",
+    "bytes_hashes": "what follows # is taken for a comment",
     "mca_empty": "between the LLVM-MCA markers in lines 7 and 8: no instructions, left out",
 }
 
@@ -61,6 +63,12 @@ class TestMarkers:
     def test_a_comment_behind_code_is_behind_it(self):
         (block,) = read_blocks("inc %rax # LLVM-MCA-BEGIN\ndec %rax\nnop # LLVM-MCA-END\ninc %rbx\n")
         assert [one.text for one in block] == ["dec %rax", "nop"]
+
+    @pytest.mark.skipif(not tools("aarch64"), reason="needs an assembler")
+    def test_a_number_sign_behind_code_begins_a_comment_where_the_assembler_refuses_it(self):
+        text = "mov x0, x0 # OSACA-BEGIN\nadd x1, x1, #1\nmov x0, x0 # OSACA-END\nmul x0, x0, x0\n"
+        (block,) = read_blocks(text)
+        assert [one.text for one in block] == ["add x1, x1, #1"]
 
     @pytest.mark.parametrize(
         ("text", "said"),
