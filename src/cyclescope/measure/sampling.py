@@ -156,7 +156,7 @@ def once(samples: Sequence[Sample]) -> Measurement | None:
     sample = samples[0]
     if sample.status not in USABLE:
         return Measurement(0.0, 0.0, FAILED, 0, 0, (), error=failure(sample))
-    cycles, spread = (0.0 if isnan(x) else x for x in (sample.cycles, sample.spread))
+    cycles, spread = (0.0 if isnan(x) else max(x, 0.0) for x in (sample.cycles, sample.spread))
     return Measurement(cycles, spread, NOISY, sample.accepted, 0, (), sample.exceptions)
 
 

@@ -14,7 +14,8 @@ from cyclescope.measure.sampling import Measurement
 from cyclescope.report.card import EMULATED
 
 SCHEMA_VERSION = 1
-_NOT_COUNTED = "n/a"
+NOT_KNOWN = "n/a"
+EMULATION = "emulated"  # in place of a verdict
 
 
 class Aggregate(NamedTuple):
@@ -64,13 +65,13 @@ def bench_json(
         "frequency": round(frequency),
     }
     none = dict.fromkeys(("cycles", "spread", "frequency")) | {
-        "verdict": "emulated",
+        "verdict": EMULATION,
         "rounds": [],
         "counters": [],
     }
-    if aggregate is not None:
+    if aggregate is not None and not emulated:
         data["aggregate"] = {"kind": aggregate.kind, "cycles": _rounded(aggregate.cycles)}
-    if counted.asked:
+    if counted.asked and not emulated:
         data["events"] = dict(counted.values(measured, unroll))
         data["not_counted"] = counted.why_none or None
     data |= {"emulated": emulated} | (none | {"note": EMULATED} if emulated else {})
@@ -114,7 +115,7 @@ def _more(
         yield f"{aggregate.kind} of {aggregate.rounds} rounds: {aggregate.cycles:.4f} core cycles"
     for name, value in counted.values(measured, unroll):
         why = f" ({counted.why_none})" if counted.why_none else ""
-        yield f"{name}: {_NOT_COUNTED}{why}" if value is None else f"{name}: {value:.2f}"
+        yield f"{name}: {NOT_KNOWN}{why}" if value is None else f"{name}: {value:.2f}"
     if verbose:
         yield "rounds: " + " ".join(f"{value / unroll:.4f}" for value in measured.rounds)
 

@@ -21,6 +21,7 @@ from cyclescope.measure.sampling import (
     RoundNoise,
     agree,
     low_cluster,
+    once,
     summarise,
 )
 
@@ -38,6 +39,12 @@ def unclean(cycles):
 def verdict(*samples, places=2):
     found = summarise(samples, places)
     return found and found.verdict
+
+
+@pytest.mark.parametrize(("cycles", "kept"), [(3.5, 3.5), (-1063.3, 0.0), (math.nan, 0.0)])
+def test_what_an_emulator_took_is_a_row_that_can_be_read(cycles, kept):
+    found = once([clean(cycles)])
+    assert (found.cycles, found.verdict) == (kept, NOISY)
 
 
 # --- values that are the same -------------------------------------------------------------------

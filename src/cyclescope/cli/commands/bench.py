@@ -186,39 +186,39 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
             text = threads_text(name, readings, copies)
             click.echo(threads_json(name, readings, copies, identity.machine) if as_json else text)
             return
-        timed = _timed(backend, snippets, asked.wanted_rounds)
+        timed = _timed(backend, snippets, asked.wanted_rounds, identity.emulated)
         frequency = backend.calibrate().frequency
         names = backend.capabilities().counters[1:]
     counted = Counted(tuple(event[0] for event in events), names, why_none)
     form = "json" if as_json else asked.form
-    click.echo(_written(timed, asked, form, identity.machine, frequency, identity.emulated, counted))
+    click.echo(_written(timed, asked, form, identity.machine, frequency, counted))
     if not identity.emulated:
         _check(timed)
 
 
-def _timed(backend: Any, snippets: Sequence[Snippet], rounds: int) -> list[TimedSnippet]:
+def _timed(backend: Any, snippets: Sequence[Snippet], rounds: int, emulated: bool) -> list[TimedSnippet]:
     if len(snippets) == 1:
         measured = [time_kernel(backend, snippets[0].kernel, rounds)]
     else:
         measured = time_kernels(backend, [one.kernel for one in snippets], rounds)
-    return [TimedSnippet(*pair) for pair in zip(snippets, measured, strict=True)]
+    return [TimedSnippet(*pair, emulated) for pair in zip(snippets, measured, strict=True)]
 
 
 def _written(
     timed: Sequence[TimedSnippet], asked: BenchRequest, form: str | None, machine: str, frequency: float,
-    emulated: bool, counted: Counted,
+    counted: Counted,
 ) -> str:  # fmt: skip
     if form == "csv":
         return comparison_csv(timed)
     if form == "markdown":
         return comparison_markdown(timed)
     if len(timed) > 1 and form == "json":
-        return comparison_json(timed, machine, frequency, emulated)
+        return comparison_json(timed, machine, frequency)
     if len(timed) > 1:
         return (sweep_text if asked.sweep else comparison_text)(timed, machine)
     one = timed[0]
     common = (one.snippet.name, one.snippet.kernel, one.measured, one.snippet.copies, machine, frequency)
-    extra = (emulated, _aggregate(asked.aggregate, one.measured, one.snippet.copies), counted)
+    extra = (one.emulated, _aggregate(asked.aggregate, one.measured, one.snippet.copies), counted)
     return bench_json(*common, *extra) if form == "json" else bench_text(*common, *extra, asked.verbose)
 
 

@@ -14,7 +14,8 @@ from cyclescope.infer.beside.pieces import Snippet
 from cyclescope.infer.beside.threads import ThreadReading
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import Measurement
-from cyclescope.report.bench import SCHEMA_VERSION, bench_json
+from cyclescope.report.bench import EMULATION, NOT_KNOWN, SCHEMA_VERSION, bench_json
+from cyclescope.report.card import EMULATED
 from cyclescope.report.tables import table
 
 _BAR = 40  # characters of the longest
@@ -28,6 +29,7 @@ class TimedSnippet(NamedTuple):
 
     snippet: Snippet
     measured: Measurement
+    emulated: bool = False  # then its times say nothing, and no view has one
 
     @property
     def cycles(self) -> float:
@@ -53,8 +55,14 @@ def comparison_rows(timed: Sequence[TimedSnippet]) -> list[tuple[str, ...]]:
     for one in timed:
         ratio, error = one.ratio(timed[0])
         numbers = (f"{one.cycles:.4f}", f"{one.error:.4f}", f"{ratio:.3f}", f"{error:.3f}")
-        rows.append((_short(one.snippet.name), *numbers, one.measured.verdict))
+        said = (*[NOT_KNOWN] * len(numbers), EMULATION) if one.emulated else (*numbers, one.measured.verdict)
+        rows.append((_short(one.snippet.name), *said))
     return rows
+
+
+def _with_note(text: str, timed: Sequence[TimedSnippet]) -> str:
+    """A text for people, with why there is no number in it."""
+    return f"{text}\n{EMULATED}" if any(one.emulated for one in timed) else text
 
 
 def _short(name: str) -> str:
@@ -64,7 +72,8 @@ def _short(name: str) -> str:
 
 def comparison_text(timed: Sequence[TimedSnippet], machine: str) -> str:
     """The same as a table for people."""
-    return f"core cycles per copy, on {machine}\n{table(comparison_rows(timed), 1)}".rstrip()
+    text = f"core cycles per copy, on {machine}\n{table(comparison_rows(timed), 1)}".rstrip()
+    return _with_note(text, timed)
 
 
 def comparison_markdown(timed: Sequence[TimedSnippet]) -> str:
@@ -85,16 +94,16 @@ def comparison_csv(timed: Sequence[TimedSnippet]) -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def comparison_json(timed: Sequence[TimedSnippet], machine: str, frequency: float, emulated: bool) -> str:
+def comparison_json(timed: Sequence[TimedSnippet], machine: str, frequency: float) -> str:
     """Every snippet as `bench --json` has one, with its ratio to the first."""
     results = []
     for one in timed:
         label, kernel, copies = one.snippet.name, one.snippet.kernel, one.snippet.copies
         data = msgspec.json.decode(
-            bench_json(label, kernel, one.measured, copies, machine, frequency, emulated)
+            bench_json(label, kernel, one.measured, copies, machine, frequency, one.emulated)
         )
         ratio, error = one.ratio(timed[0])
-        known = not emulated and not math.isnan(ratio)
+        known = not one.emulated and not math.isnan(ratio)
         numbers = (round(ratio, 5), round(error, 5)) if known else (None, None)
         results.append(data | dict(zip(("ratio", "ratio_error"), numbers, strict=True)))
     everything = {"schema_version": SCHEMA_VERSION, "machine": machine, "results": results}
@@ -107,13 +116,16 @@ def sweep_text(timed: Sequence[TimedSnippet], machine: str) -> str:
     width = max(len(_short(one.snippet.name)) for one in timed)
     lines = [f"core cycles per copy, on {machine}"]
     for one in timed:
+        if one.emulated:
+            lines.append(f"{_short(one.snippet.name):{width}} {NOT_KNOWN}")
+            continue
         known = one.measured.verdict == STABLE
         value = f"{one.cycles:10.4f} +-{one.error:.4f}"
         told = (
             value if known else f"{one.cycles:10.4f} to {one.cycles + one.error:.4f} {one.measured.verdict}"
         )
         lines.append(f"{_short(one.snippet.name):{width}} {told:22} {_bar(one.cycles, most)}".rstrip())
-    return "\n".join(lines)
+    return _with_note("\n".join(lines), timed)
 
 
 def _bar(value: float, most: float) -> str:
