@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.analyze.choose.source import Choice
+from cyclescope.analyze.predict.prediction import FRONT_END
+from cyclescope.model.library import llvm_model
 from cyclescope.session.machines import load_model
 from cyclescope.session.predict import predict
 from tools.machines.corrections import corrected
@@ -86,21 +88,39 @@ def test_x87_chains():
     assert whole("fldl (%rsi); fmul %st(1), %st; faddp %st, %st(2)", "skylake").lcd == add
 
 
-def test_x87_on_zen_may_take_longer():
+@pytest.mark.parametrize("machine", ["znver1", "znver3", "znver4", "znver5"])
+def test_x87_on_zen_may_take_longer(machine):
     text = "fadd %st(1), %st"
-    zen, intel = whole(text, "znver4"), whole(text, "skylake")
+    zen, intel = whole(text, machine), whole(text, "skylake")
     assert zen.interval[1] / zen.lcd > intel.interval[1] / intel.lcd
     assert any("x87" in note for note in zen.notes)
     assert not any("x87" in note for note in intel.notes)
 
 
-@pytest.mark.parametrize("machine", ["sandybridge", "haswell", "skylake", "icelake-server", "alderlake"])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        *("sandybridge", "ivybridge", "haswell", "skylake", "icelake-server", "icelake-client", "rocketlake"),
+        *("tigerlake", "alderlake", "raptorlake", "sapphirerapids", "emeraldrapids", "graniterapids"),
+    ],
+)
 def test_a_counter_in_memory_on_intel(machine):
     """Published: 5 to 6 cycles."""
     texts = ("addl $1, (%rax)", "notl (%rax)", "subl %ecx, (%rax)")
     cycles = {whole(text, machine).cycles for text in texts}
     assert len(cycles) == 1
     assert 5 <= cycles.pop() <= 6
+
+
+@pytest.mark.parametrize("machine", ["alderlake", "sapphirerapids", "lunarlake", "raptorlake"])
+@pytest.mark.parametrize("line", ["nop", "movq %rax, %rbx", "addq $1, %rax; xorl %eax, %eax"])
+def test_what_is_eliminated_takes_a_slot(machine, line):
+    code = f"{line}\n" * 12
+    found = whole(code, machine)
+    assert found.bounds[FRONT_END] == pytest.approx(
+        12 * (1 + line.count(";")) / load_model(machine).width.slots
+    )
+    assert llvm_model("alderlake").forms["NOP"].slots == 0  # as LLVM has it, to compare with LLVM
 
 
 def test_exchanged_registers_are_not_entangled():

@@ -24,6 +24,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.model import library
+from cyclescope.model.library import llvm_model
 from cyclescope.model.machine import Operation
 from cyclescope.model.resources import resource_throughput
 from cyclescope.session.machines import load_model
@@ -269,7 +270,7 @@ def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(ta
 
 
 def test_a_core_without_a_filler_says_so(table, tmp_path):
-    machine = load_model("alderlake")  # where LLVM gives NOP no slot
+    machine = llvm_model("alderlake")  # where NOP has no slot
     form = table["IMUL (R64, R64)"]
     with closing(measure(machine, table, [form], QUIET, tmp_path / "store.sqlite")) as store:
         facts = read_facts(store, table)
