@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cyclescope.errors import UsageError
-from cyclescope.model.limits import DATABASE
+from cyclescope.model.limits import DATABASE, WORK
 
 if TYPE_CHECKING:
     from cyclescope.backend.link import Link
@@ -92,10 +92,9 @@ class WritingCommand(click.Command):
 
 
 class Amount(click.ParamType[float]):
-    """A number that one can compute with: a millionth to a thousand millions."""
+    """A number that one can compute with."""
 
     name = "amount"
-    least, most = 1e-6, 1e9
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number of a text."""
@@ -103,8 +102,8 @@ class Amount(click.ParamType[float]):
             number = float(str(value))
         except ValueError:
             number = 0.0
-        if not self.least <= number <= self.most:  # nor what is no number
-            self.fail(f"{value!r} is no number from {self.least:g} to {self.most:g}", param, ctx)
+        if not WORK.has(number):
+            self.fail(f"{value!r} is no number from {WORK.least:g} to {WORK.most:g}", param, ctx)
         return number
 
 

@@ -43,4 +43,5 @@ SLOTS = Range(0, 1e6)  # 156; of microcode
 REORDER_BUFFER = Range(0, 1 << 13)  # 792 entries; the simulated core has room for the operations of each
 ENTRIES = Range(0, 1 << 20)  # of other buffers; as many has one without a limit
 CAPACITY = Range(1e-3, 1e3)  # cycles per cycle that a shared resource offers
+WORK = Range(1e-6, 1e9)  # units of work in an iteration
 DATABASE = b"SQLite format 3\x00"  # a file that begins so is a store of measurements, and no model

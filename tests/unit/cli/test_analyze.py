@@ -115,6 +115,22 @@ def test_numbers_that_one_cannot_compute_with(cyclescope, kernel, number):
     assert (done.code, done.out, done.err) == (2, "", f"error: Invalid value for {said}\n")
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e-320, -1, 1e10, "2", True, None])
+def test_the_library_refuses_them_as_well(number):
+    with pytest.raises(UsageError, match=r"the unroll factor .* is no number from 1e-06 to 1e"):
+        predict.predict("imul rax, rbx", "znver4", unroll_factor=number)
+    assert predict.predict("imul rax, rbx", "znver4", unroll_factor=2).per_unit == 1.5
+
+
+@pytest.mark.parametrize("code", ["480fafc3", "0x480fafc3", "cc", "90 90"])
+def test_machine_code_in_place_of_a_file(cyclescope, code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = cyclescope("analyze", code, "--arch", "skylake", "--whole")
+    assert done.code == 0, done.err
+    (tmp_path / "cc").write_text("imul %rax, %rbx\n")
+    assert "imul" in cyclescope("analyze", "cc", "--arch", "skylake", "--whole").out
+
+
 # --- the machine ----------------------------------------------------------------------------------
 
 

@@ -32,8 +32,9 @@ from cyclescope.analyze.predict.prediction import (
 )
 from cyclescope.analyze.predict.remarks import Remarks, steps
 from cyclescope.analyze.predict.simulated import Simulation
-from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError
+from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.model.binding import balanced, port_bound, total
+from cyclescope.model.limits import WORK
 from cyclescope.model.machine import COSTS, IDEAL, STATIC, Borrowed, MachineModel
 
 MOST_SIMULATED = 2_000  # instructions of a block
@@ -50,6 +51,14 @@ class UnknownInstructions(UnsupportedInstruction):
             "{ignore_unknown} leaves them out",
         )
         self.unknown = tuple(unknown)
+
+
+def _check_work(units: float) -> None:
+    """Raise UsageError for units of work that one cannot compute with; 0 stands for none."""
+    is_number = isinstance(units, int | float) and not isinstance(units, bool)
+    if not is_number or (units != 0 and not WORK.has(units)):
+        said = f"is no number from {WORK.least:g} to {WORK.most:g}"
+        raise UsageError(f"the unroll factor {shortened(repr(units))} {said}")
 
 
 def _listed(one: Unknown) -> str:
@@ -91,9 +100,11 @@ class Predictor:
         """The prediction of a block.
 
         `fixed` splits operations evenly over their ports in place of the best binding; `ignore_unknown`
-        leaves out instructions without a cost; without `simulate` there is no `upper`, and no simulated
+        leaves out instructions without a cost; `unroll_factor` is how many units of work an iteration does, 0
+        where that is not told; without `simulate` there is no `upper`, and no simulated
         value for cores that execute in order. Raises UnknownInstructions and UsageError.
         """
+        _check_work(unroll_factor)
         unknown, known = self._split(block, ignore_unknown)
         found = self._bounds(block, known, fixed, simulate)
         upper = self.simulated(found.graph, late=True) if simulate else None
