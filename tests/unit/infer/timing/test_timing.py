@@ -7,7 +7,15 @@ import pytest
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.remarks import Cause
-from cyclescope.infer.timing.results import EXACT, HIGH, LOW, MEDIUM, UPPER_BOUND, rounded
+from cyclescope.infer.timing.results import (
+    EXACT,
+    HIGH,
+    LOW,
+    MEDIUM,
+    UNMEASURED,
+    UPPER_BOUND,
+    rounded,
+)
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 
@@ -148,6 +156,13 @@ def test_bypass_delays_are_next_to_the_latency():
     ]
     found = latency(form, *records, source="op2")
     assert (found.max, found.bypass) == (4.0, {"integer": 5.0, "fp": 4.0})
+
+
+def test_bypass_delays_alone_are_no_latency():
+    """Of a run that was stopped, or whose plain chain failed."""
+    delayed = chain(6.0, "op2", variant="integer link", links=("bypass.integer.256",))
+    found = latency("VADDPD (YMM, YMM, YMM)", delayed, source="op2")
+    assert (found.max, found.reason, found.unfinished) == (None, UNMEASURED, True)
 
 
 @pytest.mark.parametrize(
