@@ -130,6 +130,9 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     except sqlite3.Error:
         db.close()
         raise
+    except UnicodeDecodeError as error:  # SQLite's message names a table, in bytes that are no text
+        db.close()
+        raise sqlite3.DatabaseError("a name in its schema is no text") from error
     return db
 
 

@@ -341,7 +341,7 @@ class Store:
     def _select(self, where: str, values: Sequence[object]) -> Iterator[Record]:
         try:
             yield from self._rows.records(where, values)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise store_error(self.path, error) from error
 
     @explaining

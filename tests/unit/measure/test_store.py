@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 
 import msgspec
@@ -261,6 +262,18 @@ def test_facts_merge(tmp_path):
     merge_files([tmp_path / "one", tmp_path / "two"], tmp_path / "both")
     with closing(Store(tmp_path / "both", readonly=True)) as both:
         assert both.facts() == [fact("a", CoreAnswer.ELIMINATED)]
+
+
+def test_names_in_a_schema_that_are_no_text(store, path):
+    """SQLite's message names the table, and Python cannot read the message."""
+    store.write([(experiment(), measurement())])
+    store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        bad = "UPDATE sqlite_master SET name = CAST(x'ff6162' AS TEXT), sql = 'none' WHERE name = 'link'"
+        database.execute(bad)
+    for readonly in (True, False):
+        assert "a name in its schema is no text" in opening(path, readonly)
 
 
 def test_damaged_facts_are_left_out(store):
