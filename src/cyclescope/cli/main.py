@@ -45,10 +45,8 @@ _HELP: tuple[type[click.UsageError], ...] = tuple(
 
 
 _LONGEST = 4000  # characters of a message
-_WORD, _ENDS = (
-    400,
-    100,
-)  # characters of a word, which is a path or nonsense, and what is shown of a longer one
+_WORD = 400  # characters of a word, which is a path or nonsense
+_ENDS = 100  # characters that are shown of the beginning and the end of a longer one
 
 
 class LazyGroup(click.Group):

@@ -92,6 +92,11 @@ def test_an_emulator_and_a_machine_have_no_store_in_common(cyclescope, filled, s
 
 def test_a_bench_of_an_emulator_says_so(cyclescope, emulated):
     assert cyclescope("bench", "--hex", "480fafc3").out.splitlines()[-1].startswith("emulated: no meaning")
+    for form in ((), ("--csv",), ("--markdown",), ("--json",)):
+        done = cyclescope("bench", "--asm", "nop", "--asm", "imul rax, rbx", *form)
+        assert done.code == 0
+        assert "emulated" in done.out
+        assert ".00" not in done.out
 
 
 def test_a_target_is_handed_on(cyclescope, emulated, monkeypatch, tmp_path):

@@ -40,8 +40,9 @@ def _without_comment(line: str) -> str:
         return line
     if _WHOLE_LINE.match(line):
         return ""
-    for match in _BEHIND_SPACE.finditer(without_strings(line)):
-        if not _PREFIX.fullmatch(line[: match.start()]):
+    plain = without_strings(line)
+    for match in _BEHIND_SPACE.finditer(plain):
+        if not _PREFIX.fullmatch(plain[: match.start()]):
             return line[: match.start()]
     return line
 

@@ -49,8 +49,8 @@ def assemble(text: str) -> Assembled:
         )
     lines = lines_of(text)
     budget = Budget("the code", len(text))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
         source, output, binary = (folder / name for name in ("a.s", "a.o", "a.bin"))
         body = [".intel_syntax noprefix", ".text", *map(with_sizes, lines)]
         source.write_text("\n".join(body) + "\n")
@@ -79,7 +79,6 @@ def _first_error(messages: str, source: str, lines: list[str]) -> str:
     number = int(match[1]) - 3 if match else -1  # behind the two directives
     if not match or not 0 <= number < len(lines):
         told = messages.replace(source, "the text").splitlines()
-        return (
-            f"the assembler failed: {next((line for line in told if 'rror' in line), '') or ' '.join(told)}"
-        )
+        first = next((line for line in told if "rror" in line), " ".join(told))
+        return f"the assembler failed: {first}"
     return f"{shortened(lines[number])!r} cannot be assembled: {shortened(match[2])}"

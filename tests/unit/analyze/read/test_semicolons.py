@@ -24,6 +24,7 @@ NOTE = "line{} {}: what follows a semicolon is taken for a comment"
         (["; nop", "subs x0, x0, #1 ; nop"], False, ["", "subs x0, x0, #1"]),
         (["nop", "lock ; add [rbx], rax ; nop"], True, ["nop", "lock ; add [rbx], rax"]),
         (["nop", "a: rep ; stosb"], True, None),
+        (["nop", '"a b": rep ; stosb'], True, None),
         (["nop", '.string "a ; b" ; c'], True, ["nop", '.string "a ; b"']),
     ],
 )
