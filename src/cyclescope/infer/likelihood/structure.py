@@ -18,6 +18,8 @@ from typing import Any
 
 import msgspec
 
+from cyclescope.infer.timing.solver import solver
+
 Kind = tuple[int, str]  # of a class: its side of the core, and a name that is the same in every run
 # What is believed before any measurement, in nats against.
 PORT = 1.0  # one port more: of two structures that fit alike the smaller is the likelier
@@ -230,8 +232,7 @@ def _solve(
     import highspy
 
     atoms = _atoms(widths, evidence, leaving)
-    model = highspy.Highs()  # type: ignore[no-untyped-call]
-    model.setOptionValue("output_flag", False)
+    model = solver()
     model.setOptionValue("time_limit", _LONGEST)
     widest = max(widths.values())
     for _ in atoms:

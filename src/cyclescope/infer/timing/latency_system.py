@@ -18,9 +18,11 @@ programs), and a value under named conventions that fix what cannot be measured:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
+from cyclescope.infer.timing.solver import solver
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import MASK_SYNC, LinkKey
 
@@ -109,25 +111,19 @@ class LatencySystem:
 
     def solve(self) -> dict[str, LinkLatency]:
         """Latency of every link."""
-        import highspy
-
-        proved = self._program(highspy, [])
-        slack = self._slack(highspy, proved)
+        slack = self._slack(self._program([]))
         fixed = conventions(self.keys, self.isa)
-        return self._intervals(highspy, slack, fixed)
+        return self._intervals(slack, fixed)
 
     # --- linear programs -------------------------------------------------------------------------
 
-    def _program(
-        self, highspy: object, extra: Sequence[tuple[str, str, str]], odd: Collection[str] = ()
-    ) -> object:
+    def _program(self, extra: Sequence[tuple[str, str, str]], odd: Collection[str] = ()) -> Any:
         """Unknowns x, and per equation slacks u and v: sum x + u - v = measured.
 
         The conventions in `extra` have slacks as well: chains outweigh them. Keys that are `odd` take a cycle
         more than those they equal.
         """
-        model = highspy.Highs()  # type: ignore[attr-defined]
-        model.setOptionValue("output_flag", False)
+        model = solver()
         infinity = model.getInfinity()
         for key in self.keys:
             model.addVar(lower_bound(key, self.isa), infinity)
@@ -151,18 +147,18 @@ class LatencySystem:
             model.addRow(more, more, 4, columns, [1.0, -1.0, 1.0, -1.0])
         return model
 
-    def _minimise(self, model: object, costs: dict[int, float]) -> tuple[float, list[float]]:
-        for column in range(model.getNumCol()):  # type: ignore[attr-defined]
-            model.changeColCost(column, costs.get(column, 0.0))  # type: ignore[attr-defined]
-        model.run()  # type: ignore[attr-defined]
-        solution = model.getSolution()  # type: ignore[attr-defined]
-        return model.getInfo().objective_function_value, list(solution.col_value)  # type: ignore[attr-defined]
+    def _minimise(self, model: Any, costs: dict[int, float]) -> tuple[float, list[float]]:
+        for column in range(model.getNumCol()):
+            model.changeColCost(column, costs.get(column, 0.0))
+        model.run()
+        solution = model.getSolution()
+        return model.getInfo().objective_function_value, list(solution.col_value)
 
     def _slack_columns(self) -> range:
         start = len(self.keys)
         return range(start, start + 2 * len(self.equations))
 
-    def _slack(self, highspy: object, model: object) -> list[float]:
+    def _slack(self, model: Any) -> list[float]:
         """Smallest total slack, and with it how much slack each equation has."""
         costs = dict.fromkeys(self._slack_columns(), 1.0)
         _, values = self._minimise(model, costs)
@@ -172,15 +168,13 @@ class LatencySystem:
             for n, e in enumerate(self.equations)
         ]
 
-    def _intervals(
-        self, highspy: object, slack: list[float], fixed: list[tuple[str, str, str]]
-    ) -> dict[str, LinkLatency]:
-        free = self._bounded(highspy, slack, [])
-        values = self._values(highspy, slack, fixed, ())
+    def _intervals(self, slack: list[float], fixed: list[tuple[str, str, str]]) -> dict[str, LinkLatency]:
+        free = self._bounded(slack, [])
+        values = self._values(slack, fixed, ())
         shared = [a for name, a, _ in fixed if name == SHARED]
         odd = [a for a in shared if abs(values[self.keys.index(a)] % 1 - 0.5) < ODD]
         if odd:  # an odd number of cycles there and back
-            values = self._values(highspy, slack, fixed, odd)
+            values = self._values(slack, fixed, odd)
         result = {}
         for column, key in enumerate(self.keys):
             least, _ = self._minimise(free, {column: 1.0})
@@ -189,10 +183,10 @@ class LatencySystem:
         return {key: _named(key, link, self.isa) for key, link in result.items()}
 
     def _values(
-        self, highspy: object, slack: list[float], fixed: list[tuple[str, str, str]], odd: Collection[str]
+        self, slack: list[float], fixed: list[tuple[str, str, str]], odd: Collection[str]
     ) -> list[float]:
         """A latency for every key, by the conventions."""
-        model = self._bounded(highspy, slack, fixed, odd)
+        model = self._bounded(slack, fixed, odd)
         costs = dict.fromkeys(self._slack_columns(), 1.0)
         first = self._slack_columns().stop
         costs |= dict.fromkeys(range(first, first + 2 * len(fixed)), GIVES_WAY)
@@ -200,16 +194,15 @@ class LatencySystem:
 
     def _bounded(
         self,
-        highspy: object,
         slack: list[float],
         extra: list[tuple[str, str, str]],
         odd: Collection[str] = (),
-    ) -> object:
-        model = self._program(highspy, extra, odd)
+    ) -> Any:
+        model = self._program(extra, odd)
         for number, limit in enumerate(slack):
             for side in (0, 1):
                 column = len(self.keys) + 2 * number + side
-                model.changeColBounds(column, 0.0, limit)  # type: ignore[attr-defined]
+                model.changeColBounds(column, 0.0, limit)
         return model
 
 
