@@ -1,15 +1,18 @@
 """Cores that issue in program order: the experiment that shows it, and pairing rules in place of ports.
 
-Two dependent instructions and, behind them, others that depend on nothing: a core that issues out of order
-hides the others behind the wait for the first result; in order they begin after the second. Such a core has
-no queue that a blocking instruction could fill, so ports cannot be found as on others. What it has are rules
-about which instructions issue in one cycle; they are measured by alternating two forms.
+A chain of slow instructions and, behind it, a chain of fast ones that depends on none of them: a core that
+issues out of order works on both at once, and the loop takes as long as the longer; in order the second chain
+begins when the last of the first does. Neither needs more than one port at a time, so that nothing else than
+waiting delays them: where many independent instructions stand behind a chain, a core with a queue per port
+lets some of them go before the chain. A core that issues in order has no queue that a blocking instruction
+could fill, so ports cannot be found as on others. What it has are rules about which instructions issue in one
+cycle; they are measured by alternating two forms.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 
 import msgspec
@@ -25,12 +28,14 @@ from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG, Kernel
 from cyclescope.measure.plan import Experiment, Key
-from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, blocked
+from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question
 from cyclescope.measure.record import STABLE, Record
 
 ORDER = "order"
-COUNTS = (4, 8, 16, 32)  # of the others: one of them takes about as long as the chain
-HIDDEN = 1.2  # times what the longer of both takes: more shows that nothing is hidden
+SLOW = 4  # in the first chain: what all but the last wait is lost in order; any queue holds them
+FAST = (8, 12, 16, 24)  # in the second: one of them takes about as long as the first
+LOST = 0.5  # of the wait for the first chain: halfway between none and all
+CLEAR = 1.2  # times as long in order as out of order: less cannot be told by a reading
 TOGETHER, APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
 IN_ORDER = "in order: ports cannot be told"
 LONGEST = 40.0  # cycles of a form of which a cycle more or less is seen
@@ -47,30 +52,29 @@ def order_forms(table: Table) -> list[InstructionForm]:
 
 
 def order_questions(table: Table, plans: PortPlanner) -> Iterator[Question]:
-    """A chain alone, and with more and more instructions behind it."""
+    """Each of two chains alone, and one behind the other."""
     roles = instruction_set(table.isa).roles
     slow, beside = table.get(roles.slow), table.get(roles.beside)
     chain = _chain(slow, plans) if slow and beside else None
     if slow is None or beside is None or chain is None:
         return
-    body = chain.kernel.body * 2
-    written = [plans.planner.dialect.written(i.form, i.registers) for i in body]
-    block = plans.block(beside, frozenset().union(*written))
+    first = chain.kernel.body * SLOW
+    taken = frozenset(plans.planner.dialect.written(slow, first[0].registers))
+    block = plans.block(beside, taken)
     if block is None:
         return
-    for count in (0, *COUNTS):
-        key = slow.id, ORDER, beside.id, "", f"x{count}"
-        yield Question(key, partial(_behind, key, body, block.take(count), chain.kernel))
+    (fast,) = block.take(1)
+    second = (msgspec.structs.replace(fast, registers=fast.registers[:1] * len(fast.registers)),)
+    for key, items in (
+        ((slow.id, ORDER, "", "", f"x{SLOW}"), first),
+        *(((beside.id, ORDER, "", "", f"x{count}"), second * count) for count in FAST),
+        *(((slow.id, ORDER, beside.id, "", f"x{count}"), first + second * count) for count in FAST),
+    ):
+        yield Question(key, partial(_loop, key, items, chain.kernel))
 
 
-def _behind(
-    key: Key,
-    chain: Sequence[Instruction],
-    others: Sequence[Instruction],
-    start: Kernel,
-) -> Experiment:
-    """Others behind a chain, from the state of a kernel."""
-    items = (*chain, *others)
+def _loop(key: Key, items: tuple[Instruction, ...], start: Kernel) -> Experiment:
+    """Instructions from the state of a kernel."""
     code = b"".join([i.code() for i in items])
     kernel = msgspec.structs.replace(
         start, code=code, instructions=len(items), body=items, flags=CANARY | LONG
@@ -87,14 +91,23 @@ def _chain(form: InstructionForm, plans: PortPlanner) -> Experiment | None:
     return next((e for e in found if not e.links and len(e.kernel.body) == 1), None)
 
 
-def issues_in_order(records: Iterable[Record], throughputs: Mapping[str, float]) -> bool:
-    """Whether the records of the experiment show a core that issues in program order."""
-    found = [r for r in records if r.quantity == ORDER and r.verdict == STABLE]  # noise hides nothing
-    alone = next((r.cycles for r in found if r.variant == "x0"), 0.0)
-    if not alone:
-        return False
-    rate = throughputs.get(found[0].source, math.inf)
-    return any(r.cycles > HIDDEN * max(alone, blocked(r.variant) * rate) for r in found if r.variant != "x0")
+def issues_in_order(records: Iterable[Record]) -> bool:
+    """Whether the records of the experiment show a core that issues in program order.
+
+    Of every count it is known what both kinds of cores would take: what was taken lies nearer to that of the
+    one or of the other, all counts together, those that tell them apart best counting most.
+    """
+    found = [r for r in records if r.quantity == ORDER and r.verdict == STABLE]
+    alone = {(r.form, r.variant): r.cycles for r in found if not r.source}
+    lost = apart = 0.0
+    for record in found:
+        first = alone.get((record.form, f"x{SLOW}"), 0.0)
+        second = alone.get((record.source, record.variant), 0.0)
+        hidden, behind = max(first, second), first * (SLOW - 1) / SLOW + second
+        if first and second and behind > CLEAR * hidden:
+            lost += (record.cycles - hidden) * (behind - hidden)
+            apart += (behind - hidden) ** 2
+    return lost > LOST * apart
 
 
 # --- what it tells ---------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ def read_facts(store: Store, table: Table, forms: Sequence[InstructionForm] | No
     """What a store tells, of the given forms or of all."""
     throughputs, events = store.throughputs(), store.events()
     readings = FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
-    in_order = issues_in_order(store.records_of((ORDER,)), throughputs)
+    in_order = issues_in_order(store.records_of((ORDER,)))
 
     def facts(records: Iterable[Record]) -> PortFacts:
         if in_order:

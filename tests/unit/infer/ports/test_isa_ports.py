@@ -11,7 +11,7 @@ from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.candidates import candidates, domains, files_of, memory_of
 from cyclescope.infer.ports.experiments import ports_builder
-from cyclescope.infer.ports.in_order import IN_ORDER, InOrderFacts, issues_in_order
+from cyclescope.infer.ports.in_order import FAST, IN_ORDER, SLOW, InOrderFacts, issues_in_order
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.isa.table import load_table
@@ -90,23 +90,35 @@ def test_the_model_of_a_core_that_issues_in_order(ordered):
     assert any("the core issues in order" in note for note in model.provenance.notes)
 
 
-def order_record(count, cycles):
-    return Record("MUL", "order", "ADDI", "", f"x{count}", cycles, 0.0, "ok", 1, ())
+def order_record(form, source, count, cycles):
+    return Record(form, "order", source, "", f"x{count}", cycles, 0.0, "ok", 1, ())
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        ({0: 12, 4: 12, 16: 14, 32: 22}, True),
-        ({0: 12, 4: 12, 16: 12, 32: 16.2}, False),
-        ({0: 12, 32: 17}, False),
-        ({16: 30}, False),
+        ({8: 17, 12: 21, 16: 25, 24: 33}, True),
+        ({8: 12, 12: 12, 16: 16, 24: 24}, False),
+        ({8: 12.5, 12: 14, 16: 18.5, 24: 26}, False),
+        ({12: 16.8, 16: 21}, True),
+        ({12: 16.2, 16: 20}, False),
+        ({8: 12, 12: 21}, True),  # what tells more counts more
+        ({12: 21}, True),
+        ({}, False),
     ],
 )
 def test_order_of_issue(found, expected):
-    """Six cycles of a multiplication, two additions a cycle."""
-    records = [order_record(*pair) for pair in found.items()]
-    assert issues_in_order(records, {"ADDI": 0.5}) == expected
+    """A chain of four multiplications of three cycles, and as many additions as said, a cycle each."""
+    alone = [order_record("MUL", "", SLOW, 12.0), *(order_record("ADDI", "", n, n) for n in FAST)]
+    records = alone + [order_record("MUL", "ADDI", *pair) for pair in found.items()]
+    assert issues_in_order(records) == expected
+    assert not issues_in_order(records[1:]), "nothing is known of the first chain"
+
+
+def test_what_cannot_tell_the_order_of_issue_is_not_asked():
+    """A multiplication of a cycle waits for nothing: in order three cycles more of 24."""
+    alone = [order_record("MUL", "", SLOW, 4.0), order_record("ADDI", "", 24, 24.0)]
+    assert not issues_in_order([*alone, order_record("MUL", "ADDI", 24, 27.0)])
 
 
 @pytest.mark.slow
