@@ -182,7 +182,7 @@ static int enough(struct times *t, uint32_t want)
 static int quiet(void)
 {
     (void)core_undisturbed();
-    return core_undisturbed();
+    return core_undisturbed() && (!is_loop(block.kernel) || (loops_undisturbed() || loops_undisturbed()));
 }
 
 static void add(struct times *to, const double ticks[LENGTHS], double factor)

@@ -17,6 +17,7 @@
 #define CANARY_STEPS 50     /* ... and in steps of the clock, to see 2 % */
 #define CANARY_LONGER 3     /* times as many trips: the difference is free of entry and exit */
 #define CANARY_TOLERANCE 0.02 /* what disturbs takes at least twice as much from a full front end */
+#define LOOP_TOLERANCE 0.03 /* the least that a neighbour was seen to slow taken branches by was 4 % */
 #define WIDTH_ABOVE 0.03      /* the end of the canary's loop takes a few slots of its 320 from the width, */
 #define WIDTH_BELOW 0.02      /* and noise some; widths up to 16 are further apart than both */
 #define WIDTH_MOST 16
@@ -45,6 +46,7 @@
 
 #define CANARY_NOPS ((double)(CANARY_COPIES * arch_canary_nops))
 static uint8_t *empty_code, *canary_code, *canary_longer, *reference_short, *reference_long;
+static uint8_t *trips_code, *trips_longer;
 
 static struct calibration *cal(void)
 {
@@ -63,6 +65,12 @@ static uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsig
     return p;
 }
 
+/* Of a loop of nothing, which takes about as long as a canary: a cycle each. */
+static uint32_t empty_trips(void)
+{
+    return shared->canary_trips * CANARY_COPIES;
+}
+
 /* The clock's own loops, `scale` times as long as usual. */
 static void build_tools(void)
 {
@@ -75,8 +83,12 @@ static void build_tools(void)
     reference_long = CLOCK_CODE + 0x20000;
     canary_longer = CLOCK_CODE + 0x30000;
     empty_code = CLOCK_CODE + 0x40000;
+    trips_code = CLOCK_CODE + 0x44000;
+    trips_longer = CLOCK_CODE + 0x48000;
     uint32_t trips = shared->canary_trips;
     build_loop(empty_code, arch_canary, arch_canary_bytes, 0, 1);
+    build_loop(trips_code, arch_canary, arch_canary_bytes, 0, empty_trips());
+    build_loop(trips_longer, arch_canary, arch_canary_bytes, 0, CANARY_LONGER * empty_trips());
     build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES, trips);
     build_loop(canary_longer, arch_canary, arch_canary_bytes, CANARY_COPIES, CANARY_LONGER * trips);
     build_loop(reference_short, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
@@ -302,6 +314,25 @@ static void note_canary(const double *canary, const double *longer, unsigned n)
         cal()->canary = low_cluster(canary, n, &members, &spread) / cal()->ticks_per_cycle;
 }
 
+/* The least that a trip through a loop of nothing takes never gets more, either: on a core that has a neighbour
+ * from the start on, it is the whole number of cycles below. */
+static void note_trip(unsigned n)
+{
+    static double one[MAX_SAMPLES], other[MAX_SAMPLES];
+    unsigned members;
+    double width;
+    for (unsigned i = 0; i < n; i++) {
+        one[i] = time_plain(trips_code);
+        other[i] = time_plain(trips_longer);
+    }
+    double longer = low_cluster(other, n, &members, &width) - low_cluster(one, n, &members, &width);
+    double trip = longer / cal()->ticks_per_cycle / empty_trips() / (CANARY_LONGER - 1);
+    double whole = floor(trip + LOOP_TOLERANCE);
+    trip = whole >= 1 ? whole : trip;
+    if (trip > 0 && (shared->trip == 0 || trip < shared->trip))
+        shared->trip = trip;
+}
+
 static double canary_limit(void)
 {
     double best = cal()->canary * cal()->ticks_per_cycle;
@@ -402,6 +433,7 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     if (shared->moment > 0)
         at_one_frequency(&c, n);
     note_canary(c.canary, c.longer, n);
+    note_trip(n);
     for (unsigned i = 0; i < n; i++)
         clean += c.canary[i] <= canary_limit();
     cal()->clean_share = (double)clean / n;
@@ -482,6 +514,14 @@ int core_undisturbed(void)
 {
     double best = cal()->canary * cal()->ticks_per_cycle, found = time_plain(canary_code);
     return found <= canary_limit() && found >= best * (1 - CANARY_TOLERANCE) - cal()->step;
+}
+
+/* A neighbour takes more of branches that are taken every cycle than of NOPs: on a Zen 3 up to each second one. */
+int loops_undisturbed(void)
+{
+    double wanted = (CANARY_LONGER - 1) * empty_trips() * shared->trip * cal()->ticks_per_cycle;
+    double found = time_plain(trips_longer) - time_plain(trips_code);
+    return found <= wanted * (1 + LOOP_TOLERANCE) + cal()->step;
 }
 
 /* In the middle of other code, where each way into a chain costs what the branch predictor makes of it: of two
