@@ -12,6 +12,7 @@ from cyclescope.isa.register import domain
 _VEX2, _VEX3 = 0xC5, 0xC4
 _LEGACY_PREFIXES = frozenset((0x66, 0xF2, 0xF3, 0xF0, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65))
 _MODRM_SIB = 4  # rm field value that announces a SIB byte
+_STACK_POINTER, _NO_INDEX = 4, 4  # RSP, and what stands for no index in a SIB byte
 
 
 @cache
@@ -63,7 +64,7 @@ def encode(
     try:
         code = word.to_bytes(encoding.length, "little")
     except OverflowError:  # see Encoding.scatter
-        raise ValueError(f"{form.id} cannot encode registers {tuple(registers)}") from None
+        return _on_stack(form, registers, displacement, immediates, index)
     return code if index is None else _add_index(encoding, code, index)
 
 
@@ -117,6 +118,27 @@ def _is_extensible(form: InstructionForm, slot: Slot) -> bool:
     if "high_byte" in form.attributes:
         return False
     return slot.part > 0 or domain(form.operands[slot.operand].cls) in ("r", "v")
+
+
+def _on_stack(
+    form: InstructionForm,
+    registers: Sequence[int],
+    displacement: int,
+    immediates: Sequence[int] | None,
+    index: int | None,
+) -> bytes:
+    """The stack pointer as a base: only an address with a SIB byte can have it."""
+    encoding = form.encoding
+    assert encoding is not None
+    slots = enumerate(zip(registers, encoding.slots, strict=True))
+    bases = [n for n, (number, slot) in slots if number == _STACK_POINTER and slot.part > 0]
+    if len(bases) != 1 or index is not None or encoding.modrm < 0:
+        raise ValueError(f"{form.id} cannot encode registers {tuple(registers)}")
+    other = [0 if n in bases else number for n, number in enumerate(registers)]
+    code = encode(form, other, displacement, immediates)
+    at = encoding.modrm
+    sib = _NO_INDEX << 3 | _STACK_POINTER
+    return code[:at] + bytes((code[at] & ~7 | _MODRM_SIB, sib)) + code[at + 1 :]
 
 
 def _displacement(encoding: Encoding, displacement: int) -> int:

@@ -65,8 +65,9 @@ ACCESSES, BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, SCHEDULER, S
 )  # fmt: skip
 """Probes whose facts predictions use."""
 
-GENERAL, VECTOR, VEX = "", "vector", "VEX"  # kinds of loads and stores
+GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores
 STACK_UPDATE = "stack pointer behind a push and a pop"
+SIGNED_BITS = 32  # of the loads that tell whether the sign is extended on the way
 
 
 class MemoryWay(StrEnum):
@@ -80,9 +81,10 @@ class MemoryWay(StrEnum):
     COPIED = "copied base"
     STACK = "stack pointer"
     INDEXED = "base and index"
-    SIGNED = "32 bits, sign extended"
+    SIGNED = f"{SIGNED_BITS} bits, sign extended"
     ADDED = "operand of an addition"
     UPDATED = "read, modified and written, base written in between"
+    STACK_UPDATED = "read, modified and written, stack pointer"
 
 
 def transfer_subject(bits: int, kind: str = GENERAL) -> str:
@@ -96,9 +98,15 @@ def forwarding_subject(stored: int, loaded: int, offset: int, kind: str = GENERA
     return f"{subject}, {kind}" if kind else subject
 
 
-def distance_subject(stores: int) -> str:
+def distance_subject(stores: int, kind: str = GENERAL) -> str:
     """A load with so many other stores between its own and it."""
-    return f"{stores} stores in between"
+    subject = f"{stores} stores in between"
+    return f"{subject}, {kind}" if kind else subject
+
+
+def stacked(way: MemoryWay) -> str:
+    """What a load does, where it and the store are addressed by the stack pointer."""
+    return f"{way}, {STACKED}"
 
 
 def loads_apart(distance: int) -> str:

@@ -292,7 +292,8 @@ def _access(instruction: Instruction, node: Node, word: int) -> EngineAccess:
     if not op.implicit:
         found = (_slot(instruction, node.operand, 1), _index(instruction, node.operand))
         registers = tuple((n, 1) for n in found if n is not None)
-        return EngineAccess(word, registers, instruction.displacement, size)
+        on_stack = found == (_STACK, None)
+        return EngineAccess(word, registers, instruction.displacement, size, on_stack)
     kind, number = _fixed(op)
     on_stack = number == _STACK and "stack" in instruction.form.attributes
     below = size if on_stack and op.write else 0

@@ -24,6 +24,9 @@ from cyclescope.isa.encode import default_immediates, encode, takes_index
         ("VADDPS_ER (ZMM, ZMM, ZMM)", {"registers": (0, 1, 2)}, "62f1741858c2"),
         ("VADDPS (ZMM, ZMM, M512)", {"registers": (0, 1, 2), "displacement": 128}, "62f17448584202"),
         ("PUSH (R64)", {"registers": (12,)}, "4154"),
+        ("MOV (R64, M64)", {"registers": (9, 4), "displacement": 16}, "4c8b4c2410"),  # RSP as a base
+        ("ADD (M64, I8)", {"registers": (4,), "immediates": (1,)}, "488344240001"),
+        ("VADDPS (XMM, XMM, M128)", {"registers": (1, 9, 4), "displacement": 16}, "c4e130584c2410"),
         ("JZ (Rel8)", {"registers": (), "immediates": (-2,)}, "74fe"),
         ("FADD (STi, ST0)", {"registers": (3,)}, "dcc3"),
     ],
@@ -67,8 +70,7 @@ def refused(table, form_id, *arguments):
         ("KADDB (K, K, K)", (0, 8, 0)),
         ("VPADDD (XMM, XMM, XMM)", (0, 1, 16)),
         ("VADDPS (ZMM, ZMM, ZMM)", (0, 1, 32)),
-        ("MOV (R64, M64)", (0, 4)),  # RSP and R12 as base need a SIB byte
-        ("MOV (R64, M64)", (0, 12)),
+        ("MOV (R64, M64)", (0, 12)),  # R12 as base needs a SIB byte, which RSP gets
         ("LEA_B (R64)", (0, 5)),  # RBP and R13 as base need a displacement
         ("LEA_B_I (R64)", (0, 13, 1)),
         ("LEA_B_I (R64)", (0, 1, 4)),  # RSP is no index

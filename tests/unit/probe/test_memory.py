@@ -32,12 +32,17 @@ def is_renamed(passing, subject):
     """Whether a way of the probe is renamed: its base, bits and stores in between."""
     word = subject.split()
     bits = int(word[0]) if "bits" in subject else 64
-    if passing.renamed == STACK:
-        return subject == "stack pointer"
+    stacked = "stack pointer" in subject
     between = int(word[0]) if "stores" in subject else 0
-    moved = any(way in subject for way in ("base written", "another base", "copied base", "stack pointer"))
-    fits = passing.narrowest <= bits <= passing.widest and between <= passing.distance
-    return bool(passing.renamed) and fits and (passing.renamed == ANY or not moved)
+    moved = any(way in subject for way in ("base written", "another base", "copied base"))
+    moved |= subject == "stack pointer"  # by PUSH and POP
+    fits = (
+        passing.narrowest <= bits <= passing.widest
+        and between <= passing.distance
+        and "load of" not in subject
+    )
+    by_base = {"": False, STACK: stacked, SAME: not moved, ANY: True}[passing.renamed]
+    return fits and by_base
 
 
 def test_what_drawn_cores_rename():

@@ -8,8 +8,9 @@ from cyclescope.analyze.cost.shape import PlacedCost
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import STACK_POINTER, Location, Places, location_of
 from cyclescope.analyze.depend.memory import Passage
+from cyclescope.isa.form import InstructionForm
 from cyclescope.model.behaviour.passing import MOST_SHORT, MemoryPassing, StoredLoad
-from cyclescope.model.facts import MemoryWay
+from cyclescope.model.facts import SIGNED_BITS, MemoryWay
 
 
 class KnownWays:
@@ -47,7 +48,7 @@ class KnownWays:
 
     def _is_plain(self, one: StoredLoad) -> bool:
         """Whether a way takes no longer than that by which latencies of instructions are measured."""
-        plain = one._replace(way=MemoryWay.BASE, between=0)
+        plain = one._replace(way=MemoryWay.BASE, between=0, does=None)
         return self._passing.cycles(one) == self._passing.cycles(plain)
 
     def _is_chained(self, passage: Passage) -> bool:
@@ -64,9 +65,9 @@ class KnownWays:
         assert writer.form is not None
         loaded, stored = reader.form.operands[passage.load[1]], writer.form.operands[passage.store[1]]
         vector = bool(reader.form.vector_width or writer.form.vector_width)
-        return StoredLoad(
-            stored.width, loaded.width, passage.offset, self._way(passage), vector, passage.between, self._few
-        )
+        does = None if self._is_update(passage.load) else _does(reader.form, passage.load[1])
+        sizes, way = (stored.width, loaded.width, passage.offset), self._way(passage)
+        return StoredLoad(*sizes, way, vector, passage.between, self._few, does)
 
     def _way(self, passage: Passage) -> MemoryWay:
         """By what registers the two addresses are made."""
@@ -77,10 +78,10 @@ class KnownWays:
         registers = location_of(source.base), location_of(source.index)
         if registers != (location_of(target.base), location_of(target.index)):
             return MemoryWay.OTHER
+        both = self._is_update(passage.load) and self._is_update(passage.store)
         if registers == (STACK_POINTER, None):
-            return MemoryWay.STACK
+            return MemoryWay.STACK_UPDATED if both else MemoryWay.STACK
         if any(self._is_written_between(passage, one) for one in registers if one is not None):
-            both = self._is_update(passage.load) and self._is_update(passage.store)
             return MemoryWay.UPDATED if both else MemoryWay.REWRITTEN
         return MemoryWay.INDEXED if registers[1] is not None else MemoryWay.BASE
 
@@ -101,3 +102,13 @@ class KnownWays:
                 *(self._places if passage.distance > 1 else ()),
             )
         return any(base in places.targets for places in between)
+
+
+def _does(form: InstructionForm, loaded: int) -> MemoryWay | None:
+    """What an instruction does to what it loads, if that is more than to load it."""
+    memory = form.operands[loaded]
+    others = [op for op in form.operands if op is not memory and not (op.role or op.implicit)]
+    if form.flags_read or form.flags_written or any(op.read for op in others):
+        return MemoryWay.ADDED
+    extended = memory.width == SIGNED_BITS and any(op.width > memory.width for op in others)
+    return MemoryWay.SIGNED if extended else None

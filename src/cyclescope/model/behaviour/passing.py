@@ -9,6 +9,7 @@ from cyclescope.model.facts import (
     FORWARDING,
     GENERAL,
     RENAMING,
+    STACKED,
     VECTOR,
     VEX,
     CoreAnswer,
@@ -16,6 +17,7 @@ from cyclescope.model.facts import (
     MemoryWay,
     distance_subject,
     forwarding_subject,
+    stacked,
     transfer_subject,
 )
 
@@ -23,6 +25,7 @@ IN_SHORT_LOOPS = {
     MemoryWay.REWRITTEN: MemoryWay.REWRITTEN_SHORT, MemoryWay.UPDATED: MemoryWay.REWRITTEN_SHORT,
     MemoryWay.OTHER: MemoryWay.OTHER_SHORT,
 }  # fmt: skip
+ON_STACK = (MemoryWay.STACK, MemoryWay.STACK_UPDATED)  # ways whose sizes and distances are asked apart
 MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
 WHOLE_REGISTER = 64  # bits of the registers by which ways are asked
 DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that probes ask for
@@ -32,7 +35,7 @@ class StoredLoad(NamedTuple):
     """A load of `loaded` bits that begins `offset` bytes behind the place where `stored` bits were stored.
 
     `between` are the other stores in between; `vector` tells of a vector register at one of the ends, `few`
-    of a loop that has few such loads.
+    of a loop that has few such loads, `does` of what is done to the data (SIGNED or ADDED).
     """
 
     stored: int
@@ -42,6 +45,7 @@ class StoredLoad(NamedTuple):
     vector: bool = False
     between: int = 0
     few: bool = False
+    does: MemoryWay | None = None
 
     @property
     def is_inside(self) -> bool:
@@ -75,35 +79,69 @@ class MemoryPassing:
         renamed, way = self._renamed(one), self._ways.get(self._subject(one))
         if renamed is not None:
             return renamed
-        least = 0.0 if one.way is MemoryWay.UPDATED and way is not None else fact.value
+        updated = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)
+        least = 0.0 if one.way in updated and way is not None else fact.value
         return max(least, self._forwarded(one), 0.0)
 
     def _subject(self, one: StoredLoad) -> str:
         """What was asked of a way: in a short loop, if that was asked."""
+        if one.way is MemoryWay.STACK_UPDATED and one.way not in self._ways:
+            return str(MemoryWay.STACK)
         short = IN_SHORT_LOOPS.get(one.way) if one.few else None
         return str(short if short in self._ways else one.way)
 
     def _renamed(self, one: StoredLoad) -> float | None:
-        """Cycles of a load of all that was stored which the core renames, None where it does not.
+        """Cycles of a load of what was stored which the core renames, None where it does not.
 
         What is forwarded is asked by another register than what was stored, which some cores never rename.
         """
-        if one.offset or one.loaded != one.stored:
+        if self._size(one) is None:
             return None
-        size = str(MemoryWay.BASE) if one.loaded == WHOLE_REGISTER else transfer_subject(one.loaded)
-        asked = [self._ways.get(subject) for subject in (self._subject(one), size, *self._distances(one))]
+        asked = [self._ways.get(subject) for subject in self._asked(one)]
         if any(fact is None or fact.answer is not CoreAnswer.RENAMED for fact in asked):
             return None
         return max(_clearly(fact) for fact in asked if fact is not None)
 
+    def _asked(self, one: StoredLoad) -> list[str]:
+        """What has to be renamed, for a load to be."""
+        size = self._size(one)
+        return [self._subject(one), *([size] if size else []), *self._distances(one), *self._done(one)]
+
+    def _size(self, one: StoredLoad) -> str | None:
+        """What was asked of a load of so much of so much: of a part of it by the stack pointer alone."""
+        kind = self._on_stack(one)
+        if one.loaded != one.stored:
+            part = forwarding_subject(one.stored, one.loaded, one.offset, kind)
+            return part if kind and part in self._ways else None
+        if one.offset:
+            return None
+        return (
+            str(MemoryWay.BASE)
+            if one.loaded == WHOLE_REGISTER and not kind
+            else transfer_subject(one.loaded, kind)
+        )
+
+    def _done(self, one: StoredLoad) -> list[str]:
+        """What was asked of what is done to the data."""
+        if one.does is None:
+            return []
+        subject = stacked(one.does) if self._on_stack(one) else str(one.does)
+        return [subject] if subject in self._ways else []
+
+    def _on_stack(self, one: StoredLoad) -> str:
+        """The kind of subject that tells of a way by the stack pointer, if that was asked."""
+        asked = one.way in ON_STACK and transfer_subject(WHOLE_REGISTER, STACKED) in self._ways
+        return STACKED if asked else GENERAL
+
     def _distances(self, one: StoredLoad) -> list[str]:
         """What was asked of as many stores in between, or fewer."""
-        subjects = (distance_subject(count) for count in DISTANCES if count <= one.between)
+        kind = self._on_stack(one)
+        subjects = (distance_subject(count, kind) for count in DISTANCES if count <= one.between)
         return [subject for subject in subjects if subject in self._ways]
 
     def _forwarded(self, one: StoredLoad) -> float:
         """Cycles of a way that the core does not rename, though it may rename others; else 0."""
-        subjects = [self._subject(one), *self._distances(one)]
+        subjects = [self._subject(one), *self._distances(one), *self._done(one)]
         facts = (self._ways[subject] for subject in subjects if subject in self._ways)
         slow = (fact.value for fact in facts if fact.answer is CoreAnswer.FORWARDED)
         return max((cycles for cycles in slow if cycles is not None), default=0.0)

@@ -12,7 +12,16 @@ from typing import NamedTuple
 
 from cyclescope.kernel.kernel import WATCHED
 from cyclescope.model.behaviour.passing import DISTANCES
-from cyclescope.model.facts import RENAMING, CoreAnswer, MemoryWay, distance_subject, transfer_subject
+from cyclescope.model.facts import (
+    RENAMING,
+    STACKED,
+    CoreAnswer,
+    MemoryWay,
+    distance_subject,
+    forwarding_subject,
+    stacked,
+    transfer_subject,
+)
 from cyclescope.probe.code import CHAIN, PARALLEL, KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import is_higher, steady
@@ -30,12 +39,14 @@ from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdi
 _APART, _PLACES = "p +120", 15  # where no other store goes: they are in so many places before
 _NOTHING = Interval(0.0, 0.0)
 _HERE, _THERE = "p +64", "q +64"  # two registers with the same address
+_STACK, _STACK_APART = "s +16", "s +64"
 
 
 class Way(NamedTuple):
     """A way through memory: where it is stored and loaded, and what is done in between.
 
-    In a `short` loop the same few instructions are the pairs of all rounds: a core may learn them.
+    In a `short` loop the same few instructions are the pairs of all rounds: a core may learn them. `besides`
+    is what is done to the loaded data, and takes its time without the load, too.
     """
 
     subject: str
@@ -46,6 +57,7 @@ class Way(NamedTuple):
     quick: bool = True
     setting: Setting = Setting()
     short: bool = False
+    besides: str = ""
 
 
 _NO_INDEX = Setting(numbers=((5, 0),))
@@ -72,6 +84,21 @@ def _ways(isa: str) -> Iterator[Way]:
         for one in group:
             if one is not whole:
                 yield _way(transfer_subject(one.bits, kind), one, quick=one.bits in (32, 128))
+    yield from _on_stack(isa)
+
+
+def _on_stack(isa: str) -> Iterator[Way]:
+    """Ways by the stack pointer, which some cores rename and no others."""
+    plain = PLAIN_TRANSFERS[isa]
+    for one in plain:
+        yield _way(transfer_subject(one.bits, STACKED), one, _STACK, _STACK, quick=one.bits in (32, 64))
+    whole, half = plain[-1], plain[-2]
+    part = forwarding_subject(whole.bits, half.bits, 0, STACKED)
+    yield _way(part, whole._replace(load=half.load), _STACK, _STACK, quick=False)
+    for way in _KINDS[isa]:
+        if way.subject in (MemoryWay.SIGNED, MemoryWay.ADDED):
+            store, load = (text.replace(" p", " s") for text in (way.store, way.load))
+            yield way._replace(subject=stacked(MemoryWay(way.subject)), store=store, load=load)
 
 
 def _way(
@@ -91,7 +118,7 @@ _KINDS: Mapping[str, tuple[Way, ...]] = {
         Way(MemoryWay.SIGNED, "MOV (M32, R32): p a +64", "MOVSXD (R64, M32): a p +64",
             "IMUL (R64, R64, I8): a a #3", quick=False),
         Way(MemoryWay.ADDED, "MOV (M64, R64): p a +64", "ADD (R64, M64): a p +64",
-            "IMUL (R64, R64, I8): a a #3"),
+            "IMUL (R64, R64, I8): a a #3", besides="ADD (R64, I8): a #1"),
     ),
     "aarch64": (
         Way(MemoryWay.STACK, "STRXui: a s +16", "LDRXui: a s +16", "MADDXrrr: a a e z"),
@@ -105,17 +132,21 @@ _KINDS: Mapping[str, tuple[Way, ...]] = {
 }  # fmt: skip
 
 
-# What an instruction does to memory, and the same to a register.
-_UPDATES: Mapping[str, tuple[str, str]] = {"x86-64": ("ADD (M64, I8): p #1 +64", "ADD (R64, I8): a #1")}
+# What an instruction does to memory at a base, and the same to a register.
+_UPDATES: Mapping[str, tuple[str, str]] = {"x86-64": ("ADD (M64, I8): @ #1", "ADD (R64, I8): a #1")}
 
 
 def _updated(isa: str) -> Iterator[ProbeCase]:
-    """An instruction that reads and writes memory, with its base written in between."""
+    """What reads and writes memory, by a base that is written in between, and by the stack pointer."""
     for name, (update, alone) in _UPDATES.items():
         if name == isa:
-            asked = parallel("asked", *written(isa, _REWRITE[isa][0], update))
             cut = parallel("asked, cut", *written(isa, alone))
-            yield ProbeCase(MemoryWay.UPDATED, (asked, cut, load_latency(isa)))
+            for subject, place, between in (
+                (MemoryWay.UPDATED, _HERE, (_REWRITE[isa][0],)),
+                (MemoryWay.STACK_UPDATED, _STACK, ()),
+            ):
+                asked = parallel("asked", *written(isa, *between, update.replace("@", place)))
+                yield ProbeCase(subject, (asked, cut, load_latency(isa)))
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
@@ -124,7 +155,8 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         lines = _lines(isa, way)
         yield ProbeCase(way.subject, (*_points(*lines, way.setting, way.short), load_latency(isa)), way.quick)
     for count in DISTANCES if isa in PLAIN_TRANSFERS else ():
-        yield _distance(isa, count)
+        yield _distance(isa, distance_subject(count), count, _APART)
+        yield _distance(isa, distance_subject(count, STACKED), count, _STACK_APART)
 
 
 def _lines(
@@ -133,7 +165,9 @@ def _lines(
     """What comes before the load, the load, and the load that nothing waits for, each with the link."""
     link = written(isa, way.link)
     before = (*written(isa, way.store), *written(isa, *way.between))
-    return before, (*written(isa, way.load), *link), (*written(isa, with_register(way.load, "b")), *link)
+    besides = written(isa, way.besides) if way.besides else ()
+    other = written(isa, with_register(way.load, "b"))
+    return before, (*written(isa, way.load), *link), (*other, *besides, *link)
 
 
 def _points(
@@ -150,16 +184,16 @@ def _points(
     )
 
 
-def _distance(isa: str, count: int) -> ProbeCase:
+def _distance(isa: str, subject: str, count: int, place: str) -> ProbeCase:
     """So many stores to other addresses in between, hidden behind as many multiplications."""
     one = PLAIN_TRANSFERS[isa][-1]
     other_store = with_register(one.store, "h").replace("@", "q")  # nor does it wait for what is stored
     others = tuple(f"{other_store} +{8 * (n % _PLACES)}" for n in range(count))
-    before = (*at(isa, one.store, _APART), *written(isa, *others))
+    before = (*at(isa, one.store, place), *written(isa, *others))
     link = written(isa, *[one.link] * count)
-    load, other = (*at(isa, one.load, _APART), *link), (*at(isa, with_register(one.load, "b"), _APART), *link)
+    load, other = (*at(isa, one.load, place), *link), (*at(isa, with_register(one.load, "b"), place), *link)
     points = (*_points(before, load, other, Setting()), load_latency(isa))
-    return ProbeCase(distance_subject(count), points, count in (4, 16))
+    return ProbeCase(subject, points, count in (4, 16))
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:

@@ -17,6 +17,7 @@ from cyclescope.model.facts import (
     RENAMING,
     STACK_ENGINE,
     STACK_UPDATE,
+    STACKED,
     THREES,
     CoreAnswer,
     Fact,
@@ -26,7 +27,9 @@ from cyclescope.model.facts import (
     fused_subject,
     loads_across,
     loads_apart,
+    stacked,
     stores_apart,
+    transfer_subject,
 )
 from cyclescope.model.machine import GROUPED, IDEAL, MEASURED, STATIC, Provenance
 from cyclescope.session.machines import load_model
@@ -68,6 +71,36 @@ def predicted(text, *facts, loop=False, machine=None):
 )
 def test_ways_take_what_was_found_out(text, cycles):
     assert predicted(text, *FACTS).bounds["loop_carried"] == pytest.approx(cycles)
+
+
+ON_STACK = (
+    Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(FORWARDING, forwarding_subject(32, 32, 0), CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(RENAMING, MemoryWay.BASE, CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(RENAMING, MemoryWay.STACK, CoreAnswer.RENAMED, 0.0, 0.05),
+    Fact(RENAMING, MemoryWay.STACK_UPDATED, CoreAnswer.RENAMED, 0.0, 0.05),
+    Fact(RENAMING, transfer_subject(64, STACKED), CoreAnswer.RENAMED, 0.0, 0.05),
+    Fact(RENAMING, transfer_subject(32, STACKED), CoreAnswer.RENAMED, 0.0, 0.05),
+    Fact(RENAMING, stacked(MemoryWay.SIGNED), CoreAnswer.FORWARDED, SLOW + 1, 0.05),
+    Fact(RENAMING, stacked(MemoryWay.ADDED), CoreAnswer.FORWARDED, SLOW + 2, 0.05),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov [rsp + 8], rax; mov rax, [rsp + 8]; imul rax, rax", 3),
+        ("mov [rbp + 8], rax; mov rax, [rbp + 8]; imul rax, rax", SLOW + 3),
+        ("mov [rsp + 8], eax; movsxd rax, dword ptr [rsp + 8]; imul rax, rax", SLOW + 4),
+        ("mov [rsp + 8], rax; add rcx, [rsp + 8]; mov rax, rcx", SLOW + 4),
+        ("mov [rsp + 8], rax; add qword ptr [rsp + 8], 1; mov rax, [rsp + 8]", 1),
+        ("add qword ptr [rsp + 8], 1", 1),
+    ],
+)
+def test_what_is_stored_by_the_stack_pointer_has_ways_of_its_own(text, cycles):
+    own = {"op1.data->op1.data": SLOW + 1}
+    machine = changed(measured(*ON_STACK), ADD_M64_I8={"latencies": own})
+    assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
 
 
 OWN = (

@@ -17,6 +17,7 @@ from cyclescope.model.facts import (
     FUSION,
     NARROW_LOADS,
     RENAMING,
+    STACKED,
     THREES,
     VECTOR,
     CoreAnswer,
@@ -28,7 +29,9 @@ from cyclescope.model.facts import (
     fused_subject,
     loads_across,
     loads_apart,
+    stacked,
     stores_apart,
+    transfer_subject,
 )
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.probe.catalogue import PROBES
@@ -254,6 +257,46 @@ DEALT = MemoryPassing((  # as a Zen 5: renamed by one register that nothing writ
 )
 def test_what_is_renamed_by_one_register_is_forwarded_by_another(load, cycles):
     assert DEALT.cycles(load) == cycles
+
+
+STACKS = MemoryPassing((  # as a Zen 3: renamed by the stack pointer, of 32 bits or more
+    way(MemoryWay.BASE, 6.0), way(MemoryWay.STACK, 0.0), way(MemoryWay.STACK_UPDATED, 0.0),
+    way("32 bits", 6.1), way(MemoryWay.ADDED, 7.0), way(distance_subject(1), 6.0),
+    way(transfer_subject(64, STACKED), 0.0), way(transfer_subject(32, STACKED), 0.0),
+    way(transfer_subject(16, STACKED), 6.2), way(forwarding_subject(64, 32, 0, STACKED), 0.0),
+    way(stacked(MemoryWay.SIGNED), 7.2), way(distance_subject(15, STACKED), 0.0),
+    way(distance_subject(16, STACKED), 6.3),
+    size(64, 64, 0, 5.9), size(32, 32, 0, 5.9), size(16, 16, 0, 5.9), size(64, 32, 0, 5.9),
+    size(64, 32, 4, 5.8),
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("load", "cycles"),
+    [
+        (StoredLoad(64, 64, 0, MemoryWay.BASE), 6.0),
+        (StoredLoad(64, 64, 0, MemoryWay.STACK), 0.0),
+        (StoredLoad(32, 32, 0, MemoryWay.STACK), 0.0),
+        (StoredLoad(16, 16, 0, MemoryWay.STACK), 5.9),  # what was asked of this size by another base
+        (StoredLoad(64, 32, 0, MemoryWay.STACK), 0.0),
+        (StoredLoad(64, 32, 4, MemoryWay.STACK), 5.8),
+        (StoredLoad(64, 32, 0, MemoryWay.BASE), 6.0),
+        (StoredLoad(64, 64, 0, MemoryWay.STACK_UPDATED), 0.0),
+        (StoredLoad(64, 64, 0, MemoryWay.STACK, between=15), 0.0),
+        (StoredLoad(64, 64, 0, MemoryWay.STACK, between=16), 6.3),
+        (StoredLoad(32, 32, 0, MemoryWay.STACK, does=MemoryWay.SIGNED), 7.2),
+        (StoredLoad(64, 64, 0, MemoryWay.STACK, does=MemoryWay.ADDED), 0.0),  # not asked by the stack pointer
+        (StoredLoad(64, 64, 0, MemoryWay.BASE, does=MemoryWay.ADDED), 7.0),
+    ],
+)
+def test_ways_by_the_stack_pointer_are_their_own(load, cycles):
+    assert STACKS.cycles(load) == cycles
+
+
+def test_a_store_that_asked_nothing_by_the_stack_pointer_takes_what_it_has():
+    before = MemoryPassing((way(MemoryWay.BASE, 0.0), way(MemoryWay.STACK, 0.0), size(64, 64, 0, 6.0)))
+    assert before.cycles(StoredLoad(64, 64, 0, MemoryWay.STACK)) == 0.0
+    assert before.cycles(StoredLoad(64, 64, 0, MemoryWay.STACK_UPDATED)) == 0.0
 
 
 def test_nothing_is_told_without_facts():
