@@ -22,6 +22,7 @@ NOISE = 0.08  # micro-operations: less of a resource is none
 NEEDS_PORT = "its front-end slots are not known: it reads as none, though it needs a port"
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
+WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
 MORE = 0.3  # micro-operations counted that are not explained
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
 CERTAIN = 0.995  # of the odds: `high` promises as much
@@ -270,20 +271,24 @@ def _less(operations: Sequence[Operation], one: Operation) -> list[Operation]:
 
 
 def level_of(best: Explanation, structure: float = 1.0) -> str:
-    """The confidence that an explanation's share of the odds is worth: low where a part is unexplained.
+    """The confidence that an explanation's share of the odds is worth: low where it leaves something open.
 
     `structure` is the share of its ports.
     """
     share = best.share * structure
-    if not best.complete or share < TELLING:
+    if not best.complete or best.missed > WHOLE or share < TELLING:
         return LOW
     return HIGH if share >= CERTAIN else MEDIUM
 
 
 def _conflict(best: Explanation) -> str:
-    """What is said of parts that no micro-operations explain, or ""."""
+    """What is said of what no micro-operations explain, or ""."""
     held = [part.missed for part in best.parts if part.operations is None]
-    return f"conflict: it holds ports for {max(held):.1f} port cycles" if held else ""
+    if held:
+        return f"conflict: it holds ports for {max(held):.1f} port cycles"
+    if best.missed > WHOLE:
+        return f"its ports miss what it costs a class by {best.missed:.1f} micro-operations"
+    return ""
 
 
 def _others(found: Sequence[Explanation], names: Sequence[str]) -> list[tuple[str, float]]:

@@ -26,7 +26,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
 from cyclescope.kernel.variant import SPEEDS, Kind
-from cyclescope.measure.record import FAILED, STABLE, UNSTABLE, Record
+from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 
 _ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
 _STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
@@ -96,7 +96,8 @@ class ThroughputBuilder:
         found = confidence(best)
         others = [r.per_instance for r in main if r is not best]
         alone = bool(others) and min(others) > _APART * best.per_instance
-        faster = any(r.verdict == UNSTABLE and _AGREED * r.per_instance < best.per_instance for r in main)
+        margins = {UNSTABLE: _AGREED, NOISY: _APART}  # a noisy reading has not even two rounds
+        faster = any(margins.get(r.verdict, math.inf) * r.per_instance < best.per_instance for r in main)
         return MEDIUM if found == HIGH and (alone or faster) else found
 
     def _breaks_law(self, best: Record) -> bool:

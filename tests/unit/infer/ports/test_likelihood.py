@@ -140,6 +140,11 @@ def test_levels_are_shares_of_the_odds(share, level):
     assert level_of(Explanation((UsageCandidate(None, 0.0, 0.0),), 1.0)) == LOW
 
 
+@pytest.mark.parametrize(("missed", "level"), [(0.0, HIGH), (0.9, HIGH), (1.1, LOW)])
+def test_what_misses_a_class_by_a_whole_micro_operation_is_hardly_sure(missed, level):
+    assert level_of(Explanation((UsageCandidate((LEFT,), 0.0, missed),), 1.0)) == level
+
+
 # --- readings --------------------------------------------------------------------------------------
 
 
