@@ -51,12 +51,15 @@ def native_model() -> MachineModel:
 
 
 def why_unused() -> str:
-    """Why what was measured on this host makes no model with ports; "" where it does, or nothing was."""
+    """Why what was measured on this host makes no model with ports, as the command line says it.
+
+    "" where it does, or nothing was.
+    """
     try:
         path = default_store(this_machine().machine)
         return "" if not path.is_file() or stored_model(path).ports else "they tell no ports yet"
     except (BackendUnavailable, StoreError) as error:
-        return str(error)
+        return error.told
 
 
 def native_summary() -> Summary | None:

@@ -12,6 +12,8 @@ import pytest
 
 from cyclescope.infer import native
 from cyclescope.infer.api import default_store
+from cyclescope.infer.machine_model import build_model
+from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
 from cyclescope.model.schema import decode, read_model, write_model
@@ -327,18 +329,29 @@ def test_a_model_of_a_stopped_run_says_so(cyclescope, measured_here, monkeypatch
     assert "  missing     " in cyclescope("machines", "show", "native").out
 
 
-@pytest.mark.parametrize("spoiled", [False, True])
+def built(path):
+    with closing(Store(path, readonly=True)) as store:
+        return build_model(store, load_table("x86-64"))
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "why"),
+    [("", "they tell no ports yet"), ("damaged", "damaged"), ("empty", "run `cyclescope measure` first")],
+)
 def test_analysis_says_why_it_does_not_use_what_was_measured(
-    cyclescope, measured_here, monkeypatch, tmp_path, spoiled
+    cyclescope, measured_here, monkeypatch, tmp_path, spoiled, why
 ):
     monkeypatch.setattr("cyclescope.session.machines.this_host", lambda: IDENTITY)
     monkeypatch.setattr("cyclescope.cli.commands.analyze.host_isa", lambda: "x86-64")
     if spoiled:
         measured_here.write_bytes(b"no store")
-        monkeypatch.setattr(native, "build_file", lambda path: Store(path, readonly=True))
+        monkeypatch.setattr(native, "build_file", built)
+        if spoiled == "empty":
+            measured_here.unlink()
+            Store(measured_here, IDENTITY.machine).close()
     loop = tmp_path / "loop.s"
     loop.write_text("1: imul %rax, %rbx\n dec %rdi\n jnz 1b\n")
     done = cyclescope("analyze", loop)
     assert done.code == 0
-    assert "the measurements of this host are not used" in done.err
-    assert ("damaged" if spoiled else "they tell no ports yet") in done.err
+    assert "stands in for the measurements of this host" in done.err
+    assert why in done.err

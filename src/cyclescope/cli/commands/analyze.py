@@ -167,7 +167,7 @@ def _tell_why(machine: MachineModel) -> None:
     from cyclescope.infer.native import why_unused  # slow to import
 
     if why := why_unused():
-        told = f"note: the measurements of this host are not used but the machine {machine.name}: {why}"
+        told = f"note: {machine.name} stands in for the measurements of this host: {why}"
         click.echo(" ".join(told.split()), err=True)
 
 
