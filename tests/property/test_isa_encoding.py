@@ -22,6 +22,7 @@ class Forms(list[InstructionForm]):
 ENCODABLE = Forms(form for form in load_table("x86-64") if form.encoding is not None)
 OLDER = Forms(form for form in ENCODABLE if "evex" not in form.attributes)
 INDEXABLE = Forms(form for form in ENCODABLE if takes_index(form))
+STACK_POINTER = 4
 ADDRESSED = Forms(form for form in ENCODABLE if any(slot.part for slot in form.encoding.slots))
 
 
@@ -90,6 +91,16 @@ def test_any_address(one):
     assert read == asked
 
 
+@given(instructions(INDEXABLE))
+def test_the_stack_pointer_as_a_base(one):
+    form, values = one
+    assert form.encoding is not None
+    pairs = zip(values.registers, form.encoding.slots, strict=True)
+    numbers = [STACK_POINTER if slot.part else number for number, slot in pairs]
+    read, asked = there_and_back(form, values._replace(registers=numbers, index=None))
+    assert read == asked
+
+
 @given(instructions())
 def test_values_reach_the_code(one):
     """Another register, displacement or immediate is another code."""
@@ -113,7 +124,8 @@ def test_registers_that_are_no_base_or_index_are_refused(one, data):
     places = [place for place, slot in enumerate(form.encoding.slots) if slot.part > 0]
     place = data.draw(st.sampled_from(places))
     legal = legal_numbers(form)[place]
-    number = data.draw(st.integers(0, 39).filter(lambda n: n not in legal))
+    stacked = {STACK_POINTER} if takes_index(form) and values.index is None else set()
+    number = data.draw(st.integers(0, 39).filter(lambda n: n not in {*legal, *stacked}))
     changed = [*values.registers[:place], number, *values.registers[place + 1 :]]
     with pytest.raises(ValueError):
         encode(form, *values._replace(registers=changed))

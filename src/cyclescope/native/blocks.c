@@ -299,6 +299,8 @@ void block_one(const struct blocks *request, const struct kernel *kernel, const 
         return;
     }
     clock_prepare();
+    if (is_loop(kernel))
+        loops_calibrate();
     if (sigsetjmp(fault_return, 0) == 0) {
         fault_armed = 1;
         plan(target_ticks(request));

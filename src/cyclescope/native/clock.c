@@ -17,6 +17,7 @@
 #define CANARY_STEPS 50     /* ... and in steps of the clock, to see 2 % */
 #define CANARY_LONGER 3     /* times as many trips: the difference is free of entry and exit */
 #define CANARY_TOLERANCE 0.02 /* what disturbs takes at least twice as much from a full front end */
+#define TRIP_SAMPLES 24
 #define LOOP_TOLERANCE 0.03 /* the least that a neighbour was seen to slow taken branches by was 4 % */
 #define WIDTH_ABOVE 0.03      /* the end of the canary's loop takes a few slots of its 320 from the width, */
 #define WIDTH_BELOW 0.02      /* and noise some; widths up to 16 are further apart than both */
@@ -314,25 +315,6 @@ static void note_canary(const double *canary, const double *longer, unsigned n)
         cal()->canary = low_cluster(canary, n, &members, &spread) / cal()->ticks_per_cycle;
 }
 
-/* The least that a trip through a loop of nothing takes never gets more, either: on a core that has a neighbour
- * from the start on, it is the whole number of cycles below. */
-static void note_trip(unsigned n)
-{
-    static double one[MAX_SAMPLES], other[MAX_SAMPLES];
-    unsigned members;
-    double width;
-    for (unsigned i = 0; i < n; i++) {
-        one[i] = time_plain(trips_code);
-        other[i] = time_plain(trips_longer);
-    }
-    double longer = low_cluster(other, n, &members, &width) - low_cluster(one, n, &members, &width);
-    double trip = longer / cal()->ticks_per_cycle / empty_trips() / (CANARY_LONGER - 1);
-    double whole = floor(trip + LOOP_TOLERANCE);
-    trip = whole >= 1 ? whole : trip;
-    if (trip > 0 && (shared->trip == 0 || trip < shared->trip))
-        shared->trip = trip;
-}
-
 static double canary_limit(void)
 {
     double best = cal()->canary * cal()->ticks_per_cycle;
@@ -433,7 +415,6 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     if (shared->moment > 0)
         at_one_frequency(&c, n);
     note_canary(c.canary, c.longer, n);
-    note_trip(n);
     for (unsigned i = 0; i < n; i++)
         clean += c.canary[i] <= canary_limit();
     cal()->clean_share = (double)clean / n;
@@ -516,10 +497,32 @@ int core_undisturbed(void)
     return found <= canary_limit() && found >= best * (1 - CANARY_TOLERANCE) - cal()->step;
 }
 
+/* Core cycles of a trip through a loop of nothing, at least: they never get more. */
+static double least_trip;
+
+/* On a core that has a neighbour from the start on, it is the whole number of cycles below. */
+void loops_calibrate(void)
+{
+    static double one[TRIP_SAMPLES], other[TRIP_SAMPLES];
+    unsigned members;
+    double width;
+    for (unsigned i = 0; i < TRIP_SAMPLES; i++) {
+        one[i] = time_plain(trips_code);
+        other[i] = time_plain(trips_longer);
+    }
+    double longer = low_cluster(other, TRIP_SAMPLES, &members, &width);
+    double more = longer - low_cluster(one, TRIP_SAMPLES, &members, &width);
+    double trip = more / cal()->ticks_per_cycle / empty_trips() / (CANARY_LONGER - 1);
+    double whole = floor(trip + LOOP_TOLERANCE);
+    trip = whole >= 1 ? whole : trip;
+    if (trip > 0 && (least_trip == 0 || trip < least_trip))
+        least_trip = trip;
+}
+
 /* A neighbour takes more of branches that are taken every cycle than of NOPs: on a Zen 3 up to each second one. */
 int loops_undisturbed(void)
 {
-    double wanted = (CANARY_LONGER - 1) * empty_trips() * shared->trip * cal()->ticks_per_cycle;
+    double wanted = (CANARY_LONGER - 1) * empty_trips() * least_trip * cal()->ticks_per_cycle;
     double found = time_plain(trips_longer) - time_plain(trips_code);
     return found <= wanted * (1 + LOOP_TOLERANCE) + cal()->step;
 }

@@ -29,7 +29,7 @@ static struct {
     struct calibration calibration;
     double calibrated_at;
     uint32_t scale, counters_open, canary_trips;
-    double known_nop, entry, loop_end, trip;
+    double known_nop, entry, loop_end;
 } clock_kept;
 
 /* Returns errno, or 0. */
@@ -164,7 +164,6 @@ static void hand_over(uint32_t first)
     shared->known_nop = clock_kept.known_nop;
     shared->entry = clock_kept.entry;
     shared->loop_end = clock_kept.loop_end;
-    shared->trip = clock_kept.trip;
 }
 
 int64_t run_in_worker(const struct task *task, const struct batch *batch, uint32_t first,
@@ -238,7 +237,6 @@ static void keep_clock(void)
     clock_kept.known_nop = shared->known_nop;
     clock_kept.entry = shared->entry;
     clock_kept.loop_end = shared->loop_end;
-    clock_kept.trip = shared->trip;
 }
 
 static int calibrate_once(const struct calibrate *request)

@@ -22,7 +22,6 @@ struct shared {
     double moment;   /* core cycles of the shorter reference chain and its entry; 0: the clock is too coarse */
     double entry;    /* core cycles of entering and leaving the canary, when last undisturbed; 0: never */
     double loop_end; /* core cycles of the end of a loop that fills the front end, per trip */
-    double trip;     /* and of a loop of nothing, at least: each trip is a taken branch */
 };
 extern struct shared *shared;
 
@@ -85,7 +84,8 @@ void clock_follow(unsigned wanted); /* before samples: of a coarse clock so many
 double clock_moment(void); /* ticks per core cycle now, 0 if the clock counts cycles */
 int clock_same(double one, double other);
 int core_undisturbed(void); /* run a canary */
-int loops_undisturbed(void); /* the same of loops that are nothing but taken branches */
+void loops_calibrate(void);  /* before loops that are watched by a loop of nothing */
+int loops_undisturbed(void); /* its trips, each of which is a taken branch, take as long as on an undisturbed core */
 /* In other code: what says how long a core cycle is, and whether the core is undisturbed. */
 double clock_beside(double *low, double *high);
 int core_undisturbed_beside(double ticks_per_cycle);
