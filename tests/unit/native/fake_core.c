@@ -153,7 +153,7 @@ static double trip_of(const uint8_t *start, const uint8_t *end)
     }
     double front = slots / width > alus / ALUS ? slots / width : alus / ALUS;
     if (slots < SHORT_LOOP)
-        front = ceil(front) + (double)(((uintptr_t)start / 4 + (uintptr_t)(end - start) * 7) % 6);
+        front = ceil(front) + (double)(((uintptr_t)start % PAGE_BYTES / 4 + (uintptr_t)(end - start) * 7) % 6);
     return fmax(front * share(1), chain * share(chained) + memory * share(stored));
 }
 
@@ -285,6 +285,22 @@ static struct kernel *kernel_of(const char *body, unsigned flags)
     return made;
 }
 
+/* Of so many looks at a loop of nothing, how many find it undisturbed: without a neighbour, and beside it. */
+static int look_at_loops(unsigned looks)
+{
+    unsigned clear[2] = {0, 0}, all[2] = {0, 0};
+    loops_calibrate();
+    for (unsigned i = 0; i < looks; i++) {
+        int before = disturbed(), found = loops_undisturbed();
+        if (before == disturbed()) {
+            all[before]++;
+            clear[before] += found != 0;
+        }
+    }
+    printf("%g %g\n", (double)clear[0] / (all[0] + !all[0]), (double)clear[1] / (all[1] + !all[1]));
+    return 0;
+}
+
 /* fake_core ROUNDS WANT TARGET (BODY FLAGS)...: a line per calibration and per sample. */
 int main(int argc, char **argv)
 {
@@ -300,6 +316,8 @@ int main(int argc, char **argv)
     calibrate(&first, &found);
     printf("%g %g %g %g %g\n", found.ticks_per_cycle, found.nop, found.clean_share, shared->loop_end,
            found.canary);
+    if (option("LOOPS", 0))
+        return look_at_loops((unsigned)option("LOOPS", 0));
     struct measure request = {(uint32_t)atoi(argv[1]), (uint32_t)atoi(argv[2]), 300, 1, atof(argv[3])};
     double began = seconds_now();
     measure_all(&request, kernels, &state, count, results, 0);

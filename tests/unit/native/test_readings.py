@@ -46,14 +46,20 @@ class Answer(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def core(tmp_path_factory):
-    """Measures bodies of a fake core; options are those of its environment."""
+def program(tmp_path_factory):
+    """The fake core."""
     if COMPILER is None:
         pytest.skip("needs a C compiler")
     program = tmp_path_factory.mktemp("core") / "core"
     sources = [HERE / "fake_core.c", NATIVE / "sampling.c", NATIVE / "region.c", NATIVE / "clock.c"]
     options = ["-O2", "-w", "-I", str(NATIVE), "-Wl,--wrap=clock_gettime", "-no-pie"]
     subprocess.run([COMPILER, *options, *map(str, sources), "-lm", "-o", str(program)], check=True)
+    return program
+
+
+@pytest.fixture(scope="session")
+def core(program):
+    """Measures bodies of a fake core; options are those of its environment."""
 
     def run(*kernels, rounds=4, want=6, target=5000.0, **options):
         words = [str(word) for body, flags in kernels for word in (body, flags)]
@@ -65,6 +71,20 @@ def core(tmp_path_factory):
         first, *lines, last = (line.split() for line in done.stdout.splitlines())
         readings = [Reading(*(float(w) if n == 2 else int(w) for n, w in enumerate(line))) for line in lines]
         return Answer(*map(float, first), readings, float(last[0]), int(last[1]))
+
+    return run
+
+
+@pytest.fixture
+def looks(program):
+    """Shares of looks at a loop of nothing that find it undisturbed: without a neighbour, and beside it."""
+
+    def run(**options):
+        environment = os.environ | {name: str(value) for name, value in ({"LOOPS": LOOKS} | options).items()}
+        done = subprocess.run(
+            [program, "1", "1", "1"], check=True, capture_output=True, text=True, env=environment, timeout=60
+        )
+        return map(float, done.stdout.splitlines()[-1].split())
 
     return run
 
@@ -229,6 +249,25 @@ def test_beside_a_neighbour_that_never_rests_nothing_is_accepted(core):
         assert found.clean < 0.02
         assert found.asked > 0
         assert {r.rejected for r in found.readings} == {32}  # sixteen before the wait and after it
+
+
+LOOKS = 500
+
+
+@pytest.mark.parametrize(
+    ("slower", "seen"), [(1.02, False), (1.045, True), (1.3, True), (2.0, True)]
+)  # a third more and less than is let through
+def test_a_neighbour_slows_a_loop_of_nothing(looks, slower, seen):
+    """In bursts of 300 us, half of the time: what branches take says so, and nothing else does."""
+    quiet, beside = looks(SLOWER=slower, PERIOD=0.0006, FROM=0.5, UNTIL=1.0)
+    assert quiet > 0.98
+    assert (beside < 0.02) if seen else (beside > 0.98)
+
+
+@pytest.mark.parametrize("slower", [1.1, 1.3, 1.9])
+def test_a_loop_of_nothing_takes_whole_cycles_on_a_core_that_is_never_quiet(looks, slower):
+    _, beside = looks(SLOWER=slower)
+    assert beside < 0.02
 
 
 def test_noise_of_two_percent_is_no_neighbour(core):
