@@ -11,7 +11,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.measure.front_end import FrontEndPlanner
-from cyclescope.measure.ports import COUNTED, Filling, PortPlanner, Question
+from cyclescope.measure.ports import COUNTED, INSTANCES, Filling, PortPlanner, Question
 
 PROVING = Effort(rounds=4, want=8, target=40000.0)  # few, and everything stands on them
 COUNTING = Effort(rounds=2, want=4, target=20000.0)  # rounds differ by a third of what usual efforts leave
@@ -82,9 +82,12 @@ def _even_counts(facts: PortFacts, plans: PortPlanner, form: InstructionForm) ->
 def _least(facts: PortFacts, form: InstructionForm, instances: int) -> int | None:
     """How many slots of fillers hide what else limits a form; None where these would be too many."""
     alone = facts.alone.get(form.id, math.inf)
-    if alone > SLOWEST:
+    each = facts.throughputs.get(form.id, alone)
+    if (
+        max(alone, INSTANCES * each) > SLOWEST
+    ):  # two that stay in buffers take less than those that leave them
         return None
-    cycles = max(alone, COUNTED * facts.throughputs.get(form.id, alone)) * instances / COUNTED
+    cycles = max(alone, COUNTED * each) * instances / COUNTED
     return max(math.ceil(HIDING * facts.width * cycles), LEAST_FILLERS * instances)
 
 

@@ -85,6 +85,19 @@ def test_a_slow_form_that_one_round_found_fast_is_not_counted(table, verdict):
     assert [asked(cycles) for cycles in (longest + 1, 2000.0)] == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("each", "counted"), [(SLOWEST / INSTANCES - 1, True), (SLOWEST / INSTANCES + 1, False)]
+)
+def test_what_leaves_its_buffers_slowly_is_not_counted(table, each, counted):
+    """Two streaming stores take a few cycles, eight of them hundreds: with 11208 NOPs a loop is none."""
+    plans = PortPlanner(Planner(table, lambda form: True))
+    buffered = Record(TWO, ALONE, "", "", "", 4.0, 0.1, "ok", 2, ())
+    fast = {form.id: 0.25 for form in simple_forms(table)}
+    facts = PortFacts(table, fast | {TWO: each}, [buffered])
+    asked = [*slot_questions(facts, plans, [table[TWO]])]
+    assert bool(asked) == counted
+
+
 def test_one_reading_makes_no_unit_but_a_doubt(table, uneven):
     pairs, confined = uneven
     facts = facts_of(table, pairs | {(THREE, FOUR): 7 / 3}, confined)
