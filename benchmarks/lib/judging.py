@@ -3,7 +3,8 @@
 Throughput agrees within 5 % or 0.03 cycles. Latencies are equal when they are the same whole number
 of cycles, give or take 0.3 cycles or 5 %: the noise, and what neither side claims to know better. A
 reference's range agrees with a value of ours inside it, its upper bound with a value not above it. A
-summary over all pairs is compared with the least and the greatest of ours. Where we only have an
+summary over all pairs is compared with the least and the greatest of ours, but for false dependencies, which
+no reference has. Where we only have an
 upper bound, that is a disagreement unless it equals the reference's exact value.
 """
 
@@ -16,6 +17,7 @@ import msgspec
 from benchmarks.lib.matching import llvm_pair
 from benchmarks.lib.reference import Reference, Row, RowLatency
 from cyclescope.infer.timing.results import UPPER_BOUND, FormTiming, Latency
+from cyclescope.isa.dataflow import is_old
 from cyclescope.isa.form import InstructionForm
 
 SHARE, LEAST = 0.05, 0.03  # throughput
@@ -130,7 +132,8 @@ def latencies(reference: Reference, found: dict[str, tuple[InstructionForm, Form
 
 
 def _latency_cases(row: Row, form: InstructionForm, timing: FormTiming) -> Iterator[Case]:
-    ours = {(lat.source, lat.target): lat for lat in timing.latencies if lat.max is not None}
+    known = (lat for lat in timing.latencies if lat.max is not None and not is_old(lat.source))
+    ours = {(lat.source, lat.target): lat for lat in known}
     for theirs in row.latencies:
         if theirs.pair:
             some: Iterable[Latency] = (ours[p] for p in llvm_pair(form, theirs.pair) if p in ours)

@@ -104,6 +104,12 @@ def test_af_is_not_part_of_a_summary(table):
     assert judged(table, ours, summary("1")).agreeing == 1
 
 
+def test_false_dependencies_are_not_part_of_a_summary(table):
+    """That a result waits for nothing of its old register is no latency of a reference."""
+    ours = [latency("op2", "op1", 1.0), latency("op1.old", "op1", 0.0)]
+    assert judged(table, ours, summary("1")).agreeing == 1
+
+
 def test_throughputs_are_compared_where_both_have_one(table):
     reference = table_of(row("A", 0.25), row("B", 0.5), row("C"))
     form = table[ADD]
