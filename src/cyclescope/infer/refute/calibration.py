@@ -14,6 +14,7 @@ from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
 from cyclescope.infer.timing.results import LOW, MEDIUM
+from cyclescope.measure.database import store_error
 from cyclescope.measure.record import FAILED, NOISY, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, Held
@@ -78,9 +79,12 @@ def shape_of(usage: PortUsage) -> str:
 
 
 def stored_verdicts(store: Store) -> Verdicts | None:
-    """What mixes said, as far as a store has it."""
+    """What mixes said, as far as a store has it. Raises StoreError where that is damaged."""
     text = store.note(NOTE)
-    return msgspec.json.decode(text, type=Verdicts) if text else None
+    try:
+        return msgspec.json.decode(text, type=Verdicts) if text else None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise store_error(store.path, error) from error
 
 
 def claims_of(usages: Mapping[str, PortUsage], claimed: Iterable[str]) -> int:
