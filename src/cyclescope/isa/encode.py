@@ -135,10 +135,7 @@ def _on_stack(
     if len(bases) != 1 or index is not None or encoding.modrm < 0:
         raise ValueError(f"{form.id} cannot encode registers {tuple(registers)}")
     other = [0 if n in bases else number for n, number in enumerate(registers)]
-    code = encode(form, other, displacement, immediates)
-    at = encoding.modrm
-    sib = _NO_INDEX << 3 | _STACK_POINTER
-    return code[:at] + bytes((code[at] & ~7 | _MODRM_SIB, sib)) + code[at + 1 :]
+    return _with_sib(encoding, encode(form, other, displacement, immediates), _NO_INDEX, _STACK_POINTER)
 
 
 def _displacement(encoding: Encoding, displacement: int) -> int:
@@ -155,10 +152,13 @@ def _displacement(encoding: Encoding, displacement: int) -> int:
 def _add_index(encoding: Encoding, code: bytes, index: int) -> bytes:
     if encoding.modrm < 0 or index == _MODRM_SIB or not 0 <= index < 8:
         raise ValueError("no index register can be added")
+    return _with_sib(encoding, code, index, code[encoding.modrm] & 7)
+
+
+def _with_sib(encoding: Encoding, code: bytes, index: int, base: int) -> bytes:
+    """Code of a base alone, with a SIB byte that has another base or an index."""
     at = encoding.modrm
-    modrm = code[at]
-    sib = index << 3 | modrm & 7
-    return code[:at] + bytes((modrm & ~7 | _MODRM_SIB, sib)) + code[at + 1 :]
+    return code[:at] + bytes((code[at] & ~7 | _MODRM_SIB, index << 3 | base)) + code[at + 1 :]
 
 
 def takes_index(form: InstructionForm) -> bool:

@@ -31,9 +31,9 @@ class Encoding(msgspec.Struct, frozen=True):
 
     `scatter[i][n]` is the pattern to XOR for register number `n` in slot `i`; where the number would
     mean something else (RSP as a base, k0 as a mask) it is longer than any instruction, so that
-    encoding fails. `displacement` is (byte offset, bytes, scale of the encoded value); `immediates`
-    are (byte offset, bytes). `modrm` is the offset of a ModRM byte with an 8-bit displacement, where
-    an index can be added, else -1.
+    encoding as with others fails. `displacement` is (byte offset, bytes, scale of the encoded value);
+    `immediates` are (byte offset, bytes). `modrm` is the offset of a ModRM byte with an 8-bit
+    displacement, where an index can be added, else -1.
     """
 
     base: int

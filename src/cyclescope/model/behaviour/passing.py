@@ -95,17 +95,14 @@ class MemoryPassing:
 
         What is forwarded is asked by another register than what was stored, which some cores never rename.
         """
-        if self._size(one) is None:
+        size = self._size(one)
+        if size is None:
             return None
-        asked = [self._ways.get(subject) for subject in self._asked(one)]
+        subjects = (self._subject(one), size, *self._distances(one), *self._done(one))
+        asked = [self._ways.get(subject) for subject in subjects]
         if any(fact is None or fact.answer is not CoreAnswer.RENAMED for fact in asked):
             return None
         return max(_clearly(fact) for fact in asked if fact is not None)
-
-    def _asked(self, one: StoredLoad) -> list[str]:
-        """What has to be renamed, for a load to be."""
-        size = self._size(one)
-        return [self._subject(one), *([size] if size else []), *self._distances(one), *self._done(one)]
 
     def _size(self, one: StoredLoad) -> str | None:
         """What was asked of a load of so much of so much: of a part of it by the stack pointer alone."""
@@ -115,11 +112,8 @@ class MemoryPassing:
             return part if kind and part in self._ways else None
         if one.offset:
             return None
-        return (
-            str(MemoryWay.BASE)
-            if one.loaded == WHOLE_REGISTER and not kind
-            else transfer_subject(one.loaded, kind)
-        )
+        whole = one.loaded == WHOLE_REGISTER and not kind
+        return str(MemoryWay.BASE) if whole else transfer_subject(one.loaded, kind)
 
     def _done(self, one: StoredLoad) -> list[str]:
         """What was asked of what is done to the data."""
