@@ -69,6 +69,7 @@ int await_quiet(void)
     if (waited > WAITED_FIRST / cal()->seconds_per_tick + WAITED_PART * (double)(start - began))
         return 0;
     for (; !quiet && (double)(now - start) < ticks; now = clock_ticks()) {
+        fault_beat(); /* many waits for one kernel take seconds: it does not hang */
         clock_follow(CLOCK_RUNS);
         quiet = core_undisturbed() && core_undisturbed();
     }

@@ -43,6 +43,7 @@ class Answer(NamedTuple):
     readings: list[Reading]
     seconds: float
     asked: int  # for another CPU
+    beats: int  # signs of life
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +71,7 @@ def core(program):
         )  # fmt: skip
         first, *lines, last = (line.split() for line in done.stdout.splitlines())
         readings = [Reading(*(float(w) if n == 2 else int(w) for n, w in enumerate(line))) for line in lines]
-        return Answer(*map(float, first), readings, float(last[0]), int(last[1]))
+        return Answer(*map(float, first), readings, float(last[0]), *map(int, last[1:]))
 
     return run
 
@@ -248,6 +249,7 @@ def test_beside_a_neighbour_that_never_rests_nothing_is_accepted(core):
         assert {r.status for r in found.readings} == {UNCLEAN}
         assert found.clean < 0.02
         assert found.asked > 0
+        assert found.beats > found.asked, "waiting is no hang"
         assert {r.rejected for r in found.readings} == {32}  # sixteen before the wait and after it
 
 
