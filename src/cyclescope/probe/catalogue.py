@@ -15,12 +15,12 @@ from cyclescope.model.facts import (
     SCHEDULER,
     STACK_ENGINE,
 )
+from cyclescope.probe.branches import loop_counts, misprediction, patterns, return_stack, targets
 from cyclescope.probe.core import (
     breaking,
     consumers,
     fusion,
     idioms,
-    misprediction,
     moves,
     partial,
     scheduler,
@@ -41,7 +41,7 @@ from cyclescope.probe.memory import (
     renaming,
 )
 from cyclescope.probe.question import Probe
-from cyclescope.probe.sizes import branch_targets, in_flight, return_stack
+from cyclescope.probe.sizes import in_flight
 
 PROBES: Mapping[str, Probe] = {
     module.PROBE.name: module.PROBE
@@ -66,7 +66,9 @@ PROBES: Mapping[str, Probe] = {
         special_values,
         misprediction,
         return_stack,
-        branch_targets,
+        targets,
+        loop_counts,
+        patterns,
         atomics,
         gather,
         bandwidth,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cyclescope.isa.table import Table, load_table
 from cyclescope.probe.code import KernelLine, instruction, written
 
+ALONE_IN_LOOP = 400  # instructions of a body that is not repeated, most of them never executed
 TARGET = "@"  # in a branch's text: how far it goes
 
 

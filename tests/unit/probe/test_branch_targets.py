@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from cyclescope.probe.branches import targets as branch_targets
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
-from cyclescope.probe.sizes import branch_targets
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 60

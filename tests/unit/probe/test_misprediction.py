@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.probe.branches.misprediction import INCREMENT, MULTIPLIER, WRONG
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.probe.core.misprediction import INCREMENT, MULTIPLIER, WRONG
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from tests.support.probed import drawn, facts

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from cyclescope.probe.branches import return_stack
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
-from cyclescope.probe.sizes import return_stack
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200

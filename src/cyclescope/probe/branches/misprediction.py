@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import NUMBERS, PARALLEL, Setting, written
+from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import steady
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 
@@ -49,7 +50,12 @@ _WAYS: Mapping[str, SignBranch] = {
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     if isa in _WAYS:
-        yield ProbeCase(SUBJECT, (_point(isa, _RANDOM, "a"), _point(isa, _STEADY, "b")))
+        yield ProbeCase(SUBJECT, sign_branches(isa))
+
+
+def sign_branches(isa: str) -> tuple[Point, Point]:
+    """Branches on random signs and on one that stays: what `wrong_prediction` compares."""
+    return _point(isa, _RANDOM, "a"), _point(isa, _STEADY, "b")
 
 
 def _point(isa: str, part: str, tested: str) -> Point:
@@ -62,14 +68,19 @@ def _point(isa: str, part: str, tested: str) -> Point:
     return Point(part, lines, 0, PARALLEL, Setting(numbers=numbers), _BRANCHES, begin)
 
 
-def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+def wrong_prediction(readings: Readings) -> Interval:
+    """Cycles that a wrong prediction takes. Raises Unresolved where that is next to nothing."""
     random, steady_sign = readings.get(_RANDOM), readings.get(_STEADY)
     if not steady(random, steady_sign):
         raise Unresolved("looks at the same kernel differ")
     longer = random - steady_sign
     if longer.low < _LEAST * WRONG:
         raise Unresolved("branches on random signs take hardly longer")
-    return ProbeVerdict(CoreAnswer.VALUE, longer.scaled(1 / WRONG))
+    return longer.scaled(1 / WRONG)
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    return ProbeVerdict(CoreAnswer.VALUE, wrong_prediction(readings))
 
 
 PROBE = Probe(

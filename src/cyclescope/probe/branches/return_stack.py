@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import KernelLine
+from cyclescope.probe.edges import check_edge, edge, inside
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import TARGET, Branch, Distance, Fill, Item, Label, laid_out
 from cyclescope.probe.levels import steady
@@ -28,16 +29,12 @@ from cyclescope.probe.question import (
 
 SHALLOW = 4  # calls inside each other that whatever has such a thing knows
 COARSE = (8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128)  # calls that are asked first
-FURTHER = 8  # calls more than it knows, which take as long at least
-WRONG = 0.5  # of what a wrong prediction takes: less is none
 LEAST_WRONG = 4.0  # cycles of a wrong prediction: less tells nothing
-TWICE = 2  # times the edge: what is further may be slow for other reasons in both
-MOST_DOUBT = 2  # numbers that noise leaves open
-FEWER = 8  # parts of a range that is looked at more closely
 _FUNCTION = 32  # bytes from one function to the next, as few branches are known of each piece of code
 _RETURNS = 4  # in the bodies of controls
 _NESTED, _SHALLOW, _OTHER, _SAME = "inside each other", "in fours", "to another place", "to its place"
 _SUBJECT = "calls inside each other"
+_NONE = "calls inside each other take no longer"
 
 
 class CallWay(NamedTuple):
@@ -127,13 +124,11 @@ def _changed(way: CallWay, back: str, to: str) -> list[Item]:
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    wrong = _wrong(readings)
-    low, high = _edge(readings, wrong)
+    wrong, longer = _wrong(readings), _longer(readings)
+    low, high = edge(longer, wrong, SHALLOW, _NONE)
     if low <= SHALLOW:
         raise Unresolved("so few are forgotten that there may be nothing that knows them")
-    _check_beyond(readings, wrong, low, high)
-    if high - low - 1 > MOST_DOUBT:
-        raise Unresolved("looks at the same kernel differ")
+    check_edge(longer, wrong, low, high, "more calls take no longer again")
     every = [readings.get(part, count) for part in (_NESTED, _SHALLOW) for count in (low, high)]
     return ProbeVerdict(CoreAnswer.VALUE, Interval(low, high - 1, steady(wrong, *every)))
 
@@ -146,39 +141,19 @@ def _wrong(readings: Readings) -> Interval:
     return wrong
 
 
-def _longer(readings: Readings, count: int) -> Interval:
-    """Cycles that so many calls take longer inside each other."""
-    return readings.get(_NESTED, count) - readings.get(_SHALLOW, count)
-
-
-def _edge(readings: Readings, wrong: Interval) -> tuple[int, int]:
-    """The last number of calls of which none is forgotten, and the first of which one surely is."""
-    places = readings.places(_NESTED)
-    high = next((n for n in places if _longer(readings, n).low > WRONG * wrong.high), None)
-    if high is None:
-        if any(_longer(readings, n).high > WRONG * wrong.low for n in places):
-            raise Unresolved("looks at the same kernel differ")
-        raise Unresolved("calls inside each other take no longer", f"up to {places[-1]}")
-    known = [n for n in places if n < high and _longer(readings, n).high < WRONG * wrong.low]
-    return max([SHALLOW, *known]), high
-
-
-def _check_beyond(readings: Readings, wrong: Interval, low: int, high: int) -> None:
-    """Raise Unresolved where calls beyond an edge are not forgotten, each of them."""
-    behind = [n for n in readings.places(_NESTED) if high <= n <= TWICE * high]
-    if any(_longer(readings, n).high < WRONG * wrong.low for n in behind):
-        raise Unresolved("more calls take no longer again")
-    far = next((n for n in behind if n >= low + FURTHER), None)
-    if far is None or _longer(readings, far).low < WRONG * wrong.high:
-        raise Unresolved("looks at the same kernel differ")
+def _longer(readings: Readings) -> dict[int, Interval]:
+    """Cycles that calls take longer inside each other, by their number."""
+    return {
+        count: readings.get(_NESTED, count) - readings.get(_SHALLOW, count)
+        for count in readings.places(_NESTED)
+    }
 
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """Numbers between the last that takes no longer and the first that does."""
-    low, high = _edge(readings, _wrong(readings))
+    low, high = edge(_longer(readings), _wrong(readings), SHALLOW, _NONE)
     isa = next(isa for isa in _WAYS if case.points[0] == returns(isa, is_other=True))
-    step = max((high - low) // FEWER, 1)
-    for count in range(low + step, high, step):
+    for count in inside(low, high):
         yield from _points(isa, count)
 
 

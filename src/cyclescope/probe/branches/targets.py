@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import KernelLine
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.layout import Branch, Fill, Item, Label, laid_out
+from cyclescope.probe.layout import ALONE_IN_LOOP, Branch, Fill, Item, Label, laid_out
 from cyclescope.probe.plateaus import CACHE_LEVELS, WALKED, level_end, numbered_level, steady_places
 from cyclescope.probe.question import (
     CYCLES,
@@ -30,7 +30,6 @@ JUMP_SPACINGS = (8, 16, 32)  # bytes from one jump to the next: each twice the o
 LEAST_JUMPS = 16
 MOST_BYTES = 64000  # of a kernel
 PER_DOUBLING = 2  # numbers that are asked first
-ALONE_IN_LOOP = 400  # instructions of a body that is not repeated, most of them never executed
 SAME_NUMBER = 0.1  # of a number that two spacings show: they differ by less
 SAME_TIME = 0.06  # of what a jump takes
 _PARTS = 16  # of a number, in which its end is looked for

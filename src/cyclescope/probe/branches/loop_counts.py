@@ -1,0 +1,109 @@
+"""How often may a loop run before its end is predicted wrongly?
+
+A loop that runs so often each time, in a chain that goes on from one time to the next, and the operations of
+the same chain without branches: the difference is what the end costs. What a wrong prediction costs is asked
+as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.branches.misprediction import sign_branches, wrong_prediction
+from cyclescope.probe.code import CHAIN, NUMBERS, Setting, written
+from cyclescope.probe.edges import check_edge, edge, inside
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.layout import ALONE_IN_LOOP, Branch, Item, Label, laid_out
+from cyclescope.probe.levels import steady
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+
+COARSE_TRIPS = (4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362)  # trips that are asked first
+LEAST_TRIPS = 4  # that whatever predicts loops has
+MOST_WRONG = 3.0  # wrong predictions that the largest loop takes longer: a loop that is just slow takes more
+_CHAIN = 2  # additions of a trip: one cycle each, so that branches have time to be taken
+_LOOP, _STRAIGHT = "loop", "without branches"
+_SUBJECT = "trips of a loop"
+_MINUS_ONE, _ZERO = (1 << 64) - 1, 0
+
+
+class CountedLoop(NamedTuple):
+    """Counting: in a, with f to begin with, e of 0 and b of -1; back while a is not 0; to the end."""
+
+    add: str
+    back: str
+    jump: str
+    nop: str
+
+
+_WAYS: Mapping[str, CountedLoop] = {
+    "x86-64": CountedLoop("ADD_01 (R64, R64): a #", "JNZ (Rel8): #@", "JMP (Rel32): #@", "NOP"),
+    "aarch64": CountedLoop("ADDXrs: a a # #0", "CBNZX: a #@", "B: #@", "NOP"),
+    "riscv64": CountedLoop("ADD: a a #", "BNE: a z #@", "JAL: z #@", "ADDI: z z #0"),
+}
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    if isa in _WAYS:
+        points = [point for count in COARSE_TRIPS for point in _points(isa, count)]
+        yield ProbeCase(_SUBJECT, (*sign_branches(isa), *points))
+
+
+def _points(isa: str, count: int) -> Iterator[Point]:
+    """A loop of so many trips, alone in the loop around it, and its operations."""
+    way = _WAYS[isa]
+    begin, trip = way.add.replace("#", "f", 1), _trip(way)
+    rest: list[Item] = [Branch(way.jump, "end"), *[way.nop] * ALONE_IN_LOOP, Label("end")]
+    looped: list[Item] = [begin, Label("trip"), *trip, Branch(way.back, "trip"), *rest]
+    registers = {"a": _ZERO, "b": _MINUS_ONE, "e": _ZERO, "f": count}
+    setting = Setting(numbers=tuple((NUMBERS[isa][letter], value) for letter, value in registers.items()))
+    yield Point(_LOOP, laid_out(isa, looped), count, CHAIN, setting)
+    yield Point(_STRAIGHT, written(isa, begin, *trip * count), count, CHAIN, setting)
+
+
+def _trip(way: CountedLoop) -> list[str]:
+    """A chain of additions, of which the last counts."""
+    return [way.add.replace("#", register, 1) for register in "e" * (_CHAIN - 1) + "b"]
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    wrong, longer = wrong_prediction(readings), _longer(readings)
+    low, high = edge(longer, wrong, 0, _NONE)
+    if longer[max(longer)].high > MOST_WRONG * wrong.low:
+        raise Unresolved("loops take longer than their operations, the more trips the longer")
+    if low < LEAST_TRIPS:
+        raise Unresolved("the end of the shortest loop takes as long as a wrong prediction")
+    check_edge(longer, wrong, low, high, "loops of more trips take no longer again")
+    every = [readings.get(part, count) for part in (_LOOP, _STRAIGHT) for count in (low, high)]
+    return ProbeVerdict(CoreAnswer.VALUE, Interval(low, high - 1, steady(wrong, *every)))
+
+
+_NONE = "the end of no loop takes longer"
+
+
+def _longer(readings: Readings) -> dict[int, Interval]:
+    """Cycles that a loop takes longer than its operations, by its trips."""
+    return {
+        count: readings.get(_LOOP, count) - readings.get(_STRAIGHT, count) for count in readings.places(_LOOP)
+    }
+
+
+def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
+    """Trips between the last loop whose end is predicted and the first whose end is not."""
+    low, high = edge(_longer(readings), wrong_prediction(readings), 0, _NONE)
+    isa = next(isa for isa in _WAYS if case.points[:2] == tuple(sign_branches(isa)))
+    for count in inside(low, high):
+        yield from _points(isa, count)
+
+
+PROBE = Probe(
+    "loop-counts",
+    "How often may a loop run before its end is predicted wrongly?",
+    Model.PLATEAU,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, branch",),
+    unit="trips",
+    more=_more,
+)
