@@ -41,7 +41,7 @@ from cyclescope.probe.memory import (
     renaming,
 )
 from cyclescope.probe.question import Probe
-from cyclescope.probe.sizes import in_flight
+from cyclescope.probe.sizes import decoded, in_flight
 
 PROBES: Mapping[str, Probe] = {
     module.PROBE.name: module.PROBE
@@ -61,6 +61,7 @@ PROBES: Mapping[str, Probe] = {
         scheduler,
         partial,
         in_flight,
+        decoded,
         caches,
         pages,
         special_values,

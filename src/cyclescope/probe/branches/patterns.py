@@ -18,7 +18,7 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import ALONE_IN_LOOP, TARGET, Branch, Distance, Fill, Item, Label, laid_out
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 
-PASSED = 8192  # branches of a body: the longest pattern that is told passes as a whole
+PASSED = 1024  # branches of a body, of which a run has many: patterns pass as a whole again and again
 LEARNED = 0.1  # of what nobody can predict: what costs less is predicted
 LEAST_COST = 1.0  # cycles that what nobody can predict costs, each: less tells nothing
 COARSE_PERIODS, COARSE_TARGETS = (1, 4, 7, 10, 13, 16), (1, 3, 5, 7, 9)  # powers of two that are asked first
