@@ -34,6 +34,7 @@ from cyclescope.probe.memory import (
     bandwidth,
     banks,
     caches,
+    copies,
     crossing,
     forwarding,
     gather,
@@ -73,6 +74,7 @@ PROBES: Mapping[str, Probe] = {
         atomics,
         gather,
         bandwidth,
+        copies,
     )
 }
 

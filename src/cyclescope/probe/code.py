@@ -21,7 +21,7 @@ from cyclescope.measure.bench import default_state
 PARALLEL = CANARY | FAST  # flags of kernels that are near the width of something
 CHAIN_PLACE = 64  # bytes from the data
 CHAIN = FAST  # of those that wait for their own results
-_SCALED = re.compile(r"uimm\d+s(\d+)")  # offsets that count so many bytes
+_SCALED = re.compile(r"[us]imm\d+s(\d+)")  # offsets that count so many bytes
 
 
 class KernelLine(NamedTuple):

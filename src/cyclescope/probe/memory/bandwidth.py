@@ -46,7 +46,7 @@ class Walking(NamedTuple):
     reach: int = 0
 
 
-_WAYS: Mapping[str, Walking] = {
+WALKS: Mapping[str, Walking] = {
     "x86-64": Walking(
         "MOV (R64, M64): a p", "AND_21 (R64, R64): a e", "ADD_01 (R64, R64): a f", "LEA_B_I (R64): @ a #",
         "MOV (M64, R64): p a", 128,
@@ -70,7 +70,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 
 def walked(isa: str, one: Transfer, what: str, size: int) -> Point:
     """A walk through so many bytes, that goes on where the one before has ended."""
-    way, numbers = _WAYS[isa], NUMBERS[isa]
+    way, numbers = WALKS[isa], NUMBERS[isa]
     lines: list[KernelLine] = []
     for quarter, address in enumerate(_ADDRESSES):
         lines += written(isa, way.address.replace("@", address).replace("#", _BASES[quarter]))

@@ -1,0 +1,213 @@
+"""How many bytes a cycle does a copy move, by method and size, and how much longer is it unaligned?
+
+The same bytes are copied over and over. Loads and stores of registers are in no loop of their own: what a
+call, a loop and its end take comes on top, while REP has all that it takes in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from cyclescope.kernel.state import CHAIN_BASE, FIRST_WINDOW
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import CHAIN_PLACE, NUMBERS, PARALLEL, KernelLine, Setting, written
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.levels import precise
+from cyclescope.probe.memory.bandwidth import WALKS
+from cyclescope.probe.memory.caches import KIB, SPACING
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+
+COPY_SIZES = tuple(64 << 2 * n for n in range(6))  # bytes: powers of two, to which a place is cut
+CHUNK = 64  # bytes that readings are per: of the least size
+STEP_BYTES = 256  # that a short displacement reaches
+BODY_BYTES = 1024  # of a body: how it goes on hides behind it, and the runner's loop has several, of which it
+# takes fewer or more to see that their number makes no difference
+DISTANCE_BYTES = 2 * COPY_SIZES[-1]  # from the source to the pages of the destination, which it never reaches
+AWAY = 2816  # bytes of a page that the destination is ahead: no store of the last KiB is at a load's place of
+# its page; of larger copies one is, but is as long ago as it can be
+ALIGNED_SIZE = KIB  # of what is compared with an aligned copy: a body; less than AWAY and the rest of a page
+AS_LONG = "times as long"
+_COPIED, _ASKED, _IN_LINES = "copied", "asked", "aligned"
+_DATA = "bABC"  # registers that are loaded before their stores: cores that issue in order would wait for one
+
+
+class CopyMethod(NamedTuple):
+    """A way to copy `bytes` at once by registers, with @ for the address and # for the registers.
+
+    `string` is an instruction that repeats itself instead, so many bytes each. `compared` says whether it is
+    asked where things are not aligned. `least` is the least size: streaming stores go to memory, and what is
+    written there over and over is no copy.
+    """
+
+    name: str
+    load: str
+    store: str
+    bytes: int
+    string: str = ""
+    compared: bool = False
+    quick: bool = False
+    least: int = 0
+
+
+_SSE = "MOVUPS (XMM, M128): # @"
+METHODS: Mapping[str, tuple[CopyMethod, ...]] = {
+    "x86-64": (
+        CopyMethod("REP MOVSB", "", "", 1, "MOVSB_REPE", compared=True, quick=True),
+        CopyMethod("REP MOVSQ", "", "", 8, "MOVSQ_REPE"),
+        CopyMethod("64 bits", "MOV (R64, M64): # @", "MOV (M64, R64): @ #", 8, compared=True),
+        CopyMethod("SSE of 128 bits", _SSE, "MOVUPS (M128, XMM): @ #", 16),
+        CopyMethod(
+            "VEX of 256 bits", "VMOVUPS (YMM, M256): # @", "VMOVUPS (M256, YMM): @ #", 32,
+            compared=True, quick=True,
+        ),
+        CopyMethod("EVEX of 512 bits", "VMOVUPS (ZMM, M512): # @", "VMOVUPS (M512, ZMM): @ #", 64),
+        CopyMethod("streaming stores of 128 bits", _SSE, "MOVNTDQ (M128, XMM): @ #", 16, least=4 * KIB),
+    ),
+    "aarch64": (
+        CopyMethod("LDP and STP of 64 bits", "LDPXi: # @", "STPXi: # @", 16, compared=True),
+        CopyMethod("LDP and STP of 128 bits", "LDPQi: # @", "STPQi: # @", 32, compared=True, quick=True),
+    ),
+    "riscv64": (CopyMethod("LD and SD", "LD: # @", "SD: # @", 8, compared=True, quick=True),),
+}  # fmt: skip
+_PAIRS = {"aarch64"}  # where an instruction has two registers
+
+
+class Alignment(NamedTuple):
+    """Where source and destination begin, in bytes from a page."""
+
+    name: str
+    source: int
+    destination: int
+    quick: bool = False
+
+
+IN_LINES = Alignment("", 0, AWAY)
+ALIGNMENTS = (
+    Alignment("source 1 byte into a line", 1, AWAY, quick=True),
+    Alignment("destination 1 byte into a line", 0, AWAY + 1, quick=True),
+    Alignment("both 1 byte into a line", 1, AWAY + 1),
+    Alignment("source 32 bytes into a line", 32, AWAY),
+    Alignment("destination 32 bytes into a line", 0, AWAY + 32),
+    Alignment("destination at the source's place of a page", 0, 0),
+    Alignment("destination 16 bytes behind the source's place of a page", 0, 16),
+    Alignment("destination 64 bytes behind the source's place of a page", 0, 64, quick=True),
+    Alignment("destination 256 bytes behind the source's place of a page", 0, 256),
+    Alignment("destination 64 bytes before the source's place of a page", 64, 0),
+)
+"""With a destination behind the source's place, loads come soon after a store to theirs."""
+_STEPS_ASKED = {"riscv64": 8}  # bytes: what is not aligned may be emulated there, for thousands of cycles
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    for method in METHODS.get(isa, ()):
+        sizes = [size for size in COPY_SIZES if size >= method.least]
+        points = tuple(copied(isa, method, size) for size in sizes)
+        for size in sizes:
+            yield ProbeCase(f"{method.name}, {_named(size)}", points, method.quick)
+    for method in METHODS.get(isa, ()):
+        for place in ALIGNMENTS if method.compared else ():
+            if (place.source | place.destination) % _STEPS_ASKED.get(isa, 1) == 0:
+                yield _compared(isa, method, place)
+
+
+def _named(size: int) -> str:
+    return f"{size // KIB} KiB" if size >= KIB else f"{size} bytes"
+
+
+def _compared(isa: str, method: CopyMethod, place: Alignment) -> ProbeCase:
+    asked = copied(isa, method, ALIGNED_SIZE, place, _ASKED)
+    aligned = copied(isa, method, ALIGNED_SIZE, part=_IN_LINES)
+    subject = f"{method.name}, {_named(ALIGNED_SIZE)}, {place.name}"
+    return ProbeCase(subject, (asked, aligned), method.quick and place.quick)
+
+
+def copied(
+    isa: str, method: CopyMethod, size: int, place: Alignment = IN_LINES, part: str = _COPIED
+) -> Point:
+    """A copy of so many bytes; of one that takes several bodies each goes on where the last one has ended."""
+    numbers, begin = NUMBERS[isa], CHAIN_BASE - FIRST_WINDOW
+    if method.string:
+        lines, moved, reach = _repeated(isa, method, size), size, 0
+    else:
+        lines, moved, reach = _moved(isa, method, size), min(size, BODY_BYTES), WALKS[isa].reach
+    setting = Setting(
+        numbers=((numbers["a"], 0), (numbers["e"], size - 1), (numbers["f"], STEP_BYTES)),
+        pointers=(
+            (numbers["g"], begin + place.source + reach),
+            (numbers["h"], begin + DISTANCE_BYTES + place.destination + reach),
+        ),
+        chain=(2 * DISTANCE_BYTES // SPACING, SPACING),
+    )
+    goes_on = not method.string and size > BODY_BYTES
+    setup = written(isa, _kept(WALKS[isa].begin), WALKS[isa].cut) if goes_on else ()
+    x = size if part == _COPIED else 0
+    return Point(part, lines, x, PARALLEL, setting, moved // CHUNK, setup)
+
+
+def _repeated(isa: str, method: CopyMethod, size: int) -> tuple[KernelLine, ...]:
+    """An instruction that repeats itself, behind what sets its pointers and its count."""
+    source, destination = "MOV_89 (R64, R64): p g", "MOV_89 (R64, R64): q h"
+    return written(isa, source, destination, f"MOV (R32, I32): b #{size // method.bytes}", method.string)
+
+
+def _moved(isa: str, method: CopyMethod, size: int) -> tuple[KernelLine, ...]:
+    """Loads and stores of registers, in steps that their addresses reach."""
+    if size <= STEP_BYTES:
+        return _step(isa, method, size, "g", "h")
+    way = WALKS[isa]
+    lines: list[KernelLine] = []
+    for _ in range(0, min(size, BODY_BYTES), STEP_BYTES):
+        lines += written(isa, *[way.address.replace("@", to).replace("#", base) for to, base in ("cg", "dh")])
+        lines += _step(isa, method, STEP_BYTES, "c", "d")
+        lines += written(isa, way.step)
+    lines += written(isa, way.cut)
+    return (*lines, *(written(isa, _kept(way.end)) if size > BODY_BYTES else ()))
+
+
+def _step(isa: str, method: CopyMethod, size: int, source: str, destination: str) -> tuple[KernelLine, ...]:
+    """Bytes of a source and a destination that their displacements reach."""
+    registers = list(_DATA)
+    if isa in _PAIRS:
+        registers = [" ".join(registers[n : n + 2]) for n in range(0, len(registers), 2)]
+    texts: list[str] = []
+    group = method.bytes * len(registers)
+    for begin in range(0, size, group):
+        places = [at - WALKS[isa].reach for at in range(begin, min(begin + group, size), method.bytes)]
+        for text, base in ((method.load, source), (method.store, destination)):
+            for register, at in zip(registers, places, strict=False):
+                texts.append(f"{text.replace('@', base).replace('#', register)} {at:+d}")
+    return written(isa, *texts)
+
+
+def _kept(text: str) -> str:
+    """A load or store of where a copy has come to."""
+    return f"{text} +{CHAIN_PLACE}"
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    if case.points[0].part == _COPIED:
+        (size,) = (size for size in COPY_SIZES if case.subject.endswith(f", {_named(size)}"))
+        return ProbeVerdict(CoreAnswer.VALUE, _taken(readings, _COPIED, size).inverse().scaled(CHUNK))
+    asked, aligned = _taken(readings, _ASKED), _taken(readings, _IN_LINES)
+    times = Interval(asked.low / aligned.high, asked.high / aligned.low)
+    return ProbeVerdict(CoreAnswer.VALUE, precise(times), unit=AS_LONG)
+
+
+def _taken(readings: Readings, part: str, x: int = 0) -> Interval:
+    """What a copy takes, where that is known well. Raises Unresolved."""
+    taken = precise(readings.get(part, x))
+    if taken.low <= 0:
+        raise Unresolved("it takes no time")
+    return taken
+
+
+PROBE = Probe(
+    "copies",
+    "How many bytes a cycle does a copy move, by method and size, and how much longer is it unaligned?",
+    Model.RATIO,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, memcpy and testmemcpyalign", "Intel, optimization manual, REP MOVSB"),
+    unit="bytes per cycle",
+)
