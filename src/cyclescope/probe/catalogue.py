@@ -26,6 +26,7 @@ from cyclescope.probe.core import (
     scheduler,
     special_values,
     stack,
+    vector_states,
 )
 from cyclescope.probe.memory import (
     accesses,
@@ -66,6 +67,7 @@ PROBES: Mapping[str, Probe] = {
         caches,
         pages,
         special_values,
+        vector_states,
         misprediction,
         return_stack,
         targets,
