@@ -28,7 +28,7 @@ class KernelLine(NamedTuple):
     """An instruction: registers in the order of its operands, a base before its index.
 
     `at` is the displacement of its address in bytes, `immediates` are its other constants as encoded,
-    `indexed` is a register that its address adds.
+    `indexed` is a register that its address adds, `padding` prefixes say nothing (x86-64).
     """
 
     form: str
@@ -36,6 +36,7 @@ class KernelLine(NamedTuple):
     at: int = 0
     immediates: tuple[int, ...] | None = None
     indexed: int | None = None
+    padding: int = 0
 
 
 SOME, MORE = "abcdefgh", "ABCDEF"
@@ -95,7 +96,7 @@ def instruction(table: Table, text: KernelLine) -> Instruction:
     form = table[text.form]
     registers = tuple(text.registers[n] for n in _order(form))
     if form.bits is None:
-        return Instruction(form, registers, text.at, text.immediates, text.indexed)
+        return Instruction(form, registers, text.at, text.immediates, text.indexed, text.padding)
     values = default_immediates(form) if text.immediates is None else text.immediates
     return Instruction(form, registers, 0, _with_offset(form, values, text.at))
 
