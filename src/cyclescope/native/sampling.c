@@ -69,7 +69,7 @@ int await_quiet(void)
     if (waited > WAITED_FIRST / cal()->seconds_per_tick + WAITED_PART * (double)(start - began))
         return 0;
     for (; !quiet && (double)(now - start) < ticks; now = clock_ticks()) {
-        fault_beat(); /* many waits for one kernel take seconds: it does not hang */
+        fault_beat();
         clock_follow(CLOCK_RUNS);
         quiet = core_undisturbed() && core_undisturbed();
     }
@@ -85,6 +85,7 @@ static void take_samples(struct job *job, const struct measure *request)
     clean.count = clean.in_a = clean.in_b = disturbed.count = 0;
     double before_it = clock_moment(), first = before_it ? before_it : 1;
     for (tries = 0; tries < maximum;) {
+        fault_beat(); /* beside programs on the same CPU all samples take seconds, one alone does not */
         region_enter_again(job);
         sample_dither(tries);
         double ta = region_time(job, &job->shorter);
