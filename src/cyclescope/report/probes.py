@@ -78,7 +78,9 @@ def fact_lines(facts: Sequence[Fact]) -> list[str]:
 def _told(fact: Fact) -> str:
     if not fact.is_resolved:
         return ": ".join(filter(None, (_NOT_RESOLVED, fact.reason, fact.detail)))
-    value = "" if fact.value is None else f"{fact.value + 0.0:.2f} {fact.unit} +-{fact.error or 0:.2f}"
+    value = (
+        "" if fact.value is None else f"{round(fact.value, 2) + 0.0:.2f} {fact.unit} +-{fact.error or 0:.2f}"
+    )
     name = "" if fact.answer is CoreAnswer.VALUE else str(fact.answer)
     return f"{', '.join(filter(None, (name, value)))}  {fact.confidence} confidence"
 

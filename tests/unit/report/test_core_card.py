@@ -12,7 +12,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.measure.record import NOISY
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import ask
-from cyclescope.report.pages.core_card import CURVE_HEIGHT, CURVE_WIDTH, core_card
+from cyclescope.report.pages.core_card import CURVE_HEIGHT, CURVE_WIDTH, _title, core_card
 from tests.support.probed import drawn
 
 SOME = [PROBES["in-flight"], PROBES["move-elimination"]]
@@ -95,3 +95,23 @@ def test_an_instruction_set_without_such_a_thing():
     backend = SimulatedBackend(drawn([probe, *SOME], 4))
     (one,) = ask([probe], backend, load_table("x86-64"))
     assert "Not asked: it has no instructions that push" in core_card("m", "aarch64", [one])
+
+
+def test_every_part_of_a_sweep_has_a_line_and_its_colour():
+    """The probe with the most parts; subjects that share a curve are named by what they have in common."""
+    probe = PROBES["decoded"]
+    backend = SimulatedBackend(drawn([probe, *SOME], 4))
+    page = core_card("m", "x86-64", list(ask([probe], backend, load_table("x86-64"), quick=True)))
+    for length in (2, 4, 5, 7):
+        assert f"{length} bytes each</li>" in page
+    for place in (".one", ".two", ".three", ".four"):
+        assert page.count(f"{place} {{") == 3
+    for name in ("one", "two", "three", "four"):
+        assert page.count(f"--{name}: #") == 2, "light and dark"
+
+
+def test_the_title_of_a_shared_curve():
+    assert _title(["REP MOVSB, 64 bytes", "REP MOVSB, 1 KiB"]) == "REP MOVSB"
+    assert _title(["first level, jumps", "second level, jumps"]) == "first level, jumps, second level, jumps"
+    assert _title(["loads", "stores"]) == "loads, stores"
+    assert _title(["loads, 1 KiB"]) == "loads, 1 KiB"

@@ -23,6 +23,7 @@ LEARNED = 0.1  # of what nobody can predict: what costs less is predicted
 LEAST_COST = 1.0  # cycles that what nobody can predict costs, each: less tells nothing
 COARSE_PERIODS, COARSE_TARGETS = (1, 4, 7, 10, 13, 16), (1, 3, 5, 7, 9)  # powers of two that are asked first
 TARGET_SPACING = 32  # bytes from one target to the next; the numbers are multiples of it
+MOST_DOUBTED = 4  # times the last that is predicted: the first that is not, with one in doubt between them
 RANDOM_TARGETS = 4  # power of two: as many as a random order goes through
 _RANDOM_BIT = 40  # of numbers: it does not come again for long
 _PLACE = 64  # bytes from the data, where the number is kept
@@ -107,7 +108,9 @@ def _point(isa: str, subject: str, part: str, power: int = 0) -> Point:
         Label("end"),
     ]  # fmt: skip
     setup = written(isa, f"{way.kept[0]} +{_PLACE}", way.kept[1])
-    return Point(part, laid_out(isa, items), power, CHAIN, _setting(isa, select), PASSED, setup)
+    return Point(
+        part, laid_out(isa, items), 1 << power if power else 0, CHAIN, _setting(isa, select), PASSED, setup
+    )
 
 
 def _base(way: PatternWay) -> list[Item]:
@@ -135,48 +138,43 @@ def _setting(isa: str, select: int) -> Setting:
 
 
 def _shares(readings: Readings) -> dict[int, Interval]:
-    """How much of what nobody can predict each pattern costs, by its power of two. Raises Unresolved."""
+    """How much of what nobody can predict each pattern costs, by its length. Raises Unresolved."""
     same, random = readings.get(_SAME), readings.get(_RANDOM)
     cost = random.low - same.high
     if not same.is_steady or cost < LEAST_COST:
         raise Unresolved("a random order takes hardly longer")
-    every = {power: readings.get(_PATTERN, power) for power in readings.places(_PATTERN)}
-    return {power: (one - same).scaled(1 / cost) for power, one in every.items()}
+    every = {length: readings.get(_PATTERN, length) for length in readings.places(_PATTERN)}
+    return {length: (one - same).scaled(1 / cost) for length, one in every.items()}
 
 
 def _between(readings: Readings) -> tuple[int, int]:
-    """The last power of two of a pattern that is predicted, and the first that is not. Raises Unresolved."""
-    shares = _shares(readings)
-    last = 0
-    for power, share in shares.items():
+    """The longest pattern that is predicted, 1 for none, and the first that is not. Raises Unresolved."""
+    last = 1
+    for length, share in _shares(readings).items():
         if share.low > LEARNED:
-            return last, power
-        last = power if share.high < LEARNED else last
-    raise Unresolved("the longest patterns are predicted, or may be", f"{1 << last}")
+            return last, length
+        last = length if share.high < LEARNED else last
+    raise Unresolved("the longest patterns are predicted, or may be", f"{last}")
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     last, first = _between(readings)
     shares = _shares(readings)
-    if any(share.high < LEARNED for power, share in shares.items() if power > first):
+    if any(share.high < LEARNED for length, share in shares.items() if length > first):
         raise Unresolved("longer patterns are predicted again")
-    if not last:
+    if last == 1:
         raise Unresolved("not even the shortest pattern is predicted")
-    if first > last + 2:
-        raise Unresolved(
-            "looks at the same kernel differ", f"{1 << last} are predicted, {1 << first} are not"
-        )
-    is_steady = all(shares[power].is_steady for power in (last, first))
-    return ProbeVerdict(
-        CoreAnswer.VALUE, Interval(1 << last, 1 << first - 1, is_steady), unit=_UNITS[case.subject]
-    )
+    if first > MOST_DOUBTED * last:
+        raise Unresolved("looks at the same kernel differ", f"{last} are predicted, {first} are not")
+    is_steady = shares[last].is_steady and shares[first].is_steady
+    return ProbeVerdict(CoreAnswer.VALUE, Interval(last, first // 2, is_steady), unit=_UNITS[case.subject])
 
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
-    """Powers of two between the last pattern that is predicted and the first that is not."""
+    """Powers of two between the longest pattern that is predicted and the first that is not."""
     last, first = _between(readings)
     isa = next(isa for isa in _WAYS if case.points[0] == _point(isa, case.subject, _SAME))
-    for power in range(last + 1, first):
+    for power in range(last.bit_length(), first.bit_length() - 1):
         yield _point(isa, case.subject, _PATTERN, power)
 
 

@@ -18,8 +18,11 @@ CURVE_WIDTH, CURVE_HEIGHT, _EDGE = 420.0, 240.0, 44.0  # pixels of a drawing, an
 _SWEPT = 6  # places of a sweep at least, else there is no curve
 _WIDE = 50.0  # the most by the least place: from there on places are drawn by their logarithms
 _TICKS = 5
-_COLOURS = ("one", "two", "three")  # classes of lines, in order
-_IN_PLACES = {"instructions": 1, "calls": 1, "jumps": 1, "KiB": 1024}  # of a sweep, by an answer's unit
+_COLOURS = ("one", "two", "three", "four")  # classes of lines, in order
+_IN_PLACES = dict.fromkeys(("instructions", "calls", "jumps", "trips", "branches", "targets"), 1) | {
+    "KiB": 1024
+}
+# by an answer's unit, so many places of its sweep
 
 
 class CurveLine(NamedTuple):
@@ -119,7 +122,9 @@ def _answered(asked: Asked, isa: str) -> AnsweredProbe:
 def _row(fact: Fact) -> tuple[str, str, str, str]:
     if not fact.is_resolved:
         return printable(fact.subject), "not resolved", "", printable(fact.reason)
-    value = "" if fact.value is None else f"{fact.value + 0.0:.2f} ± {fact.error or 0:.2f} {fact.unit}"
+    value = (
+        "" if fact.value is None else f"{round(fact.value, 2) + 0.0:.2f} ± {fact.error or 0:.2f} {fact.unit}"
+    )
     name = "" if fact.answer is CoreAnswer.VALUE else str(fact.answer)
     return printable(fact.subject), name, value, f"{fact.confidence} confidence"
 
@@ -138,7 +143,13 @@ def _curves(facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Iterable[Cur
             groups.setdefault((*first, places), []).append(subject)
     for group in groups.values():
         most = max(group, key=lambda subject: len(subjects[subject]))
-        yield _curve(", ".join(group), [fact for fact in facts if fact.subject in group], subjects[most])
+        yield _curve(_title(group), [fact for fact in facts if fact.subject in group], subjects[most])
+
+
+def _title(subjects: Sequence[str]) -> str:
+    """What subjects that share a curve have in common, up to the last comma; else all of them."""
+    heads = {subject.rpartition(", ")[0] for subject in subjects}
+    return heads.pop() if len(heads) == 1 < len(subjects) and heads != {""} else ", ".join(subjects)
 
 
 def _curve(subject: str, facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Curve:
