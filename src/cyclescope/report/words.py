@@ -35,6 +35,14 @@ def borrowing(borrowed: Borrowed) -> str:
     return f"{listed(borrowed.forms or borrowed.what)} of {borrowed.core}, another core"
 
 
+def with_lender(machine: str, borrowed: Sequence[Borrowed]) -> str:
+    """`znver5, borrowed from znver4`, where there is one line for a machine; of some forms how many."""
+    parts = (
+        f"{counted(len(b.forms), 'form') + ' ' if b.forms else ''}borrowed from {b.core}" for b in borrowed
+    )
+    return ", ".join((machine, *parts))
+
+
 def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
     """What fresh mixes said of a machine's ports, a line each."""
     if known is None or not known.mixes:

@@ -345,6 +345,9 @@ def test_unknown_instructions_are_refused(cyclescope, tmp_path):
     assert "UNKNOWN, left out" in done.out
     done = cyclescope("analyze", path, "--arch", "silvermont", "--compare", "skylake")
     assert (done.code, "no known cost" in done.out) == (0, True)
+    done = cyclescope("analyze", path, "--arch", "tremont", "--compare", "skylake")
+    rows = [line for line in done.out.splitlines() if "no known cost" in line]
+    assert [row.startswith("tremont, borrowed from silvermont ") for row in rows] == [True]
     done = cyclescope("analyze", path, "--arch", "silvermont", "--compare", "atom")
     assert done.code == UNKNOWN
 

@@ -15,10 +15,11 @@ from cyclescope.analyze.predict.prediction import (
     Dependency,
     InstructionCost,
     LoopCarried,
+    NotPredicted,
     Prediction,
     Unknown,
 )
-from cyclescope.model.machine import ASSUMED, DRAWN, EXTRACTED, MEASURED, Provenance, Width
+from cyclescope.model.machine import ASSUMED, COSTS, DRAWN, EXTRACTED, MEASURED, Borrowed, Provenance, Width
 from cyclescope.report.predictions.graph import dot, svg
 from cyclescope.report.predictions.html import comparison_page, page
 from cyclescope.report.predictions.markdown import markdown
@@ -81,7 +82,7 @@ def test_names_control_no_terminal_and_no_markup():
     )  # fmt: skip
     for text in (plain(analysis_text(found)), markdown(found), page(found), svg(found), dot(found)):
         assert text.replace("\n", "").isprintable()
-    assert comparison_text([(bad, bad), ("b", found)]).replace("\n", "").isprintable()
+    assert comparison_text([NotPredicted(bad, bad), found]).replace("\n", "").isprintable()
     assert "<b>" not in page(found).replace("&lt;b&gt;", "")
     outside = re.sub(r"(`+).*?\1", "", markdown(found).replace("\\`", ""))  # of code
     assert not re.search(r"(?<!\\)[<|`]", re.sub(r"(?m)^\| | \|$| \| ", "", outside))
@@ -291,7 +292,7 @@ def test_what_comes_from_files_is_text_on_a_page():
         provenance=Provenance(EXTRACTED, HOSTILE, HOSTILE), full=(HOSTILE,), bottleneck="ports",
         loop_carried=(LoopCarried(7.0, 1, (0, 0), (0, 1)),),
     )  # fmt: skip
-    for text in (page(found), comparison_page([(HOSTILE, found), ("other", HOSTILE)])):
+    for text in (page(found), comparison_page([found, NotPredicted("other", HOSTILE)])):
         assert "<script" not in text
         assert "<b>" not in text
         assert "alert(&#34;1&#34;)" in text
@@ -315,7 +316,7 @@ def test_markdown_has_all_of_it():
 
 
 def test_machines_side_by_side():
-    lines = comparison_text([("made", FOUND), ("other", "1 of 4 instructions is unknown")]).splitlines()
+    lines = comparison_text([FOUND, NotPredicted("other", "1 of 4 instructions is unknown")]).splitlines()
     assert lines[0].split()[:3] == ["machine", "cycles", "upper"]
     assert lines[1].split() == [
         "made",
@@ -329,18 +330,18 @@ def test_machines_side_by_side():
         "dependency",
     ]
     assert lines[2].split() == ["other", "1", "of", "4", "instructions", "is", "unknown"]
-    rows = Tags(comparison_page([("made", FOUND), ("other", "1 of 4 is unknown")])).rows
+    rows = Tags(comparison_page([FOUND, NotPredicted("other", "1 of 4 is unknown")])).rows
     assert ["cycles per iteration", "made", "other"] in rows
     assert ["expected", "7.00"] in rows
     assert ["ports", "1.75"] in rows
-    data = json.loads(comparison_json([("made", FOUND), ("other", "no")]))
+    data = json.loads(comparison_json([FOUND, NotPredicted("other", "no")]))
     assert [m["machine"] for m in data["machines"]] == ["made", "other"]
     assert data["machines"][1] == {"machine": "other", "problem": "no"}
 
 
 def test_a_page_of_several_machines_has_each_of_them():
     slow = changed(machine="slow", cycles=9.5, bounds=FOUND.bounds | {"taken_branches": 9.5})
-    text = comparison_page([("made", FOUND), ("slow", slow), ("other", "1 of 4 is unknown")])
+    text = comparison_page([FOUND, slow, NotPredicted("other", "1 of 4 is unknown")])
     rows = Tags(text).rows
     assert "<h1>7.00 to 9.50 cycles per iteration on 2 machines</h1>" in text
     assert ["expected", "7.00", "9.50"] in rows
@@ -349,5 +350,27 @@ def test_a_page_of_several_machines_has_each_of_them():
     assert sections == re.findall(r'href="#(.*?)"', text) == ["machine-1", "machine-2", "machine-3"]
     assert text.count("<svg ") == 2
     assert text.count("1 of 4 is unknown") == 2
-    same = comparison_page([("made", FOUND), ("again", FOUND)])
+    same = comparison_page([FOUND, changed(machine="again")])
     assert "<h1>7.00 cycles per iteration on 2 machines</h1>" in same
+
+
+def test_rows_of_borrowers_say_so():
+    """A row is read alone; so is one without a prediction, whose reason may be the other core's."""
+    whole, some = Borrowed("old", "LLVM", (COSTS,)), Borrowed("older", "LLVM", (COSTS,), ("ADD", "SUB"))
+    found = [
+        FOUND,
+        changed(machine="new", borrowed=(whole, some)),
+        NotPredicted("newer", "no cost", (whole,)),
+    ]
+    words = "new, borrowed from old, 2 forms borrowed from older"
+    lines = comparison_text(found).splitlines()
+    assert [" ".join(line.split()) for line in lines[-2:]] == [
+        f"{words} 7.00 7.50 1.75 0.75 7.00 9.00 loop-carried dependency",
+        "newer, borrowed from old no cost",
+    ]
+    made, *others = json.loads(comparison_json(found))["machines"]
+    assert made["borrowed"] == []
+    assert [[one["core"] for one in row["borrowed"]] for row in others] == [["old", "older"], ["old"]]
+    text = comparison_page(found)
+    assert ["cycles per iteration", "made", words, "newer, borrowed from old"] in Tags(text).rows
+    assert text.count("costs of old, another core") == 4, "each machine's card, and its section"

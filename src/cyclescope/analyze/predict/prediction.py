@@ -92,6 +92,14 @@ class Unknown(msgspec.Struct, frozen=True):
     address: int | None = None
 
 
+class NotPredicted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A machine without a prediction: the `problem` says why, `borrowed` what it has from another core."""
+
+    machine: str
+    problem: str
+    borrowed: tuple[Borrowed, ...] = ()
+
+
 class Prediction(msgspec.Struct, frozen=True, dict=True):
     """Cycles per iteration of a block, as a bracket, with the bounds that make it.
 

@@ -12,7 +12,7 @@ import msgspec
 
 from cyclescope.analyze.choose.source import Choice, only, read_block, read_blocks
 from cyclescope.analyze.decode.block import Block
-from cyclescope.analyze.predict.prediction import Prediction
+from cyclescope.analyze.predict.prediction import NotPredicted, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import Amount, OutputFile, WritingCommand
@@ -188,16 +188,17 @@ def _read_and_measure(
 
 def _compared(
     block: Block, machines: list[MachineModel], wanted: AnalysisOptions
-) -> list[tuple[str, Prediction | str]]:
+) -> list[Prediction | NotPredicted]:
     """A prediction per machine, or why there is none; raises what keeps all of them from a result."""
-    rows: list[tuple[str, Prediction | str]] = []
+    rows: list[Prediction | NotPredicted] = []
     failed: list[UnsupportedInstruction] = []
     for machine in machines:
         try:
-            rows.append((machine.name, wanted.of(block, machine)))
+            rows.append(wanted.of(block, machine))
         except UnsupportedInstruction as error:
             failed.append(error)
-            rows.append((machine.name, error.message))
+            borrowed = (machine.borrowed,) if machine.borrowed else ()
+            rows.append(NotPredicted(machine.name, error.message, borrowed))
     if len(failed) == len(machines):
         raise failed[0]
     return rows

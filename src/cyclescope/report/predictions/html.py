@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cyclescope.analyze.predict.prediction import InstructionCost, Prediction
+from cyclescope.analyze.predict.prediction import InstructionCost, NotPredicted, Prediction
 from cyclescope.report.pages.rendering import rendered
 from cyclescope.report.predictions.graph import svg
 from cyclescope.report.predictions.markdown import CostTable, chains
 from cyclescope.report.predictions.text import WORDS, bound_words, no_bounds, summary_lines
-from cyclescope.report.words import borrowing, counted, plain, printable
+from cyclescope.report.words import borrowing, counted, listed, plain, with_lender
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -46,27 +46,24 @@ def page(found: Prediction) -> str:
     )
 
 
-def comparison_page(found: Sequence[tuple[str, Prediction | str]]) -> str:
-    """The reports of several machines, one after the other, with all bounds side by side at the top.
-
-    A text in place of a prediction says why there is none.
-    """
-    found = [(printable(name), printable(one) if isinstance(one, str) else plain(one)) for name, one in found]
-    known = [one for _, one in found if isinstance(one, Prediction)]
+def comparison_page(found: Sequence[Prediction | NotPredicted]) -> str:
+    """The reports of several machines, one after the other, with all bounds side by side at the top."""
+    found = [plain(one) for one in found]
+    known = [one for one in found if isinstance(one, Prediction)]
     first = known[0]
     cycles = sorted(one.cycles for one in known)
     ends = " to ".join(dict.fromkeys(f"{one:.2f}" for one in (cycles[0], cycles[-1])))
-    names = " and ".join(filter(None, (", ".join(name for name, _ in found[:-1]), found[-1][0])))
+    names = listed([one.machine for one in found])
     return render(
         "page.html",
         title=" ".join(filter(None, (first.source, first.name, "on", names))),
         where=summary_lines(first)[1],
         heading=f"{ends} cycles per iteration on {counted(len(known), 'machine')}",
-        compared={"machines": [name for name, _ in found], "rows": _compared([one for _, one in found])},
-        sections=[
-            {"machine": name, "problem": one} if isinstance(one, str) else _section(one)
-            for name, one in found
-        ],
+        compared={
+            "machines": [with_lender(one.machine, one.borrowed) for one in found],
+            "rows": _compared(found),
+        },
+        sections=[_problem(one) if isinstance(one, NotPredicted) else _section(one) for one in found],
     )
 
 
@@ -75,7 +72,7 @@ def render(template: str, **values: Any) -> str:
     return rendered(_TEMPLATES, template, **values)
 
 
-def _compared(found: Sequence[Prediction | str]) -> list[tuple[str, list[str]]]:
+def _compared(found: Sequence[Prediction | NotPredicted]) -> list[tuple[str, list[str]]]:
     """Per bound the cycles on every machine; nothing where a machine does not have it."""
     known = [one for one in found if isinstance(one, Prediction)]
     names = dict.fromkeys(name for one in known for name in one.alone)
@@ -85,12 +82,16 @@ def _compared(found: Sequence[Prediction | str]) -> list[tuple[str, list[str]]]:
     return rows
 
 
-def _of(one: Prediction | str, value: Any) -> str:
-    return "" if isinstance(one, str) else _cycles(value(one))
+def _of(one: Prediction | NotPredicted, value: Any) -> str:
+    return "" if isinstance(one, NotPredicted) else _cycles(value(one))
 
 
 def _cycles(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
+
+
+def _problem(found: NotPredicted) -> dict[str, str]:
+    return {"machine": found.machine, "borrowed": _borrowed(found), "problem": found.problem}
 
 
 def _section(found: Prediction) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def _section(found: Prediction) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _borrowed(found: Prediction) -> str:
+def _borrowed(found: Prediction | NotPredicted) -> str:
     """What of a machine is another core's, to be said before its number."""
     return " and ".join(f"({borrowing(one)})" for one in found.borrowed)
 

@@ -15,10 +15,11 @@ from cyclescope.analyze.predict.prediction import (
     PORTS,
     PORTS_FIXED,
     InstructionCost,
+    NotPredicted,
     Prediction,
 )
 from cyclescope.model.machine import ASSUMED, EXTRACTED, MEASURED, Provenance
-from cyclescope.report.words import borrowing, counted, listed, plain, printable
+from cyclescope.report.words import borrowing, counted, listed, plain, with_lender
 
 SCHEMA_VERSION = 1
 WORDS = {
@@ -273,20 +274,14 @@ def _notes(found: Prediction) -> str:
 _COMPARED = (PORTS, FRONT_END, LOOP_CARRIED)
 
 
-def comparison_text(found: Iterable[tuple[str, Prediction | str]]) -> str:
-    """A line per machine; a text in place of a prediction says why there is none.
-
-    What machines have from other cores comes first.
-    """
-    found = list(found)
+def comparison_text(found: Iterable[Prediction | NotPredicted]) -> str:
+    """A line per machine, with the core that it is borrowed from; what of it is borrowed comes first."""
+    shown = [plain(one) for one in found]
     compared = (*(WORDS[name] for name in _COMPARED), WORDS[CRITICAL_PATH])
     head = ("machine", "cycles", "upper", *compared, "bound by")
-    rows: list[tuple[str, ...]] = [head]
-    for name, one in found:
-        problem = (printable(name), "", *("",) * (len(compared) + 1))
-        rows.append((*problem, printable(one)) if isinstance(one, str) else _row(plain(one)))
+    rows = [head, *map(_row, shown)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-    lines = [machine_line(one) for _, one in found if isinstance(one, Prediction) and one.borrowed]
+    lines = [machine_line(one) for one in shown if isinstance(one, Prediction) and one.borrowed]
     lines += [
         "  ".join(
             f"{c:{w}}" if k in (0, len(head) - 1) else f"{c:>{w}}"
@@ -297,16 +292,19 @@ def comparison_text(found: Iterable[tuple[str, Prediction | str]]) -> str:
     return "\n".join(lines)
 
 
-def _row(one: Prediction) -> tuple[str, ...]:
+def _row(one: Prediction | NotPredicted) -> tuple[str, ...]:
+    name = with_lender(one.machine, one.borrowed)
+    if isinstance(one, NotPredicted):
+        return (name, *("",) * (len(_COMPARED) + 3), one.problem)
     upper = "" if one.upper is None else f"{one.upper:.2f}"
     cells = (f"{cycles:.2f}" for cycles in (*(one.bounds[name] for name in _COMPARED), one.cp))
-    return (one.machine, f"{one.cycles:.2f}", upper, *cells, bound_words(one, one.bottleneck))
+    return (name, f"{one.cycles:.2f}", upper, *cells, bound_words(one, one.bottleneck))
 
 
-def comparison_json(found: Iterable[tuple[str, Prediction | str]]) -> str:
+def comparison_json(found: Iterable[Prediction | NotPredicted]) -> str:
     """The predictions by machine."""
     rows = [
-        {"machine": name, "problem": one} if isinstance(one, str) else msgspec.json.decode(analysis_json(one))
-        for name, one in found
+        msgspec.to_builtins(one) if isinstance(one, NotPredicted) else msgspec.json.decode(analysis_json(one))
+        for one in found
     ]
     return msgspec.json.encode({"schema_version": SCHEMA_VERSION, "machines": rows}).decode()

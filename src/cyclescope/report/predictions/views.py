@@ -10,11 +10,9 @@ from importlib import import_module
 
 import msgspec
 
-from cyclescope.analyze.predict.prediction import Prediction
+from cyclescope.analyze.predict.prediction import NotPredicted, Prediction
 
-Rows = Sequence[
-    tuple[str, Prediction | str]
-]  # machines, each with a prediction or the reason why there is none
+Rows = Sequence[Prediction | NotPredicted]  # one per machine
 
 
 class View(msgspec.Struct, frozen=True):
