@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterable
 
 NATIVE = "native"  # the machine that was measured here
+LLVM = "llvm:"  # in front of a machine's name: LLVM's model, whatever else has the name
 
 # LLVM's names of a core that has a model under another of its names, and why they are the same core.
 _SAME = {

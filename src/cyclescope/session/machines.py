@@ -1,8 +1,9 @@
 """The one place that knows machines by the names people use.
 
-A name is LLVM's, OSACA's or uops.info's of a CPU, in any case; `native`, the machine that was measured here;
-or a file: a path, or what contains a slash or ends in .json or .xz. Every command and function that takes a
-machine asks here. Models that do not ship are checked here, once, whichever way they come in.
+A name is LLVM's, OSACA's or uops.info's of a CPU, in any case, with or without `llvm:` in front; `native`,
+the machine that was measured here; or a file: a path, or what contains a slash or ends in .json or .xz. Every
+command and function that takes a machine asks here. Models that do not ship are checked here, once, whichever
+way they come in.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cyclescope.host.uname import host_isa
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.model import library
 from cyclescope.model.machine import MEASURED, MachineModel
-from cyclescope.model.names import NATIVE
+from cyclescope.model.names import LLVM, NATIVE
 from cyclescope.model.schema import read_model
 
 _AMD = ("znver", "bdver", "btver", "zen")
@@ -39,6 +40,8 @@ def read_machine(name: str | Path) -> MachineModel:
     if is_file(name):
         return read_model(Path(name))
     name = str(name)
+    if is_llvm(name):
+        return _of_llvm(name[len(LLVM) :])
     if name.lower() == NATIVE:
         from cyclescope.infer.native import native_model  # slow to import
 
@@ -46,9 +49,24 @@ def read_machine(name: str | Path) -> MachineModel:
     return library.shipped(name)
 
 
+def _of_llvm(name: str) -> MachineModel:
+    if name.lower() == NATIVE:
+        raise UsageError(
+            f"{LLVM}{name}: what was measured here is not LLVM's", f"name a core, as in {LLVM}znver4"
+        )
+    return library.shipped(name)
+
+
+def is_llvm(name: str) -> bool:
+    """Whether a name asks for LLVM's model, also where a file has it."""
+    return name.lower().startswith(LLVM)
+
+
 def is_file(name: str | Path) -> bool:
     """Whether a machine is given as a file."""
-    return isinstance(name, Path) or "/" in name or name.lower().endswith((".json", ".xz"))
+    if isinstance(name, Path):
+        return True
+    return not is_llvm(name) and ("/" in name or name.lower().endswith((".json", ".xz")))
 
 
 def host_machine(isa: str = DEFAULT) -> MachineModel | None:

@@ -13,9 +13,7 @@ from cyclescope.infer.native import stored_model
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.model import library
 from cyclescope.model.limits import DATABASE
-from cyclescope.session.machines import is_file, load_model
-
-LLVM = "llvm:"  # in front of a machine's name: LLVM's model, whatever else has the name
+from cyclescope.session.machines import is_file, is_llvm, load_model
 
 
 def source(text: str, format_name: str = "", column: str = "", isa: str = DEFAULT) -> Imported:
@@ -25,8 +23,8 @@ def source(text: str, format_name: str = "", column: str = "", isa: str = DEFAUL
     can stand behind a `#` (`instructions.xml#ZEN3`). Everything else is a machine's name; `llvm:znver4` is
     LLVM's model.
     """
-    if text.startswith(LLVM):
-        return Imported(library.shipped(text.removeprefix(LLVM)))
+    if is_llvm(text):
+        return Imported(load_model(text))
     name, _, behind = text.partition("#")
     path = Path(name)
     if not format_name and name.lower().endswith((".json", ".xz")) and not is_dump(path):

@@ -11,6 +11,7 @@ import msgspec
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.backend.base import BlockBackend, BlockEffort
 from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_blocks
+from cyclescope.model.machine import Borrowed
 from cyclescope.session.accuracy import Accuracy, PredictedTime, accuracy
 from cyclescope.session.block_files import Timed
 from cyclescope.session.blocks import BlockCase, ProgramBlock, case_of, cases, text_of
@@ -79,6 +80,7 @@ class ValidationSection(msgspec.Struct, frozen=True):
 class Validation(msgspec.Struct, frozen=True):
     """What came of it: `machine` is where blocks were timed, `model` what cyclescope computes with.
 
+    `borrowed` says what of that is another core's.
     `absent` has predictors that are not there, with the reason; `problems` are lines of the input that are no
     blocks. `given` is how many blocks there were before a sample was drawn.
     """
@@ -90,6 +92,7 @@ class Validation(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
     given: int = 0
     notes: tuple[str, ...] = ()
+    borrowed: Borrowed | None = None
 
 
 def sampled(blocks: Sequence[ProgramBlock], number: int, seed: int) -> list[ProgramBlock]:

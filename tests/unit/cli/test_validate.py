@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from html import unescape
 
 import pytest
 
@@ -161,3 +162,20 @@ def test_disturbed_blocks_are_told_and_nothing_is_judged(cyclescope, monkeypatch
     assert ran.code == 0
     assert "5 tried, 0 clean, 5 disturbed" in ran.out
     assert "MAPE" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("name", "lender"), [("zen5", "znver4"), ("llvm:zen5", "znver4"), ("llvm:zen4", None)]
+)
+def test_whose_costs_the_model_has_is_said(cyclescope, opened, blocks, tmp_path, name, lender):
+    page, kept = tmp_path / "page.html", tmp_path / "timed.csv"
+    model = f"znver5, borrowed from {lender}" if lender else "znver4"
+    words = f"cyclescope's model is {model}\n"
+    own = ("--arch", name, "--predictors", "analytic")
+    timed = cyclescope("validate", "--blocks", blocks, *own, "--output", kept, "--html", page)
+    assert words in timed.out
+    assert f"computes with the model {model}." in unescape(page.read_text())
+    again = cyclescope("validate", "--measured", kept, *own)
+    assert words in again.out
+    found = json.loads(cyclescope("validate", "--measured", kept, *own, "--json").out)
+    assert (found["borrowed"] and found["borrowed"]["core"]) == lender

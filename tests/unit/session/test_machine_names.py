@@ -20,7 +20,7 @@ from cyclescope.model.machine import ASSUMED, MEASURED, PUBLISHED, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.model.widths import WIDTHS
 from cyclescope.report.predictions.text import analysis_text
-from cyclescope.session import machines
+from cyclescope.session import machines, sources
 from tests.support.blocks import toy
 from tests.support.schemas import ANALYSIS
 
@@ -185,7 +185,7 @@ def test_a_wrong_name_gets_the_same_line_everywhere(run, name):
     assert "did you mean" in line
 
 
-@pytest.mark.parametrize("name", ["zen3", "ZNVER3", "file"])
+@pytest.mark.parametrize("name", ["zen3", "ZNVER3", "file", "llvm:zen3", "LLVM:ZNVER3"])
 def test_a_right_name_is_taken_everywhere(run, tmp_path, name):
     if name == "file":
         name = tmp_path / "mine.json"
@@ -201,6 +201,26 @@ def test_a_right_name_is_taken_everywhere(run, tmp_path, name):
     assert "\nznver3 " in out
     assert cyclescope.load_model(name).name == cyclescope.predict("nop", name).machine == "znver3"
     assert cyclescope.load_model(str(name)).name == "znver3"
+
+
+def test_what_is_behind_llvm_is_a_name_of_llvm_everywhere(run, tmp_path, monkeypatch):
+    """Also where files have the name; what was measured here is none."""
+    monkeypatch.chdir(tmp_path)
+    write_model(machines.load_model("znver2"), tmp_path / "znver3")
+    write_model(machines.load_model("znver2"), tmp_path / "llvm:znver3")
+    for name in ("llvm:native", "llvm:zen6", "llvm:a/b", "llvm:mine.json", "llvm:"):
+        lines = {
+            run(*words)[2]
+            for words in (
+                ("analyze", "x86.s", "--arch", name),
+                ("machines", "show", name),
+                ("compare", "skylake", name),
+                ("validate", "--measured", "any.csv", "--arch", name),
+            )
+        }
+        assert len(lines) == 1, name
+    assert run("compare", "llvm:znver3", "llvm:znver2")[1].startswith("llvm:znver3 and llvm:znver2\n")
+    assert cyclescope.load_model("llvm:znver3").name == sources.source("llvm:znver3").model.name == "znver3"
 
 
 def test_a_file_that_changes_is_read_again(tmp_path):

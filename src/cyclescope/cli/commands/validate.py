@@ -147,7 +147,15 @@ def _remembered(wanted: ValidationOptions, path: Path, report: _Report) -> Valid
         for notion in wanted.notions
         if any(one.notion == notion for one in some)
     ]
-    return Validation(str(path), machine.name, tuple(sections), absent, tuple(problems), len(every))
+    return Validation(
+        str(path),
+        machine.name,
+        tuple(sections),
+        absent,
+        tuple(problems),
+        len(every),
+        borrowed=machine.borrowed,
+    )
 
 
 def _measured(
@@ -157,7 +165,8 @@ def _measured(
     machine, chosen, absent = _models(wanted, isa)
     nop = calibrated(backend, identity).nop
     if wanted.kernels is not None:
-        return _loops(wanted, chosen, nop, Validation(identity.machine, machine.name, (), absent), report)
+        started = Validation(identity.machine, machine.name, (), absent, borrowed=machine.borrowed)
+        return _loops(wanted, chosen, nop, started, report)
     blocks, problems = _blocks(wanted, isa)
     some = sampled(blocks, wanted.sample, wanted.seed)
     sections = tuple(
@@ -166,7 +175,7 @@ def _measured(
     )
     return Validation(
         identity.machine, machine.name, sections, absent, tuple(problems), len(blocks),
-        backend.capabilities().notes,
+        backend.capabilities().notes, machine.borrowed,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import msgspec
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.measure.blocks import CLEAN
 from cyclescope.report.tables import table
-from cyclescope.report.words import printable
+from cyclescope.report.words import printable, with_lender
 from cyclescope.session.accuracy import Accuracy
 from cyclescope.session.blocks import LOOP, UNROLLED
 from cyclescope.session.compiled import KERNELS
@@ -34,13 +34,18 @@ HEAD = ("", "MAPE", "median", "tau", "<5 %", "<10 %", "low", "high", "in interva
 
 def validation_text(found: Validation, most: int = WORST) -> str:
     """The whole report."""
-    parts = [f"measured on {found.machine}, cyclescope's model is {found.model}"]
+    parts = [f"measured on {found.machine}, cyclescope's model is {model_words(found)}"]
     parts += [f"{name} is not there: {why}" for name, why in found.absent.items()]
     parts += list(found.notes)
     for one in found.sections:
         parts.append("")
         parts += _section_lines(one, most)
     return "\n".join(printable(line) for part in parts for line in part.split("\n"))
+
+
+def model_words(found: Validation) -> str:
+    """The model that cyclescope computes with, and the core that it is borrowed from."""
+    return with_lender(found.model, (found.borrowed,) if found.borrowed else ())
 
 
 def _section_lines(part: ValidationSection, most: int) -> Iterable[str]:
@@ -152,6 +157,7 @@ def validation_json(found: Validation, most: int = WORST) -> str:
         "schema_version": SCHEMA_VERSION,
         "machine": found.machine,
         "model": found.model,
+        "borrowed": msgspec.to_builtins(found.borrowed),
         "notion": next(iter(sections), None),
         "given": found.given,
         "blocks": first.get("blocks", {"tried": 0, "clean": 0}),

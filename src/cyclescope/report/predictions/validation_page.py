@@ -15,6 +15,7 @@ from cyclescope.report.predictions.validation import (
     group_rows,
     groups_of,
     main_predictor,
+    model_words,
     percent,
     row_cells,
 )
@@ -53,7 +54,7 @@ def validation_page(found: Validation, most: int) -> str:
         "validation.html",
         title=f"predictions against {printable(found.machine)}",
         machine=printable(found.machine),
-        model=printable(found.model),
+        model=printable(model_words(found)),
         absent=[(printable(name), printable(why)) for name, why in found.absent.items()],
         notes=[printable(note) for note in (*found.notes, *found.problems[:20])],
         sections=[_section(one, most) for one in found.sections],
