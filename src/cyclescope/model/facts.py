@@ -65,6 +65,11 @@ ACCESSES, BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, SCHEDULER, S
 )  # fmt: skip
 """Probes whose facts predictions use."""
 
+MOVE_ELIMINATION, DEPENDENCY_BREAKING, ZERO_IDIOMS = "move-elimination", "dependency-breaking", "zero-idioms"
+"""Probes whose facts are in drafts of scheduling models for LLVM."""
+
+ITSELF = ", onto itself"  # behind a move: its target is its source
+
 GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores
 STACK_UPDATE = "stack pointer behind a push and a pop"
 SIGNED_BITS = 32  # of the loads that tell whether the sign is extended on the way

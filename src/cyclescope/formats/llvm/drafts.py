@@ -13,6 +13,7 @@ from pathlib import Path
 from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles
 from cyclescope.formats.llvm.classes import Advance, Processor, SchedulingClass, Write
 from cyclescope.formats.llvm.operands import opcode_forms
+from cyclescope.formats.llvm.renaming import IDIOMS, MEMBERS
 from cyclescope.formats.llvm.resources import ProcessorResource
 from cyclescope.formats.text import contents
 from cyclescope.isa.table import load_table
@@ -31,8 +32,15 @@ _STATEMENTS = {
         r"def (\w+) : SchedWriteRes<\[\]> \{ let Latency = (\d{1,6}); let NumMicroOps = 0; \}"
     ),
     "write": re.compile(r"def (\w+) : \w+<\[([\w, ]*)\], \[([\d, ]*)\], (\d{1,6}), (\d{1,6})>;"),
+    "variant": re.compile(
+        r"def (\w+) : SchedWriteVariant<\[\s*SchedVar<MCSchedPredicate<[\w<>, \[\]]*>, \[\w+\]>,\s*"
+        r"SchedVar<NoSchedPred, \[(\w+)\]>\s*\]>;"
+    ),
+    "file": re.compile(r"def \w+ : RegisterFile<\d{1,6}, [\w, \[\]]*>;"),
+    "function": re.compile(r"def : (\w+)<\[\s([\w\s,<>\[\]]*)\s\]>;"),
     "choice": re.compile(r"def : InstRW<\[([\w, ]*)\], \(instrs\s([\w,\s]*)\)>;"),
 }
+_MEMBER = re.compile(rf"(?:{'|'.join(sorted(set(MEMBERS.values())))})<\[([\w,\s]*)\]")
 _LET = re.compile(r"let (\w+) = (\d{1,6});")
 _DEFAULT = "ReadDefault"
 
@@ -53,6 +61,9 @@ def read(path: Path, request: Request) -> Imported:
                 draft.refuse(opcode, "no form has this name")
             for form in forms.get(opcode, ()):
                 processor.add(draft, form, one)
+    for function, opcodes in found.functions:
+        for form in (form for opcode in opcodes for form in forms.get(opcode, ())):
+            draft.add(form, **({"idiom": IDIOMS[function]} if function in IDIOMS else {"eliminated": True}))
     return draft.imported(found.core)
 
 
@@ -84,6 +95,7 @@ class _Draft:
         self.resources = [ProcessorResource("")]
         self.ports: list[str] = []
         self.choices: list[tuple[int, list[str], list[str]]] = []
+        self.functions: list[tuple[str, list[str]]] = []
         self._numbers: dict[str, int] = {}
         self._writes: dict[str, Write] = {}
         self._late: dict[str, int] = {_DEFAULT: 0}
@@ -101,6 +113,10 @@ class _Draft:
             self._writes[match[1]] = Write(match[1], int(match[2]), 0)
         elif kind == "write":
             self._take_write(match)
+        elif kind == "variant":
+            self._take_variant(match)
+        elif kind == "function":
+            self._take_function(match)
         elif kind == "choice":
             self.choices.append((_line(match.string, match.start()), _words(match[1]), _words(match[2])))
 
@@ -136,6 +152,17 @@ class _Draft:
         except ValueError as error:
             raise self._wrong(match, f"{name}: {error}") from None
         self._writes[name] = Write(name, int(match[4]), int(match[5]), uses)
+
+    def _take_variant(self, match: re.Match[str]) -> None:
+        """What all but a zero idiom costs."""
+        if match[2] not in self._writes:
+            raise self._wrong(match, f"nothing is called {match[2]!r}")
+        self._writes[match[1]] = self._writes[match[2]]
+
+    def _take_function(self, match: re.Match[str]) -> None:
+        if match[1] not in MEMBERS:
+            raise self._wrong(match, f"{match[1]} is no function of drafts")
+        self.functions += [(match[1], _words(found)) for found in _MEMBER.findall(match[2])]
 
     def _number(self, match: re.Match[str], name: str) -> int:
         if name not in self._numbers:

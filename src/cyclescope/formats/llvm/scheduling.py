@@ -1,10 +1,10 @@
 """A draft of a scheduling model of LLVM (TableGen), for a machine that LLVM has none of.
 
 Ports are `ProcResource`s, sets of ports `ProcResGroup`s; all forms that cost the same share a `SchedWriteRes`
-with latency, micro-operations and cycles of resources. Flags that take another time than the result have a
-`SchedWriteRes` without resources, a source that is needed later than the first one a `SchedReadAdvance`: but
-for the rounding no pair becomes faster than it was measured. Forms whose ports are not known are left out:
-the model is not complete.
+with latency, micro-operations and cycles of resources, zero idioms a `SchedWriteVariant` of that and of none.
+Flags that take another time than the result have a `SchedWriteRes` without resources, a source that is needed
+later than the first one a `SchedReadAdvance`: but for the rounding no pair becomes faster than it was
+measured. Forms whose ports are not known are left out: the model is not complete.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from cyclescope.formats.llvm.operands import (
     operands,
     results,
 )
+from cyclescope.formats.llvm.renaming import Renaming, renaming, renaming_lines, unsaid_lines
 from cyclescope.formats.origin import origin
 from cyclescope.formats.rates import with_rates
 from cyclescope.isa.dataflow import is_old, pairs
@@ -44,6 +45,7 @@ _PARTS = {0: "address", 2: "index"}  # of LLVM's five operands of memory
 class _Class(msgspec.Struct, frozen=True):
     """What forms cost in whole cycles: by result, by sets of ports too, and how much later sources may come.
 
+    `zero` is the predicate on operands that need no unit, "" where none do.
     `latencies` are of LLVM's results in their order; results behind the last one take the most of them.
     """
 
@@ -51,6 +53,7 @@ class _Class(msgspec.Struct, frozen=True):
     operations: int
     resources: tuple[tuple[tuple[int, ...], int], ...]
     advances: tuple[int, ...]
+    zero: str = ""
 
 
 def write(model: MachineModel) -> Exported:
@@ -59,10 +62,12 @@ def write(model: MachineModel) -> Exported:
         raise FormatError(f"{model.name} has no ports", "a scheduling model is made of them")
     left: list[Item] = []
     model = with_rates(model, left)
-    classes = _classes(model, left)
+    renamed = renaming(model)
+    classes = _classes(model, left, renamed)
     if not classes:
         raise FormatError(f"{model.name} has no form whose ports are known", "")
-    text = "\n".join((*_lines(model, classes, prefix_of(model.name)), *_doubtful(model, classes)))
+    lines = _lines(model, classes, renamed, prefix_of(model.name))
+    text = "\n".join((*lines, *unsaid_lines(renamed, WIDTH), *_doubtful(model, classes)))
     return Exported(f"{text}\n", tuple(left))
 
 
@@ -77,7 +82,7 @@ def prefix_of(name: str) -> str:
 # --- classes -----------------------------------------------------------------------------------------
 
 
-def _classes(model: MachineModel, left: list[Item]) -> Mapping[_Class, list[str]]:
+def _classes(model: MachineModel, left: list[Item], renamed: Renaming) -> Mapping[_Class, list[str]]:
     """LLVM's opcodes by what they cost."""
     found: dict[_Class, list[str]] = {}
     met: dict[str, str] = {}
@@ -91,7 +96,8 @@ def _classes(model: MachineModel, left: list[Item]) -> Mapping[_Class, list[str]
             left.append(Item(form.id, why, opcode))
             continue
         met[opcode] = form.id
-        found.setdefault(_class(form, cost), []).append(opcode)
+        one = msgspec.structs.replace(_class(form, cost), zero=renamed.zero(opcode))
+        found.setdefault(one, []).append(opcode)
     return found
 
 
@@ -205,7 +211,9 @@ def _source(form: InstructionForm, one: LlvmOperand) -> str:
 # --- text --------------------------------------------------------------------------------------------
 
 
-def _lines(model: MachineModel, classes: Mapping[_Class, list[str]], prefix: str) -> Iterator[str]:
+def _lines(
+    model: MachineModel, classes: Mapping[_Class, list[str]], renamed: Renaming, prefix: str
+) -> Iterator[str]:  # fmt: skip
     yield from _head(model, prefix)
     yield f"let SchedModel = {prefix}Model in {{"
     yield ""
@@ -225,6 +233,7 @@ def _lines(model: MachineModel, classes: Mapping[_Class, list[str]], prefix: str
     ranked = sorted(classes.items(), key=lambda item: (-len(item[1]), item[1][0]))
     for number, (one, opcodes) in enumerate(ranked):
         yield from _definition(model, prefix, number, one, opcodes)
+    yield from renaming_lines(renamed, prefix, WIDTH)
     yield f"}} // SchedModel = {prefix}Model"
 
 
@@ -295,6 +304,13 @@ def _definition(
     ports = ", ".join(_port(model, prefix, ports) for ports, _ in one.resources)
     cycles = ", ".join(str(cycles) for _, cycles in one.resources)
     yield f"def {name} : {prefix}Cost<[{ports}], [{cycles}], {one.latencies[0]}, {one.operations}>;"
+    if one.zero:
+        yield f"def {name}Zero : {prefix}Cost<[], [], 0, {one.operations}>;"
+        yield f"def {name}OrZero : SchedWriteVariant<["
+        yield f"  SchedVar<MCSchedPredicate<{one.zero}>, [{name}Zero]>,"
+        yield f"  SchedVar<NoSchedPred, [{name}]>"
+        yield "]>;"
+        name += "OrZero"
     more = [f"{prefix}Result{cycles}" for cycles in one.latencies[1:]]
     reads = [_advance(prefix, cycles) if cycles else "ReadDefault" for cycles in one.advances]
     yield from _wrapped(f"def : InstRW<[{', '.join([name, *more, *reads])}], (instrs", opcodes)

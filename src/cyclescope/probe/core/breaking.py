@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import DEPENDENCY_BREAKING, CoreAnswer
 from cyclescope.probe.code import KernelLine, written
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import (
@@ -113,7 +113,7 @@ def _told(readings: Readings, x: int) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "dependency-breaking",
+    DEPENDENCY_BREAKING,
     "Which instructions do not wait for the one register that all their sources are?",
     Model.TWO_LEVEL,
     _cases,

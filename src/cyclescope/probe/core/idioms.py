@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import ZERO_IDIOMS, CoreAnswer
 from cyclescope.probe.code import MORE, SOME, KernelLine, written
 from cyclescope.probe.core.breaking import GROUPS, Group, lines
 from cyclescope.probe.levels import is_higher, steady
@@ -51,7 +51,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "zero-idioms",
+    ZERO_IDIOMS,
     "Which instructions whose sources are one register need no execution unit?",
     Model.TWO_LEVEL,
     _cases,

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import ITSELF, MOVE_ELIMINATION, CoreAnswer
 from cyclescope.probe.code import written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import is_higher
 from cyclescope.probe.question import Model, Probe, ProbeCase, ProbeVerdict, Readings, chain
 
-ITSELF = ", onto itself"
 _NONE, _ONE = Interval(0.0, 0.0), Interval(1.0, 1.0)  # cycles that a move adds: none, or at least one
 
 
@@ -89,7 +88,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "move-elimination",
+    MOVE_ELIMINATION,
     "Which register moves does the renamer execute, so that they take no time?",
     Model.TWO_LEVEL,
     _cases,
