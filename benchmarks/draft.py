@@ -58,7 +58,7 @@ def without(model: MachineModel, draft: MachineModel) -> dict[str, MachineModel]
     return {
         "without what probes found of the core": facts,
         "without front-end lengths, NOPs, queues, binding": front,
-        "without idioms and moves at rename": _forms(model, draft, "idiom", "eliminated"),
+        "with idioms and moves at rename of the draft": _forms(model, draft, "idiom", "eliminated"),
         "without resources and throughputs": _forms(
             model, draft, "resources", "throughput", "throughput_most"
         ),

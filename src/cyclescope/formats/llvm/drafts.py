@@ -62,8 +62,12 @@ def read(path: Path, request: Request) -> Imported:
             for form in forms.get(opcode, ()):
                 processor.add(draft, form, one)
     for function, opcodes in found.functions:
-        for form in (form for opcode in opcodes for form in forms.get(opcode, ())):
-            draft.add(form, **({"idiom": IDIOMS[function]} if function in IDIOMS else {"eliminated": True}))
+        what = {"idiom": IDIOMS[function]} if function in IDIOMS else {"eliminated": True}
+        for opcode in opcodes:
+            if not any(draft.has(form) for form in forms.get(opcode, ())):
+                draft.refuse(opcode, "an idiom or a move without a cost")
+            for form in filter(draft.has, forms.get(opcode, ())):
+                draft.add(form, **what)
     return draft.imported(found.core)
 
 

@@ -154,7 +154,7 @@ def _when_moved(form: InstructionForm, asked: bool, itself: bool) -> str:
     if form.bits is None:
         sources += len(implicit_sources(form))
         targets += len(implicit_results(form))
-    if not written or sources != targets or targets > _MOST_MOVED:
+    if not written or sources != targets or targets > _MOST_MOVED or form.flags_written:
         raise _Unsaid("LLVM knows moves with as many sources as results, one or two, of registers")
     apart = [] if itself else [f"CheckNot<CheckSameRegOperand<{written[0]}, {read[0]}>>"]
     return _all([*apart, *_zeros(constants, asked)])
