@@ -56,7 +56,9 @@ class OutputFile(click.Path):
         super().__init__(path_type=Path, dir_okay=dir_okay)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """The path. Fails for a store."""
+        """The path. Fails for a store, and for what means standard output elsewhere."""
+        if str(value) == "-":
+            self.fail("'-' is no file here; name one", param, ctx)
         path = Path(str(super().convert(value, param, ctx)))
         with suppress(OSError):
             if path.is_file() and self._begins(path) == DATABASE:

@@ -22,11 +22,13 @@ def digest(model: MachineModel) -> str:
 
 def origin(model: MachineModel) -> Iterator[str]:
     """What is said, line by line."""
-    found = model.provenance
+    found, borrowed = model.provenance, model.borrowed
     yield f"{model.name}, {model.isa}, {len(model.forms)} forms, written by cyclescope {__version__}"
     yield " ".join(
         filter(None, (found.kind, "from", found.source or "?", found.version, found.date, found.licence))
     )
+    if borrowed:
+        yield f"{', '.join(borrowed.forms or borrowed.what)} of {borrowed.core}, another core"
     yield from found.missing
     yield from found.notes
     yield f"SHA-256 of the values: {digest(model)}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from cyclescope.model.calibration import NEAR, ClaimCalibration, Held
-from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC, Borrowed
+from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC, Borrowed, MachineModel
 
 BINDING_TEXTS = {
     IDEAL: "operations get their ports when they start",
@@ -41,6 +41,16 @@ def with_lender(machine: str, borrowed: Sequence[Borrowed]) -> str:
         f"{counted(len(b.forms), 'form') + ' ' if b.forms else ''}borrowed from {b.core}" for b in borrowed
     )
     return ", ".join((machine, *parts))
+
+
+def named(model: MachineModel) -> str:
+    """A machine's name, with the core that it is borrowed from."""
+    return with_lender(model.name, (model.borrowed,) if model.borrowed else ())
+
+
+def borrowers(models: Iterable[MachineModel]) -> Iterator[str]:
+    """`znver5 has costs and ports of znver4, another core`, for each that borrows."""
+    yield from (f"{one.name} has {borrowing(one.borrowed)}" for one in models if one.borrowed)
 
 
 def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:

@@ -19,6 +19,7 @@ from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Key, Planne
 from cyclescope.measure.record import STABLE, Record
 from cyclescope.measure.sampling import AGREE, GRAIN, Measurement, Sampler
 from cyclescope.measure.store import Store
+from cyclescope.model.names import OTHER_NAMES
 from cyclescope.session.machines import load_model
 
 MCA, _SIMULATED = "mca:", "simulated:"  # in front of a CPU and of a machine: what can run kernels
@@ -76,7 +77,7 @@ def open_model(name: str, isa: str) -> Backend:
     if not machine:
         raise UsageError(f"{name!r} names no machine", "write for instance mca:znver4")
     if kind == MCA.rstrip(":"):
-        return LlvmMcaBackend(machine, isa=isa)
+        return LlvmMcaBackend(OTHER_NAMES.get(machine.lower(), machine), isa=isa)
     model = load_model(machine)
     if model.isa != isa:
         raise UsageError(f"{machine} is a machine of {model.isa}", f"name one of {isa}")

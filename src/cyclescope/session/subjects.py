@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Item
 from cyclescope.infer.api import default_store
 from cyclescope.infer.native import stored_results, this_machine
@@ -84,6 +85,18 @@ def digest(path: Path) -> str:
 
 
 def beside(texts: Sequence[str]) -> list[Subject]:
-    """What several texts name: files that do not say their instruction set have that of the first."""
+    """What several texts name: files that do not say their instruction set have that of the first.
+
+    Raises what `subject` does, and UsageError for machines of several instruction sets.
+    """
     first = subject(texts[0])
-    return [first, *(subject(text, first.model.isa) for text in texts[1:])]
+    found = [first, *(subject(text, first.model.isa) for text in texts[1:])]
+    check_isa([one.model for one in found])
+    return found
+
+
+def check_isa(models: Sequence[MachineModel]) -> None:
+    """Raise UsageError for machines of several instruction sets, whose forms are no each other's."""
+    isas = sorted({model.isa for model in models})
+    if len(isas) > 1:
+        raise UsageError(f"machines of several instruction sets ({', '.join(isas)})", "compare those of one")

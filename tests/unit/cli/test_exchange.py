@@ -130,6 +130,13 @@ def test_compare_some_forms(cyclescope, model):
         (["compare", "znver4", "nix"], "nix"),
         (["compare", "znver4", "nix.xml"], "nix.xml: no such file"),
         (["compare", "znver4", "znver3", "--csv", "--json"], "choose one"),
+        (["compare", "znver4", "znver3", "--html", "a", "--report", "b"], "--html and --report at once"),
+        (["compare", "znver4", "mca:znver4", "--csv"], "as text or JSON: leave --csv out"),
+        (["compare", "znver4", "neoverse-v2"], "several instruction sets (aarch64, x86-64)"),
+        (["compare", "znver4", "neoverse-v2", "--html", "a"], "several instruction sets"),
+        (["compare", "znver4", "znver3", "--html", "-"], "'-' is no file here"),
+        (["export", "znver4", "-o", "-"], "'-' is no file here"),
+        (["export", "znver4", "--format", "json", "--llvm", "/bin/ls"], "json has no opcodes of LLVM"),
         (["compare", "znver4", "znver3", "--tolerance", "nan"], "--tolerance"),
         (["export", "znver4"], "--format"),
         (["export", "nix", "--format", "csv"], "nix"),
@@ -224,3 +231,25 @@ def test_compare_as_a_page(cyclescope, model, tmp_path):
     done = cyclescope("compare", model, "znver4", "--html", tmp_path / "page.html")
     assert done.code == 0, done.err
     assert "<svg" in (tmp_path / "page.html").read_text()
+
+
+def test_whose_costs_a_source_has_is_said(cyclescope, tmp_path):
+    words = "zen5 has costs, ports and buffers of znver4, another core"
+    lines = cyclescope("compare", "zen5", "znver4", "--differences", "1").out.splitlines()
+    assert (lines[0], lines[1].strip()) == ("zen5 and znver4", words)
+    assert words not in cyclescope("compare", "znver3", "znver4").out
+    data = json.loads(cyclescope("compare", "znver4", "zen5", "--json").out)
+    assert (data["borrowed"], data["others"][0]["borrowed"]["core"]) == (None, "znver4")
+    cyclescope("compare", "znver4", "zen5", "--html", tmp_path / "page.html")
+    assert f"<p>{words.replace('zen5', 'znver5')}.</p>" in (tmp_path / "page.html").read_text()
+    done = cyclescope("export", "zen5", "-o", tmp_path / "out.csv")
+    assert "znver5, borrowed from znver4 as a table" in done.err
+    cyclescope("export", "zen5", "-o", tmp_path / "out.td")
+    assert "\n// costs, ports, buffers of znver4, another core\n" in (tmp_path / "out.td").read_text()
+
+
+def test_evidence_is_where_something_was_measured(cyclescope, model, store):
+    """And how sure ports are where somebody says it."""
+    assert "--evidence" not in cyclescope("compare", "zen2", "znver4").out
+    assert "--evidence" in cyclescope("compare", "znver4", store).out
+    assert "low confidence" not in cyclescope("export", "znver4", "--format", "llvm-td").out

@@ -8,6 +8,8 @@ from contextlib import closing
 
 import pytest
 
+from cyclescope.errors import BackendUnavailable
+
 FAILURE, USAGE = 1, 2
 
 
@@ -59,6 +61,21 @@ def test_the_same_experiments_on_a_simulated_core(cyclescope, store):
     assert {one["form"].split()[0] for one in data["experiments"]} == {"IMUL"}
     text = cyclescope("compare", store, "simulated:znver4", "--form", "imul").out
     assert "equal of compared" in text
+    text = cyclescope("compare", store, "simulated:zen5", "--form", "imul").out
+    assert text.splitlines()[0].endswith(", costs, ports and buffers of znver4, another core")
+
+
+def test_cpus_of_llvm_mca_have_the_names_of_machines(cyclescope, store, monkeypatch):
+    asked = []
+
+    def backend(cpu, isa):
+        asked.append(cpu)
+        raise BackendUnavailable("no llvm-mca")
+
+    monkeypatch.setattr("cyclescope.session.replay.LlvmMcaBackend", backend)
+    for name in ("zen5", "ZEN3", "znver4", "nosuch"):
+        cyclescope("compare", store, f"mca:{name}")
+    assert asked == ["znver5", "znver3", "znver4", "nosuch"]
 
 
 def test_experiments_that_cannot_be_compared(cyclescope, store):

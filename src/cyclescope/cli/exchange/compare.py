@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import click
 import msgspec
 
+from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.cli.options import FiniteRange, OutputFile, WritingCommand, json_option
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Imported
@@ -26,11 +27,11 @@ from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
 from cyclescope.report.site.agreement import agreement_page
 from cyclescope.report.site.writing import check_target
-from cyclescope.report.words import counted
+from cyclescope.report.words import borrowing, counted, listed
 from cyclescope.session.cost_classes import differing_classes, with_kernels
 from cyclescope.session.replay import SAMPLE, is_backend, open_model, replayed
 from cyclescope.session.sources import is_store, source
-from cyclescope.session.subjects import beside, narrowed
+from cyclescope.session.subjects import beside, check_isa, narrowed
 
 
 @click.command("compare", cls=WritingCommand)
@@ -65,10 +66,10 @@ def command(
     A store and mca:CPU or simulated:MACHINE compare experiments: the kernels of some of its forms, drawn at
     random, run on llvm-mca's model of a CPU or on the simulated core of a machine.
     """
-    if len(names) < 2:
-        raise UsageError("one source alone", "name another to compare it with")
-    if as_csv and as_json:
-        raise UsageError("--csv and --json at once", "choose one")
+    _check(
+        names,
+        {"--csv": as_csv, "--json": as_json, "--html": page is not None, "--report": folder is not None},
+    )
     click.get_current_context().with_resource(when_needed())
     if any(map(is_backend, names)):
         click.echo(_experiments(names, patterns, sample, differences, as_json))
@@ -81,6 +82,7 @@ def command(
         return
     start = source(names[0])
     read = [start, *(source(name, isa=start.model.isa) for name in names[1:])]
+    check_isa([one.model for one in read])
     models = [_chosen(found, name, patterns) for found, name in zip(read, names, strict=True)]
     first, *others = models
     found = [(other, compare(first, other, Tolerance(tolerance, cycles))) for other in others]
@@ -93,6 +95,17 @@ def command(
     for name, imported in zip(names, read, strict=True):
         if imported.refused:
             click.echo(f"{name}: {left_out_text(imported.refused, 'refused')}", err=True, nl=False)
+
+
+def _check(names: Sequence[str], ways: Mapping[str, bool]) -> None:
+    """Raise UsageError for one source alone, and for ways of showing that do not go together."""
+    if len(names) < 2:
+        raise UsageError("one source alone", "name another to compare it with")
+    asked = [way for way, is_asked in ways.items() if is_asked]
+    if len(asked) > 1:
+        raise UsageError(f"{listed(asked)} at once", "choose one")
+    if asked and any(map(is_backend, names)) and asked != ["--json"]:
+        raise UsageError("experiments are compared as text or JSON", f"leave {asked[0]} out")
 
 
 def _page(
@@ -113,8 +126,6 @@ def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> st
     first, second = (narrowed(one, patterns) for one in beside(names))
     if not first.timings:
         raise UsageError(f"{names[0]} is no store", "only measurements have kernels and confidences to show")
-    if first.model.isa != second.model.isa:
-        raise UsageError(f"{names[1]} is of {second.model.isa}", f"name a machine of {first.model.isa}")
     classes = [with_kernels(one, first) for one in differing_classes(first, second.model)]
     files = class_files(first, second.model, classes)
     folder.mkdir(parents=True, exist_ok=True)
@@ -139,6 +150,8 @@ def _experiments(
         with closing(open_model(names[1], store.isa)) as backend:
             found = replayed(store, backend, forms, sample)
             where = backend.capabilities().description
+            if isinstance(backend, SimulatedBackend) and backend.machine.borrowed:
+                where += f", {borrowing(backend.machine.borrowed)}"
     return replay_json(found, names[0], where) if as_json else replay_text(found, names[0], where, shown)
 
 

@@ -16,6 +16,7 @@ from cyclescope.model.machine import MachineModel
 from cyclescope.model.schema import encode, write_model
 from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
+from cyclescope.report.words import named
 from cyclescope.session.sources import source
 
 _MODEL = "json"
@@ -37,17 +38,20 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
     """
     if name is None and output is None:
         raise click.UsageError("--format is needed where no file is named with -o")
+    as_model = name == _MODEL or (name is None and output is not None and output.suffix in (".json", ".xz"))
+    if as_model and program is not None:
+        raise _no_opcodes(_MODEL)
     click.get_current_context().with_resource(when_needed())
     read = source(what)
     model = read.model
     if read.refused:
         click.echo(f"{what}: {left_out_text(read.refused, 'refused')}", err=True, nl=False)
-    if (name or "") == _MODEL or (name is None and output is not None and output.suffix in (".json", ".xz")):
+    if as_model:
         if output is None:
             click.echo(encode(model))
         else:
             write_model(model, output)
-            click.echo(f"{output}: {model.name} as a machine model, {len(model.forms)} forms", err=True)
+            click.echo(f"{output}: {named(model)} as a machine model, {len(model.forms)} forms", err=True)
         return
     chosen = by_name(name) if name else of_suffix(output or Path())
     model, unknown = _known_to(program, model, chosen)
@@ -57,7 +61,7 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
     else:
         output.write_text(written.text, encoding="utf-8")
     where = str(output) if output else "standard output"
-    click.echo(f"{where}: {model.name} as {chosen.about}", err=True)
+    click.echo(f"{where}: {named(model)} as {chosen.about}", err=True)
     click.echo(left_out_text((*unknown, *written.left_out), "left out", whole=left_out), err=True, nl=False)
 
 
@@ -68,9 +72,13 @@ def _known_to(
     if program is None:
         return model, ()
     if not chosen.has_opcodes:
-        raise UsageError(f"--llvm: {chosen.name} has no opcodes of LLVM", "leave --llvm out")
+        raise _no_opcodes(chosen.name)
     found = shutil.which(program) or str(program)
     return with_opcodes(model, known_opcodes(Path(found).resolve(), model.isa))
+
+
+def _no_opcodes(name: str) -> UsageError:
+    return UsageError(f"--llvm: {name} has no opcodes of LLVM", "leave --llvm out")
 
 
 command.epilog = "Formats: " + "; ".join(f"{f.name}: {f.about}" for f in FORMATS if f.writer) + "."

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from cyclescope.cli.options import OutputFile, WritingCommand
-from cyclescope.errors import UsageError
 from cyclescope.report.exchange import left_out_text
 from cyclescope.report.notebook import site_pages
 from cyclescope.report.progress import when_needed
@@ -37,11 +36,6 @@ def command(what: str, others: tuple[str, ...], output: Path, patterns: tuple[st
     check_target(output)
     click.get_current_context().with_resource(when_needed())
     subjects = [narrowed(one, patterns) for one in beside((what, *others))]
-    isas = {one.model.isa for one in subjects}
-    if len(isas) > 1:
-        raise UsageError(
-            f"machines of several instruction sets ({', '.join(sorted(isas))})", "compare those of one"
-        )
     first = subjects[0]
     files = site(subjects, single=output.suffix.lower() == ".html", pages=site_pages(subjects))
     size = write_site(files, output)

@@ -318,7 +318,9 @@ def _definition(
 
 
 def _doubtful(model: MachineModel, classes: Mapping[_Class, list[str]]) -> Iterator[str]:
-    """Opcodes whose ports are of low confidence, as a comment."""
+    """Opcodes whose ports are of low confidence, as a comment; none where nobody says how sure they are."""
+    if not any(cost.confidence for cost in model.forms.values()):
+        return
     sure = {name for name, cost in model.forms.items() if cost.confidence in ("high", "medium")}
     names = {form.llvm or form.id: form.id for form in reversed(load_table(model.isa).forms)}
     written = sorted(opcode for opcodes in classes.values() for opcode in opcodes)

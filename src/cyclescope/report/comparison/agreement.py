@@ -12,9 +12,9 @@ import msgspec
 from cyclescope.isa.table import load_table
 from cyclescope.model.comparison.agreement import Agreement, Comparison, Match, Quantity
 from cyclescope.model.comparison.explanations import Reason
-from cyclescope.model.machine import MachineModel
+from cyclescope.model.machine import MEASURED, MachineModel
 from cyclescope.report.tables import table
-from cyclescope.report.words import counted
+from cyclescope.report.words import borrowers, counted
 
 SCHEMA_VERSION = 1
 GROUPS = 12  # extensions, the largest first; the rest are one line
@@ -28,6 +28,7 @@ def agreement_text(first: MachineModel, found: Found, differences: int) -> str:
     parts = []
     for other, agreement in found:
         parts.append(f"{first.name} and {other.name}")
+        parts += (f"  {line}" for line in borrowers((first, other)))
         parts += _matched(first, other, agreement)
         parts.append(table([HEAD, *count_rows(agreement.counts())], words=1))
         parts.append("Throughput and latency by extension:")
@@ -99,7 +100,8 @@ def _listed(first: MachineModel, other: MachineModel, agreement: Agreement, most
     yield f"Of {number} ({first.name}, {other.name}), open ones first, the largest:"
     head = ("form", "", first.name, other.name, "")
     yield table([head, *map(_difference, found[:most])], words=2)
-    yield f"  `cyclescope show --evidence '{found[0].form}'` prints the kernels behind a measured value\n"
+    if MEASURED in (first.provenance.kind, other.provenance.kind):
+        yield f"  `cyclescope show --evidence '{found[0].form}'` prints the kernels behind a measured value\n"
 
 
 def _difference(one: Comparison) -> tuple[str, ...]:
@@ -119,9 +121,11 @@ def agreement_json(first: MachineModel, found: Found, differences: int) -> str:
     data = {
         "schema_version": SCHEMA_VERSION,
         "first": first.name,
+        "borrowed": first.borrowed,
         "others": [
             {
                 "name": other.name,
+                "borrowed": other.borrowed,
                 "first_only": len(agreement.first_only),
                 "second_only": len(agreement.second_only),
                 "counts": {

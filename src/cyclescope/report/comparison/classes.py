@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from cyclescope.model.machine import MachineModel
-from cyclescope.report.words import counted, escaped
+from cyclescope.report.words import borrowers, counted, escaped
 from cyclescope.session.cost_classes import CostClass, Difference
 from cyclescope.session.subjects import Subject
 
@@ -50,6 +50,7 @@ def _index(
 def _origin(subject: Subject, model: MachineModel) -> Iterator[str]:
     theirs, ours = model.provenance, subject.model.provenance
     yield f"Model: {escaped(theirs.source)} {escaped(theirs.version)}, {model.name}."
+    yield from (f"{escaped(line)}." for line in borrowers((model,)))
     yield f"Measured: {escaped(ours.source)} {escaped(ours.version)}, {escaped(ours.date)}."
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from cyclescope.model.comparison.agreement import Agreement, Comparison, Match, Quantity, Tolerance
-from cyclescope.model.machine import MachineModel
+from cyclescope.model.machine import MEASURED, MachineModel
 from cyclescope.report.comparison.agreement import (
     HEAD,
     REASON_HEAD,
@@ -19,7 +19,7 @@ from cyclescope.report.comparison.agreement import (
 )
 from cyclescope.report.pages.rendering import ours, rendered
 from cyclescope.report.site.pages import TEMPLATES
-from cyclescope.report.words import counted, escaped
+from cyclescope.report.words import borrowers, counted, escaped
 from cyclescope.session.subjects import Subject
 
 SIDE, MARGIN = 300.0, 34.0  # pixels of a drawing, and of its axes
@@ -73,6 +73,8 @@ def _section(first: Subject, other: MachineModel, agreement: Agreement, most: in
     return {
         "name": there,
         "first": here,
+        "borrowed": [escaped(line) for line in borrowers((first.model, other))],
+        "measured": MEASURED in (first.model.provenance.kind, other.provenance.kind),
         "shared": counted(shared, "form"),
         "tables": [
             ("quantity", HEAD[1:], list(count_rows(agreement.counts()))),
