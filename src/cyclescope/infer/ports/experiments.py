@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.again import Disturbed
@@ -210,21 +210,9 @@ class PortCampaign:
             for blocker, width in classes:
                 near = everything or facts.files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
                 near = near or facts.was_seen_on(form.id, facts.structure.sets.get(blocker.id, ()))
-                cycles = self._cycles(facts, form, width)
+                cycles = _hiding(facts, form, width)
                 if near and cycles and (only is None or blocker.id in only):
                     yield self.plans.against(form, blocker, width, cycles + more, more > 0, look)
-
-    def _cycles(self, facts: PortFacts, form: InstructionForm, width: int) -> int:
-        """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
-        alone = facts.alone.get(form.id, math.inf)
-        if alone > SLOWEST or form.id not in facts.slots:
-            return 0
-        spare = facts.width - width
-        slots = max(facts.slots[form.id], 1.0) * INSTANCES
-        crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
-        escaping = min(math.ceil(1.2 * slots) + 1, LONGEST)  # one port may have to take them all
-        needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
-        return needed if needed <= LONGEST else 0
 
     def _for_memory(self, facts: PortFacts, forms: Iterable[InstructionForm]) -> Iterator[Question]:
         """Loads and stores in a second place: what they take depends on what was accessed before them."""
@@ -256,7 +244,7 @@ class PortCampaign:
         for form in map(self.table.__getitem__, {**units.alike, **facts.widths}):
             for unit in slow:
                 alone = facts.throughputs[unit.id]
-                cycles = self._cycles(facts, form, math.ceil(facts.slots[unit.id] / alone))
+                cycles = _hiding(facts, form, math.ceil(facts.slots[unit.id] / alone))
                 told = form.id in facts.widths or facts.throughputs[form.id] > PART * alone
                 if cycles and told and not domains(form).isdisjoint(domains(unit)):
                     count = math.ceil(cycles / alone)
@@ -269,6 +257,19 @@ class PortCampaign:
         slots = facts.slots.get(form, math.inf)
         fast, slow = UNIT
         return slots <= MICROCODED and fast <= facts.throughputs[form] <= slow and form not in facts.widths
+
+
+def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
+    """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
+    alone = facts.alone.get(form.id, math.inf)
+    if alone > SLOWEST or form.id not in facts.slots:
+        return 0
+    spare = facts.width - width
+    slots = max(facts.slots[form.id], 1.0) * INSTANCES
+    crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
+    escaping = min(math.ceil(1.2 * slots) + 1, LONGEST)  # one port may have to take them all
+    needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
+    return needed if needed <= LONGEST else 0
 
 
 def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
@@ -308,7 +309,7 @@ def _made(questions: Iterable[Question]) -> Iterator[Experiment]:
 
 
 def are_compared(facts: PortFacts, planner: Planner) -> bool:
-    """Whether the classes were compared to the end; without that ports are not known.
+    """Whether the classes were compared to the end, in pairs and each among each; else ports are not known.
 
     Some pairs leave no registers for both, and are never compared.
     """
@@ -318,9 +319,15 @@ def are_compared(facts: PortFacts, planner: Planner) -> bool:
     names = sorted(facts.compared or widths)  # what was found to be a class since, is none
     pairs = [(a, b, widths[a], widths[b]) for a, b in combinations(names, 2)]
     wanted = [(a, b, w, v) for a, b, w, v in pairs if frozenset((a, b)) not in facts.pairs]
+    questions = [plans.pair(table[a], table[b], (w, v), 0) for a, b, w, v in wanted]
     if facts.confined.keys() <= widths.keys():  # others come when all classes are known
-        wanted += [(one, other, width, width) for one, other, width in facts.uncompared]
-    questions = (plans.pair(table[a], table[b], (w, v), 0) for a, b, w, v in wanted)
+        uncompared = facts.uncompared
+        questions += [plans.pair(table[a], table[b], (width, width), 0) for a, b, width in uncompared]
+        questions += [
+            plans.against(table[a], table[b], widths[b], cycles)
+            for a, b in product(names, repeat=2)
+            if b not in facts.confined.get(a, ()) and (cycles := _hiding(facts, table[a], widths[b]))
+        ]
     return not any(True for _ in _made(questions))
 
 
