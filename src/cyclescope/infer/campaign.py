@@ -183,9 +183,15 @@ class Campaign:
         return True
 
     def _facts(self, deadline: float) -> bool:
-        """Ask the probes that predictions need, as far as the store has no answers of them."""
-        known = {fact.probe for fact in self.store.facts() if fact.is_resolved}
-        asked = [probe for probe in chosen(NEEDED) if probe.name not in known]
+        """Ask the probes that predictions need: without an answer, or with cases that were never asked."""
+        known = self.store.facts()
+        answered = {fact.probe for fact in known if fact.is_resolved}
+        told = {(fact.probe, fact.subject) for fact in known}
+        asked = [
+            probe for probe in chosen(NEEDED)
+            if probe.name not in answered
+            or any((probe.name, case.subject) not in told for case in probe.cases(self.table.isa))
+        ]  # fmt: skip
         for number, found in enumerate(ask(asked, self.backend, self.table), 1):
             self.store.write_probe(found.probe.name, found.facts, found.measured)
             self._tell(CORE_FACTS, number, len(asked))

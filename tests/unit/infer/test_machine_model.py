@@ -23,10 +23,11 @@ from cyclescope.infer.workload import CORE_FACTS
 from cyclescope.measure.store import Store
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.check import problems
+from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.model.machine import MEASURED, Core, Operation
 from cyclescope.model.ports import notation
 from cyclescope.model.schema import decode, encode
-from cyclescope.probe.catalogue import NEEDED
+from cyclescope.probe.catalogue import NEEDED, PROBES
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.passing import Passing
 
@@ -343,6 +344,23 @@ def test_a_run_for_a_model_asks_what_predictions_need(table, tmp_path):
     assert len(unanswered) <= 1
     assert model.facts == tuple(fact for fact in facts if fact.is_resolved)
     assert behaviour_of(model).passing
+
+
+def test_a_run_asks_again_where_a_probe_has_new_cases(table, tmp_path):
+    """A store of an earlier version has answers of a probe, but not of what it asks since."""
+    told = []
+    request = Request((table["MOV (R64, M64)"],), frozenset(("throughput",)), facts=True)
+    with closing(Store(tmp_path / "store.sqlite", MACHINE)) as store:
+        backend = SimulatedBackend(load_model("skylake"))
+        for _ in range(2):
+            for name in NEEDED if not told else ():
+                subjects = [case.subject for case in PROBES[name].cases("x86-64")]
+                some = subjects[1:] if name == "fusion" else subjects
+                store.write_probe(name, [Fact(name, one, CoreAnswer.EXECUTED) for one in some], ())
+            assert Campaign(table, backend, store, told.append).run(request, {})
+        asked = {fact.subject for fact in store.facts() if fact.probe == "fusion"}
+    assert [(p.done, p.total) for p in told if p.stage == CORE_FACTS] == [(1, 1)], "once, and only that one"
+    assert asked == {case.subject for case in PROBES["fusion"].cases("x86-64")}
 
 
 def test_a_run_of_some_forms_asks_nothing_of_the_core(filled):
