@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,3 +100,9 @@ def test_there_is_one_skeleton_of_pages():
     assert [path.name for path in pages] == ["skeleton.html"]
     whole = [path for path in PACKAGE.rglob("*.html") if '{% extends "skeleton.html" %}' in path.read_text()]
     assert len(whole) == 5
+
+
+def test_no_two_files_of_tests_have_one_name():
+    """Without packages pytest takes them for one module, and runs none of them."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert {name: number for name, number in names.items() if number > 1} == {}
