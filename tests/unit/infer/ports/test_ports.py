@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sqlite3
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -73,15 +74,22 @@ def test_all_machines_are_recovered(table, name, counters):
 
 
 @pytest.fixture(scope="module")
-def skylake(table, tmp_path_factory):
-    """Port facts of a simulated Skylake, with some forms."""
+def skylake_store(table, tmp_path_factory):
+    """Port experiments of a simulated Skylake, with some forms: nobody writes it."""
     names = (
         "IMUL (R64, R64)", "SHL (R64, I8)", "VPADDD (XMM, XMM, XMM)", "VPADDD (XMM, XMM, M128)",
         "VDIVPS (XMM, XMM, XMM)", "PADDB (MM, MM)", "CPUID", "DIVPD (XMM, XMM)", "NOP",
+        "VSQRTPS (XMM, XMM)", "VDIVSS (XMM, XMM, XMM)", "VERR (R32)",
     )  # fmt: skip
     file = tmp_path_factory.mktemp("ports") / "store.sqlite"
     with closing(measure(load_model("skylake"), table, [table[n] for n in names], QUIET, file)) as store:
-        yield read_facts(store, table)
+        yield store
+
+
+@pytest.fixture(scope="module")
+def skylake(skylake_store, table):
+    """What they tell."""
+    return read_facts(skylake_store, table)
 
 
 def usage(facts, table, name):
@@ -232,16 +240,15 @@ def test_a_run_that_was_stopped_goes_on(table, tmp_path):
         assert read_facts(store, table).structure == expected
 
 
-def test_what_is_in_the_store_is_not_made_again(table, tmp_path, monkeypatch):
-    machine = load_model("skylake")
-    forms = [table[name] for name in ("IMUL (R64, R64)", "VPADDD (XMM, XMM, M128)")]
+def test_what_is_in_the_store_is_not_made_again(skylake_store, table, tmp_path, monkeypatch):
     file = tmp_path / "store.sqlite"
-    with closing(measure(machine, table, forms, QUIET, file)) as store:
-        count = store.count()
+    with closing(sqlite3.connect(file)) as copied:
+        skylake_store.database.backup(copied)
     for made in ("_mixed", "_pair"):
         monkeypatch.setattr(PortPlanner, made, lambda *_: pytest.fail("a kernel was made"))
-    with closing(measure(machine, table, forms, QUIET, file)) as store:
-        assert store.count() == count
+    forms = [table[name] for name in ("IMUL (R64, R64)", "VPADDD (XMM, XMM, M128)")]
+    with closing(measure(load_model("skylake"), table, forms, QUIET, file)) as store:
+        assert store.count() == skylake_store.count()
 
 
 def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(table):
@@ -278,12 +285,8 @@ def test_a_core_without_a_filler_says_so(table, tmp_path):
         assert PortBuilder(facts).usage(form, 1.0).ports is None
 
 
-def test_forms_that_hold_ports_for_other_reasons_are_conflicts(table, tmp_path):
-    machine = load_model("skylake")
-    form = table["VERR (R32)"]  # dozens of slots
-    with closing(measure(machine, table, [form], QUIET, tmp_path / "store.sqlite")) as store:
-        facts = read_facts(store, table)
-        found = PortBuilder(facts).usage(form, facts.throughputs.get(form.id))
+def test_forms_that_hold_ports_for_other_reasons_are_conflicts(skylake, table):
+    found = usage(skylake, table, "VERR (R32)")  # dozens of slots
     assert found.confidence == LOW
     assert found.microcoded
 
@@ -346,11 +349,9 @@ def test_micro_operations_of_one_slot_are_two_where_all_classes_say_so():
     assert verdict.right
 
 
-def test_divisions_and_roots_share_a_unit(table, tmp_path):
+def test_divisions_and_roots_share_a_unit(skylake_store, table):
     names = ("VDIVPS (XMM, XMM, XMM)", "VSQRTPS (XMM, XMM)", "VDIVSS (XMM, XMM, XMM)", "IMUL (R64, R64)")
-    forms = [table[name] for name in names]
-    with closing(measure(load_model("skylake"), table, forms, QUIET, tmp_path / "store.sqlite")) as store:
-        model = build_model(store, table)
+    model = build_model(skylake_store, table)
     units = [{n for n in model.forms[name].resources if n.startswith("what limits")} for name in names]
     assert len(units[0]) == 1
     assert units[0] == units[1] == units[2]
