@@ -132,13 +132,14 @@ def stored_results(store: Store) -> tuple[list[FormTiming], MachineModel]:
 
 
 def _made(store: Store) -> tuple[list[FormTiming], MachineModel]:
-    """The results of all forms, which are kept, and the model."""
+    """The results of all forms, which are kept where they made a model, and the model."""
     refuse_emulated(store)
     state = state_of(store.path)
     readout = Readout(store, load_table(store.isa), known_machine(store.machine))
     with _without_collecting():
         found = list(readout.each(_tell, possible_copies()))
-        return _results(store, found, state), model_of(readout, found)
+        model = model_of(readout, found)
+        return _results(store, found, state), model
 
 
 def _results(store: Store, found: Sequence[Found], state: int) -> list[FormTiming]:

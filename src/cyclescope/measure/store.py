@@ -315,7 +315,7 @@ class Store:
             yield from self._select("ORDER BY form, id", ())
             return
         for some in parts(forms):
-            yield from self._select(f"WHERE form IN ({marks(some)}) ORDER BY form, id", some)
+            yield from self._select(f"WHERE form IN ({marks(some)}) ORDER BY form, id", some, some)
 
     def records_of(
         self, quantities: Sequence[str], forms: Sequence[str] | None = None, order: str = ""
@@ -327,7 +327,8 @@ class Store:
             yield from self._select(where + ordered, quantities)
             return
         for some in parts(forms):
-            yield from self._select(f"{where} AND form IN ({marks(some)}){ordered}", [*quantities, *some])
+            query = f"{where} AND form IN ({marks(some)}){ordered}"
+            yield from self._select(query, [*quantities, *some], some)
 
     @explaining
     def readings(self, quantity: str) -> list[Reading]:
@@ -338,9 +339,18 @@ class Store:
         )
         return [Reading(*row) for row in self._rows.fetch(query + READABLE, (quantity, FAILED))]
 
-    def _select(self, where: str, values: Sequence[object]) -> Iterator[Record]:
+    def _select(
+        self, where: str, values: Sequence[object], forms: Sequence[str] | None = None
+    ) -> Iterator[Record]:
+        """Records, of some forms: a damaged index leads to others."""
+        wanted = None if forms is None else set(forms)
         try:
-            yield from self._rows.records(where, values)
+            for record in self._rows.records(where, values):
+                if wanted is None or record.form in wanted:
+                    yield record
+                else:
+                    reason = "the index has it under another form"
+                    self._rows.leave_out(Unreadable("measurement", record.id, "", reason, record.quantity))
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise store_error(self.path, error) from error
 

@@ -74,6 +74,18 @@ def test_a_store_without_a_value_leaves_nothing(path):
     assert not kept.results_file(path).exists()
 
 
+def test_results_without_a_model_are_not_kept(path, monkeypatch):
+    """A store may be found to be damaged when only the model reads on."""
+
+    def fail(*_):
+        raise StoreError(f"the store {path} is damaged", "")
+
+    monkeypatch.setattr(native, "model_of", fail)
+    with pytest.raises(StoreError, match="damaged"):
+        native.stored_model(path)
+    assert not kept.results_file(path).exists()
+
+
 def campaign(path, table):
     backend, store = SimulatedBackend(load_model("skylake")), Store(path)
     return (

@@ -38,6 +38,24 @@ def test_a_measurement_comes_back(store):
     assert record.per_instance == 0.5
 
 
+def test_rows_of_other_forms_that_a_damaged_index_leads_to(tmp_path):
+    """A name is in the table and in the index, and either can be damaged: only what was asked for comes."""
+    name, damaged = b"FORM (R64, M64)", b"FORM (R64, M64\0"
+    rows = [(experiment(form=name.decode(), variant=variant), measurement()) for variant in "abc"]
+    path = filled(tmp_path / "a.sqlite", *rows)
+    data = path.read_bytes()
+    told = 0
+    for n in range(data.count(name)):
+        parts = data.split(name)
+        hurt = tmp_path / f"{n}.sqlite"
+        hurt.write_bytes(name.join(parts[: n + 1]) + damaged + name.join(parts[n + 1 :]))
+        with closing(Store(hurt, readonly=True)) as opened:
+            for found in (opened.records([name.decode()]), opened.records_of(("latency",), [name.decode()])):
+                assert {record.form for record in found} <= {name.decode()}
+            told += any("index" in row.reason for row in opened.unreadable)
+    assert told, "one of them is that of the index"
+
+
 def test_evidence_has_the_kernel_and_its_conditions(store):
     store.write([(experiment(code=b"\x48\x90"), measurement())])
     (evidence,) = store.evidence("ADD")
