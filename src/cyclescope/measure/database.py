@@ -39,7 +39,8 @@ COLUMNS = (
     "form, quantity, source, target, variant, cycles, spread, verdict, count, links, accepted, "
     "rejected, rounds, exceptions, error, counters, session, state, flags, instructions, kernel"
 )
-DAMAGE = (sqlite3.Error, zlib.error, struct.error, ValueError)  # what a store full of nonsense raises
+DAMAGE = (sqlite3.Error, zlib.error, struct.error, ValueError, MemoryError)
+"""What a store full of nonsense raises: lengths in it may be more than there is memory."""
 _OTHER = "choose another with {store}"
 _MEANINGS = {
     "SQLITE_READONLY": ("cannot be written", _OTHER),
@@ -83,7 +84,7 @@ def store_error(path: Path, error: Exception) -> StoreError:
         if name.startswith(beginning):
             return StoreError(f"the store {path} {what}", remedy)
     what, remedy = _DAMAGED
-    return StoreError(f"the store {path} {what} ({error})", remedy)
+    return StoreError(f"the store {path} {what} ({str(error) or 'no memory is enough for it'})", remedy)
 
 
 def file_name(machine: str) -> str:
@@ -127,7 +128,7 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     db = sqlite3.connect(f"file:{name}?{how}", uri=True, timeout=20)
     try:
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error:
+    except (sqlite3.Error, MemoryError):
         db.close()
         raise
     except UnicodeDecodeError as error:  # SQLite's message names a table, in bytes that are no text

@@ -80,7 +80,7 @@ def _culprit(target: Store, source: Store) -> Path:
     """The store that an error is about: the source, unless that can be read to its end."""
     try:
         source.database.execute(f"SELECT {COLUMNS} FROM measurement").fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, MemoryError):
         return source.path
     return target.path
 

@@ -21,6 +21,7 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.database import (
     COLUMNS,
+    DAMAGE,
     FACTS,
     WriterLock,
     explaining,
@@ -89,7 +90,7 @@ class Store:
             reader = open_still if still else open_readonly
             self.database = reader(self.path) if readonly else open_for_writing(self.path)
             undo.callback(self.database.close)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, MemoryError) as error:
             raise store_error(self.path, error) from error
 
     @explaining
@@ -351,7 +352,7 @@ class Store:
                 else:
                     reason = "the index has it under another form"
                     self._rows.leave_out(Unreadable("measurement", record.id, "", reason, record.quantity))
-        except (sqlite3.Error, UnicodeDecodeError) as error:
+        except DAMAGE as error:
             raise store_error(self.path, error) from error
 
     @explaining

@@ -56,6 +56,22 @@ def test_rows_of_other_forms_that_a_damaged_index_leads_to(tmp_path):
     assert told, "one of them is that of the index"
 
 
+@pytest.mark.parametrize(
+    "read", [lambda s: s.facts(), lambda s: list(s.records()), lambda s: s.readings("a")]
+)
+def test_lengths_in_a_damaged_store_are_more_than_there_is_memory(store, monkeypatch, read):
+    class Enormous:
+        text_factory = str
+
+        def execute(self, *_):
+            raise MemoryError
+
+    monkeypatch.setattr(store, "database", Enormous())
+    monkeypatch.setattr(store._rows, "_database", Enormous())
+    with pytest.raises(StoreError, match="no memory is enough for it"):
+        read(store)
+
+
 def test_evidence_has_the_kernel_and_its_conditions(store):
     store.write([(experiment(code=b"\x48\x90"), measurement())])
     (evidence,) = store.evidence("ADD")

@@ -67,13 +67,13 @@ def test_how_much_longer_than_alone(slower):
         assert 0 < one.slowdown_error < 0.01
 
 
-def test_errors_hold_95_of_100_medians():
-    """Half of it would hold 67, twice as much all."""
-    draw, held, runs = random.Random(SEED), 0, 400
+def test_errors_hold_nine_of_ten_medians():
+    """Half of it would hold six, twice as much all; bounds are ten standard deviations away."""
+    draw, held, runs = random.Random(SEED), 0, 2000
     for _ in range(runs):
         value, error = median_of([draw.gauss(3, 0.1) for _ in range(48)])
         held += abs(value - 3) <= error
-    assert 0.88 < held / runs < 0.99, f"seed {SEED}"
+    assert 0.75 < held / runs < 0.98, f"seed {SEED}"
 
 
 def test_code_that_does_not_run():
