@@ -76,9 +76,10 @@ class Link:
         remedy = f"give it more time: {_PATIENCE}={10 * max(seconds, 1):g}" if self.remote else self.remedy
         return BackendUnavailable(f"{self.name} has not answered for {seconds:g} s", remedy)
 
-    def _start(self, command: Sequence[str]) -> Transport:
+    def _start(self, command: Sequence[str], files: Sequence[int] = ()) -> Transport:
+        """Start a command, which gets these open files."""
         try:
-            return Transport(command)
+            return Transport(command, files)
         except OSError as error:
             why = "is no program for this CPU" if error.errno == ENOEXEC else "cannot be started"
             remedy = _LIMITS if error.errno in _SCARCE else self.remedy

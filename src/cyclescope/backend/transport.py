@@ -73,14 +73,14 @@ class Silence(Exception):
 class Transport:
     """A command whose standard input and output carry frames. Raises OSError or RuntimeError if it cannot be.
 
-    It runs in a process group of its own: a Ctrl-C is for this program to handle.
+    It runs in a process group of its own: a Ctrl-C is for this program to handle. It gets the open `files`.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], files: Sequence[int] = ()) -> None:
         self.unanswered = 0
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
-            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
+            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0, pass_fds=tuple(files)
         )
         self._answers: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self._said = self._strange = b""

@@ -21,6 +21,9 @@
 #define CHAIN_BASE 0x50000000ul
 #define CHAIN_PAGES_BASE 0x54000000ul
 #define CHAIN_SIZE 0x4000000ul
+/* Lines that the kernels of several runners see. */
+#define MET_BASE 0x4f000000ul
+#define MET_SIZE 0x1000ul
 /* Where the memory of basic blocks points to: places on pages of their own, each another line of its page.
  * Low, so that sums with a scaled index have 32 bits; above what a runner at fixed addresses takes. */
 #define PLACES_BASE 0x3040000ul

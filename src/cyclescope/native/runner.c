@@ -333,6 +333,8 @@ int main(int argc, char **argv)
     arch_init();
     if (memory_map())
         fail("cannot map code, data and stack at their fixed addresses");
+    if (argc > 2 && strcmp(argv[1], "--meet") == 0 && memory_meet(atoi(argv[2])))
+        fail("cannot map the memory where kernels meet");
     serve();
     return 0;
 }

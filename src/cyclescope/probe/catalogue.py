@@ -15,6 +15,7 @@ from cyclescope.model.facts import (
     SCHEDULER,
     STACK_ENGINE,
 )
+from cyclescope.probe.beside import lines, sharing
 from cyclescope.probe.branches import loop_counts, misprediction, patterns, return_stack, targets
 from cyclescope.probe.core import (
     breaking,
@@ -79,6 +80,8 @@ PROBES: Mapping[str, Probe] = {
         gather,
         bandwidth,
         copies,
+        lines,
+        sharing,
     )
 }
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+import msgspec
+
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.record import FAILED
 from cyclescope.measure.sampling import Measurement, Sampler
@@ -36,6 +38,10 @@ class Looks:
             self.failed = measurement
         else:
             self._seen.append((interval_of(measurement), measurement))
+
+    def refuse(self, reason: str) -> None:
+        """Take back what was seen: it is not what was asked about."""
+        self.failed = msgspec.structs.replace(self.measurement, verdict=FAILED, error=reason)
 
     @property
     def _agreed(self) -> tuple[Look, Look] | None:

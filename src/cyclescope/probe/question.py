@@ -27,6 +27,7 @@ class Point(msgspec.Struct, frozen=True):
     """One kernel of a case: its part in the comparison, and its place `x` in a sweep.
 
     Readings are per instance of what is asked about, of which there are `count`. `setup` runs once before.
+    `beside` is what the other CPU of a pair runs meanwhile, with the same setting.
     """
 
     part: str
@@ -36,6 +37,7 @@ class Point(msgspec.Struct, frozen=True):
     setting: Setting = PLAIN
     count: int = 1
     setup: tuple[KernelLine, ...] = ()
+    beside: tuple[KernelLine, ...] = ()
 
 
 class ProbeCase(msgspec.Struct, frozen=True):
@@ -94,7 +96,8 @@ class Probe(msgspec.Struct, frozen=True):
 
     `cases` are those of an instruction set, none where it has no such thing; `why_not` says why. `sources`
     are where the method or the expectation is described. `unit` is that of the values. `more` are points of a
-    case that its readings so far ask for, none where they say enough.
+    case that its readings so far ask for, none where they say enough. Those `of_pairs` are asked of pairs of
+    CPUs, each case of each pair.
     """
 
     name: str
@@ -106,6 +109,7 @@ class Probe(msgspec.Struct, frozen=True):
     why_not: Mapping[str, str] = {}
     unit: str = CYCLES
     more: Callable[[ProbeCase, Readings], Iterable[Point]] | None = None
+    of_pairs: bool = False
 
 
 def first_of(way: Callable[[int], ProbeVerdict], places: Sequence[int]) -> ProbeVerdict:

@@ -9,12 +9,14 @@ import msgspec
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.isa.table import Table
+from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.measure.plan import Experiment, Key
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.model.facts import Fact
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.looks import PAUSE, Looks, look
+from cyclescope.probe.pairs import BUSY, LEAST_RUNNING, NO_PAIRS, CpuPairs, OtherCpu, running
 from cyclescope.probe.question import Point, Probe, ProbeCase, Readings, Unresolved
 
 PROBE = "probe"  # quantity of a store's measurements
@@ -44,37 +46,66 @@ class Asked(msgspec.Struct, frozen=True):
         return [(row.experiment, row.measurement) for row in self.rows]
 
 
+class _Core(NamedTuple):
+    """What is asked, and the CPU beside it; `pause` are seconds between looks."""
+
+    sampler: Sampler
+    assembler: Assembler
+    emulated: bool
+    pause: float
+    beside: OtherCpu | None = None
+
+
 def ask(
-    probes: Iterable[Probe], backend: Backend, table: Table, quick: bool = False, effort: Effort = _EFFORT
-) -> Iterator[Asked]:
-    """Run probes one after the other; `quick` leaves out cases that are no hurry's."""
-    sampler, assembler = Sampler(backend, effort), Assembler(table)
+    probes: Iterable[Probe], backend: Backend, table: Table, quick: bool = False, effort: Effort = _EFFORT,
+    pairs: CpuPairs = NO_PAIRS,
+) -> Iterator[Asked]:  # fmt: skip
+    """Run probes one after the other; `quick` leaves out cases, and pairs, that are no hurry's."""
     known = backend.capabilities()
-    emulated, pause = known.emulated, PAUSE if known.real_time else 0.0
+    pause = PAUSE if known.real_time else 0.0
+    core = _Core(Sampler(backend, effort), Assembler(table), known.emulated, pause)
     for probe in probes:
-        yield _asked(probe, sampler, assembler, quick, emulated, pause)
+        cases = [case for case in probe.cases(table.isa) if case.is_quick or not quick]
+        yield (
+            _of_pairs(probe, cases, core, effort, pairs, quick)
+            if probe.of_pairs
+            else _asked(probe, cases, core)
+        )
 
 
-def _asked(
-    probe: Probe, sampler: Sampler, assembler: Assembler, quick: bool, emulated: bool, pause: float
+def _of_pairs(
+    probe: Probe, cases: Sequence[ProbeCase], core: _Core, effort: Effort, pairs: CpuPairs, quick: bool
 ) -> Asked:
-    cases = [case for case in probe.cases(assembler.table.isa) if case.is_quick or not quick]
+    """Every case of every pair of CPUs."""
+    if pairs.why_none:
+        return Asked(probe, tuple(Fact(probe.name, one.subject, reason=pairs.why_none) for one in cases), ())
+    found = []
+    for pair in pairs.asked(quick):
+        with pair.open() as (backend, other):
+            own = core._replace(sampler=Sampler(backend, effort), beside=other)
+            named = [msgspec.structs.replace(one, subject=f"{one.subject}, {pair.name}") for one in cases]
+            found.append(_asked(probe, named, own))
+    facts = tuple(fact for asked in found for fact in asked.facts)
+    return Asked(probe, facts, tuple(row for asked in found for row in asked.rows))
+
+
+def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Asked:
     points = [case.points for case in cases]
-    experiments: list[tuple[int, Experiment]] = []
+    experiments: list[_Made] = []
     looks: dict[Key, Looks] = {}
     for _ in range(STAGES):
         new = [
             made for case, some in zip(cases, points, strict=True)
-            for made in _experiments(probe, case, some, assembler)
+            for made in _experiments(probe, case, some, core.assembler)
         ]  # fmt: skip
-        looks |= _looks(sampler, [made for _, made in new], emulated, pause)
+        looks |= _looks(core, new)
         experiments += new
         cases = [_with(case, some) for case, some in zip(cases, points, strict=True)]
-        points = [() if emulated else _wanted(probe, case, looks) for case in cases]
+        points = [() if core.emulated else _wanted(probe, case, looks) for case in cases]
         if not any(points):
             break
-    facts = tuple(_fact(probe, case, _readings(probe, case, looks), emulated) for case in cases)
-    rows = (ProbeReading(x, made, looks[made.key].measurement) for x, made in experiments)
+    facts = tuple(_fact(probe, case, _readings(probe, case, looks), core.emulated) for case in cases)
+    rows = (ProbeReading(one.x, one.experiment, looks[one.key].measurement) for one in experiments)
     return Asked(probe, facts, tuple(rows))
 
 
@@ -95,29 +126,65 @@ def _wanted(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> tuple[
         return ()
 
 
-def _looks(sampler: Sampler, experiments: Sequence[Experiment], once: bool, pause: float) -> dict[Key, Looks]:
+class _Made(NamedTuple):
+    """The experiment of a point, at its place, and the kernel that runs beside it."""
+
+    x: int
+    experiment: Experiment
+    beside: Kernel | None
+
+    @property
+    def key(self) -> Key:
+        """Of the experiment."""
+        return self.experiment.key
+
+
+_Same = tuple[bytes, bytes, int, int]  # equal settings share a state
+
+
+def _looks(core: _Core, made: Sequence[_Made]) -> dict[Key, Looks]:
     """What was seen of every experiment; kernels that several cases compare with are looked at once."""
-    same: dict[tuple[bytes, bytes, int, int], Experiment] = {}
-    for made in experiments:
-        same.setdefault(_kernel_of(made), made)
-    seen = {_kernel_of(one.experiment): one for one in look(sampler, list(same.values()), once, pause)}
-    return {made.key: seen[_kernel_of(made)] for made in experiments}
+    groups: dict[_Same | None, dict[object, _Made]] = {}
+    for one in made:
+        groups.setdefault(_same(one.beside), {}).setdefault(_kernel_of(one), one)
+    seen: dict[object, Looks] = {}
+    for group in groups.values():
+        different = list(group.values())
+        found = _look(core, [one.experiment for one in different], different[0].beside)
+        seen |= {_kernel_of(one): looks for one, looks in zip(different, found, strict=True)}
+    return {one.key: seen[_kernel_of(one)] for one in made}
 
 
-def _kernel_of(made: Experiment) -> tuple[bytes, bytes, int, int]:
-    kernel = made.kernel
-    return kernel.code, kernel.setup, kernel.flags, id(kernel.state)  # equal settings share a state
+def _look(core: _Core, experiments: Sequence[Experiment], kernel: Kernel | None) -> Sequence[Looks]:
+    """Look at kernels, while another one runs beside them."""
+    if core.beside is None or kernel is None:
+        return look(core.sampler, experiments, core.emulated, core.pause)
+    with running(core.beside, kernel) as share:
+        found = look(core.sampler, experiments, core.emulated, core.pause)
+    if share() < LEAST_RUNNING and not core.emulated:
+        for one in found:
+            one.refuse(BUSY)
+    return found
+
+
+def _kernel_of(made: _Made) -> tuple[_Same | None, _Same | None]:
+    return _same(made.experiment.kernel), _same(made.beside)
+
+
+def _same(kernel: Kernel | None) -> _Same | None:
+    """What kernels have in common that are the same."""
+    return None if kernel is None else (kernel.code, kernel.setup, kernel.flags, id(kernel.state))
 
 
 def _experiments(
     probe: Probe, case: ProbeCase, points: Iterable[Point], assembler: Assembler
-) -> Iterator[tuple[int, Experiment]]:
+) -> Iterator[_Made]:
     for point in points:
         kernel = assembler.kernel(point.lines, point.flags, point.setting, point.setup)
-        yield (
-            point.x,
-            Experiment(probe.name, PROBE, case.subject, point.part, _variant(point), kernel, point.count),
-        )
+        part, variant = point.part, _variant(point)
+        made = Experiment(probe.name, PROBE, case.subject, part, variant, kernel, point.count)
+        other = assembler.kernel(point.beside, point.flags & ~CANARY, point.setting) if point.beside else None
+        yield _Made(point.x, made, other)
 
 
 def _variant(point: Point) -> str:

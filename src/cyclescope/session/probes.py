@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 from cyclescope.backend.base import Backend
 from cyclescope.backend.link import Link
+from cyclescope.backend.meeting import meeting
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import UsageError
-from cyclescope.infer.api import conditions, default_store, open_backend
+from cyclescope.host.spent import cpu_seconds
+from cyclescope.host.topology import Topology, read_topology
+from cyclescope.infer.api import calibrated, conditions, default_store, open_backend
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.code import instruction
+from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, ask
 from cyclescope.session.machines import load_model
@@ -24,6 +30,7 @@ from cyclescope.simulate.draw import draw_machine
 
 _DRAWN = "drawn:"  # before the seed of a drawn core
 _LARGEST = 2**31 - 1
+MOST_PAIRS = 28  # all of 8 CPUs: of more, the first one with others, which takes some minutes as well
 
 
 def simulated_core(name: str, probes: Sequence[Probe]) -> MachineModel:
@@ -48,25 +55,31 @@ def simulated_core(name: str, probes: Sequence[Probe]) -> MachineModel:
 
 
 class Session:
-    """Probes on one core: its name, and whether its cycles mean anything."""
+    """Probes on one core, and pairs of its machine: its name, and whether its cycles mean anything."""
 
-    def __init__(self, backend: Backend, machine: str, path: Path | None, told: dict[str, object]) -> None:
+    def __init__(
+        self, backend: Backend, machine: str, path: Path | None, told: dict[str, object], pairs: CpuPairs
+    ) -> None:
         self.backend, self.machine, self.path, self._told = backend, machine, path, told
+        self._pairs = pairs
         self.table: Table = load_table(backend.capabilities().isa)
         self.emulated = backend.capabilities().emulated
 
     def run(self, probes: Sequence[Probe], quick: bool) -> Iterator[Asked]:
         """Ask one probe after the other; what is found is kept as it comes."""
         if self.path is None:
-            yield from ask(probes, self.backend, self.table, quick)
+            yield from self._ask(probes, quick)
             return
         with closing(Store(self.path, self.machine, isa=self.table.isa)) as store:
             asked = {"what": ["probe"], "forms": [probe.name for probe in probes]}
             started = time.strftime("%Y-%m-%dT%H:%M:%S")
             store.begin_session(started, self._told | {"asked": asked, "finished": True})
-            for found in ask(probes, self.backend, self.table, quick):
+            for found in self._ask(probes, quick):
                 store.write_probe(found.probe.name, found.facts, found.measured)
                 yield found
+
+    def _ask(self, probes: Sequence[Probe], quick: bool) -> Iterator[Asked]:
+        return ask(probes, self.backend, self.table, quick, pairs=self._pairs)
 
 
 def open_session(link: Link, cpu: int | None, store: Path | None, core: MachineModel | None) -> Session:
@@ -75,11 +88,54 @@ def open_session(link: Link, cpu: int | None, store: Path | None, core: MachineM
         backend = SimulatedBackend(core)
         brand = f"simulated {core.name}"
         told: dict[str, object] = {"machine": core.name, "real_time": False, "brand": brand}
-        return Session(backend, core.name, store, told)
+        return Session(backend, core.name, store, told, CpuPairs((), "a simulated core is one"))
     runner, identity = open_backend(cpu, link)
     try:
         told = conditions(runner, identity)
     except BaseException:
         runner.close()
         raise
-    return Session(runner, identity.machine, store or default_store(identity.machine), told)
+    elsewhere = CpuPairs((), "pairs of CPUs are asked on the machine itself")
+    pairs = elsewhere if link.remote else pairs_of(read_topology())
+    return Session(runner, identity.machine, store or default_store(identity.machine), told, pairs)
+
+
+# --- pairs of CPUs --------------------------------------------------------------------------------------
+
+
+def pairs_of(topology: Topology) -> CpuPairs:
+    """The pairs of CPUs that this program may use."""
+    if len(topology.usable) < 2:
+        return CpuPairs((), "this program may use one CPU alone")
+    chosen = chosen_pairs(topology)
+    return CpuPairs(
+        [CpuPair(f"CPU {one} and {other}", partial(_opened, one, other)) for one, other in chosen]
+    )
+
+
+def chosen_pairs(topology: Topology) -> list[tuple[int, int]]:
+    """Two that Linux says share a core, the two farthest apart by their numbers, then the others.
+
+    Of too many, those of the first CPU with others at equal steps.
+    """
+    usable = topology.usable
+    every = list(combinations(usable, 2))
+    sharing = [pair for pair in every if pair[1] in topology.siblings.get(pair[0], ())]
+    if len(every) > MOST_PAIRS:
+        others = usable[1:]
+        count = min(len(others), MOST_PAIRS)
+        every = [(usable[0], others[n * len(others) // count]) for n in range(count)]
+    return list(dict.fromkeys([*sharing[:1], (usable[0], usable[-1]), *every]))[:MOST_PAIRS]
+
+
+@contextmanager
+def _opened(one: int, other: int) -> Iterator[tuple[Backend, OtherCpu]]:
+    """Runners on two CPUs, whose kernels see the same memory."""
+    with meeting() as link, ExitStack() as opened:
+        backends = []
+        for cpu in (one, other):
+            backend, identity = open_backend(cpu, link)
+            opened.enter_context(closing(backend))
+            calibrated(backend, identity)
+            backends.append(backend)
+        yield backends[0], OtherCpu(backends[1], partial(cpu_seconds, link.started[-1]))

@@ -27,7 +27,7 @@ def runner(isa, tmp_path_factory):
     folder = tmp_path_factory.mktemp(isa.name)
     build(isa, [*NATIVE.glob("*.c"), *(NATIVE / isa.name).glob("*.c")], folder / "runner")
     script = folder / "emulated"
-    script.write_text(f"#!/bin/sh\nexec {qemu} -cpu {isa.cpu} {folder}/runner\n")
+    script.write_text(f'#!/bin/sh\nexec {qemu} -cpu {isa.cpu} {folder}/runner "$@"\n')
     script.chmod(0o755)
     return script
 

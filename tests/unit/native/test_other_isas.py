@@ -111,7 +111,7 @@ def loop_ends(runner, isa, tmp_path_factory):
     path = tmp_path_factory.mktemp("loops") / isa.name
     sources = [Path(__file__).with_name("loop_ends.c"), NATIVE / isa.name / "arch.c"]
     build(isa, sources, path)
-    return [*runner.read_text().split("exec ")[1].split()[:-1], str(path)]
+    return [*runner.read_text().split("exec ")[1].split()[:-2], str(path)]
 
 
 def signed(value, bits):
@@ -162,7 +162,7 @@ def test_branches_out_of_a_kernel_land_on_pads(isa, runner, tmp_path):
         pytest.skip("the pads are of AArch64")
     sources = [Path(__file__).with_name("guarded_pages.c"), *(NATIVE / isa.name).glob("*.c")]
     build(isa, sources, tmp_path / "guarded", "-mbranch-protection=bti")
-    emulator = runner.read_text().split("exec ")[1].split()[:-1]
+    emulator = runner.read_text().split("exec ")[1].split()[:-2]
     done = subprocess.run([*emulator, tmp_path / "guarded"], check=False, capture_output=True, text=True)
     if done.returncode == 77:
         pytest.skip("this qemu has no branch target identification")

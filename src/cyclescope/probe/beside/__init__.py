@@ -1,0 +1,1 @@
+"""Probes of what CPUs do to each other."""

@@ -1,0 +1,81 @@
+"""What do two CPUs share: how many times as long does code take while the other one runs the same?
+
+Code that keeps one part of a core busy, on one CPU alone and on both. Two threads of one core take twice as
+long for what one of them can fill; cores of their own take as long as alone. A chain of additions fills
+nothing: where it takes longer as well, the CPUs take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.code import CHAIN, written
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.levels import precise
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+
+_TOGETHER, _ALONE = "on both", "alone"
+_TARGETS = "abcef"  # registers that nothing reads
+_SLOTS, _CHAIN = "slots of the front end", "nothing: a chain of additions"
+_ADDERS, _MULTIPLIERS, _VECTORS = "adders", "multipliers", "vector adders"
+_LOADS, _STORES = "loads", "stores"
+_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "x86-64": {
+        _SLOTS: "NOP_90",
+        _ADDERS: "LEA_B_I (R64): @ d d",
+        _MULTIPLIERS: "IMUL (R64, R64, I8): @ d #3",
+        _VECTORS: "CVTDQ2PS (XMM, XMM): @ d",
+        _LOADS: "MOV (R64, M64): @ p +8",
+        _STORES: "MOV (M64, R64): p d +16",
+        _CHAIN: "ADD_01 (R64, R64): a d",
+    },
+    "aarch64": {
+        _SLOTS: "NOP",
+        _ADDERS: "ADDXrs: @ d d #0",
+        _MULTIPLIERS: "MADDXrrr: @ d d z",
+        _VECTORS: "FADDDrr: @ d d",
+        _LOADS: "LDRXui: @ p +8",
+        _STORES: "STRXui: d p +16",
+        _CHAIN: "ADDXrs: a a d #0",
+    },
+    "riscv64": {
+        _SLOTS: "ADDI: z z #0",
+        _ADDERS: "ADD: @ d d",
+        _MULTIPLIERS: "MUL: @ d d",
+        _VECTORS: "FADD_D: @ d d",
+        _LOADS: "LD: @ p +8",
+        _STORES: "SD: d p +16",
+        _CHAIN: "ADD: a a d",
+    },
+}
+"""By what the code keeps busy. Registers and memory are each CPU's own."""
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    for what, text in _TEXTS.get(isa, {}).items():
+        lines = written(isa, *[text.replace("@", target) for target in _TARGETS])
+        points = (
+            Point(_TOGETHER, lines, flags=CHAIN, count=len(lines), beside=lines),
+            Point(_ALONE, lines, flags=CHAIN, count=len(lines)),
+        )
+        yield ProbeCase(what, points)
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    together, alone = precise(readings.get(_TOGETHER)), precise(readings.get(_ALONE))
+    if alone.low <= 0:
+        raise Unresolved("it takes no time")
+    return ProbeVerdict(CoreAnswer.VALUE, Interval(together.low / alone.high, together.high / alone.low))
+
+
+PROBE = Probe(
+    "shared-core",
+    "What do two CPUs share: how many times as long does code take while the other one runs the same?",
+    Model.MATRIX,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, resource sharing between threads",),
+    unit="times",
+    of_pairs=True,
+)

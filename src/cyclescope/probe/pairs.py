@@ -1,0 +1,81 @@
+"""Pairs of CPUs: kernels on one, while the other runs a kernel of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple
+
+from cyclescope.backend.base import Backend, Effort
+from cyclescope.errors import CyclescopeError
+from cyclescope.kernel.kernel import Kernel
+
+QUICK_PAIRS = 2  # that are asked in any hurry: the nearest CPU, and the one that is farthest by its number
+_KERNELS = 8  # copies of a batch: so few that one ends soon after it is no longer needed
+_EFFORT = Effort(rounds=4, want=60, target=200000.0)  # long samples: hardly a moment without
+_START = 0.05  # seconds that a batch takes to begin
+
+
+LEAST_RUNNING = 0.8  # of the time that the other CPU has to run its kernel: beside a busy loop it has half
+BUSY = "the other CPU was busy with something else"
+
+
+class OtherCpu(NamedTuple):
+    """What runs kernels on the second CPU of a pair, and the seconds that they have run so far."""
+
+    backend: Backend
+    spent: Callable[[], float]
+
+
+class CpuPair(NamedTuple):
+    """Two CPUs: their name, and how to open what runs kernels on the first and on the second."""
+
+    name: str
+    open: Callable[[], AbstractContextManager[tuple[Backend, OtherCpu]]]
+
+
+class CpuPairs(NamedTuple):
+    """The pairs of a machine, the most telling first, or why there are none."""
+
+    every: Sequence[CpuPair]
+    why_none: str = ""
+
+    def asked(self, quick: bool) -> Sequence[CpuPair]:
+        """Those that are asked."""
+        return self.every[:QUICK_PAIRS] if quick else self.every
+
+
+NO_PAIRS = CpuPairs((), "kernels run on one CPU")
+
+
+@contextmanager
+def running(other: OtherCpu, kernel: Kernel) -> Iterator[Callable[[], float]]:
+    """Run a kernel over and over meanwhile; what this yields says afterwards for which part of the time.
+
+    Raises at the end what went wrong with it.
+    """
+    stop, wrong = threading.Event(), list[CyclescopeError]()
+
+    def go_on() -> None:
+        try:
+            while not stop.is_set():
+                other.backend.submit([kernel] * _KERNELS, _EFFORT)
+                other.backend.collect()
+        except CyclescopeError as error:
+            wrong.append(error)
+
+    began, spent = time.monotonic(), other.spent()
+    thread = threading.Thread(target=go_on, daemon=True)
+    thread.start()
+    share = 0.0
+    try:
+        time.sleep(_START)
+        yield lambda: share
+    finally:
+        stop.set()
+        thread.join()
+        share = (other.spent() - spent) / (time.monotonic() - began)
+    if wrong:
+        raise wrong[0]

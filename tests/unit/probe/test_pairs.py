@@ -1,0 +1,179 @@
+"""Pairs of CPUs: simulated ones that share a core or do not, whose other CPU is busy, or stops."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from itertools import combinations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.errors import BackendUnavailable
+from cyclescope.host.spent import cpu_seconds
+from cyclescope.host.topology import Topology
+from cyclescope.isa.table import load_table
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.pairs import BUSY, CpuPair, CpuPairs, OtherCpu
+from cyclescope.probe.question import Readings, Unresolved
+from cyclescope.probe.run import ask
+from cyclescope.session.machines import load_model
+from cyclescope.session.probes import MOST_PAIRS, chosen_pairs, pairs_of
+
+SHARED, LINES = PROBES["shared-core"], PROBES["core-to-core"]
+CORE = "skylake"
+
+
+class Thread(SimulatedBackend):
+    """One CPU of a pair: `times` as slow while the other one runs something."""
+
+    def __init__(self, times=1.0):
+        super().__init__(load_model(CORE))
+        self.times, self.others, self.running = times, [], False
+
+    def submit(self, kernels, effort):
+        self.running = True
+        super().submit(kernels, effort)
+
+    def collect(self):
+        slow = self.times if any(other.running for other in self.others) else 1.0
+        found = super().collect()
+        return [[msgspec.structs.replace(s, cycles=s.cycles * slow) for s in row] for row in found]
+
+
+class Other(Thread):
+    """The other CPU: it runs until it has nothing more to do, and takes some time for that."""
+
+    def collect(self):
+        time.sleep(0.01)
+        found = super().collect()
+        self.running = False
+        return found
+
+
+class Gone(Other):
+    def collect(self):
+        raise BackendUnavailable("the runner was killed")
+
+
+def asked(probe, times=1.0, share=1.0, other_kind=Other, quick=False, count=1):
+    """What a probe says of a pair whose other CPU runs its kernels that share of the time."""
+
+    @contextmanager
+    def opened():
+        one, other = Thread(times), other_kind()
+        one.others.append(other)
+        yield one, OtherCpu(other, lambda: share * time.monotonic())
+
+    pairs = CpuPairs([CpuPair(f"CPU 0 and {n + 1}", opened) for n in range(count)])
+    table = load_table("x86-64")
+    (found,) = ask([probe], SimulatedBackend(load_model(CORE)), table, quick, pairs=pairs)
+    return {fact.subject: fact for fact in found.facts}
+
+
+@pytest.mark.parametrize("times", [1.0, 1.4, 2.0])
+def test_how_much_longer_it_takes_beside_another(times):
+    found = asked(SHARED, times)
+    assert len(found) == len(list(SHARED.cases("x86-64")))
+    for subject, fact in found.items():
+        assert subject.endswith(", CPU 0 and 1")
+        assert fact.value == pytest.approx(times, abs=fact.error + 0.01), subject
+        assert fact.unit == "times"
+
+
+def test_another_cpu_that_is_busy_says_nothing():
+    assert {fact.reason for fact in asked(SHARED, 2.0, share=0.75).values()} == {BUSY}
+    assert all(fact.is_resolved for fact in asked(SHARED, 2.0, share=0.9).values())
+
+
+def test_another_cpu_that_is_gone_is_said():
+    with pytest.raises(BackendUnavailable, match="was killed"):
+        asked(SHARED, other_kind=Gone)
+
+
+def test_in_a_hurry_two_pairs_are_asked():
+    names = {subject.rpartition(", ")[2] for subject in asked(SHARED, quick=True, count=5)}
+    assert names == {"CPU 0 and 1", "CPU 0 and 2"}
+    assert len(asked(SHARED, count=3)) == 3 * len(list(SHARED.cases("x86-64")))
+
+
+def test_without_pairs_the_reason_is_told():
+    table, backend = load_table("x86-64"), SimulatedBackend(load_model(CORE))
+    for probe in (SHARED, LINES):
+        (found,) = ask([probe], backend, table)
+        assert {fact.reason for fact in found.facts} == {"kernels run on one CPU"}
+
+
+def test_only_one_cpu():
+    assert pairs_of(topology((3,))).why_none == "this program may use one CPU alone"
+
+
+# --- lines -------------------------------------------------------------------------------------------
+
+
+def judged(handed, alone=20000.0, error=2.0):
+    readings = {
+        ("there and back", 0): Interval(handed - error, handed + error),
+        ("without an answer", 0): Interval(alone - error, alone + error),
+    }
+    (case,) = LINES.cases("x86-64")
+    return LINES.judge(case, Readings(readings, {})).value
+
+
+def test_a_line_goes_there_and_back():
+    assert judged(400.0) == Interval(199.0, 201.0)
+    assert judged(8000.0).value == 4000.0
+
+
+@pytest.mark.parametrize("handed", [12000.0, 20000.0])
+def test_a_line_without_an_answer(handed):
+    with pytest.raises(Unresolved, match="does not always answer"):
+        judged(handed)
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_how_long_a_kernel_waits_in_vain(isa):
+    """Longer than a line takes between packages, some thousand cycles; it has to end within a sample."""
+    (case,) = LINES.cases(isa)
+    assert 10_000 < sorted(value for _, value in case.points[0].setting.numbers)[-2] < 30_000
+
+
+# --- which pairs ---------------------------------------------------------------------------------------
+
+
+def topology(usable, siblings=None):
+    return Topology(tuple(usable), len(usable), siblings or {}, 0.0, "", None)
+
+
+@given(st.sets(st.integers(0, 200), min_size=2, max_size=60))
+def test_pairs_are_those_of_the_machine(cpus):
+    usable = sorted(cpus)
+    pairs = chosen_pairs(topology(usable))
+    assert pairs[0] == (usable[0], usable[-1])
+    assert len(set(pairs)) == len(pairs) <= MOST_PAIRS
+    assert set(pairs) <= set(combinations(usable, 2))
+
+
+def test_all_pairs_of_eight_and_those_of_the_first_of_more():
+    assert set(chosen_pairs(topology(range(8)))) == set(combinations(range(8), 2))
+    of_nine = chosen_pairs(topology(range(9)))
+    assert set(of_nine) == {(0, n) for n in range(1, 9)}
+
+
+def test_what_shares_a_core_comes_first():
+    siblings = {n: (n % 4, n % 4 + 4) for n in range(8)}
+    assert chosen_pairs(topology(range(8), siblings))[:2] == [(0, 4), (0, 7)]
+
+
+def test_cpu_time_of_a_process(tmp_path):
+    (tmp_path / "proc/7").mkdir(parents=True)
+    fields = ["S", *["0"] * 10, "100", "20", "300", "4", "99"]
+    (tmp_path / "proc/7/stat").write_text(f"7 (a) b) {' '.join(fields)}\n")
+    ticks = cpu_seconds(7, tmp_path) * os.sysconf("SC_CLK_TCK")
+    assert ticks == pytest.approx(424)
+    assert cpu_seconds(8, tmp_path) == 0
