@@ -34,14 +34,11 @@ from benchmarks.lib.readers import note_uses
 
 # Fast tests by the room whose constants they may read; what takes a run of a campaign is no fast test.
 FILES = {
-    "infer": (
-        "unit/infer/front_end", "unit/infer/timing", "unit/infer/test_output_latency.py",
-        "unit/infer/test_workload.py",
-    ),
+    "infer": ("unit/infer",),
     "analyze": ("unit/analyze", "golden"),
     "session": ("unit/session",),
     "host": ("unit/host",),
-}  # fmt: skip
+}
 OPTIONS = ("-o", "addopts=--strict-markers", "-p", "no:terminal", "-p", "no:faulthandler",
            "-p", "no:cacheprovider", "-m", "not hardware and not slow")  # fmt: skip
 TABLE = ROOT / "benchmarks" / "mutants.tsv"
