@@ -6,6 +6,7 @@ of medium or high confidence only, and on differences beyond the spreads of both
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
@@ -31,20 +32,24 @@ _ORDINARY = ("register", "flag")  # sources of which one expects the same latenc
 _DOCUMENTED = (
     "XOR", "SUB", "SBB", "PXOR", "XORP", "PSUB", "PCMPEQ", "PCMPGT", "PANDN", "ANDNP", "KXOR", "KXNOR",
 )  # fmt: skip
-_EVEN = 1e-9  # cycles: rounding of a quotient
-_TOLD = 1e6  # weight of what is explained, above that of all differences
 
 
 class Discovery(msgspec.Struct, frozen=True):
     """What was found of a form; `alike` other forms of its mnemonic have the same text.
 
-    `weight` orders findings of a group, the most telling first.
+    `weight` orders findings of a group, the most telling first; those that are `explained` come before.
     """
 
     form: str
     text: str
     weight: float = 0.0
     alike: int = 0
+    explained: bool = False
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """How telling it is."""
+        return self.explained, self.weight
 
 
 class FindingGroup(msgspec.Struct, frozen=True):
@@ -102,7 +107,7 @@ def _gathered(found: Iterable[Discovery], table: Table) -> tuple[Discovery, ...]
         firsts.setdefault(key, one)
         counts[key] += 1
     every = [msgspec.structs.replace(one, alike=counts[key] - 1) for key, one in firsts.items()]
-    return tuple(sorted(every, key=lambda one: (-one.weight, one.form, one.text)))
+    return tuple(sorted(every, key=lambda one: (not one.explained, -one.weight, one.form, one.text)))
 
 
 # --- rules -------------------------------------------------------------------------------------------
@@ -235,7 +240,7 @@ def _isolated(model: MachineModel) -> Iterator[Discovery]:
         if not overlap or cost.confidence == LOW:
             continue
         total = sum(op.count * op.cycles for op in operations)
-        if abs(port_throughput(operations) - total / len(union)) < _EVEN:
+        if math.isclose(port_throughput(operations), total / len(union)):
             alone = notation([Operation(union, total)], model.ports)
             yield Discovery(name, f"{notation(operations, model.ports)}, and not {alone}", total)
 
@@ -249,7 +254,7 @@ def _published(subject: Subject, other: MachineModel, table: Table) -> FindingGr
     for one in compare(subject.model, other).comparisons:
         if one.quantity is Quantity.LATENCY and one.verdict is Match.DIFFERENT:
             told = _explained(subject, one)
-            found[one.form] = max(told, found.get(one.form, told), key=lambda finding: finding.weight)
+            found[one.form] = max(told, found.get(one.form, told), key=lambda finding: finding.rank)
     about = (
         "Where the other number is that of another operand pair, or of one register for all operands, both "
         "are right, and one number is too few. Those come first."
@@ -270,9 +275,10 @@ def _explained(subject: Subject, one: Comparison) -> Discovery:
     latencies = subject.model.forms[one.form].latencies
     alike = [pair for pair, value in latencies.items() if pair != one.pair and abs(value - there) < STEP]
     if alike:
-        return Discovery(one.form, f"{said}, which is what {alike[0]} takes here", _TOLD + weight)
+        return Discovery(one.form, f"{said}, which is what {alike[0]} takes here", weight, explained=True)
     timing = subject.timings.get(one.form)
     same = timing.throughput.variants.get(Kind.SAME) if timing and timing.throughput else None
     if same is not None and abs(same - there) < STEP:
-        return Discovery(one.form, f"{said}, which is what it takes here with one register", _TOLD + weight)
+        why = "which is what it takes here with one register"
+        return Discovery(one.form, f"{said}, {why}", weight, explained=True)
     return Discovery(one.form, f"{said}, unexplained", weight)

@@ -8,8 +8,9 @@ import pytest
 
 from cyclescope.errors import UsageError
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
+from cyclescope.session import block_files
 from cyclescope.session.block_files import read_block_file, read_timings, write_timings
-from cyclescope.session.blocks import LOOP, UNROLLED
+from cyclescope.session.blocks import LOOP, UNROLLED, decoded
 
 ADD = bytes.fromhex("4801d8")
 needs_assembler = pytest.mark.skipif(shutil.which("as") is None, reason="needs an assembler")
@@ -83,6 +84,30 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "binary").write_bytes(b"\x7fELF\0")
     with pytest.raises(UsageError, match="binary"):
         read_block_file(tmp_path / "binary", "x86-64")
+
+
+def test_a_file_that_is_too_long_is_not_read(tmp_path):
+    written(tmp_path, "# a comment\n" * 10_000 + "4801d8\n")
+    assert codes(tmp_path / "blocks.txt") == ["4801d8"]
+    with (tmp_path / "long").open("wb") as file:
+        file.truncate(3 << 29)  # bytes, none of them written
+    with pytest.raises(UsageError, match="longer than 1024 MiB"):
+        read_block_file(tmp_path / "long", "x86-64")
+
+
+def test_some_hundred_blocks_are_assembled_in_one_call(tmp_path, monkeypatch):
+    calls = []
+
+    def assembled(text, *_, **__):
+        calls.append(text)
+        return [decoded(ADD)] * text.count("BEGIN")
+
+    monkeypatch.setattr(block_files, "read_blocks", assembled)
+    for count, wanted in ((400, 1), (700, 2)):
+        calls.clear()
+        path = written(tmp_path, "".join(f"add rax, {n}\n" for n in range(count)))
+        assert codes(path) == [ADD.hex()]
+        assert len(calls) == wanted
 
 
 # --- timed blocks ----------------------------------------------------------------------------------

@@ -10,8 +10,6 @@ from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.measure.blocks import FAILED
 from cyclescope.session import compiled
 from cyclescope.session.compiled import (
-    FEWEST,
-    QUIET,
     Build,
     _compiled,
     _Failed,
@@ -133,7 +131,13 @@ def test_samples_beside_neighbours_do_not_count():
 
 def test_without_quiet_moments_there_is_no_value():
     assert _slope(samples(4.0, slow=range(40)), NOP) is None
-    assert _slope(samples(4.0, slow=range(FEWEST - 2, 40)), NOP) is None
+
+
+@pytest.mark.parametrize(("first", "enough"), [(6, False), (7, True)])
+def test_six_quiet_moments_are_enough(first, enough):
+    """A sample is quiet if the one before it is as well."""
+    found = _slope(samples(4.0, slow=range(first, 40)), NOP)
+    assert (found is not None) is enough
 
 
 @pytest.mark.parametrize("cycles", [-1e-2, 0.0])
@@ -141,7 +145,7 @@ def test_rounds_that_take_no_time_were_disturbed(cycles):
     assert _slope(samples(cycles), NOP) is None
 
 
-@pytest.mark.parametrize(("off", "quiet"), [(0.8, True), (1.2, False)])
-def test_how_much_slower_is_quiet(off, quiet):
-    found = _slope(samples(4.0, slow=range(40), factor=1 + off * QUIET), NOP)
+@pytest.mark.parametrize(("factor", "quiet"), [(1.025, True), (1.036, False)])
+def test_how_much_slower_is_quiet(factor, quiet):
+    found = _slope(samples(4.0, slow=range(40), factor=factor), NOP)
     assert (found is not None) is quiet

@@ -7,8 +7,9 @@ import pytest
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.model.machine import EXTRACTED, MEASURED, Core, FormCost, MachineModel, Operation, Provenance
 from cyclescope.report.comparison.classes import INDEX, class_files
-from cyclescope.session.cost_classes import differing_classes
+from cyclescope.session.cost_classes import CostClass, Difference, differing_classes, with_kernels
 from cyclescope.session.subjects import Subject
+from tests.support.stores import experiment, filled, measurement
 
 MUL, ADC, ADD, SUB = "IMUL (R64, R64)", "ADC_11 (R64, R64)", "ADD_01 (R64, R64)", "SUB_29 (R64, R64)"
 
@@ -48,6 +49,19 @@ def test_forms_of_one_cost_are_one_class():
 @pytest.mark.parametrize("more", [{"confidence": "low"}, {"kind": "interval"}, {"convention": "loads"}])
 def test_only_what_is_sure_is_held_against_a_model(more):
     assert differing_classes(subject(OURS, **more), THEIRS) == []
+
+
+def test_the_four_farthest_forms_have_their_kernels(tmp_path):
+    names = [f"FORM {n}" for n in range(7)]
+    some = [(experiment(form=name, source="op2", target="op1"), measurement(3.0)) for name in names]
+    apart = tuple(
+        Difference(name, "", "op2->op1", (3.0, 3.0), (4.0 + n, 4.0 + n), "high")
+        for n, name in enumerate(names)
+    )
+    found = with_kernels(
+        CostClass("cost", 7, apart), Subject(OURS, path=filled(tmp_path / "a.sqlite", *some))
+    )
+    assert [one.form for one in found.differences if one.kernel] == names[-4:]
 
 
 def test_texts():

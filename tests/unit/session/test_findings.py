@@ -44,12 +44,13 @@ def found(key, one, *others):
 def test_pairs_that_differ():
     slow = timing(SHLD, latency("op1", cycles=3.0), latency("op2", cycles=4.0))
     assert found("pairs", subject(slow)) == ["op2 -> op1 takes 4 cycles, op1 -> op1 3"]
+    assert found("pairs", subject(timing(SHLD, latency("op1"), latency("op2", cycles=3.6)))) != []
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        latency("op2", cycles=3.4),
+        latency("op2", cycles=3.45),
         latency("op2", cycles=4.0, confidence="low"),
         latency("op2", cycles=4.0, spread=0.6),
         latency("op2", cycles=4.0, kind="upper_bound"),
@@ -121,7 +122,9 @@ def test_published_numbers_are_explained_by_pair_and_by_register():
         ADC: FormCost(latencies={"op1->op1": 7.0}),
     }
     other = MachineModel("other", "x86-64", Provenance(MEASURED), Core(4), (), theirs)
-    first, second, last = sorted(found("against", subject(timing(MUL, same=1.0), costs=costs), other))
+    told = found("against", subject(timing(MUL, same=1.0), costs=costs), other)
+    assert told[-1].endswith("unexplained"), "although it is the farthest apart"
+    first, second, last = sorted(told)
     assert first.endswith("1 cycles here, 7 there, unexplained")
     assert second.endswith("which is what it takes here with one register")
     assert last.endswith("which is what op2->op1 takes here")

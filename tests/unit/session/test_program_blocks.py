@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
+
 import pytest
 
 from cyclescope.analyze.choose.source import read_block
 from cyclescope.kernel.state import PLACE_STEP, REGISTERS_BASE, VECTOR_EVEX512, VECTOR_LEGACY, VECTOR_VEX256
 from cyclescope.session.blocks import (
-    COUNTER_SHIFT,
-    LONGEST,
     LOOP,
-    LOOPS_BACK,
     UNROLLED,
     ProgramBlock,
     cases,
@@ -58,14 +58,21 @@ def test_a_branch_that_does_not_reach_is_none():
 def test_the_counter_is_no_register_of_the_block():
     found, looped = case("4d01fe"), case("4d01fe", LOOP)  # add r14, r15
     assert found.kernel.flags == 0
-    assert looped.kernel.flags == LOOPS_BACK | 13 << COUNTER_SHIFT
+    assert looped.kernel.flags == protocol("BLOCK_LOOP") | 13 << protocol("BLOCK_COUNTER_SHIFT")
     assert "dec r13" in text_of(looped.block)
     assert looped.kernel.code == looped.code == b"".join(one.code for one in looped.block)
 
 
+def protocol(name):
+    """A number that the runner is compiled with."""
+    text = (resources.files("cyclescope") / "native" / "protocol.h").read_text()
+    (found,) = re.findall(rf"^ *{name} = (\d+),", text, re.MULTILINE)
+    return int(found)
+
+
 def test_registers_of_addresses_and_parts_of_registers_are_used():
-    assert case("438a4c3500", LOOP).kernel.flags >> COUNTER_SHIFT == 15  # mov cl, [r13+r14]
-    assert case("4438f8", LOOP).kernel.flags >> COUNTER_SHIFT == 14  # cmp al, r15b
+    assert case("438a4c3500", LOOP).kernel.flags >> 8 == 15  # mov cl, [r13+r14]
+    assert case("4438f8", LOOP).kernel.flags >> 8 == 14  # cmp al, r15b
 
 
 def test_without_a_register_left_there_is_no_loop():
@@ -86,7 +93,7 @@ def test_without_a_register_left_there_is_no_loop():
         ("e800000000", "branches"),
         ("c3", "branches"),
         ("f4", "privileged"),
-        ("90" * (LONGEST + 1), "too long"),
+        ("90" * 16_500, "too long"),
     ],
 )
 def test_what_is_no_block_to_time_has_its_reason(code, words):
@@ -94,6 +101,10 @@ def test_what_is_no_block_to_time_has_its_reason(code, words):
         found = case(code, notion)
         assert found.kernel is None
         assert words in found.reason
+
+
+def test_sixteen_thousand_bytes_are_not_too_long():
+    assert case("90" * 16_000).kernel is not None
 
 
 def test_relative_addresses_fit_a_loop_only():
@@ -123,6 +134,12 @@ def test_vectors_start_as_the_block_needs_them():
     assert case("c5f458c1").kernel.state.vector_level == VECTOR_VEX256  # vaddps ymm
     assert case("62f17c4858c1").kernel.state.vector_level == VECTOR_EVEX512
     assert case("d8c1").kernel.state.x87 and not case(ADD).kernel.state.x87
+
+
+def test_no_exception_is_raised_and_denormals_are_zeros():
+    """Bits of MXCSR: masks of six exceptions, and zeros for denormal sources and results."""
+    control = case("62f17c4858c1d8c1").kernel.state.control
+    assert {bit for bit in range(32) if control >> bit & 1} == {*range(7, 13), 6, 15}
 
 
 def test_states_are_shared():

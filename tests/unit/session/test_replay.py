@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -10,9 +12,10 @@ import pytest
 from cyclescope.errors import UsageError
 from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import AGREE, Measurement
+from cyclescope.measure.store import Store
 from cyclescope.report.comparison.replay import replay_json, replay_text
+from cyclescope.session import replay as replay_module
 from cyclescope.session.replay import (
-    MAY_DIFFER,
     Again,
     Agreeing,
     Replay,
@@ -20,7 +23,9 @@ from cyclescope.session.replay import (
     farthest,
     is_backend,
     open_model,
+    verified,
 )
+from tests.support.stores import HERE, experiment, filled, measurement
 
 
 def record(cycles=10.0, spread=0.0, number=1, **more):
@@ -56,12 +61,30 @@ def replay(equal, different, unread=0):
 
 
 def test_a_store_agrees_as_far_as_two_runs_of_one_machine():
-    within, beyond = round(0.8 * MAY_DIFFER * 1000), round(1.5 * MAY_DIFFER * 1000)
-    assert replay(1000 - within, within).agrees
-    assert not replay(1000 - beyond, beyond).agrees
+    assert replay(92, 8).agrees
+    assert not replay(85, 15).agrees
     assert replay(20, 1).agrees, "two runs of one machine differ by as much"
     assert not replay(0, 0, 50).agrees, "nothing was compared"
     assert not replay(1, 1).agrees
+
+
+class Same:
+    """Measures what was measured before."""
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def measure(self, experiments):
+        yield [(one, answer(1.0)) for one in experiments]
+
+
+def test_a_sample_tells_a_share_of_one_in_ten_within_a_twentieth(tmp_path, monkeypatch):
+    monkeypatch.setattr(replay_module, "Sampler", Same)
+    many = ((experiment(variant=f"variant {n}"), measurement()) for n in range(500))
+    with closing(Store(filled(tmp_path / "a.sqlite", *many), HERE)) as store:
+        count = len(verified(store, None).answers)
+    error = math.sqrt(0.1 * 0.9 / count)
+    assert 2 * error < 0.05 < 3 * error, "and no more kernels than that takes"
 
 
 def test_the_farthest_come_first():

@@ -122,6 +122,14 @@ def test_groups_lengths_and_bounds_cover_the_clean_blocks(model):
     assert {group.name for group in found.by_bound} >= {"loop_carried", "ports"}
 
 
+def test_three_blocks_of_a_kind_are_told_apart(model):
+    codes = {"load": ("488b07", "488b0f", "488b17"), "store": ("488907", "48890f")}
+    blocks = [ProgramBlock(bytes.fromhex(code), kind) for kind, some in codes.items() for code in some]
+    found = judged(model, model, names=(ANALYTIC,), blocks=blocks)
+    assert {group.name: group.blocks for group in found.by_group}.get("load") == 3
+    assert "store" not in {group.name for group in found.by_group}
+
+
 @pytest.mark.parametrize(
     ("code", "groups"),
     [
@@ -136,8 +144,10 @@ def test_kinds_of_instructions(code, groups):
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(1, "1 to 4"), (4, "1 to 4"), (5, "5 to 10"), (21, "21 or more")]
-)
+    ("count", "words"),
+    [(1, "1 to 4"), (4, "1 to 4"), (5, "5 to 10"), (10, "5 to 10"), (11, "11 to 20"), (20, "11 to 20"),
+     (21, "21 or more"), (99, "21 or more")],
+)  # fmt: skip
 def test_lengths(count, words):
     assert length_of(count) == words
 
@@ -165,6 +175,8 @@ def test_samples_are_drawn_equally_for_a_seed_and_keep_the_order():
             "ports is put at 2.00 and takes less; front_end alone would",
         ),
         (1.5, {"ports": 2.0, "front_end": 1.0}, "ports is put at 2.00 and takes less"),
+        (3.0, {"ports": 2.0, "front_end": 2.93}, "front_end alone would take that; ports is put higher"),
+        (3.0, {"ports": 2.0, "front_end": 2.87}, "no bound reaches 3.00"),
     ],
 )
 def test_explanations(measured, bounds, words):

@@ -1,0 +1,155 @@
+"""How much readings of classes say: by nats, and by what is believed of a core because of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.likelihood import structure
+from cyclescope.infer.likelihood.evidence import Class, ClassPair, are_seen_to_share, count_of, evidence_of
+from cyclescope.infer.likelihood.noise import Look, Tail, alike, learned
+from cyclescope.infer.likelihood.structure import UnionEvidence, solve_structure, sureness
+from cyclescope.infer.likelihood.usage import UsageSolver
+from cyclescope.model.machine import Operation
+
+EXACT = alike(Tail(0.1, 0.2))
+ERROR = 0.02  # of ratios, and of micro-operations
+
+
+def against(size, ratio=None, inside=None, slots=20.0, widths=(2, 3)):
+    """Nats against a size of two classes' union, by their time together and what one costs the other."""
+    one, other = (Class(name, width, frozenset("v")) for name, width in zip("ab", widths, strict=True))
+    together = None if ratio is None else Look(ratio, ERROR)
+    looks = () if inside is None else (Look(inside, ERROR),)
+    [found] = evidence_of([ClassPair(one, other, together, looks, ())], slots)
+    return found.nats[size]
+
+
+@pytest.mark.parametrize(
+    ("size", "readings", "nats"),
+    [
+        (5, {"ratio": 1.15}, 6.4),  # with ports apart a neighbour hardly adds anything
+        (4, {"ratio": 1.70}, 5.8),  # with shared ones how they are dealt out does
+        (5, {"inside": 0.3}, 7.0),
+        (4, {"inside": 0.9}, 6.4),
+        (5, {"inside": 3.0, "slots": 3.5}, 7.0),  # a full front end delays anything
+    ],
+)
+def test_what_is_added_to_a_reading_is_a_surprise(size, readings, nats):
+    assert against(size, **readings) == pytest.approx(nats, abs=0.15)
+
+
+@pytest.mark.parametrize(
+    ("readings", "full", "room"), [({"ratio": 1.2}, 6.0, 6.5), ({"inside": 1.2}, 3.5, 4.0)]
+)
+def test_four_in_five_slots_nearly_fill_the_front_end(readings, full, room):
+    """Three or five micro-operations of a cycle in so many slots."""
+    assert against(5, slots=full, **readings) < against(5, slots=room, **readings) - 3
+
+
+@pytest.mark.parametrize(("ratio", "seen"), [(1.27, False), (1.28, True)])
+def test_what_is_seen_to_share(ratio, seen):
+    pair = ClassPair(*(Class(n, 2, frozenset("v")) for n in "ab"), Look(ratio, ERROR), (), ())
+    assert are_seen_to_share(pair, 20.0) is seen
+
+
+@pytest.mark.parametrize(("value", "count"), [(3.0, 3), (4.0, 4), (7.0, 4)])
+def test_micro_operations_of_what_is_no_blocking_instruction(value, count):
+    assert count_of([Look(value, ERROR)], True) == count
+
+
+def test_two_readings_among_twenty_expected_ones():
+    found = learned([[(0.8, 0.05)] * 2, [], [], []])
+    assert 0.11 < found.tails[0].share < 0.17
+
+
+# --- structures --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("nats", "asked"), [(4.5, True), (5.5, False)])
+def test_a_size_that_may_be_lowers_confidence(nats, asked):
+    """The odds of `high` are a hundred and fifty to one."""
+    pair = [UnionEvidence("one", "two", {1: nats, 2: 0.0})]
+    assert bool(sureness(solve_structure({"one": 1, "two": 1}, pair), pair)) is asked
+
+
+def test_eight_doubtful_pairs_are_asked_for_their_odds():
+    """Ten classes of a port, each of which could share it with the next, and with no other."""
+    names = "abcdefghij"
+    pairs = [
+        UnionEvidence(one, other, {1: 3.0 if place == 0 else 100.0, 2: 0.0})
+        for number, one in enumerate(names)
+        for place, other in enumerate(names[number + 1 :])
+    ]
+    found = sureness(solve_structure(dict.fromkeys(names, 1), pairs), pairs)
+    assert sorted(found) == list(names[:9])
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(8.0, True), (15.0, False)])
+def test_a_structure_has_ten_seconds(monkeypatch, seconds, found):
+    """With a solver that needs so many."""
+    make = structure.solver
+
+    class Slow:
+        def __init__(self):
+            self.real, self.limit = make(), 0.0
+
+        def __getattr__(self, name):
+            return getattr(self.real, name)
+
+        def setOptionValue(self, name, value):  # noqa: N802 - highspy's
+            self.limit = value if name == "time_limit" else self.limit
+
+        def run(self):
+            if self.limit >= seconds:
+                self.real.run()
+
+    monkeypatch.setattr(structure, "solver", Slow)
+    sets = solve_structure({"one": 1}, []).sets
+    assert sets == ({"one": (0,)} if found else {})
+
+
+# --- usage -------------------------------------------------------------------------------------------
+
+LEFT, BOTH = Operation((0, 1)), Operation((1,))
+SETS = {"left": (0, 1), "right": (1, 2)}
+
+
+def usage(looks, throughput=float("inf"), slots=4, classes=SETS, sets=((0, 1), (1, 2), (1,))):
+    """Nats of explanations by their micro-operations."""
+    shown = {name: (Look(value, ERROR),) for name, value in looks.items()}
+    found = UsageSolver(classes, list(sets), noise=EXACT).candidates(shown, throughput, slots)
+    return {one.operations: one.nats for one in found}
+
+
+def test_four_micro_operations_are_tried():
+    """More would be sure whatever else might be."""
+    found = usage({"left": 4.0, "right": 0.0})
+    assert found[(Operation((0, 1), 4.0),)] == pytest.approx(4 * 1.2, abs=0.3)
+
+
+def test_a_throughput_is_hardly_wrong():
+    """Where no micro-operations are fast enough, and both classes see one."""
+    found = usage({"left": 1.0, "right": 1.0}, 0.1)
+    assert found[(BOTH,)] == pytest.approx(20.0 + 1.2 + 2.0, abs=0.3)
+
+
+def test_explanations_that_are_far_from_the_best_are_not_kept():
+    """Nothing measured, one slot: each micro-operation more costs six nats."""
+    found = usage({}, slots=1, sets=SETS.values())
+    assert max(sum(op.count for op in some or ()) for some in found) == 2
+
+
+def test_a_dozen_explanations_are_kept():
+    assert (
+        9 < len(usage({}, classes={str(n): (n,) for n in range(6)}, sets=[(n,) for n in range(6)])) - 1 < 16
+    )
+
+
+@pytest.mark.parametrize("cycles", [1, 2, 3])
+def test_everything_may_stand_still_for_some_cycles(cycles):
+    """Then each class misses as many micro-operations as it has ports; one reading is spoiled."""
+    classes = {"one": (0,), "two": (1,), "three": (2,), "wide": (3, 4, 5)}
+    looks = {name: float(cycles) for name in ("one", "two", "three")} | {"wide": 0.0}
+    stands, moves = (usage(some, slots=1, classes=classes, sets=classes.values())[None]
+                     for some in (looks, looks | {"one": cycles + 0.5, "two": cycles + 0.4}))  # fmt: skip
+    assert stands < moves - 2
