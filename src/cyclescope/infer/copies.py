@@ -14,7 +14,6 @@ from tempfile import TemporaryFile
 from typing import IO, Generic, NoReturn, TypeVar
 
 Made = TypeVar("Made")
-_LENGTH = 8  # bytes that say how many a part has
 MOST_COPIES = 3  # copies: what this process does meanwhile takes as long as what is left for more
 
 
@@ -43,8 +42,8 @@ def by_copies(
 
 
 class _Copy(Generic[Made]):
-    """One copy: it leaves its parts in a file, and tells their lengths by a pipe, which also ends it when
-    nobody listens.
+    """One copy: it leaves its parts in a file, and tells their lengths by a pipe, in a line each; that pipe
+    also ends it when nobody listens.
     """
 
     def __init__(self, work: Callable[[int], Made], parts: Sequence[int]) -> None:
@@ -59,10 +58,10 @@ class _Copy(Generic[Made]):
 
     def take(self) -> Made | None:
         """The next part; None after the copy has failed."""
-        told = self._lengths.read(_LENGTH)
-        if len(told) < _LENGTH:
+        told = self._lengths.readline()
+        if not told.endswith(b"\n"):
             return None
-        length = int.from_bytes(told, "little")
+        length = int(told)
         data = os.pread(self._file.fileno(), length, self._read)
         self._read += length
         found: Made = pickle.loads(data)  # noqa: S301  # from a copy of this very process
@@ -87,7 +86,7 @@ def _run(work: Callable[[int], Made], parts: Sequence[int], file: IO[bytes], tel
             data = pickle.dumps(work(part), pickle.HIGHEST_PROTOCOL)
             if file.write(data) < len(data):  # the disk is full
                 break
-            os.write(telling, len(data).to_bytes(_LENGTH, "little"))
+            os.write(telling, b"%d\n" % len(data))
     finally:
         os._exit(0)
 

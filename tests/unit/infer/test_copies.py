@@ -104,11 +104,10 @@ def _runs(process):
 
 
 def test_there_are_copies_where_cpus_are_left_and_no_other_threads(monkeypatch):
-    monkeypatch.setattr(copies.os, "sched_getaffinity", lambda process: {0})
-    assert possible_copies() == 0
-    monkeypatch.setattr(copies.os, "sched_getaffinity", lambda process: set(range(64)))
     monkeypatch.setattr(copies.threading, "active_count", lambda: 1)
-    assert possible_copies() == copies.MOST_COPIES
+    for cpus, count in ((1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (64, 3)):
+        monkeypatch.setattr(copies.os, "sched_getaffinity", lambda process, cpus=cpus: set(range(cpus)))
+        assert possible_copies() == count
     monkeypatch.undo()
     monkeypatch.setattr(copies.os, "sched_getaffinity", lambda process: {0, 1})
     over = threading.Event()

@@ -13,7 +13,7 @@ from cyclescope.errors import MeasurementError, UnsupportedInstruction
 from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.measure.sampling import failure
 
-_REPEATS = 24  # of the kernel in a batch: the threads run beside each other for some hundredths of a second
+_REPEATS = 24  # of the kernel in a batch: the threads run beside each other for some milliseconds at least
 _EFFORT = Effort(rounds=2, want=8, target=20000.0)
 _NOTCH = 1.57  # times the range of the middle half over the root of the number: 95 of 100 medians are within
 

@@ -45,6 +45,13 @@ def test_what_is_no_sweep(text):
         sweep_of(text)
 
 
+def test_a_sweep_takes_some_minutes_at_most():
+    """Each number takes a second or less: 256 are timed together, 257 are refused."""
+    assert len(sweep_of("N=1..256").values) == 256
+    with pytest.raises(UsageError, match="has 257 numbers"):
+        sweep_of("N=0..256")
+
+
 def test_one_kernel_per_number():
     found = text_snippets(["{N}*|add rax, rbx|"], Around(), sweep_of("N=1..3"), X86)
     assert [(one.name, one.kernel.code) for one in found] == [(f"N={n}", ADD * n) for n in (1, 2, 3)]

@@ -76,6 +76,25 @@ def test_errors_hold_nine_of_ten_medians():
     assert 0.75 < held / runs < 0.98, f"seed {SEED}"
 
 
+def test_threads_are_beside_each_other_for_millions_of_cycles():
+    """Some milliseconds at least, so that it matters little that they are asked one after the other."""
+    thread = Thread(0, Shared(1))
+    time_threads([thread], KERNEL, 1)
+    for kernels, effort in thread.asked:
+        cycles = len(kernels) * effort.rounds * effort.want * effort.target
+        assert 6e6 < cycles < 9e6
+
+
+@pytest.mark.parametrize(("number", "told"), [(23, False), (24, True)])
+def test_a_median_needs_a_couple_of_dozen_readings(number, told):
+    values = [3.0] * number
+    if told:
+        assert median_of(values) == (3.0, 0.0)
+    else:
+        with pytest.raises(MeasurementError, match="too few readings"):
+            median_of(values)
+
+
 def test_code_that_does_not_run():
     with pytest.raises(UnsupportedInstruction):
         time_threads([Thread(0, Shared(1), SIGNAL, 4)] * 2, KERNEL, 1)

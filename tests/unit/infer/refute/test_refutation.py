@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from contextlib import closing
-from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -12,32 +11,25 @@ import pytest
 from benchmarks.round_trip import measure, sample
 from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.readout import Readout
-from cyclescope.infer.refute import refutation
 from cyclescope.infer.refute.calibration import (
     ASKED,
     CHECKED,
     FIRST,
     Judge,
-    Trial,
     Verdict,
-    Verdicts,
     shape_of,
     stored_verdicts,
     trials_of,
 )
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import MixPlanner, mix_key, mixed_forms
-from cyclescope.infer.refute.refutation import Refutation
-from cyclescope.infer.workload import CHECKED as CHECKING
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.measure.store import Store
-from cyclescope.model.calibration import ClaimCalibration
-from cyclescope.model.machine import Operation
 from cyclescope.simulate.draw import draw_machine
 
 
@@ -119,28 +111,6 @@ def test_orders_have_the_same_instructions(store, table, model):
     assert first.kernel.code != second.kernel.code
 
 
-def refuting(store, table):
-    legal = store.legality()
-    planner = Planner(table, lambda form: legal.get(form.id) == "ok")
-    return Refutation(PortBuilder(read_facts(store, table)), store, PortPlanner(planner), random.Random(1))
-
-
-def test_more_mixes_are_drawn_until_enough_could_be_read(store, table, monkeypatch):
-    some = refuting(store, table)
-    enough = min(200, some._wanted)
-    read = []
-    monkeypatch.setattr(
-        refutation, "trials_of", lambda _, phases: [Trial((), CHECKED, 1.0, 0.0, 0.0)] * (len(read))
-        if CHECKED in phases else [],
-    )  # fmt: skip
-    assert next(some._checks(), None) is not None
-    read += [1] * (enough - 1)
-    assert next(some._checks(), None) is not None
-    read.append(1)
-    assert next(some._checks(), None) is None
-    assert [stage for stage, _ in some.stages()].count(CHECKING) == 4
-
-
 def test_what_calibrates_has_forms_of_every_kind(store, table, model):
     drawer = MixDrawer(model, None, random.Random(5))
     kinds = {(drawer._kind(name), model.usages[name].confidence) for name in model.claimed}
@@ -161,47 +131,7 @@ def test_the_verdict_reaches_results_and_the_model(store, table):
     assert model.calibration == stored_verdicts(store).calibration
 
 
-def test_another_usage_is_not_what_was_refuted():
-    verdicts = Verdicts(0, {"F": Verdict("1*2", "low", "refuted")}, {}, ClaimCalibration())
-    same = PortUsage(1, "1*p01", (Operation((0, 1)),), confidence="high")
-    other = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
-    assert verdicts.lowered("F", same).confidence == "low"
-    assert verdicts.lowered("F", other).confidence == "high"
-    assert verdicts.lowered("G", same).confidence == "high"
-
-
-def test_units_are_known_by_their_forms():
-    verdicts = Verdicts(0, {}, {"what limits A": ("A", "B", "C")}, ClaimCalibration())
-    assert verdicts.proves(["A", "B"])
-    assert not verdicts.proves(["A"])
-    assert not verdicts.proves(["A", "B", "D", "E", "F"])
-
-
 # --- drawing -----------------------------------------------------------------------------------------
-
-
-def waiting(alone, predicted, ring=4, throughput=0.5):
-    """Whether a form waits for itself in a mix of so many predicted cycles."""
-    facts = SimpleNamespace(alone={"A": alone}, throughputs={"A": throughput}, table={})
-    model = SimpleNamespace(facts=facts, cycles=lambda forms: predicted)
-    planner = SimpleNamespace(parts=lambda forms: {form.id: SimpleNamespace(ring=ring) for form in forms})
-    drawer = MixDrawer(model, planner, random.Random(1))
-    return drawer._waiting([SimpleNamespace(id="A")]) == {"A"}
-
-
-def test_an_instance_may_wait_for_three_quarters_of_the_mix():
-    assert waiting(4.0, 1.2)
-    assert not waiting(4.0, 1.5)
-
-
-def test_two_instances_alone_tell_a_latency_where_they_take_longer_than_by_throughput():
-    assert not waiting(1.05, 0.1)
-    assert waiting(2.0, 0.1)
-
-
-def test_instances_without_registers_of_their_own_wait_for_each_other():
-    assert waiting(4.0, 2.5, ring=0)
-    assert not waiting(4.0, 2.7, ring=0)
 
 
 def test_mixes_are_short_and_bodies_long(store, table, model):
@@ -228,16 +158,6 @@ def test_what_reads_what_it_writes_has_four_registers(store, table):
     assert pair[names[0]].writes.isdisjoint(pair[names[1]].writes)
 
 
-@pytest.mark.parametrize("shuts", [True, False])
-def test_the_widest_vectors_are_in_no_mix_with_shorter_ones_where_they_shut_ports(table, shuts):
-    mixes = MixPlanner(PortPlanner(Planner(table, lambda form: True)), shuts)
-    add, wide, short = (
-        table[name] for name in ("ADD_01 (R64, R64)", "VPADDD (ZMM, ZMM, ZMM)", "VPADDD (XMM, XMM, XMM)")
-    )
-    together = [mixes.parts(forms) is not None for forms in ((add, wide), (add, short), (wide, short))]
-    assert together == [True, True, not shuts]
-
-
 def test_each_unit_has_four_mixes(store, table, model):
     legal = store.legality()
     mixes = MixPlanner(PortPlanner(Planner(table, lambda form: legal.get(form.id) == "ok")))
@@ -249,63 +169,6 @@ def test_each_unit_has_four_mixes(store, table, model):
 def test_two_mixes_for_each_claim_calibrate(store):
     claims = stored_verdicts(store).calibration.claims
     assert 1.7 * claims < len(trials_of(store, (CHECKED,))) <= 2 * claims
-
-
-# --- the judge ---------------------------------------------------------------------------------------
-
-
-def judge(*trials, units=(), decide=()):
-    """Of mixes that a model predicts to take one cycle for each form, half of it without a unit."""
-    usage = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
-
-    def cycles(forms, without=frozenset()):
-        return len(forms) * (0.5 if without and not set(forms).isdisjoint(decide) else 1.0)
-
-    model = SimpleNamespace(
-        cycles=cycles, usages=dict.fromkeys("ABCDEFG", usage), units=units, matters=lambda *_: True
-    )
-    return Judge(model, [Trial(tuple(forms), FIRST, took, error, 0.01) for forms, took, error in trials])
-
-
-@pytest.mark.parametrize(("took", "error", "holds"), [
-    (2.15, 0.0, True), (1.85, 0.0, True), (2.26, 0.0, False), (1.74, 0.0, False), (2.26, 0.05, True),
-])  # fmt: skip
-def test_a_mix_holds_within_a_tenth_and_its_own_error(took, error, holds):
-    one = judge(("AB", took, error))
-    assert one.holds(one.trials[0]) == holds
-
-
-def test_the_form_that_wrong_mixes_have_in_common_is_refuted():
-    verdicts = judge(
-        ("AB", 4, 0), ("AC", 4, 0), ("BD", 2, 0), ("CD", 2, 0), ("BE", 2, 0), ("CE", 2, 0)
-    ).refuted()
-    assert {form: verdict.confidence for form, verdict in verdicts.items()} == {"A": "low"}
-
-
-def test_half_of_the_mixes_is_not_most():
-    assert judge(("AB", 4, 0), ("AC", 2, 0), ("BC", 2, 0)).refuted() == {}
-
-
-def test_a_single_mix_leaves_some_confidence():
-    verdicts = judge(("AB", 4, 0), ("BC", 2, 0), ("BD", 2, 0)).refuted()
-    assert {form: verdict.confidence for form, verdict in verdicts.items()} == {"A": "medium"}
-
-
-def test_a_unit_is_proved_by_two_mixes_that_it_decides():
-    assert judge(("AB", 2, 0), ("AC", 2, 0), units=("u",), decide="A").proved_units() == ["u"]
-    assert judge(("AB", 2, 0), ("CD", 2, 0), units=("u",), decide="A").proved_units() == []
-    assert (
-        judge(("AB", 2, 0), ("AC", 2, 0), ("AD", 1, 0), ("AE", 1, 0), units=("u",), decide="A").proved_units()
-        == []
-    )
-
-
-def test_shares_are_of_mixes_within_a_tenth():
-    found = judge(("AB", 2, 0), ("AC", 2.3, 0), ("BC", 2.1, 0), ("CD", 4, 0)).calibration(9, 8, 1)
-    assert (found.mixes["high"].number, found.mixes["high"].held) == (4, 2)
-    assert found.mixes["high"].error == pytest.approx((0 + 0.15 + 0.05 + 1) / 4)
-    assert found.orders == (0.01, 0.01)
-    assert (found.claims, found.covered, found.refuted) == (9, 8, 1)
 
 
 # --- keys and notes ----------------------------------------------------------------------------------

@@ -180,8 +180,11 @@ class Neighbours:
         return self.waiting.pop(0)
 
 
-@pytest.mark.parametrize(("until", "looks", "expected"), [(0, 1, 9.0), (7, 1, None), (7, LOOKS, 9.0)])
+@pytest.mark.parametrize(
+    ("until", "looks", "expected"), [(0, 1, 9.0), (7, 1, None), (14, LOOKS, 9.0), (30, LOOKS, None)]
+)
 def test_a_disturbed_chain_is_looked_at_again(until, looks, expected):
+    """Through fourteen visits: what disturbs for twice as long is no passing neighbour."""
     backend = Neighbours(until)
     chains = LinkChains(backend, [Experiment("v", LINK, "", "", "", KERNEL, 1, ("v>r",))])
     chains.look(looks)

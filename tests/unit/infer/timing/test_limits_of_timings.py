@@ -156,6 +156,14 @@ def test_a_round_trip_is_odd_where_its_half_is_near_a_half(cycles, there, back):
     assert [round(value) for value in values] == [there, back]
 
 
+@pytest.mark.parametrize(("conventions", "back"), [(2, 40.0), (4, 40.6)])
+def test_a_chain_outweighs_a_few_conventions(conventions, back):
+    """Of four cycles by which each does not hold, within the chain's noise: two do not bend it, four do."""
+    there = [f"transfer.r>v.{32 << number}" for number in range(conventions)]
+    found = solve(("r>r", 1.0), ("v>r", 40.0), *((f"{key} v>r", 84.0) for key in there))
+    assert found["v>r"].value == pytest.approx(back, abs=0.01)
+
+
 @pytest.mark.parametrize(("cycles", "known"), [(0.5, False), (0.85, False), (0.95, True)])
 def test_a_chain_faster_than_its_instructions_is_none(cycles, known):
     found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=0.2)])

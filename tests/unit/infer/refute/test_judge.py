@@ -1,0 +1,85 @@
+"""What mixes say of claims: which they refute, which units they prove, how often levels hold."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from cyclescope.infer.ports.builder import PortUsage
+from cyclescope.infer.refute.calibration import FIRST, Judge, Trial, Verdict, Verdicts
+from cyclescope.model.calibration import ClaimCalibration
+from cyclescope.model.machine import Operation
+
+
+def judge(*trials, units=(), decide=()):
+    """Of mixes that a model predicts to take one cycle for each form, half of it without a unit."""
+    usage = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
+
+    def cycles(forms, without=frozenset()):
+        return len(forms) * (0.5 if without and not set(forms).isdisjoint(decide) else 1.0)
+
+    model = SimpleNamespace(
+        cycles=cycles, usages=dict.fromkeys("ABCDEFG", usage), units=units, matters=lambda *_: True
+    )
+    return Judge(model, [Trial(tuple(forms), FIRST, took, error, 0.01) for forms, took, error in trials])
+
+
+@pytest.mark.parametrize(("took", "error", "holds"), [
+    (2.15, 0.0, True), (1.85, 0.0, True), (2.26, 0.0, False), (1.74, 0.0, False), (2.26, 0.05, True),
+])  # fmt: skip
+def test_a_mix_holds_within_a_tenth_and_its_own_error(took, error, holds):
+    one = judge(("AB", took, error))
+    assert one.holds(one.trials[0]) == holds
+
+
+def test_the_form_that_wrong_mixes_have_in_common_is_refuted():
+    verdicts = judge(
+        ("AB", 4, 0), ("AC", 4, 0), ("BD", 2, 0), ("CD", 2, 0), ("BE", 2, 0), ("CE", 2, 0)
+    ).refuted()
+    assert {form: verdict.confidence for form, verdict in verdicts.items()} == {"A": "low"}
+
+
+def test_half_of_the_mixes_is_not_most():
+    assert judge(("AB", 4, 0), ("AC", 2, 0), ("BC", 2, 0)).refuted() == {}
+
+
+def test_a_single_mix_leaves_some_confidence():
+    verdicts = judge(("AB", 4, 0), ("BC", 2, 0), ("BD", 2, 0)).refuted()
+    assert {form: verdict.confidence for form, verdict in verdicts.items()} == {"A": "medium"}
+
+
+def test_a_unit_is_proved_by_two_mixes_that_it_decides():
+    assert judge(("AB", 2, 0), ("AC", 2, 0), units=("u",), decide="A").proved_units() == ["u"]
+    assert judge(("AB", 2, 0), ("CD", 2, 0), units=("u",), decide="A").proved_units() == []
+    assert (
+        judge(("AB", 2, 0), ("AC", 2, 0), ("AD", 1, 0), ("AE", 1, 0), units=("u",), decide="A").proved_units()
+        == []
+    )
+
+
+def test_shares_are_of_mixes_within_a_tenth():
+    found = judge(("AB", 2, 0), ("AC", 2.3, 0), ("BC", 2.1, 0), ("CD", 4, 0)).calibration(9, 8, 1)
+    assert (found.mixes["high"].number, found.mixes["high"].held) == (4, 2)
+    assert found.mixes["high"].error == pytest.approx((0 + 0.15 + 0.05 + 1) / 4)
+    assert found.orders == (0.01, 0.01)
+    assert (found.claims, found.covered, found.refuted) == (9, 8, 1)
+
+
+# --- verdicts -----------------------------------------------------------------------------------------
+
+
+def test_another_usage_is_not_what_was_refuted():
+    verdicts = Verdicts(0, {"F": Verdict("1*2", "low", "refuted")}, {}, ClaimCalibration())
+    same = PortUsage(1, "1*p01", (Operation((0, 1)),), confidence="high")
+    other = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
+    assert verdicts.lowered("F", same).confidence == "low"
+    assert verdicts.lowered("F", other).confidence == "high"
+    assert verdicts.lowered("G", same).confidence == "high"
+
+
+def test_units_are_known_by_their_forms():
+    verdicts = Verdicts(0, {}, {"what limits A": ("A", "B", "C")}, ClaimCalibration())
+    assert verdicts.proves(["A", "B"])
+    assert not verdicts.proves(["A"])
+    assert not verdicts.proves(["A", "B", "D", "E", "F"])

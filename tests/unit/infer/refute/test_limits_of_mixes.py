@@ -1,0 +1,233 @@
+"""Mixes of made-up forms: how many there are, how large, of what; both sides of each limit."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from cyclescope.infer.likelihood.structure import Structure
+from cyclescope.infer.ports.builder import PortUsage
+from cyclescope.infer.refute import refutation
+from cyclescope.infer.refute.calibration import CHECKED, FIRST, trials_of
+from cyclescope.infer.refute.mixes import MixDrawer, MixModel
+from cyclescope.infer.refute.planner import MIXES, MixPlanner, mix_key, mixed_forms
+from cyclescope.infer.refute.refutation import Refutation
+from cyclescope.infer.workload import CHECKED as CHECKING
+from cyclescope.infer.workload import DOUBTED, FRESH
+from cyclescope.measure.plan import Planner
+from cyclescope.measure.ports import PortPlanner, Question
+from cyclescope.measure.record import STABLE, Record
+from cyclescope.model.machine import Operation
+
+PORTS = (0, 1, 2, 3)
+USAGE = PortUsage(1.0, "1*p0123", (Operation(PORTS),), confidence="high")
+
+
+class _Table(dict):
+    isa = "x86-64"
+
+
+def builder_of(throughputs):
+    """What makes usages of forms that take one of four ports; throughputs in cycles by name."""
+    facts = SimpleNamespace(
+        table=_Table({name: SimpleNamespace(id=name, operands=()) for name in throughputs}),
+        structure=Structure(4, {"any": PORTS}), widths={"any": 4}, files={"any": frozenset("r")},
+        confined={name: {"any": 1.0} for name in throughputs}, held={}, alone={}, slots={}, width=4.0,
+        whole=False, shuts=False, throughputs=throughputs,
+    )  # fmt: skip
+    return SimpleNamespace(
+        facts=facts, names=tuple("0123"), memory=frozenset(), usage=lambda form, cycles: USAGE
+    )
+
+
+def model_of(throughputs):
+    return MixModel(builder_of(throughputs), dict.fromkeys(throughputs, USAGE))
+
+
+class AnyMix:
+    """A planner for which all forms go together but those of `alone`; it counts how often those are tried."""
+
+    def __init__(self, alone=()):
+        self.alone, self.tried = alone, Counter()
+
+    def parts(self, forms):
+        for form in forms:
+            if form.id in self.alone:
+                self.tried[form.id] += 1
+                return None
+        return {form.id: SimpleNamespace(ring=100) for form in forms}
+
+    def question(self, forms, phase, order):
+        return Question(mix_key([form.id for form in forms], phase, order), lambda: None)
+
+
+def named(count):
+    return {f"F{number}": 0.25 for number in range(count)}
+
+
+def drawer_of(count, planner):
+    return MixDrawer(model_of(named(count)), planner, random.Random(5))
+
+
+# --- what is in a mix ------------------------------------------------------------------------------
+
+
+def test_mixes_are_of_three_to_six_forms():
+    """Fewer tell little of each other, more hide each other; what is left of each half may be less."""
+    sizes = Counter(map(len, drawer_of(300, AnyMix()).covering(list(named(300)))))
+    assert {size for size, number in sizes.items() if number > 2} == {3, 4, 5, 6}
+    assert sum(size * number for size, number in sizes.items()) > 295, "every form is in one"
+
+
+@pytest.mark.parametrize(("cycles", "claimed"), [(6.5, True), (11.9, True), (12.1, False), (23.0, False)])
+def test_forms_that_take_longer_than_a_dozen_cycles_are_in_no_mix(cycles, claimed):
+    """All others would be hidden behind them."""
+    assert ("SLOW" in model_of({"SLOW": cycles, "FAST": 0.25}).claimed) is claimed
+
+
+def test_a_form_that_goes_with_no_other_is_dealt_three_times():
+    planner = AnyMix(alone=("F7",))
+    list(drawer_of(100, planner).covering(list(named(100))))
+    assert planner.tried["F7"] == 3
+
+
+def test_each_unit_that_forms_share_has_four_mixes():
+    """Of which two have to hold: one may be disturbed."""
+    model = SimpleNamespace(
+        units=["shared", "own"], cycles=lambda forms: 1.0, facts=model_of(named(9)).facts,
+        takers=lambda unit: ["F1", "F2", "F3"] if unit == "shared" else ["F4"],
+    )  # fmt: skip
+    assert len(list(MixDrawer(model, AnyMix(), random.Random(5)).of_units())) == 4
+
+
+def waiting(alone, predicted, ring=4, throughput=0.5):
+    """Whether a form waits for itself in a mix of so many predicted cycles."""
+    facts = SimpleNamespace(alone={"A": alone}, throughputs={"A": throughput}, table={})
+    model = SimpleNamespace(facts=facts, cycles=lambda forms: predicted)
+    planner = SimpleNamespace(parts=lambda forms: {form.id: SimpleNamespace(ring=ring) for form in forms})
+    drawer = MixDrawer(model, planner, random.Random(1))
+    return drawer._waiting([SimpleNamespace(id="A")]) == {"A"}
+
+
+def test_an_instance_may_wait_for_three_quarters_of_the_mix():
+    assert waiting(4.0, 1.2)
+    assert not waiting(4.0, 1.5)
+
+
+def test_two_instances_alone_tell_a_latency_where_they_take_longer_than_by_throughput():
+    assert not waiting(1.05, 0.1)
+    assert waiting(2.0, 0.1)
+
+
+def test_instances_without_registers_of_their_own_wait_for_each_other():
+    assert waiting(4.0, 2.5, ring=0)
+    assert not waiting(4.0, 2.7, ring=0)
+
+
+# --- kernels ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mixes(table):
+    return MixPlanner(PortPlanner(Planner(table, lambda form: True)))
+
+
+@pytest.mark.parametrize("shuts", [True, False])
+def test_the_widest_vectors_are_in_no_mix_with_shorter_ones_where_they_shut_ports(table, shuts):
+    mixes = MixPlanner(PortPlanner(Planner(table, lambda form: True)), shuts)
+    add, wide, short, shorter = (
+        table[name]
+        for name in (
+            "ADD_01 (R64, R64)", "VPADDD (ZMM, ZMM, ZMM)", "VPADDD (XMM, XMM, XMM)", "VPADDD (YMM, YMM, YMM)"
+        )
+    )  # fmt: skip
+    some = ((add, wide), (add, short), (short, shorter), (wide, short), (wide, shorter))
+    together = [mixes.parts(forms) is not None for forms in some]
+    assert together == [True, True, True, not shuts, not shuts]
+
+
+def test_what_reads_what_it_writes_has_four_registers(table, mixes):
+    """It waits for itself a fourth as long; more would leave none to others."""
+    names = ("ADD_01 (R64, R64)", "IMUL (R64, R64)")
+    pair = mixes.parts([table[name] for name in names])
+    assert [part.ring for part in pair.values()] == [4, 4]
+    assert pair[names[0]].writes.isdisjoint(pair[names[1]].writes)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_loop_is_a_hundredth_of_a_mix(table, mixes, count):
+    """Which has an even number of each form, for the order in pairs."""
+    names = ("ADD_01 (R64, R64)", "IMUL (R64, R64)", "VPADDD (XMM, XMM, XMM)")
+    made = mixes.question([table[name] for name in names[:count]], FIRST, 0).make()
+    assert 96 <= made.kernel.instructions < 96 + 2 * count
+    assert made.kernel.instructions == made.count * count
+
+
+# --- a whole refutation ----------------------------------------------------------------------------
+
+
+class Kept:
+    """A store of mixes alone."""
+
+    def __init__(self, *records):
+        self.records = records
+
+    def note(self, key):
+        return ""
+
+    def records_of(self, quantities):
+        return self.records
+
+
+def read(forms, cycles=1.0, phase=FIRST, spread=0.0):
+    """A reading of a mix, per mix."""
+    key = mix_key(forms, phase, 0)
+    assert key[1] == MIXES
+    return Record(*key, cycles=cycles, spread=spread, verdict=STABLE, count=1, links=())
+
+
+def asked(monkeypatch, claims, stage, *records):
+    """Forms of the mixes that a stage asks for, once for each order, and the names of all stages."""
+    monkeypatch.setattr(refutation, "MixPlanner", lambda plans, shuts: AnyMix())
+    run = Refutation(builder_of(named(claims)), Kept(*records), None, random.Random(1))
+    stages = list(run.stages())
+    keys = [question.key for question in dict(stages)[stage]()]
+    return [mixed_forms(key[0], key[2]) for key in keys], [name for name, _ in stages]
+
+
+def test_each_mix_is_measured_in_two_orders(monkeypatch):
+    """What depends on the order is no matter of ports."""
+    mixes, _ = asked(monkeypatch, 40, FRESH)
+    assert set(Counter(mixes).values()) == {2}
+
+
+def test_forms_of_a_mix_that_did_not_hold_are_asked_twice_beside_others(monkeypatch):
+    """One more mix could have a bad neighbour, or a wrong partner."""
+    holding = [read([f"F{n}", f"F{n + 1}", f"F{n + 2}", f"F{n + 3}"]) for n in range(4, 196, 4)]
+    mixes, _ = asked(monkeypatch, 200, DOUBTED, read(["F0", "F1", "F2", "F3"], 2.0), *holding)
+    assert Counter(forms[0] for forms in {*mixes}) == {"F0": 2, "F1": 2, "F2": 2, "F3": 2}
+
+
+@pytest.mark.parametrize(("claims", "number"), [(50, 100), (100, 200), (240, 480), (260, 500), (600, 500)])
+def test_two_mixes_for_each_claim_calibrate_and_five_hundred_at_most(monkeypatch, claims, number):
+    """A share of 0.95 of 500 is known within 0.02, and any within 0.045."""
+    mixes, stages = asked(monkeypatch, claims, CHECKING)
+    assert len(mixes) == 2 * number
+    assert stages.count(CHECKING) == 4, "more are drawn while few could be read"
+
+
+@pytest.mark.parametrize(("known", "more"), [(0, True), (199, True), (200, False), (450, False)])
+def test_two_hundred_mixes_that_could_be_read_are_enough(monkeypatch, known, more):
+    records = [read(["F0", "F1", f"F{number}"], phase=CHECKED) for number in range(2, 2 + known)]
+    mixes, _ = asked(monkeypatch, 600, CHECKING, *records)
+    assert len(mixes) == (2 * (500 - known) if more else 0)
+
+
+@pytest.mark.parametrize(("spread", "judged"), [(0.03, True), (0.045, True), (0.055, False), (0.09, False)])
+def test_twice_the_spread_of_a_mix_is_its_error(spread, judged):
+    """What is off by more than a tenth tells nothing of whether it takes what was predicted."""
+    some = trials_of(Kept(read(["A", "B"], 3.0, spread=3 * spread)))
+    assert bool(some) is judged

@@ -1,0 +1,107 @@
+"""What a run and its results are divided into, and how much of it is told: both sides of each limit."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from types import SimpleNamespace
+
+import pytest
+
+from cyclescope.backend.base import OK, Outcome
+from cyclescope.infer.campaign import Campaign
+from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.machine_model import model_of
+from cyclescope.infer.readout import Readout
+from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.state import MachineState
+from cyclescope.kernel.variant import Kind
+from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment
+from cyclescope.measure.record import STABLE
+from cyclescope.measure.rows import Unreadable
+from cyclescope.measure.sampling import Measurement
+from cyclescope.measure.store import Store
+from tests.support.damage import change, fill
+
+KERNEL = Kernel(b"\x90", 1, MachineState((0,) * 16))
+
+
+@pytest.fixture
+def store(tmp_path):
+    with closing(Store(tmp_path / "store.sqlite", "core")) as opened:
+        yield opened
+
+
+# --- trying which forms run --------------------------------------------------------------------------
+
+
+class Trying:
+    """A backend that executes everything, and keeps how many kernels it was given at once."""
+
+    def __init__(self):
+        self.batches = []
+
+    def probe(self, kernels):
+        self.batches.append(len(kernels))
+        return [Outcome(OK)] * len(kernels)
+
+
+@pytest.mark.parametrize(("forms", "batches"), [(2000, [2000]), (2001, [2000, 1])])
+def test_forms_are_tried_two_thousand_at_a_time(table, store, forms, batches):
+    """Each answer tells how far it is, after some tenths of a second."""
+    backend, told = Trying(), []
+    run = Campaign(table, backend, store, told.append)
+    run.find_legal([table["IMUL (R64, R64)"]] * forms)
+    assert backend.batches == batches
+    assert [(one.done, one.total) for one in told] == [(n * 2000, forms) for n in range(len(batches))]
+
+
+@pytest.mark.parametrize(("cycles", "filled"), [(1100.0, True), (1990.0, True), (2010.0, False)])
+def test_chains_of_slow_forms_are_not_filled(table, tmp_path, cycles, filled):
+    """It takes as many instructions as the form has cycles: thousands are beyond caches of code."""
+    path = tmp_path / "store.sqlite"
+    for _ in range(2):
+        fill(path, table, (THROUGHPUT, LATENCY), ("IMUL (R64, R64)",))
+        change(path, ("UPDATE measurement SET cycles = ? * count WHERE form GLOB 'IMUL*'", cycles))
+    with closing(Store(path, readonly=True)) as store:
+        found = {record.kind for record in store.records_of((LATENCY,))}
+    assert (Kind.FILLED in found) is filled
+
+
+# --- reading results -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("forms", "told"), [(500, [0, 500]), (501, [0, 500, 501])])
+def test_results_are_read_five_hundred_forms_at_a_time(table, store, forms, told):
+    """Each part tells how far it is."""
+    done = []
+    some = list(table)[:forms]
+    found = list(Readout(store, table, forms=some).each(lambda now, total: done.append(now)))
+    assert (done, len(found)) == (told, forms)
+
+
+@pytest.mark.parametrize(
+    ("rows", "shown", "more"), [(1, 1, False), (2, 2, False), (3, 3, False), (4, 3, True)]
+)
+def test_three_damaged_rows_are_told_one_by_one(rows, shown, more):
+    unreadable = [Unreadable("measurement", key, "F", "cycles is 'abc'") for key in range(rows)]
+    (note,) = Gaps().notes(SimpleNamespace(unreadable=unreadable, stopped=lambda: False))
+    assert note.startswith(f"{rows} damaged")
+    assert note.count("cycles is 'abc'") == shown
+    assert ("; ..." in note) is more
+
+
+@pytest.mark.parametrize(("sessions", "told"), [(7, 7), (8, 8), (9, 8), (20, 8)])
+def test_a_model_tells_the_conditions_of_the_last_eight_runs(table, store, sessions, told):
+    """Models are files that people read: a store may have hundreds."""
+    for number in range(sessions):
+        asked = {"what": [THROUGHPUT], "forms": 1}
+        store.begin_session(f"2026-01-01T{number:02}:00:00+00:00", {"asked": asked})
+        store.write_legality([("NOP", "ok")])
+    experiment = Experiment("NOP", THROUGHPUT, "", "", "plain x16", KERNEL, 16, ())
+    store.write([(experiment, Measurement(4.0, 0.0, STABLE, 6, 0, (4.0,)))])
+    store.end_session()
+    readout = Readout(store, table, forms=[table["NOP"]])
+    model = model_of(readout, readout.each())
+    notes = [note for note in model.provenance.notes if note.startswith("measured 2026")]
+    assert len(notes) == told
+    assert notes[-1].startswith(f"measured 2026-01-01T{sessions - 1:02}")
