@@ -35,7 +35,7 @@ from cyclescope.infer.timing.laws import (
     outliers,
     slower_than_others,
 )
-from cyclescope.infer.timing.link_chains import LOOKS, LinkChains, fastest, solve_links
+from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.remarks import Cause
@@ -259,7 +259,7 @@ class Campaign:
             return stored
         self._tell(LINKS, 0, len(experiments))
         self._chains = LinkChains(self.backend, experiments, self.store.records_of((LINK,)) if whole else ())
-        self._chains.look(LOOKS)
+        self._chains.look()
         return self._write_links()
 
     def _links_again(self) -> dict[str, LinkLatency]:
@@ -267,7 +267,7 @@ class Campaign:
         if self._chains is None or not self._chains.disturbed:
             return stored_links(self.store)
         self._tell(LINKS, 0, len(self._chains.disturbed))
-        self._chains.look(LOOKS)
+        self._chains.look()
         return self._write_links()
 
     def _write_links(self) -> dict[str, LinkLatency]:

@@ -153,7 +153,8 @@ def test_long_latencies_agree_within_their_errors():
     latency = found(kept(32.3), *filled(36.7, 20.0), streams=streams)
     assert (latency.kind, latency.min, latency.max, latency.note) == (INTERVAL, 32.3, 32.7, FOUND)
     assert latency.confidence == MEDIUM
-    assert found(kept(32.3), *filled(37.3, 20.0), streams=streams).note == DISAGREE
+    for cycles in (37.0, 37.3):
+        assert found(kept(32.3), *filled(cycles, 20.0), streams=streams).note == DISAGREE
     assert found(kept(32.3, spread=4.0), *filled(37.3, 20.0), streams=streams).note == FOUND
 
 

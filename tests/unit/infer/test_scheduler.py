@@ -85,9 +85,15 @@ def test_a_tenth_is_how_far_predictions_may_be_off_and_odds_of_twenty_are_plain(
     assert binding_of(skylake, made_up(monkeypatch, ideal=ideal, static=1.0), table) == told
 
 
-def test_readings_that_nothing_explains_count_once(monkeypatch):
-    """Each of four is worth eight nats at most: what fits one reading, and no other, is not believed."""
-    facts = made_up(monkeypatch, ideal=1.05, static=1.0)
-    far = msgspec.structs.replace(facts[0], value=9.0)
-    assert scheduler._nats({"one": far}, {"one": 1.0}) == 8.0
-    assert scheduler._nats({"one": far}, {"one": 5.3}) == 8.0
+@pytest.mark.parametrize(("others", "told"), [(1.05, STATIC), (1.16, STATIC), (1.2, ""), (1.26, "")])
+def test_a_single_reading_counts_eight_nats_at_most(monkeypatch, skylake, table, others, told):
+    """A policy that alone fits one of four has to come near to the others: 4 nats of them are, 6 are not."""
+    alike = dict.fromkeys(("one", "two", "three"), 1.0)
+    made = {STATIC: dict.fromkeys(alike, others) | {"far": 9.0}}
+    monkeypatch.setattr(
+        scheduler, "predicted", lambda machine, table, policy: made.get(policy, alike | {"far": 1.0})
+    )
+    facts = [
+        Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in (alike | {"far": 9.0}).items()
+    ]
+    assert binding_of(skylake, facts, table) == told

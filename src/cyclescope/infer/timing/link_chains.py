@@ -54,7 +54,7 @@ class LinkChains:
             return []
         return [e for e, m in self.settled if m.error in PASSING]
 
-    def look(self, most: int) -> None:
+    def look(self, most: int = LOOKS) -> None:
         """Measure the chains; those that are disturbed, so often at most."""
         wanted = [*(e for e in self._experiments if e.key not in self._best), *self.disturbed]
         for _ in range(most):

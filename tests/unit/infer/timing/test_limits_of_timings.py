@@ -8,7 +8,8 @@ from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency, _whole
 from cyclescope.infer.timing.link_chains import solve_links
 from cyclescope.infer.timing.remarks import Cause
-from cyclescope.infer.timing.results import EXACT, HIGH, MEDIUM, UPPER_BOUND
+from cyclescope.infer.timing.results import EXACT, HIGH, MEDIUM, UPPER_BOUND, Latency
+from cyclescope.infer.timing.throughput import ThroughputBuilder
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.record import UNSTABLE
@@ -119,6 +120,17 @@ def test_a_second_sequence_confirms_one_that_is_not_stable(ratio, value):
     """Within three hundredths; else the stable one counts, which is slower."""
     records = [stream(4.0, verdict=UNSTABLE), stream(8.0 * ratio, "plain x8", 8, verdict=UNSTABLE)]
     assert throughput(*records, stream(24.0, "plain x16", 16)).value == value
+
+
+@pytest.mark.parametrize(
+    ("cycles", "kind"), [(0.8, UPPER_BOUND), (1.4, UPPER_BOUND), (1.6, EXACT), (2.9, EXACT)]
+)
+def test_chains_through_five_bases_may_be_what_shows(cycles, kind):
+    """Of five cycles to the next instance with its base: one cycle, and half as much beside others."""
+    bases = [stream(4 * cycles, "bases x4")]
+    found = ThroughputBuilder(TABLE[IMUL], bases, (), {}, str)
+    there = Latency("op1", "op1", 5.0, 5.0, EXACT, 0.0)
+    assert found.limited_by_registers(found.throughput(), [there]).kind == kind
 
 
 # --- links -----------------------------------------------------------------------------------------
