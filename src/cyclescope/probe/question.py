@@ -27,7 +27,8 @@ class Point(msgspec.Struct, frozen=True):
     """One kernel of a case: its part in the comparison, and its place `x` in a sweep.
 
     Readings are per instance of what is asked about, of which there are `count`. `setup` runs once before.
-    `beside` is what the other CPU of a pair runs meanwhile, with the same setting.
+    `beside` is what the other CPU of a pair runs meanwhile, with the same setting. What `varies` takes
+    differently long at each look, however quiet it is: it has the median of all of them.
     """
 
     part: str
@@ -38,6 +39,7 @@ class Point(msgspec.Struct, frozen=True):
     count: int = 1
     setup: tuple[KernelLine, ...] = ()
     beside: tuple[KernelLine, ...] = ()
+    varies: bool = False
 
 
 class ProbeCase(msgspec.Struct, frozen=True):

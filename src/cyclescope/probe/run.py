@@ -197,7 +197,8 @@ def _readings(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Read
     for point in case.points:
         seen = looks[probe.name, PROBE, case.subject, point.part, _variant(point)]
         if seen.failed is None:
-            found[point.part, point.x] = seen.interval.scaled(1 / point.count)
+            taken = seen.median if point.varies else seen.interval
+            found[point.part, point.x] = taken.scaled(1 / point.count)
         else:
             missing[point.part, point.x] = _told(seen.failed.error)
     return Readings(found, missing)

@@ -126,8 +126,14 @@ def judged(handed, alone=20000.0, error=2.0):
 
 
 def test_a_line_goes_there_and_back():
-    assert judged(400.0) == Interval(199.0, 201.0)
+    assert judged(400.0) == Interval(150.0, 250.0, False), "another minute differs by a quarter"
     assert judged(8000.0).value == 4000.0
+
+
+def test_how_well_a_line_has_to_be_known():
+    assert judged(400.0, error=180.0).error == 90
+    with pytest.raises(Unresolved, match="differ"):
+        judged(400.0, error=220.0)
 
 
 @pytest.mark.parametrize("handed", [12000.0, 20000.0])

@@ -56,6 +56,16 @@ def test_an_answer_holds_wherever_in_the_intervals_things_are():
         is_higher(around(1.0), around(1.4, 0.4), around(2.0, 0.3))
 
 
+def test_what_varies_has_the_median_of_all_rounds():
+    seen = Looks(experiment())
+    for rounds in ((100.0, 104.0, 108.0), (112.0, 116.0, 120.0), (96.0, 900.0, 110.0)):
+        seen.add(measured(rounds[0], rounds=rounds))
+    found = seen.median
+    assert found.value == pytest.approx(110)
+    assert found.error == pytest.approx(16)
+    assert not found.is_steady
+
+
 def experiment():
     return Experiment("a probe", "probe", "s", "part", "x0", Kernel(b"\x90", 1, default_state(0)), 1)
 

@@ -13,12 +13,16 @@ from typing import NamedTuple
 from cyclescope.kernel.state import FIRST_WINDOW, MET_BASE
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import CHAIN, NUMBERS, Setting
+from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import Branch, Item, Label, laid_out
-from cyclescope.probe.levels import precise
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 
 MOST_WAITS = 16384  # looks at the line, of a cycle at least: several times as long as any line takes
 IN_VAIN = 0.5  # of the time without an answer: what takes longer was not always answered
+DRIFT = (
+    0.25  # of what a line takes: medians of different minutes, as clocks of cores and of what is between go
+)
+MOST_DOUBT = 0.5  # of it: more would not tell neighbours from other packages
 _HANDED, _ALONE = "there and back", "without an answer"
 _SUBJECT = "a line from one to the other"
 
@@ -64,7 +68,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         numbers=tuple((numbers[letter], value) for letter, value in registers.items()),
         pointers=((numbers["o"], MET_BASE - FIRST_WINDOW),),
     )
-    handed = Point(_HANDED, lines, flags=CHAIN, setting=setting, beside=lines)
+    handed = Point(_HANDED, lines, flags=CHAIN, setting=setting, beside=lines, varies=True)
     yield ProbeCase(_SUBJECT, (handed, Point(_ALONE, lines, flags=CHAIN, setting=setting)))
 
 
@@ -72,7 +76,13 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     alone, handed = readings.get(_ALONE), readings.get(_HANDED)
     if handed.high > IN_VAIN * alone.low:
         raise Unresolved("the other CPU does not always answer")
-    return ProbeVerdict(CoreAnswer.VALUE, precise(handed).scaled(0.5))
+    if handed.error > MOST_DOUBT * handed.value:
+        detail = f"{handed.low / 2:.0f} to {handed.high / 2:.0f} cycles"
+        raise Unresolved("looks at the same kernel differ", detail)
+    error = max(handed.error, DRIFT * handed.value)
+    return ProbeVerdict(
+        CoreAnswer.VALUE, Interval(handed.value - error, handed.value + error, False).scaled(0.5)
+    )
 
 
 PROBE = Probe(

@@ -17,6 +17,7 @@ from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdi
 
 _TOGETHER, _ALONE = "on both", "alone"
 _TARGETS = "abcef"  # registers that nothing reads
+_TIMES = 80  # they are in a body: what the end of a loop takes is a cycle or two of fifty and more
 _SLOTS, _CHAIN = "slots of the front end", "nothing: a chain of additions"
 _ADDERS, _MULTIPLIERS, _VECTORS = "adders", "multipliers", "vector adders"
 _LOADS, _STORES = "loads", "stores"
@@ -54,7 +55,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     for what, text in _TEXTS.get(isa, {}).items():
-        lines = written(isa, *[text.replace("@", target) for target in _TARGETS])
+        lines = written(isa, *[text.replace("@", target) for target in _TARGETS * _TIMES])
         points = (
             Point(_TOGETHER, lines, flags=CHAIN, count=len(lines), beside=lines),
             Point(_ALONE, lines, flags=CHAIN, count=len(lines)),
