@@ -21,6 +21,7 @@ from cyclescope.probe.interval import Interval, interval_of
 MOST_LOOKS = 7  # at a kernel; beside neighbours that never rest the rest has no value
 PAUSE = 0.1  # seconds before a third look at cores that have neighbours, then twice as long each time: what
 # disturbs lasts for a tenth to some seconds
+_FEWEST = 4  # rounds that have quarters
 
 Look = tuple[Interval, Measurement]
 
@@ -71,6 +72,8 @@ class Looks:
         Two medians of so many rounds are no farther apart, even where a core changes from one to the other.
         """
         rounds = [value for _, measurement in self._seen for value in measurement.rounds if value > 0]
+        if len(rounds) < _FEWEST:
+            return self.interval
         low, middle, high = statistics.quantiles(rounds, n=4)
         return Interval(middle - (high - low), middle + (high - low), is_steady=False)
 

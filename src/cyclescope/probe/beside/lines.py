@@ -19,10 +19,8 @@ from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdi
 
 MOST_WAITS = 16384  # looks at the line, of a cycle at least: several times as long as any line takes
 IN_VAIN = 0.5  # of the time without an answer: what takes longer was not always answered
-DRIFT = (
-    0.25  # of what a line takes: medians of different minutes, as clocks of cores and of what is between go
-)
-MOST_DOUBT = 0.5  # of it: more would not tell neighbours from other packages
+DRIFT = 0.25  # of what a line takes: by so much medians differ from one minute to the next
+MOST_APART = 0.5  # of it: more would not tell neighbours from other packages
 _HANDED, _ALONE = "there and back", "without an answer"
 _SUBJECT = "a line from one to the other"
 
@@ -76,13 +74,12 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     alone, handed = readings.get(_ALONE), readings.get(_HANDED)
     if handed.high > IN_VAIN * alone.low:
         raise Unresolved("the other CPU does not always answer")
-    if handed.error > MOST_DOUBT * handed.value:
+    if handed.error > MOST_APART * handed.value:
         detail = f"{handed.low / 2:.0f} to {handed.high / 2:.0f} cycles"
         raise Unresolved("looks at the same kernel differ", detail)
     error = max(handed.error, DRIFT * handed.value)
-    return ProbeVerdict(
-        CoreAnswer.VALUE, Interval(handed.value - error, handed.value + error, False).scaled(0.5)
-    )
+    way = Interval(handed.value - error, handed.value + error, is_steady=False).scaled(0.5)
+    return ProbeVerdict(CoreAnswer.VALUE, way)
 
 
 PROBE = Probe(

@@ -21,6 +21,7 @@ _TIMES = 80  # they are in a body: what the end of a loop takes is a cycle or tw
 _SLOTS, _CHAIN = "slots of the front end", "nothing: a chain of additions"
 _ADDERS, _MULTIPLIERS, _VECTORS = "adders", "multipliers", "vector adders"
 _LOADS, _STORES = "loads", "stores"
+_QUICK = (_MULTIPLIERS, _LOADS, _CHAIN)  # neighbours disturb these least
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "x86-64": {
         _SLOTS: "NOP_90",
@@ -60,7 +61,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
             Point(_TOGETHER, lines, flags=CHAIN, count=len(lines), beside=lines),
             Point(_ALONE, lines, flags=CHAIN, count=len(lines)),
         )
-        yield ProbeCase(what, points)
+        yield ProbeCase(what, points, what in _QUICK)
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
