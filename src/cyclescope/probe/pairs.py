@@ -30,9 +30,10 @@ class OtherCpu(NamedTuple):
 
 
 class CpuPair(NamedTuple):
-    """Two CPUs: their name, and how to open what runs kernels on the first and on the second."""
+    """Two CPUs by their numbers, and how to open what runs kernels on the first and on the second."""
 
-    name: str
+    one: int
+    other: int
     open: Callable[[], AbstractContextManager[tuple[Backend, OtherCpu]]]
 
 

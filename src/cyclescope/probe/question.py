@@ -42,12 +42,24 @@ class Point(msgspec.Struct, frozen=True):
     varies: bool = False
 
 
+class GridPlace(msgspec.Struct, frozen=True):
+    """Where a case is among all combinations of two things: the grid's title, its row and its column."""
+
+    title: str
+    row: str
+    column: str
+
+
 class ProbeCase(msgspec.Struct, frozen=True):
-    """A subject with its kernels; `is_quick` for those that are asked in any hurry."""
+    """A subject with its kernels; `is_quick` for those that are asked in any hurry.
+
+    `place` is where it is drawn, if it is a combination of two things.
+    """
 
     subject: str
     points: tuple[Point, ...]
     is_quick: bool = True
+    place: GridPlace | None = None
 
 
 class ProbeVerdict(msgspec.Struct, frozen=True):

@@ -16,8 +16,8 @@ from cyclescope.model.facts import Fact
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.looks import PAUSE, Looks, look
-from cyclescope.probe.pairs import BUSY, LEAST_RUNNING, NO_PAIRS, CpuPairs, OtherCpu, running
-from cyclescope.probe.question import Point, Probe, ProbeCase, Readings, Unresolved
+from cyclescope.probe.pairs import BUSY, LEAST_RUNNING, NO_PAIRS, CpuPair, CpuPairs, OtherCpu, running
+from cyclescope.probe.question import GridPlace, Point, Probe, ProbeCase, Readings, Unresolved
 
 PROBE = "probe"  # quantity of a store's measurements
 STAGES = 4  # looks: three that narrow a sweep down, each by ten, are enough for a thousand places
@@ -34,11 +34,12 @@ class ProbeReading(NamedTuple):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A probe that was run: facts, and the measurements that they rest on."""
+    """A probe that was run: facts, the measurements that they rest on, and places of subjects in grids."""
 
     probe: Probe
     facts: tuple[Fact, ...]
     rows: tuple[ProbeReading, ...]
+    places: Mapping[str, GridPlace] = {}
 
     @property
     def measured(self) -> list[tuple[Experiment, Measurement]]:
@@ -83,10 +84,17 @@ def _of_pairs(
     for pair in pairs.asked(quick):
         with pair.open() as (backend, other):
             own = core._replace(sampler=Sampler(backend, effort), beside=other)
-            named = [msgspec.structs.replace(one, subject=f"{one.subject}, {pair.name}") for one in cases]
-            found.append(_asked(probe, named, own))
+            found.append(_asked(probe, [_of_pair(one, pair) for one in cases], own))
     facts = tuple(fact for asked in found for fact in asked.facts)
-    return Asked(probe, facts, tuple(row for asked in found for row in asked.rows))
+    places = {subject: place for asked in found for subject, place in asked.places.items()}
+    return Asked(probe, facts, tuple(row for asked in found for row in asked.rows), places)
+
+
+def _of_pair(case: ProbeCase, pair: CpuPair) -> ProbeCase:
+    """A case of one pair."""
+    subject = f"{case.subject}, CPU {pair.one} and {pair.other}"
+    place = GridPlace(case.subject, f"CPU {pair.one}", f"CPU {pair.other}")
+    return msgspec.structs.replace(case, subject=subject, place=place)
 
 
 def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Asked:
@@ -106,7 +114,8 @@ def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Asked:
             break
     facts = tuple(_fact(probe, case, _readings(probe, case, looks), core.emulated) for case in cases)
     rows = (ProbeReading(one.x, one.experiment, looks[one.key].measurement) for one in experiments)
-    return Asked(probe, facts, tuple(rows))
+    places = {case.subject: case.place for case in cases if case.place is not None}
+    return Asked(probe, facts, tuple(rows), places)
 
 
 def _with(case: ProbeCase, points: tuple[Point, ...]) -> ProbeCase:

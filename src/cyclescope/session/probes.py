@@ -107,10 +107,7 @@ def pairs_of(topology: Topology) -> CpuPairs:
     """The pairs of CPUs that this program may use."""
     if len(topology.usable) < 2:
         return CpuPairs((), "this program may use one CPU alone")
-    chosen = chosen_pairs(topology)
-    return CpuPairs(
-        [CpuPair(f"CPU {one} and {other}", partial(_opened, one, other)) for one, other in chosen]
-    )
+    return CpuPairs([CpuPair(*pair, partial(_opened, *pair)) for pair in chosen_pairs(topology)])
 
 
 def chosen_pairs(topology: Topology) -> list[tuple[int, int]]:

@@ -33,7 +33,7 @@ def met():
 
 @pytest.mark.parametrize("probe", PROBES.values(), ids=list(PROBES))
 def test_every_kernel_runs_and_answers_nothing(backend, isa, probe):
-    pairs = CpuPairs([CpuPair("two emulators", met)])
+    pairs = CpuPairs([CpuPair(0, 1, met)])
     (asked,) = ask([probe], backend, load_table(isa.name), effort=ONCE, pairs=pairs)
     assert bool(asked.facts) != bool(probe.why_not.get(isa.name))
     assert [(fact.subject, fact.reason) for fact in asked.facts if fact.reason != EMULATED] == []

@@ -70,7 +70,7 @@ def asked(probe, times=1.0, share=1.0, other_kind=Other, quick=False, count=1):
         one.others.append(other)
         yield one, OtherCpu(other, lambda: share * time.monotonic())
 
-    pairs = CpuPairs([CpuPair(f"CPU 0 and {n + 1}", opened) for n in range(count)])
+    pairs = CpuPairs([CpuPair(0, n + 1, opened) for n in range(count)])
     table = load_table("x86-64")
     (found,) = ask([probe], SimulatedBackend(load_model(CORE)), table, quick, pairs=pairs)
     return {fact.subject: fact for fact in found.facts}

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import NOISY
+from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.probe.run import ask
+from cyclescope.probe.question import GridPlace
+from cyclescope.probe.run import Asked, ask
 from cyclescope.report.pages.core_card import CURVE_HEIGHT, CURVE_WIDTH, _title, core_card
+from cyclescope.report.pages.heat import heat_maps
 from tests.support.probed import drawn
 
 SOME = [PROBES["in-flight"], PROBES["move-elimination"]]
@@ -66,6 +70,46 @@ def test_a_curve_per_sweep_with_its_mark(asked):
         points = [tuple(map(float, point.split(","))) for point in line["points"].split()]
         assert all(0 <= x <= CURVE_WIDTH and 0 <= y <= CURVE_HEIGHT for x, y in points)
         assert points == sorted(points, key=lambda point: point[0])
+
+
+GRID = PROBES["store-forwarding"]
+
+
+def test_a_grid_of_combinations():
+    """Every answer is a cell in its row and column, the more of the colour the more cycles it takes."""
+    places = {case.subject: case.place for case in GRID.cases("x86-64")}
+    values = {subject: 5.0 + number * 7 % 11 for number, subject in enumerate(places)}
+    facts = [
+        Fact(GRID.name, subject, CoreAnswer.VALUE, value, 0.1, "cycles") for subject, value in values.items()
+    ]
+    page = core_card("m", "x86-64", [Asked(GRID, tuple(facts), (), places)])
+    tags = Tags(page)
+    assert not tags.open
+    heats = {a["title"].partition(": ")[0]: a["style"] for _, a in tags.seen if "title" in a}
+    for kind in ("general", "vector", "VEX"):
+        of_kind = [(values[one], int(heats[one][8:-1])) for one in places if places[one].title == kind]
+        assert sorted(heat for _, heat in of_kind) == [heat for _, heat in sorted(of_kind)]
+        assert (min(of_kind), max(of_kind)) == ((5, 0), (15, 60))
+        assert f"<caption>{kind}</caption>" in page
+    assert f"All {len(facts)} answers" in page
+
+
+def test_few_cells_are_no_grid():
+    few = Fact("core-to-core", "a line, CPU 0 and 1", CoreAnswer.VALUE, 150.0, 30.0, "cycles", "medium")
+    assert list(heat_maps([few], {few.subject: GridPlace("a line", "CPU 0", "CPU 1")})) == []
+
+
+def test_answers_without_values_and_without_answers():
+    facts = [
+        *(Fact("fusion", f"{n} + x", answer) for n, answer in enumerate(("fused", "fused", "separate"))),
+        Fact("fusion", "3 + x", reason="<why>"),
+    ]
+    places = {fact.subject: GridPlace("", fact.subject[0], "x") for fact in facts}
+    (grid,) = heat_maps([msgspec.convert(msgspec.to_builtins(fact), Fact) for fact in facts], places)
+    assert [(name, cells[0].text, cells[0].heat) for name, cells in grid.rows] == [
+        ("0", "fused", 0), ("1", "fused", 0), ("2", "separate", 60), ("3", "?", 0),
+    ]  # fmt: skip
+    assert grid.rows[3][1][0].told == "3 + x: not resolved, <why>"
 
 
 def test_controls_without_a_place_take_no_line():

@@ -13,6 +13,7 @@ from cyclescope.model.facts import CONSUMERS, CoreAnswer, consumer_subject
 from cyclescope.probe.code import written
 from cyclescope.probe.levels import steady
 from cyclescope.probe.question import (
+    GridPlace,
     Model,
     Point,
     Probe,
@@ -51,7 +52,9 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         for first in names:
             for second in names[:2]:
                 if first != second and (first, second) != (names[1], names[0]):
-                    yield ProbeCase(_subject(isa, first, second), tuple(_points(isa, first, second)))
+                    place = GridPlace("", first, second)
+                    points = tuple(_points(isa, first, second))
+                    yield ProbeCase(_subject(isa, first, second), points, place=place)
 
 
 def _subject(isa: str, *names: str) -> str:

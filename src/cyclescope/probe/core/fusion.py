@@ -15,6 +15,7 @@ from cyclescope.model.facts import FUSION, CoreAnswer
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import (
+    GridPlace,
     Model,
     Point,
     Probe,
@@ -90,7 +91,8 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
             for second in pairs.seconds:
                 subject = f"{_name(first)}{WITH}{_name(second)}"
                 points = (p for x in FILLERS for p in _points(isa, first, second, pairs.setting, x))
-                yield ProbeCase(subject, tuple(points), second in pairs.quick)
+                place = GridPlace("", _name(first), _name(second))
+                yield ProbeCase(subject, tuple(points), second in pairs.quick, place)
 
 
 def _name(text: str) -> str:

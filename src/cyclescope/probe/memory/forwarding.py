@@ -15,6 +15,7 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import steady
 from cyclescope.probe.memory.transfers import Transfer, groups, load_latency
 from cyclescope.probe.question import (
+    GridPlace,
     Model,
     Point,
     Probe,
@@ -50,7 +51,8 @@ def _pair(isa: str, stored: Transfer, loaded: Transfer, kind: str, whole: Transf
     for offset in _offsets(stored.bits // 8, loaded.bits // 8):
         subject = forwarding_subject(stored.bits, loaded.bits, offset, kind)
         points = (*controls, _point(isa, _ASKED, stored, loaded, offset))
-        yield ProbeCase(subject, points, is_quick=offset == 0 and stored.bits == 64)
+        place = GridPlace(kind or "general", f"{stored.bits} bits", f"{loaded.bits} at +{offset}")
+        yield ProbeCase(subject, points, offset == 0 and stored.bits == 64, place)
 
 
 def _offsets(stored: int, loaded: int) -> list[int]:

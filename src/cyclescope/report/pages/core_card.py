@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.run import Asked, ProbeReading, why_none
+from cyclescope.report.pages.heat import HeatMap, heat_maps
 from cyclescope.report.pages.rendering import rendered
 from cyclescope.report.words import printable
 
@@ -52,12 +53,13 @@ class Curve(NamedTuple):
 
 
 class AnsweredProbe(NamedTuple):
-    """A probe with rows of subject, answer, value and confidence or reason, and its drawings."""
+    """A probe with rows of subject, answer, value and confidence or reason, its grids and its drawings."""
 
     name: str
     question: str
     why_not: str
     rows: tuple[tuple[str, str, str, str], ...]
+    grids: tuple[HeatMap, ...]
     curves: tuple[Curve, ...]
 
 
@@ -114,9 +116,8 @@ def core_card(machine: str, isa: str, asked: Iterable[Asked]) -> str:
 def _answered(asked: Asked, isa: str) -> AnsweredProbe:
     probe = asked.probe
     rows = tuple(_row(fact) for fact in asked.facts)
-    return AnsweredProbe(
-        probe.name, probe.question, why_none(probe, isa), rows, tuple(_curves(asked.facts, asked.rows))
-    )
+    grids, curves = heat_maps(asked.facts, asked.places), _curves(asked.facts, asked.rows)
+    return AnsweredProbe(probe.name, probe.question, why_none(probe, isa), rows, tuple(grids), tuple(curves))
 
 
 def _row(fact: Fact) -> tuple[str, str, str, str]:
