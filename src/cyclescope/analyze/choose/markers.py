@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import LISTED, BlockInstruction
@@ -26,15 +27,18 @@ _ASIDE = re.compile(COMMENT)
 _BEGIN, _END = "begin", "end"
 _NAMING = "LLVM-MCA"  # the tool whose regions have names
 _IACA = {111: _BEGIN, 222: _END}
-_MOST = 1 << 21  # steps of all regions: as many as a program may have
 _REMEDY = "every region needs a beginning and an end"
 
 
 class MarkedRegion(NamedTuple):
-    """Steps between two markers; `where` says it in words."""
+    """Steps between two markers; `where` says it in words.
+
+    Regions may overlap: `steps` makes a region's when they are asked for, `size` is how many there are.
+    """
 
     name: str
-    steps: tuple[FlowStep, ...]
+    size: int
+    steps: Callable[[], Sequence[FlowStep]]
     where: str
 
 
@@ -82,11 +86,9 @@ def marked_regions(code: Code) -> Marked:
         notes.append(f"markers in comments decide: those in bytes (lines {spots}) count as instructions")
     spans = _spans(code.program, marks)
     notes += [note for span in spans if (note := _open_end(span))]
-    if sum(lines.count(*_limits(span)) for span in spans) > _MOST:
-        raise SourceError(f"{code.program.source}: {len(spans)} regions that overlap too much", "mark fewer")
     regions = [_region(lines, span) for span in spans]
-    notes += [f"{region.where}: no instructions, left out" for region in regions if not region.steps]
-    kept = [region for region in regions if region.steps]
+    notes += [f"{region.where}: no instructions, left out" for region in regions if not region.size]
+    kept = [region for region in regions if region.size]
     if not kept:
         raise SourceError(
             f"{code.program.source}, line {marks[0].line}: nothing between the markers", _REMEDY
@@ -123,7 +125,7 @@ class _Lines:
         low = self._code.line(self._code.steps[place.first])
         last = self._code.program.statement(self._code.steps[place.behind - 1].end - 1)
         high = last.line if last else 0
-        return low <= line <= high or not self.between(min(line, high), max(line, low))
+        return low <= line <= high or not self.count(min(line, high), max(line, low))
 
 
 # --- in comments ----------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ def _limits(span: _Span) -> tuple[float, float]:
 
 def _region(lines: _Lines, span: _Span) -> MarkedRegion:
     first, last = span
-    steps = lines.between(*_limits(span))
+    low, high = _limits(span)
     mark = first or last
     assert mark is not None
     begin = f"line {first.line}" if first else "the beginning of the code"
@@ -222,7 +224,8 @@ def _region(lines: _Lines, span: _Span) -> MarkedRegion:
         where = f"between the {mark.tool} markers in lines {first.line} and {last.line}"
     else:
         where = f"from {begin} to {end}, at {mark.tool}'s marker"
-    return MarkedRegion(mark.name if first else "", steps, where)
+    name = mark.name if first else ""
+    return MarkedRegion(name, lines.count(low, high), partial(lines.between, low, high), where)
 
 
 # --- in bytes -------------------------------------------------------------------------------------
@@ -250,14 +253,18 @@ def _byte_regions(code: Code, marks: Sequence[_ByteMark]) -> list[MarkedRegion]:
     for begin, end in zip(marks[::2], marks[1::2], strict=False):
         if (begin.kind, end.kind) != (_BEGIN, _END):
             raise _unbalanced(code, begin if begin.kind == _END else end)
-        steps = tuple(code.steps[begin.behind : end.first])
-        if not steps:
+        size = end.first - begin.behind
+        if size <= 0:
             raise SourceError(f"{_place(code, begin)}: nothing between the markers", _REMEDY)
         where = f"between the {_tool(code)} markers at {_spot(code, begin)} and {_spot(code, end)}"
-        regions.append(MarkedRegion("", steps, where))
+        regions.append(MarkedRegion("", size, partial(_between, code, begin, end), where))
     if len(marks) % 2:
         raise _unbalanced(code, marks[-1])
     return regions
+
+
+def _between(code: Code, begin: _ByteMark, end: _ByteMark) -> Sequence[FlowStep]:
+    return code.steps[begin.behind : end.first]
 
 
 def _positions(code: Code, pattern: bytes) -> Iterator[int]:

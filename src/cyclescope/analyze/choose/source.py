@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -31,7 +32,7 @@ _FORMATS = {
     b"\x1f\x8b": "a gzip file",
 }
 _MOST_LINES = 500_000  # of a text: 500 MB of memory
-_LARGEST = 1 << 21  # bytes of code that are searched for loops
+_LARGEST = 2_097_152  # 2 MiB of code that are searched for loops
 _PREPROCESSED = re.compile(r"^[ \t]*#[ \t]*(define|include|if|ifdef|ifndef)\b", re.MULTILINE)  # in C
 _DIRECTIVE = re.compile(  # nothing that people write in comments
     r"^[ \t]*#(?:[ \t]*ifn?def[ \t]+\w+[ \t]*$|[ \t]*include[ \t]*[<\"][^\n]*"
@@ -223,10 +224,10 @@ def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
     regions, notes = marked_regions(code)
     if choice.region:
         regions = [_region(program, regions or _loop_regions(code), choice.region)]
-    if sum(len(region.steps) for region in regions) > _MOST_MARKED:
+    if sum(region.size for region in regions) > _MOST_MARKED:
         what = f"the {len(regions)} marked regions of {program.source}: more than {_MOST_MARKED} instructions"
         raise SourceError(what, "choose one with {region}")
-    blocks = [code.block(region.steps, region.where, region.name) for region in regions]
+    blocks = [code.block(region.steps(), region.where, region.name) for region in regions]
     blocks = blocks or [_whole(code, function) if choice.whole else _loop(code, function)]
     return [msgspec.structs.replace(block, notes=_some((*notes, *block.notes))) for block in blocks]
 
@@ -261,7 +262,12 @@ def _span(program: Program, lines: str) -> tuple[int, int]:
 def _loop_regions(code: Code) -> list[MarkedRegion]:
     """Innermost loops by their label, where nothing is marked."""
     return [
-        MarkedRegion(one.name.partition(" in ")[0], one.steps, f"innermost loop {one.where}")
+        MarkedRegion(
+            one.name.partition(" in ")[0],
+            len(one.steps),
+            partial(tuple, one.steps),
+            f"innermost loop {one.where}",
+        )
         for one in innermost_loops(code)
     ]
 

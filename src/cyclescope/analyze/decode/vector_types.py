@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
+from itertools import product, starmap
 
 from cyclescope.errors import UsageError
 from cyclescope.isa.form import InstructionForm
@@ -13,7 +14,8 @@ from cyclescope.isa.riscv64.legality import all_configurations, applicable
 from cyclescope.isa.riscv64.shapes import shapes, takes_configuration
 from cyclescope.isa.riscv64.vector import configured
 
-_CODES = {power & 7: lmul for power, lmul in zip(range(-3, 4), LMULS, strict=True)}
+_POLICIES = (False, True)
+_BY_VTYPE = {one.vtype: one for one in starmap(Configuration, product(SEWS, LMULS, _POLICIES, _POLICIES))}
 _SETTING, _UNMASKED = 0x7057, 1 << 25  # bits of a word
 _CALLS = (0x0EF, 0x0E7)  # JAL and JALR that leave the way back in ra
 _ECALL, _C_EBREAK = 0x73, 0x9002
@@ -29,11 +31,7 @@ def setting(code: bytes) -> Configuration | None:
     word = int.from_bytes(code, "little")
     if word >> 31 and not word >> 30 & 1:  # VSETVL
         return None
-    vtype = word >> 20 & (0x3FF if word >> 31 else 0x7FF)
-    sew, lmul = 8 << (vtype >> 3 & 7), _CODES.get(vtype & 7)
-    if lmul is None or sew not in SEWS or vtype >> 8:
-        return None
-    return Configuration(sew, lmul, not vtype >> 6 & 1, not vtype >> 7 & 1)
+    return _BY_VTYPE.get(word >> 20 & (0x3FF if word >> 31 else 0x7FF))
 
 
 def types(codes: Sequence[bytes], start: Configuration | None) -> Iterator[Configuration | None]:

@@ -12,7 +12,6 @@ from cyclescope.isa.form import InstructionForm, MemoryOperand
 from cyclescope.isa.record import ResultKind
 
 MEMORY: Location = ("memory", 0)  # all of it
-_WHOLE = 32  # bits of what is loaded and followed, at least
 Seen = Location | Value | int | None  # a register, a constant, a memory operand, nothing that is followed
 
 
@@ -157,7 +156,7 @@ def _seen(line: LocatedInstruction) -> tuple[Seen, ...]:
         location = location_of(instruction.registers[position])
         immediate = instruction.immediates[position]
         if op.is_memory and instruction.memory[position] is not None:
-            found.append(position if op.width >= _WHOLE else None)
+            found.append(position)
         elif location is not None:
             found.append(location)
         elif op.is_register and op.file:  # the zero register of AArch64 and RISC-V

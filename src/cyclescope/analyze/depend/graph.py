@@ -30,7 +30,6 @@ from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves
 from cyclescope.analyze.depend.ways import KnownWays
 from cyclescope.model.behaviour.published import CoreBehaviour
 
-_DEAD = -1  # a location that holds nothing of use
 _OUTSIDE = (None, 0.0)  # a source from outside the loop
 _WHOLE = 32  # bits of a load that can be renamed, at least
 
@@ -261,10 +260,10 @@ class _Nodes:
     def inputs(self) -> Iterator[tuple[Input, ...]]:
         """Per node what it waits for; `base` and `carried` are filled on the way."""
         writes = [self._writes(number) for number in range(len(self._shapes))]
-        final: dict[Location, int] = {}
+        final: dict[Location, int | None] = {}
         for written in writes:
             final.update(written)
-        last: dict[Location, int] = {}
+        last: dict[Location, int | None] = {}
         for number, shape in enumerate(self._shapes):
             read = self._reads(number, last, final)
             for column, base in zip(shape.columns, shape.base, strict=True):
@@ -279,15 +278,15 @@ class _Nodes:
                 yield tuple(row)
             last.update(writes[number])
 
-    def _writes(self, number: int) -> list[tuple[Location, int]]:
-        """What an instruction writes, and the nodes that are there afterwards."""
+    def _writes(self, number: int) -> list[tuple[Location, int | None]]:
+        """What an instruction writes, and the nodes that are there afterwards, None for nothing of use."""
         shape, first = self._shapes[number], self._first[number]
-        written: list[tuple[Location, int]] = [(("flag", name), _DEAD) for name in shape.killed]
+        written: list[tuple[Location, int | None]] = [(("flag", name), None) for name in shape.killed]
         both = zip(self._places[number].targets, shape.column_of, strict=True)
         return written + [(place, first + column) for place, column in both if place is not None]
 
     def _reads(
-        self, number: int, last: dict[Location, int], final: dict[Location, int]
+        self, number: int, last: dict[Location, int | None], final: dict[Location, int | None]
     ) -> list[tuple[int | None, float]]:
         """By source the node read, as in `Input`, None for one from outside, and how much later it is."""
         found: list[tuple[int | None, float]] = []
@@ -295,11 +294,9 @@ class _Nodes:
             if place is None:
                 found.append(self._from_no_register(number, k))
                 continue
-            writer = last.get(place)
-            earlier = writer is None
+            earlier = place not in last
+            writer = final.get(place) if earlier else last[place]
             if writer is None:
-                writer = final.get(place, _DEAD)
-            if writer == _DEAD:
                 found.append(_OUTSIDE)
                 continue
             late = self._later(number, writer) if self._early else 0.0

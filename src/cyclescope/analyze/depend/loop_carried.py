@@ -14,8 +14,7 @@ import msgspec
 from cyclescope.analyze.depend.graph import Carried, Graph
 
 _NONE = float("-inf")
-_EQUAL = 1e-9  # cycles
-_NOBODY = (0, -1)
+_EQUAL = 1e-9  # cycles: more than rounding makes of sums of latencies, less than anybody measures
 _Edges = dict[int, dict[int, float]]
 
 
@@ -113,7 +112,7 @@ class _Ways:
         self._numbers = {value: number for number, value in enumerate(self._values)}
         self._delays = delays
         self._before: dict[int, dict[int, int]] = {}
-        self._readers = _readers(graph)
+        self._first, self._last = _readers(graph)
 
     def edges(self) -> _Edges:
         """Cycles from value to value."""
@@ -131,7 +130,9 @@ class _Ways:
         wanted = -1 - start
         longest = {wanted: 0.0}
         before = self._before[start] = {}
-        number, last = self._readers.get(wanted, _NOBODY)
+        if wanted not in self._first:  # read by an idiom alone
+            return longest
+        number, last = self._first[wanted], self._last[wanted]
         while number <= last:
             best, origin = _NONE, 0
             for node, cycles, _ in self._graph.inputs[number]:
@@ -140,7 +141,7 @@ class _Ways:
                     best, origin = begin + cycles, node
             if best > _NONE:
                 longest[number], before[number] = best, origin
-                last = max(last, self._readers.get(number, _NOBODY)[1])
+                last = max(last, self._last.get(number, last))
             number += 1
         return longest
 
@@ -158,13 +159,15 @@ class _Ways:
         return tuple(found)
 
 
-def _readers(graph: Graph) -> dict[int, tuple[int, int]]:
+def _readers(graph: Graph) -> tuple[dict[int, int], dict[int, int]]:
     """The first and the last node that waits for each value, numbered as in `Input`."""
-    found: dict[int, tuple[int, int]] = {}
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
     for number, inputs in enumerate(graph.inputs):
         for node, _, _ in inputs:
-            found[node] = (found[node][0] if node in found else number, number)
-    return found
+            first.setdefault(node, number)
+            last[node] = number
+    return first, last
 
 
 def _with_delays(carried: Sequence[Carried]) -> tuple[list[Carried], set[tuple[int, int]]]:

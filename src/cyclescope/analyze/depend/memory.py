@@ -36,9 +36,7 @@ from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.model.behaviour.published import CoreBehaviour
 
-_ROUNDS = 3
-_GRANULE = 8  # bytes
-_LARGEST = 64  # bytes of an access that are looked at
+_ROUNDS = 3  # a pointer is followed through two moves, each to an iteration later: those of rotated loops
 _NOTHING_KNOWN = CoreBehaviour()
 _MOST_TERMS = 4  # of a value that is followed: no address has more
 
@@ -132,7 +130,7 @@ class _Search:
         self._in_flight = in_flight
         self._count = 0  # of stores
         self._values = KnownValues()
-        self._youngest: dict[tuple[Terms, int], _Stored] = {}
+        self._youngest: dict[tuple[Terms, int], _Stored] = {}  # by byte
         self._rounds: list[list[MemoryAccess]] = []
         self._found: dict[tuple[int, int], Passage] = {}
         self._fixed: dict[int, _Touched] = {}
@@ -226,9 +224,8 @@ class _Search:
         self._rounds[-1].append(access)
         if number < _ROUNDS - 1:
             return
-        known = (self._youngest.get((access.address.terms, granule)) for granule in _granules(access))
-        stores = [stored for stored in known if stored and _overlap(stored.access, access)]
-        youngest = max(stores, key=lambda stored: stored.order, default=None)
+        known = (self._youngest.get((access.address.terms, byte)) for byte in access.own_bytes)
+        youngest = max(filter(None, known), key=lambda stored: stored.order, default=None)
         if youngest is not None and self._count - youngest.order <= self._in_flight:
             place, offset = youngest.access.place, access.address.constant - youngest.access.address.constant
             self._found[access.place] = Passage(
@@ -239,18 +236,19 @@ class _Search:
         self._rounds[-1].append(access)
         stored = _Stored(number, access, self._count)
         self._count += 1
-        for granule in _granules(access):
-            self._youngest[access.address.terms, granule] = stored
+        for byte in access.own_bytes:
+            self._youngest[access.address.terms, byte] = stored
 
     def passages(self) -> list[Passage]:
-        """What was found, with the stores that are further back."""
+        """What was found, with the stores that are further back, unless more than those are in flight."""
+        if self._count > self._in_flight:
+            return list(self._found.values())
         stores: dict[tuple[Terms, int | None], list[MemoryAccess]] = {}
         for one in self.moving(write=True):
             stores.setdefault((one.access.address.terms, one.step), []).append(one.access)
         for one in self.moving(write=False):
             if one.step and one.access.place not in self._found:
-                near = stores.get((one.access.address.terms, one.step), [])[:_LARGEST]
-                self._further(one.access, one.step, near)
+                self._further(one.access, one.step, stores.get((one.access.address.terms, one.step), ()))
         return list(self._found.values())
 
     def moving(self, write: bool) -> list[MovingAccess]:
@@ -284,11 +282,6 @@ def _written_back(step: OperandsSeen, old: Value, address: Address) -> Value | N
             return old.plus(Value(implied_amount(op)) if value == Value(0) else value)
     added = [value for op, value in operands if op.kind == "immediate" and value is not None]
     return old.plus(added[0]) if len(added) == 1 else None
-
-
-def _granules(access: MemoryAccess) -> range:
-    first = access.address.constant
-    return range(first // _GRANULE, (first + min(access.size, _LARGEST) - 1) // _GRANULE + 1)
 
 
 def _overlap(one: MemoryAccess, other: MemoryAccess) -> bool:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from math import ceil, gcd
+from operator import itemgetter
 
 import msgspec
 
 from cyclescope.analyze.decode.values import Value
 from cyclescope.model.behaviour.published import LoadBanks, LoadCrossing, StoreChunks
-
-_PERIODS = 4  # of chunks that are gone through, so that ends do not count
 
 
 class MemoryAccess(msgspec.Struct, frozen=True):
@@ -24,6 +23,11 @@ class MemoryAccess(msgspec.Struct, frozen=True):
     address: Value
     size: int
     write: bool
+
+    @property
+    def own_bytes(self) -> range:
+        """The constant parts of the addresses of its bytes."""
+        return range(self.address.constant, self.address.constant + self.size)
 
 
 class MovingAccess(msgspec.Struct, frozen=True):
@@ -62,19 +66,14 @@ def cycles_of_chunks(stores: Sequence[MovingAccess], chunks: StoreChunks) -> flo
     Those of one chunk that follow each other leave as many at a time as the core does, and a chunk with an
     odd one among them takes the cycle all the same.
     """
-    rounds = _PERIODS * max(store.period(chunks.size) for store in stores)
-    visited = [
-        place
-        for number in range(rounds)
-        for store in stores
-        for place in _visited(store, number, chunks.size)
-    ]
-    each = len(visited) / rounds
-    runs = [len(list(run)) for _, run in groupby(visited)]
+    period = max(store.period(chunks.size) for store in stores)
+    rounds = range(-period, 2 * period)  # what begins in a period may go on in the next
+    visited = [(n, place) for n in rounds for store in stores for place in _visited(store, n, chunks.size)]
+    runs = [[number for number, _ in run] for _, run in groupby(visited, key=itemgetter(1))]
     if len(runs) == 1:
-        return each / chunks.most if chunks.most < chunks.size else 0.0
-    whole = runs[1:-1] or runs  # the first and the last may have begun before, and go on
-    return sum(ceil(run / chunks.most) for run in whole) * each / sum(whole)
+        return len(visited) / len(rounds) / chunks.most if chunks.most < chunks.size else 0.0
+    begun = [len(run) for run in runs if 0 <= run[0] < period]
+    return sum(ceil(run / chunks.most) for run in begun) / period
 
 
 def _visited(store: MovingAccess, number: int, size: int) -> list[tuple[object, int]]:
