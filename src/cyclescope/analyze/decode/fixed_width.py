@@ -19,7 +19,7 @@ _FILES = {"r": "X", "v": "V", "p": "P", "f": "F", "t": "T"}
 _UNIT = re.compile(r"([rvpft])(\d+)")
 _NUMBER = re.compile(r"#?(-?(?:0x[0-9a-f]+|\d+))(?:, lsl #(\d+))?")
 _EXTEND = re.compile(r"(lsl|[su]xt[wx])(?: #(\d+))?")
-_DECODED = 1 << 14  # instructions that are remembered
+_DECODED = 16_384  # instructions that are remembered: some 5 MB, far more than loops have
 
 
 class _Known(NamedTuple):

@@ -45,3 +45,11 @@ def test_a_bound_of_four_cycles(kind, bound, expected):
 
 def test_what_is_proved_of_a_bound_replaces_its_number():
     assert interval(DRAWN, {LOOP_CARRIED: 4.0}, {LOOP_CARRIED: (3.0, 5.0)}, 4.0, 4.0) == (3.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(EXTRACTED, (3.0, 8.75)), (MEASURED, (3.0, 5.0)), (DRAWN, (3.0, 5.0))]
+)
+def test_slots_that_are_measured_or_drawn_are_exact(kind, expected):
+    """Those of LLVM are never less than the core's, often more."""
+    assert interval(kind, {FRONT_END: 4.0}, {FRONT_END: (3.0, 5.0)}, 4.0, 4.0) == pytest.approx(expected)
