@@ -57,7 +57,6 @@ _LACKING = re.compile(  # what assemblers say of an instruction that they do not
     r"unrecognized (?:opcode|instruction)|unknown mnemonic|invalid instruction mnemonic|requires|support",
     re.IGNORECASE,
 )
-_ATTEMPTS = 6
 
 
 class Attempt:
@@ -87,7 +86,7 @@ class Attempt:
     def run(self, source: str) -> bytes:
         """The object file. Raises UnsupportedInstruction with the first line that is refused."""
         with _folder() as folder:
-            for _ in range(_ATTEMPTS):
+            while True:  # more is allowed once, and a line is put otherwise once
                 data, messages = self._assemble(Path(folder))
                 if data is not None:
                     return data
@@ -166,8 +165,9 @@ class Attempt:
         Directives are left out; for the rest see `_REPAIRS`.
         """
         if -len(self._header) < number <= 0:  # an extension that is not known here
+            done = self._header[number - 1] == ""
             self._header[number - 1] = ""
-            return True
+            return not done
         if not 1 <= number <= len(self._lines) or self._instead.get(number) == "":
             return False
         line = self._lines[number - 1]

@@ -31,7 +31,7 @@ _OTHERS = {
 }
 _RELOCATABLE = 1
 _EXECUTABLE = 4  # section flag
-CODE, SYMBOLS, DYNAMIC_SYMBOLS, ADDED, NOTHING = 1, 2, 11, 4, 8  # section types; the last takes no room
+CODE, SYMBOLS, DYNAMIC_SYMBOLS, ADDED = 1, 2, 11, 4  # section types
 FUNCTION, SECTION = 2, 3  # symbol types
 _RUN = 1  # PF_X
 _LARGEST = 512 << 20  # bytes of a section
@@ -131,8 +131,6 @@ class Binary:
 
     def content(self, section: ElfSection) -> bytes:
         """The bytes of a section as they are in the file."""
-        if section.kind == NOTHING:
-            return b""
         if section.size > _LARGEST:
             raise SourceError(f"{self.source} has a section of {section.size >> 20} MiB", "that is too much")
         with self.stream() as stream:

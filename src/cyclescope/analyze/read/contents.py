@@ -14,7 +14,7 @@ from cyclescope.errors import SourceError
 MAGIC = b"\x7fELF"
 LONGEST = 32 << 20  # bytes: several times what a compiler writes for 2 MiB of code, the most that is searched
 HEXADECIMAL = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s,;]*)+")  # machine code as digits
-_HEAD = 1 << 16  # bytes that tell what a file is
+_HEAD = 65_536  # bytes that tell what a file is
 
 
 def read(path: Path, source: str) -> bytes | Path:

@@ -29,7 +29,6 @@ _PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+([a-z.(].*)$")
 _RELOCATION = re.compile(r"\s*[0-9a-f]+:[ \t]+R_\w+")
 _TARGET = re.compile(r"\b(?:0x)?([0-9a-f]{1,16}) <[^>]+>")
 _COMMENT = re.compile(r"[ \t]*(?:#|//)\s.*$")
-_WORDS = (2, 4)  # bytes of code that is printed as one number, where it is not known whose it is
 _ALIGNED = 64  # bytes
 
 
@@ -128,7 +127,7 @@ def _row(number: int, line: str, isa: str) -> _Row | None:
     digits = match[2]
     code = bytes.fromhex(digits)
     if " " not in digits and len(code) > 1:  # a number, the least byte last
-        if len(code) not in (instruction_set(isa).writing.words if isa else _WORDS):
+        if isa and len(code) not in instruction_set(isa).writing.words:
             return None
         code = code[::-1]
     return _Row(number, int(match[1], 16), code, match[3] or "")

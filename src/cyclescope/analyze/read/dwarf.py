@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from ctypes import c_uint64
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cyclescope.analyze.decode.block import SourcePlace
@@ -18,10 +20,8 @@ if TYPE_CHECKING:
     from elftools.dwarf.lineprogram import LineProgram
 
 _MOST = 128 << 20  # bytes of debugging information, compressed ones as they are unpacked
-_MOST_LINES = 1 << 31
 _SYMBOL_VALUE, _SYMBOL_SIZE = 8, 24  # bytes: where the value is in a symbol, and its size
 _HEADERS, _HEADER_SIZE, _SECTION_SIZE = 40, 64, 32  # bytes: the same of sections
-_WORD = (1 << 64) - 1
 
 
 class _Row(NamedTuple):
@@ -66,7 +66,7 @@ def _moved(binary: Binary, bases: Mapping[int, int]) -> bytes:
     """An object file whose symbols are where the program has its sections: they begin at 0 in the file."""
     with binary.stream() as stream:
         data = bytearray(stream.read())
-    values = [symbol.value + bases.get(symbol.section, 0) & _WORD for symbol in binary.symbols]
+    values = [c_uint64(symbol.value + bases.get(symbol.section, 0)).value for symbol in binary.symbols]
     for table in binary.sections:
         if table.kind == SYMBOLS:
             for number, value in enumerate(values):
@@ -136,7 +136,7 @@ def _rows(info: DWARFInfo, unit: CompileUnit) -> Iterator[_Row]:
         name = names.get(state.file)
         if name is None:
             name = names[state.file] = _name(program, state.file)
-        good = name and 0 < state.line < _MOST_LINES
+        good = name and 0 < state.line <= sys.maxsize  # what is larger is damaged, and no number in JSON
         yield _Row(state.address, SourcePlace(name, state.line) if good else None)
 
 

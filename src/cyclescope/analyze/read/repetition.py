@@ -9,7 +9,7 @@ from cyclescope.isa.registry import instruction_set
 
 _REPEATED = re.compile(r"(\d+)\s*\*\s*\|([^|]*)\|")
 _NOP = re.compile(r"\|\s*(\d+)\s*(?=[;\n]|$)")
-_LARGEST = 1 << 20  # characters of what is written: some ten times what one body may hold
+_LARGEST = 1_000_000  # characters of what is written: some ten times what one body may hold
 
 
 def expanded(text: str, isa: str) -> str:

@@ -59,12 +59,6 @@ def test_a_text_as_long_as_allowed_is_read(tmp_path, monkeypatch):
         read_block(path)
 
 
-def test_lines_without_end():
-    with pytest.raises(SourceError, match="text has more than 500000 lines: give a part of it"):
-        read_block("nop" + "\n" * 500_001)
-    assert len(read_block("nop" + "\n" * 500_000)) == 1
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -43,7 +43,11 @@ WHOLE = Choice(whole=True)
         ("x\tDB\t064H, 067H, 090H", "x: .byte 0x064, 0x067, 0x090"),
         ("x\tDD\timagerel f", "x: .skip 4"),
         ("\tDB\t'a;b', 00H", ".byte 0, 0x00"),
+        ("\tDB\t4 DUP(?)", ".skip 4"),
+        ("\tDW\t4 DUP(?)", ".skip 8"),
+        ("\tDD\t4 DUP(?)", ".skip 16"),
         ("\tDQ\t4 DUP(?)", ".skip 32"),
+        ("\tDT\t4 DUP(?)", ".skip 40"),
         ("; only words", " #  only words"),
     ],
 )

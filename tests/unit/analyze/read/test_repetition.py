@@ -40,10 +40,14 @@ def test_copies():
     assert expanded("add rax, rbx\nnop", X86) == "add rax, rbx\nnop", "other text stays as it is"
 
 
-@pytest.mark.parametrize("text", ["0*|nop|", "1000000*|add rax, rbx|"])
+@pytest.mark.parametrize("text", ["0*|nop|", "250001*|nop|", "1000000*|add rax, rbx|"])
 def test_copies_that_cannot_be(text):
     with pytest.raises(UsageError, match="no number of copies"):
         expanded(text, X86)
+
+
+def test_a_million_characters_are_written_at_most():
+    assert len(expanded("250000*|nop|", X86)) == 999_999
 
 
 @pytest.mark.parametrize("isa", ["aarch64", "riscv64"])
