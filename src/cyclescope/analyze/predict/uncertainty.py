@@ -8,7 +8,6 @@ by (`benchmarks/mixes.py`). What holds of one core is taken to hold of others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 import msgspec
 
@@ -52,11 +51,6 @@ SPREADS = {
 }
 
 
-@cache
-def _factors(kind: str, bound: str) -> _Factors:
-    return SPREADS.get(kind, Spread()).of(bound)
-
-
 def interval(
     kind: str,
     bounds: Mapping[str, float],
@@ -70,11 +64,12 @@ def interval(
     the latencies that are proved, the front end with a width that is only assumed. `lower` and `upper` are
     what the block takes if the model is right.
     """
+    spread = SPREADS.get(kind, Spread())
     least, most = [], [upper]
     for name, cycles in bounds.items():
         if name not in NO_BOUNDS:
             low, high = sure.get(name, (cycles, cycles))
-            factors = _factors(kind, name)
+            factors = spread.of(name)
             least.append(low * factors[0])
             most.append(high * factors[1])
     return min(max(least), lower), max(most)

@@ -6,14 +6,14 @@ from itertools import chain
 
 import pytest
 
+from cyclescope.analyze.choose import source as choosing
+from cyclescope.analyze.choose.markers import Marked, MarkedRegion
 from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import SourceError, UsageError
 
 needs_assembler = pytest.mark.skipif(not tools("x86-64"), reason="needs an assembler")
 NOP = b"\x90"
-LONGEST = bytes.fromhex("66" * 5 + "48b8" + "01" * 8)  # 15 bytes: much code of few instructions
-WHOLE = Choice(whole=True)
 
 
 def marked(*sizes):
@@ -22,32 +22,50 @@ def marked(*sizes):
     return b"".join(chain.from_iterable((begin, NOP * size, end) for size in sizes))
 
 
-@needs_assembler
+class Reached(Exception):
+    """What comes next was begun."""
+
+
+def reached(*_):
+    raise Reached("a region is put together")
+
+
+class NoCode:
+    """A decoder for which no byte is an instruction."""
+
+    def steps(self, code, address):
+        return iter(())
+
+
 def test_a_text_has_half_a_million_lines_at_most():
-    assert len(read_block("nop" + "\n" * 500_000)) == 1
+    """What is said of fewer is said behind the limit."""
+    with pytest.raises(UsageError, match="code of mips cannot be decoded"):
+        read_block("nop" + "\n" * 500_000, "mips")
     with pytest.raises(SourceError, match="text has more than 500000 lines: give a part of it"):
-        read_block("nop" + "\n" * 500_001)
+        read_block("nop" + "\n" * 500_001, "mips")
 
 
 @pytest.mark.parametrize(
-    ("size", "said"), [(2 << 20, "more than 20000"), ((2 << 20) + 1, "has 2 MiB of code")]
+    ("size", "said"), [(2 << 20, "has no instructions"), ((2 << 20) + 1, "has 2 MiB of code")]
 )
-def test_two_mebibytes_of_code_are_searched(size, said):
-    """What is searched has too many instructions for a block, which is said of it then."""
-    code = (LONGEST * (size // len(LONGEST) + 1))[:size]
+def test_two_mebibytes_of_code_are_searched(size, said, monkeypatch):
+    monkeypatch.setattr(choosing, "decoder", lambda *_: NoCode())
     with pytest.raises(SourceError, match=said):
-        read_block(code, choice=WHOLE)
+        read_block(bytes(size), choice=Choice(whole=True))
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
-    [((20_001, 29_999), "20001 instructions, more than 20000"),
-     ((20_001, 30_000), "the 2 marked regions of machine code: more than 50000 instructions")],
-)  # fmt: skip
-def test_fifty_thousand_marked_instructions_are_analysed_together(sizes, said):
-    """Fewer are refused for the first region alone: each is a block then."""
-    with pytest.raises(SourceError, match=said):
-        read_block(marked(*sizes))
+    ("size", "error", "said"),
+    [
+        (49_999, Reached, "a region is put together"),
+        (50_000, SourceError, "the 2 marked regions of .*: more than 50000 instructions"),
+    ],
+)
+def test_fifty_thousand_marked_instructions_are_analysed_together(size, error, said, monkeypatch):
+    regions = [MarkedRegion("", count, reached, "marked") for count in (1, size)]
+    monkeypatch.setattr(choosing, "marked_regions", lambda code: Marked(regions, []))
+    with pytest.raises(error, match=said):
+        read_block(NOP)
 
 
 def test_one_of_many_marked_instructions_is_analysed_alone():

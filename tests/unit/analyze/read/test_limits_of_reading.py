@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block
-from cyclescope.analyze.decode.decoder import decoder
+from cyclescope.analyze.decode.decoder import NEXT, FlowStep, decoder
 from cyclescope.analyze.read import assembler
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.assemblers import Tool, tools
-from cyclescope.analyze.read.binary import Binary
+from cyclescope.analyze.read.binary import Binary, ElfSection
 from cyclescope.analyze.read.contents import read
 from cyclescope.analyze.read.objects import object_program
-from cyclescope.analyze.read.program import Code
+from cyclescope.analyze.read.program import Code, Piece, Program
 from cyclescope.analyze.read.syntax import likely_isa
 from cyclescope.errors import SourceError, UnsupportedInstruction
 
@@ -43,23 +44,35 @@ def resized(data, name, size):
 # --- files ----------------------------------------------------------------------------------------
 
 
-def test_a_text_has_32_mebibytes_at_most(tmp_path):
-    path = tmp_path / "k.s"
-    path.write_bytes(b"\n" * (32 * MIB))
-    assert len(read(path, "k.s")) == 32 * MIB
-    path.write_bytes(b"\n" * (32 * MIB + 1))
-    with pytest.raises(SourceError, match=r"k\.s is longer than 32 MiB: give a part of it"):
-        read(path, "k.s")
+class Stream:
+    """Standard input of so many bytes: new lines, then zeros from a position on."""
+
+    def __init__(self, length, zeros):
+        self.buffer, self._left, self._text = self, length, zeros
+
+    def read(self, size):
+        size = min(size, self._left)
+        text = min(size, self._text)
+        self._left, self._text = self._left - size, self._text - text
+        return b"\n" * text + bytes(size - text) if text else bytes(size)
 
 
-def test_the_first_64_kibibytes_tell_what_is_binary(tmp_path):
+def piped(monkeypatch, length, zeros):
+    monkeypatch.setattr("sys.stdin", Stream(length, zeros))
+    return read(Path("-"), "standard input")
+
+
+def test_a_text_has_32_mebibytes_at_most(monkeypatch):
+    assert len(piped(monkeypatch, 32 * MIB, 65_536)) == 32 * MIB
+    with pytest.raises(SourceError, match="standard input is longer than 32 MiB: give a part of it"):
+        piped(monkeypatch, 32 * MIB + 1, 65_536)
+
+
+def test_the_first_64_kibibytes_tell_what_is_binary(monkeypatch):
     """They are read of what has no end, and are enough to say so; what looks like text is read."""
-    path = tmp_path / "k.s"
-    path.write_bytes(b"\n" * 65_535 + b"\0" + b"\n" * (32 * MIB))
-    assert read(path, "k.s").endswith(b"\n\0")
-    path.write_bytes(b"\n" * 65_536 + b"\0" + b"\n" * (32 * MIB))
+    assert piped(monkeypatch, 33 * MIB, 65_535).endswith(b"\n\0")
     with pytest.raises(SourceError, match="longer than"):
-        read(path, "k.s")
+        piped(monkeypatch, 33 * MIB, 65_536)
 
 
 @pytest.mark.parametrize(
@@ -73,13 +86,13 @@ def test_machines_of_elf_files_by_name(number, name):
         Binary(data, "k.o")
 
 
-@needs_compiler
-def test_a_section_has_half_a_gibibyte_at_most(tmp_path):
-    data = compiled(tmp_path, FUNCTIONS, "-c")
-    with pytest.raises(SourceError, match="truncated or damaged"):
-        object_program(resized(data, ".text", 512 * MIB), "k.o")
-    with pytest.raises(SourceError, match="has a section of 513 MiB: that is too much"):
-        object_program(resized(data, ".text", 513 * MIB), "k.o")
+@pytest.mark.parametrize(
+    ("size", "said"), [(512, "truncated or damaged"), (513, "a section of 513 MiB: that is")]
+)
+def test_a_section_has_half_a_gibibyte_at_most(size, said):
+    data = b"\x7fELF\x02\x01\x01" + bytes(11) + b"\x3e\0" + bytes(60)
+    with pytest.raises(SourceError, match=said):
+        Binary(data, "k.o").content(ElfSection(".text", 1, 4, 0, 0, size * MIB, 0, 0))
 
 
 @needs_compiler
@@ -163,10 +176,33 @@ def test_a_header_that_is_refused_again_and_again_is_said(tmp_path, monkeypatch)
 # --- programs -------------------------------------------------------------------------------------
 
 
-def test_a_block_has_twenty_thousand_instructions_at_most():
-    assert len(read_block(b"\x90" * 11_000, choice=Choice(whole=True))) == 11_000
-    with pytest.raises(SourceError, match="20001 instructions, more than 20000: choose a smaller part"):
-        read_block(b"\x90" * 20_001, choice=Choice(whole=True))
+class Reached(Exception):
+    """An instruction was read."""
+
+
+class Decoding:
+    """A decoder that tells when it is asked for an instruction."""
+
+    isa = "x86-64"
+
+    def steps(self, code, address):
+        return iter(())
+
+    def instruction(self, *_):
+        raise Reached("an instruction is read")
+
+
+@pytest.mark.parametrize(
+    ("count", "error", "said"),
+    [
+        (20_000, Reached, "an instruction is read"),
+        (20_001, SourceError, "20001 instructions, more than 20000: choose a smaller part"),
+    ],
+)
+def test_a_block_has_twenty_thousand_instructions_at_most(count, error, said):
+    code = Code(Program("x86-64", "code", (Piece("", 0, b"\x90"),)), Decoding())
+    with pytest.raises(error, match=said):
+        code.block([FlowStep(0, 1, NEXT, None)] * count, "all")
 
 
 @pytest.mark.parametrize(("between", "form"), [(199, "VADD_VV@e64,m4"), (200, "VADD_VV")])
