@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import contextmanager
-from itertools import combinations
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import BackendUnavailable
-from cyclescope.host.spent import cpu_seconds
-from cyclescope.host.topology import Topology
 from cyclescope.isa.table import load_table
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
@@ -23,7 +17,6 @@ from cyclescope.probe.pairs import BUSY, CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
-from cyclescope.session.probes import MOST_PAIRS, chosen_pairs, pairs_of
 
 SHARED, LINES = PROBES["shared-core"], PROBES["core-to-core"]
 CORE = "skylake"
@@ -109,10 +102,6 @@ def test_without_pairs_the_reason_is_told():
         assert {fact.reason for fact in found.facts} == {"kernels run on one CPU"}
 
 
-def test_only_one_cpu():
-    assert pairs_of(topology((3,))).why_none == "this program may use one CPU alone"
-
-
 # --- lines -------------------------------------------------------------------------------------------
 
 
@@ -147,39 +136,3 @@ def test_how_long_a_kernel_waits_in_vain(isa):
     """Longer than a line takes between packages, some thousand cycles; it has to end within a sample."""
     (case,) = LINES.cases(isa)
     assert 10_000 < sorted(value for _, value in case.points[0].setting.numbers)[-2] < 30_000
-
-
-# --- which pairs ---------------------------------------------------------------------------------------
-
-
-def topology(usable, siblings=None):
-    return Topology(tuple(usable), len(usable), siblings or {}, 0.0, "", None)
-
-
-@given(st.sets(st.integers(0, 200), min_size=2, max_size=60))
-def test_pairs_are_those_of_the_machine(cpus):
-    usable = sorted(cpus)
-    pairs = chosen_pairs(topology(usable))
-    assert pairs[0] == (usable[0], usable[-1])
-    assert len(set(pairs)) == len(pairs) <= MOST_PAIRS
-    assert set(pairs) <= set(combinations(usable, 2))
-
-
-def test_all_pairs_of_eight_and_those_of_the_first_of_more():
-    assert set(chosen_pairs(topology(range(8)))) == set(combinations(range(8), 2))
-    of_nine = chosen_pairs(topology(range(9)))
-    assert set(of_nine) == {(0, n) for n in range(1, 9)}
-
-
-def test_what_shares_a_core_comes_first():
-    siblings = {n: (n % 4, n % 4 + 4) for n in range(8)}
-    assert chosen_pairs(topology(range(8), siblings))[:2] == [(0, 4), (0, 7)]
-
-
-def test_cpu_time_of_a_process(tmp_path):
-    (tmp_path / "proc/7").mkdir(parents=True)
-    fields = ["S", *["0"] * 10, "100", "20", "300", "4", "99"]
-    (tmp_path / "proc/7/stat").write_text(f"7 (a) b) {' '.join(fields)}\n")
-    ticks = cpu_seconds(7, tmp_path) * os.sysconf("SC_CLK_TCK")
-    assert ticks == pytest.approx(424)
-    assert cpu_seconds(8, tmp_path) == 0
