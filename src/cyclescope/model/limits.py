@@ -33,7 +33,7 @@ class Range(msgspec.Struct, frozen=True):
 
 
 WIDTH = Range(0.125, 64)  # slots per cycle; 14
-FETCH = Range(0, 4096)  # bytes of code per cycle, 64 on the cores of today
+FETCH = Range(1, 4096)  # bytes of code per cycle, 64 on the cores of today; 0 where it is no limit
 LENGTH = Range(1, 15)  # bytes of an instruction of x86-64, which has the longest
 LENGTHS = 15  # of instructions
 NOPS = Range(0, 16)  # in a slot: 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 from itertools import combinations, islice
+from typing import get_type_hints
 
 import msgspec
 import pytest
@@ -186,3 +187,17 @@ def test_simulated_backends_and_predictions_ask_too():
         with pytest.raises(ModelError, match=r"made: no machine can be so: core\.width: -3 is not from"):
             way_in(bad)
     assert sound(shipped("skylake")) is shipped("skylake")
+
+
+NUMBERS = [field for field, kind in get_type_hints(Core).items() if kind in (int, float)]
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+@pytest.mark.parametrize("value", [-1, 1 << 40])
+def test_every_number_of_a_core_has_a_range(field, value):
+    assert any(f"core.{field}: " in problem for problem in problems(model(core={field: value})))
+
+
+@pytest.mark.parametrize(("value", "good"), [(0, True), (1, True), (0.99, False), (5e-324, False)])
+def test_code_of_less_than_a_byte_in_a_cycle_is_no_limit_of_a_core(value, good):
+    assert (list(problems(model(core={"fetch": value}))) == []) is good

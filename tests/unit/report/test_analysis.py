@@ -30,6 +30,7 @@ from cyclescope.report.predictions.text import (
     comparison_text,
     origin,
 )
+from cyclescope.report.predictions.views import View
 from tests.support.schemas import ANALYSIS, analysis_schema
 
 LLVM = Provenance(EXTRACTED, "LLVM scheduling models", "22.1.8", "Apache-2.0 WITH LLVM-exception")
@@ -374,3 +375,9 @@ def test_rows_of_borrowers_say_so():
     text = comparison_page(found)
     assert ["cycles per iteration", "made", words, "newer, borrowed from old"] in Tags(text).rows
     assert text.count("costs of old, another core") == 4, "each machine's card, and its section"
+
+
+def test_a_view_that_knows_one_region_shows_several_one_behind_the_other():
+    view = View("as-it-is", "", "markdown:markdown")
+    assert view.all_shown([FOUND, FOUND]) == f"{markdown(FOUND)}\n\n{markdown(FOUND)}"
+    assert view.parameter.isidentifier()

@@ -134,7 +134,9 @@ def _views(asked: dict[str, Path | bool | None], comparing: bool) -> tuple[View,
         )
     printed = [view for view in chosen if not view.is_file]
     if len(printed) > 1:
-        words, options = zip(*((v.words, f"--{v.name}") for v in reversed(printed)), strict=True)
+        words, options = zip(
+            *((v.words or f"--{v.name}", f"--{v.name}") for v in reversed(printed)), strict=True
+        )
         raise UsageError(f"both {' and '.join(words)}", f"choose one of {' and '.join(options)}")
     files = [(view, path) for view in chosen if isinstance(path := asked[view.parameter], Path)]
     return printed[0] if printed else TEXT, files

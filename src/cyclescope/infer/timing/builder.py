@@ -47,6 +47,7 @@ _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput 
 _WIDE = 0.5  # cycles: what is proved leaves more than one whole latency where it is wider
 _FASTER = 0.9  # times the least latency that is shown: a tenth is more than noise
 _LOST = 1.0  # cycles that links may take less in a chain than alone
+_SURE = 2.0  # times the spread: 95 of 100 independent readings are within
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
 PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in each")
 AVERAGE = Remark("an average: several paths, or something in the way")
@@ -239,7 +240,8 @@ class TimingBuilder:
         value, most = found
         if value < LEAST_LATENCY:
             alone = not record.links and self._is_in_every_instance(pair)
-            return self._in_part_of_a_cycle(record) if alone else self._below_law(pair, value, most)
+            spread = record.spread / record.count
+            return self._in_part_of_a_cycle(record) if alone else self._below_law(pair, value, most, spread)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, Remark("AF is only readable together with the other flags")
@@ -260,9 +262,11 @@ class TimingBuilder:
         found = confidence(record)
         return MEDIUM if found == HIGH and value % 1 else found
 
-    def _below_law(self, pair: Pair, value: float, most: float) -> tuple[str | None, Remark]:
-        """Less than a cycle, even without conventions, is proof that there is no dependency."""
+    def _below_law(self, pair: Pair, value: float, most: float, spread: float) -> tuple[str | None, Remark]:
+        """Surely less than a cycle, even without conventions, is proof that there is no dependency."""
         if -_LOST < most < LEAST_LATENCY:
+            if most + _SURE * spread >= 1:
+                return None, withheld(f"{value:.2f} +-{spread:.2f} cycles may be one or none")
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:

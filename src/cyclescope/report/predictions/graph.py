@@ -19,6 +19,7 @@ _LEGEND = (
     "right: of this iteration; left, dashed: of earlier ones (by how many); numbers: cycles",
     "bold: critical path; red: slowest loop-carried dependency",
 )
+_PLAIN = "arc"  # class of all arcs
 _RED, _BLACK, _GREY = "#c00000", "#000000", "#888888"
 
 
@@ -87,6 +88,7 @@ def svg(found: Prediction) -> str:
         '<rect class="paper" width="100%" height="100%" fill="#fff"/>',
         *(_svg_row(left + 8, n, row, labels[n]) for n, row in enumerate(found.instructions)),
         *(_arc(found, edge, left if edge.distance else right) for edge in edges),
+        *(_number(found, edge, left if edge.distance else right) for edge in edges),
         *(_legend(height, n, line) for n, line in enumerate(reversed(_LEGEND))),
     ]
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -128,22 +130,40 @@ def _legend(height: float, above: int, line: str) -> str:
 
 
 def _arc(found: Prediction, edge: Dependency, x: float) -> str:
-    """A curve from the source to the target, with its cycles beside it."""
+    """A curve from the source to the target."""
     side = -1 if edge.distance else 1
-    start, end = _middle(edge.source) + 3, _middle(edge.target) - 3
+    start, end = _ends(edge)
     bend = x + side * _width(edge) * 4 / 3  # a cubic curve gets three quarters of the way
-    critical, carried = _is_critical(found, edge), _is_carried(found, edge)
-    colour = _RED if carried else _BLACK if critical else _GREY
+    kind, colour = _kind(found, edge)
     dashes = ' stroke-dasharray="4 3"' if edge.distance else ""
-    anchor = ' text-anchor="end"' if edge.distance else ""
-    back = f" (-{edge.distance})" if edge.distance > 1 else ""
     head = f"{x:.0f},{end:.0f} {x + side * 6:.0f},{end - 3:.0f} {x + side * 6:.0f},{end + 3:.0f}"
-    kind = "arc carried" if carried else "arc critical" if critical else "arc"
     return (
         f'<g class="{kind}">'
         f'<path d="M{x:.0f} {start:.0f}C{bend:.0f} {start:.0f} {bend:.0f} {end:.0f} {x:.0f} {end:.0f}" '
-        f'fill="none" stroke="{colour}" stroke-width="{2.5 if critical or carried else 1}"{dashes}>'
-        f'<title>{escape(edge.by)}</title></path><polygon points="{head}" fill="{colour}"/>'
-        f'<text x="{x + side * (_width(edge) + 3):.0f}" y="{(start + end) / 2 + 4:.0f}" font-size="10" '
-        f'fill="{colour}"{anchor}>{edge.cycles:g}{back}</text></g>'
+        f'fill="none" stroke="{colour}" stroke-width="{1 if kind == _PLAIN else 2.5}"{dashes}>'
+        f'<title>{escape(edge.by)}</title></path><polygon points="{head}" fill="{colour}"/></g>'
     )
+
+
+def _number(found: Prediction, edge: Dependency, x: float) -> str:
+    """The cycles of an arc beside its middle, with paper around them: other arcs go behind."""
+    side = -1 if edge.distance else 1
+    kind, colour = _kind(found, edge)
+    anchor = ' text-anchor="end"' if edge.distance else ""
+    back = f" (-{edge.distance})" if edge.distance > 1 else ""
+    return (
+        f'<g class="{kind}"><text x="{x + side * (_width(edge) + 3):.0f}" '
+        f'y="{sum(_ends(edge)) / 2 + 4:.0f}" font-size="10" fill="{colour}" stroke="#fff" stroke-width="3" '
+        f'paint-order="stroke"{anchor}>{edge.cycles:g}{back}</text></g>'
+    )
+
+
+def _ends(edge: Dependency) -> tuple[float, float]:
+    return _middle(edge.source) + 3, _middle(edge.target) - 3
+
+
+def _kind(found: Prediction, edge: Dependency) -> tuple[str, str]:
+    """The class of an arc, and its colour."""
+    if _is_carried(found, edge):
+        return f"{_PLAIN} carried", _RED
+    return (f"{_PLAIN} critical", _BLACK) if _is_critical(found, edge) else (_PLAIN, _GREY)

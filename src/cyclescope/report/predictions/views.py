@@ -19,7 +19,7 @@ class View(msgspec.Struct, frozen=True):
     """One view. `one`, `regions` and `comparison` are `module:function` of this folder, or "".
 
     They are of one prediction, of several marked regions, and of several machines. `is_file` says that it is
-    written to a file, which the option names, and not printed; `words` are for what is printed.
+    written to a file, which the option names, and not printed; `words` are how errors name what is printed.
     """
 
     name: str
@@ -33,14 +33,16 @@ class View(msgspec.Struct, frozen=True):
     @property
     def parameter(self) -> str:
         """The name of its parameter."""
-        return f"as_{self.name}"
+        return f"as_{self.name.replace('-', '_')}"
 
     def shown(self, found: Prediction) -> str:
         """One prediction."""
         return _function(self.one)(found)
 
     def all_shown(self, found: Sequence[Prediction]) -> str:
-        """Several regions, one behind the other."""
+        """Several regions, one behind the other where the view has no other way."""
+        if not self.regions:
+            return "\n\n".join(map(self.shown, found))
         return _function(self.regions)(found)
 
     def compared(self, rows: Rows) -> str:

@@ -59,6 +59,19 @@ def test_links_take_a_cycle_less_in_a_chain_than_alone_at_most(net, cause):
 
 
 @pytest.mark.parametrize(
+    ("cycles", "spread", "cause"),
+    [(0.83, 0.05, Cause.INDEPENDENT), (0.83, 0.08, Cause.INDEPENDENT), (0.83, 0.09, Cause.WITHHELD),
+     (0.83, 0.15, Cause.WITHHELD), (0.5, 0.2, Cause.INDEPENDENT), (0.5, 0.6, Cause.WITHHELD)],
+)  # fmt: skip
+def test_no_dependency_is_told_where_a_cycle_is_out_of_the_question(cycles, spread, cause):
+    """Two spreads from the reading; behind the long chain of a locked operation none may look like one."""
+    records = [chain(3.0 + cycles, variant="link", links=("r>r",) * 3, spread=spread)]
+    found = one(IMUL, records, {"r>r": ONE})
+    assert found.cause is cause
+    assert (found.max is None) is (cause is Cause.WITHHELD)
+
+
+@pytest.mark.parametrize(
     ("more", "kind"), [(1.0, EXACT), (2.0, EXACT), (3.0, UPPER_BOUND), (5.0, UPPER_BOUND)]
 )
 def test_an_index_takes_two_cycles_longer_than_a_base_at_most(more, kind):
