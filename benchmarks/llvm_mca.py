@@ -18,7 +18,7 @@ from benchmarks.lib.agreement import close
 from benchmarks.lib.common import Check, at_least, parser, present, table
 from benchmarks.lib.results import forms
 from cyclescope.backend.base import OK
-from cyclescope.backend.llvm_mca import LlvmMcaBackend, Stated
+from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend, Stated
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.timing.results import EXACT, FormTiming
 from cyclescope.isa.dataflow import pairs

@@ -17,7 +17,7 @@ import msgspec
 from benchmarks.lib.common import Check, at_least, identity, parser, present, table
 from benchmarks.lib.mixing import SSE, VEX, Mix, draw, kernel, repetitions
 from cyclescope.backend.base import Backend, Effort
-from cyclescope.backend.llvm_mca import LlvmMcaBackend
+from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.infer.api import open_backend
 from cyclescope.isa.table import load_table

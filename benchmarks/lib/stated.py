@@ -13,8 +13,8 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.predict.bounds import port_loads
 from cyclescope.analyze.predict.prediction import FRONT_END, PORTS, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.backend.analyzers import find_programs
-from cyclescope.backend.llvm_mca import NAMES
+from cyclescope.backend.peers.analyzers import find_programs
+from cyclescope.backend.peers.llvm_mca import NAMES
 from cyclescope.errors import BackendUnavailable
 from cyclescope.model.binding import port_bound
 

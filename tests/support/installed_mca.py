@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.backend.llvm_mca import LlvmMcaBackend
+from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
 from cyclescope.errors import UsageError
 
 

@@ -16,8 +16,8 @@ from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.analyze.predict.estimate import BlockEstimate
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.backend.llvm_mca import LlvmMcaBackend
-from cyclescope.backend.osaca import Osaca
+from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
+from cyclescope.backend.peers.osaca import Osaca
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import MachineModel

@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from cyclescope.backend.base import Backend
-from cyclescope.backend.llvm_mca import LlvmMcaBackend
+from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import StoreError, UsageError
 from cyclescope.isa.table import Table, load_table

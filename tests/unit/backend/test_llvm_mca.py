@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cyclescope.backend.base import DIED, NOT_RUN, OK, Effort, Outcome
-from cyclescope.backend.llvm_mca import NAMES, LlvmMcaBackend, Stated, line, lines
+from cyclescope.backend.peers.llvm_mca import NAMES, LlvmMcaBackend, Stated, line, lines
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.backend.llvm_mca import LlvmMcaBackend, _Region, _Summary, _window
-from cyclescope.backend.osaca import Osaca
+from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend, _Region, _Summary, _window
+from cyclescope.backend.peers.osaca import Osaca
 from cyclescope.errors import CyclescopeError
 from cyclescope.session import compiled
 from cyclescope.session.compiled import _Failed

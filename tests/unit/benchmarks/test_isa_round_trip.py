@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from benchmarks.isa_round_trip import EQUAL, HOLDS, MACHINES, NONE, WRONG, compare, simulated, timings
-from cyclescope.backend.llvm_mca import NAMES
+from cyclescope.backend.peers.llvm_mca import NAMES
 from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.isa.table import load_table

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cyclescope.backend.base import UNCLEAN
-from cyclescope.backend.llvm_mca import NAMES
+from cyclescope.backend.peers.llvm_mca import NAMES
 from cyclescope.errors import UsageError
 from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR
 from cyclescope.model.library import llvm_model

@@ -20,12 +20,14 @@ from cyclescope.report.words import named
 from cyclescope.session.sources import source
 
 _MODEL = "json"
+_SUFFIXES = ", ".join(f"{form.suffix} {form.name}" for form in FORMATS if form.writer and form.suffix)
 
 
 @click.command("export", cls=WritingCommand)
 @click.argument("what", metavar="SOURCE")
 @click.option("-o", "--output", type=OutputFile(), help="File to write.")
-@click.option("--format", "name", type=click.Choice([_MODEL, *WRITABLE]), help="Format of the file.")
+@click.option("--format", "name", type=click.Choice([_MODEL, *WRITABLE]),
+              help=f"Format of the file; by its name: {_SUFFIXES}, .json a machine model.")  # fmt: skip
 @click.option("--llvm", "program", type=click.Path(path_type=Path, dir_okay=False), metavar="PROGRAM",
               help="Leave out opcodes that this program of LLVM does not know (llvm-exegesis).")  # fmt: skip
 @click.option("--left-out", is_flag=True, help="List everything that the format cannot express.")
@@ -33,8 +35,7 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
     """Write a machine in another tool's format.
 
     SOURCE is a machine's name (native, znver4, ...), a store, a model's file, or another tool's file. The
-    format follows from the file's name (.xml uops.info, .yml OSACA, .td LLVM, .py SLOTHY, .csv a table, .json
-    a machine model), or is said with --format. Without -o the file is printed.
+    format follows from the file's name, or is said with --format. Without -o the file is printed.
     """
     if name is None and output is None:
         raise click.UsageError("--format is needed where no file is named with -o")

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cyclescope.backend.analyzers import TimedOut, ending, find_programs, run_program
+from cyclescope.backend.peers.analyzers import TimedOut, ending, find_programs, run_program
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import DEFAULT, instruction_set
 

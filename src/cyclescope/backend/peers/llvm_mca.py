@@ -16,7 +16,8 @@ from typing import TypeVar
 
 import msgspec
 
-from cyclescope.backend.analyzers import (
+from cyclescope.backend.base import Capabilities
+from cyclescope.backend.peers.analyzers import (
     Analysis,
     AnalyzerBackend,
     TimedOut,
@@ -24,7 +25,6 @@ from cyclescope.backend.analyzers import (
     find_programs,
     run_program,
 )
-from cyclescope.backend.base import Capabilities
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.instruction import Instruction
