@@ -22,11 +22,8 @@ from cyclescope.host.files import one
 from cyclescope.host.identity import Identity, as_leaves
 from cyclescope.host.topology import Topology, cpu_list, default_cpu, read_topology
 from cyclescope.host.uname import host_isa
-from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.kept import kept_results
-from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.progress import Progress, nobody
-from cyclescope.infer.readout import Readout
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm
@@ -186,6 +183,9 @@ def measure_forms(
     Work that the store already has is not repeated unless `fresh`. Raises UsageError, BackendUnavailable,
     StoreError or MeasurementError.
     """
+    from cyclescope.infer.campaign import Campaign, Request  # slow to import
+    from cyclescope.infer.ports.named import known_machine
+
     _check(patterns, what := tuple(what), budget)
     backend, identity = open_backend(cpu, link_to(target))
     with closing(backend):
@@ -211,6 +211,9 @@ def _check(patterns: Sequence[str], what: Iterable[str], budget: float) -> None:
 
 def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> list[FormTiming]:
     """Timings of the forms from a store, in the order of `forms`; as they are kept beside it, if they are."""
+    from cyclescope.infer.ports.named import known_machine  # slow to import
+    from cyclescope.infer.readout import Readout
+
     kept = kept_results(store.path, [form.id for form in forms])
     return (
         kept

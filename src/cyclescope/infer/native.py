@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,13 +16,9 @@ from cyclescope.errors import BackendUnavailable, CyclescopeError, StoreError
 from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import default_store
-from cyclescope.infer.campaign import Campaign
 from cyclescope.infer.copies import possible_copies
 from cyclescope.infer.kept import is_current, keep, keep_results, kept_results, program, state_of
-from cyclescope.infer.machine_model import model_of, refuse_emulated
-from cyclescope.infer.ports.named import known_machine
 from cyclescope.infer.progress import Progress, tell
-from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.workload import MODEL
 from cyclescope.isa.form import InstructionForm
@@ -31,6 +28,10 @@ from cyclescope.model.library import Summary
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.model.names import NATIVE
 from cyclescope.model.schema import SummaryOnly, read_model, read_summary, write_model
+
+if TYPE_CHECKING:  # slow to import: commands that only read what is kept do without
+    from cyclescope.infer.campaign import Campaign
+    from cyclescope.infer.readout import Found
 
 OUTDATED = "older than the last measurement: `cyclescope machines build` makes it anew"
 NO_MODEL = "measured, but without a model yet: `cyclescope machines build` makes it"
@@ -121,6 +122,8 @@ def build_file(path: Path) -> MachineModel:
 
 def stored_results(store: Store) -> tuple[list[FormTiming], MachineModel]:
     """The results of all forms of a store, and its model, as they are kept or made. Raises StoreError."""
+    from cyclescope.infer.machine_model import refuse_emulated
+
     refuse_emulated(store)
     kept = kept_results(store.path, [form.id for form in load_table(store.isa)])
     if kept is not None:
@@ -133,6 +136,10 @@ def stored_results(store: Store) -> tuple[list[FormTiming], MachineModel]:
 
 def _made(store: Store) -> tuple[list[FormTiming], MachineModel]:
     """The results of all forms, which are kept where they made a model, and the model."""
+    from cyclescope.infer.machine_model import model_of, refuse_emulated
+    from cyclescope.infer.ports.named import known_machine
+    from cyclescope.infer.readout import Readout
+
     refuse_emulated(store)
     state = state_of(store.path)
     readout = Readout(store, load_table(store.isa), known_machine(store.machine))
@@ -168,6 +175,8 @@ def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> l
     The model is kept beside the store, unless it is there and nothing was measured since. A store that makes
     none, as of a single latency, has none.
     """
+    from cyclescope.infer.machine_model import model_of, refuse_emulated
+
     store = campaign.store
     store.settle()
     wanted = [form.id for form in forms]

@@ -9,7 +9,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import StoreError
-from cyclescope.infer import api, kept, native
+from cyclescope.infer import api, kept, machine_model, native
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.ports import facts as port_facts
 from cyclescope.infer.ports.builder import PortBuilder
@@ -80,7 +80,7 @@ def test_results_without_a_model_are_not_kept(path, monkeypatch):
     def fail(*_):
         raise StoreError(f"the store {path} is damaged", "")
 
-    monkeypatch.setattr(native, "model_of", fail)
+    monkeypatch.setattr(machine_model, "model_of", fail)
     with pytest.raises(StoreError, match="damaged"):
         native.stored_model(path)
     assert not kept.results_file(path).exists()
