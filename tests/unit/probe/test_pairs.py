@@ -79,6 +79,30 @@ def test_how_much_longer_it_takes_beside_another(times):
         assert fact.unit == "times"
 
 
+def passes(*ratios):
+    """The verdict on some passes."""
+    (case, *_) = SHARED.cases("x86-64")
+    parts = {("alone", x): Interval(0.99, 1.01) for x in range(len(ratios))}
+    parts |= {("on both", x): Interval(ratio - 0.01, ratio + 0.01) for x, ratio in enumerate(ratios)}
+    readings = Readings(parts, {})
+    return SHARED.judge(case, readings), [point.x for point in SHARED.more(case, readings)]
+
+
+def test_passes_have_to_agree():
+    assert passes(2.0, 2.0, 2.0)[0].value.value == pytest.approx(2.0, abs=0.01)
+    for ratios in ((2.0, 1.0), (1.0, 1.2), (2.0, 2.0, 1.0)):
+        with pytest.raises(Unresolved, match="later"):
+            passes(*ratios)
+
+
+def test_cpus_that_share_something_are_asked_a_third_time():
+    assert passes(1.0)[1] == [1, 1]
+    assert passes(1.0, 1.0)[1] == []
+    assert passes(1.08, 1.08)[1] == []
+    assert passes(1.2, 1.2)[1] == [2, 2]
+    assert passes(2.0, 2.0, 2.0)[1] == []
+
+
 def test_another_cpu_that_is_busy_says_nothing():
     assert {fact.reason for fact in asked(SHARED, 2.0, share=0.75).values()} == {BUSY}
     assert all(fact.is_resolved for fact in asked(SHARED, 2.0, share=0.9).values())
