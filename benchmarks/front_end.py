@@ -22,7 +22,8 @@ from cyclescope.backend.loops import Loops
 from cyclescope.backend.simulated import Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign
 from cyclescope.infer.front_end.fetch import bytes_per_cycle
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.approach import Approach
+from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
@@ -60,7 +61,7 @@ class Verdict(msgspec.Struct, frozen=True):
     """What came out of a core: forms by whether their slots are stated and right, and what is wrong."""
 
     core: Drawn
-    facts: PortFacts
+    facts: FrontEndFacts
     slots: Counter[str]
     wrong: tuple[str, ...]
     seconds: float
@@ -103,7 +104,7 @@ def sample(table: Table, machine: MachineModel, seed: int, count: int) -> list[I
     return draw.sample(able, min(count, len(able)))
 
 
-def facts_of(core: Drawn, table: Table, forms: Sequence[InstructionForm], file: Path) -> PortFacts:
+def approach_of(core: Drawn, table: Table, forms: Sequence[InstructionForm], file: Path) -> Approach:
     """What the front end's experiments tell of a core."""
     with closing(core.backend()) as backend, closing(Store(file, core.machine.name)) as store:
         return Campaign(table, backend, store).front_end(forms)
@@ -114,10 +115,11 @@ def judge(core: Drawn, table: Table, count: int) -> Verdict:
     start = time.monotonic()
     forms = sample(table, core.machine, core.seed, count)
     with tempfile.TemporaryDirectory() as folder:
-        facts = facts_of(core, table, forms, Path(folder) / "store.sqlite")
+        approach = approach_of(core, table, forms, Path(folder) / "store.sqlite")
+    facts = approach.facts
     slots: Counter[str] = Counter()
     wrong = []
-    for form in forms if not facts.in_order else ():
+    for form in forms if not approach.in_order else ():
         truth, (told, _) = _slots(core, form), facts.told(form)
         if form.id not in facts.counts or truth is None:
             continue
@@ -166,7 +168,7 @@ def _checks(found: Sequence[Verdict]) -> Iterator[Check]:
     yield Check("bytes per cycle stated, of cores with a limit", f"{len(fetched)} of {len(limited)}")
 
 
-def _limit(facts: PortFacts) -> float:
+def _limit(facts: FrontEndFacts) -> float:
     width = facts.width_fact
     return bytes_per_cycle(facts.fetch, width.slots, width.per_slot) if width.is_told else 0.0
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from benchmarks.lib.common import Check, at_least, identity, parser, present, table
 from benchmarks.lib.processes import TIMINGS, busy, cores, measured
+from cyclescope.infer.ports.approach import read_port_facts
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.timing.results import LOW
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store
@@ -36,7 +36,7 @@ Usages = Mapping[str, PortUsage]
 def usages(store: Path, forms: Table) -> tuple[PortFacts, Usages]:
     """Facts and port usage of every form in a store."""
     with closing(Store(store, readonly=True)) as opened:
-        builder = PortBuilder(read_facts(opened, forms))
+        builder = PortBuilder(read_port_facts(opened, forms))
     facts = builder.facts
     return facts, {n: builder.usage(forms[n], facts.throughputs.get(n)) for n in facts.confined}
 

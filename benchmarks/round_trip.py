@@ -24,15 +24,15 @@ from benchmarks.lib.common import Check, at_least, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.likelihood.structure import port_sets
+from cyclescope.infer.ports.approach import read_approach, read_port_facts
 from cyclescope.infer.ports.builder import MICROCODED, PortBuilder
-from cyclescope.infer.ports.experiments import ports_builder
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.in_order import TOGETHER, InOrderFacts
-from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.timing.results import HIGH, MEDIUM
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.table import Table, load_table
+from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import FormCost, MachineModel, Operation
@@ -139,7 +139,7 @@ class Comparison:
         assert cost is not None
         if usage.ports is None or cost.operations is None:
             return None
-        counted = bool(self.builder.facts.labels)
+        counted = self.builder.facts.counters is not None
         truth = _without(cost.operations, self.memory)
         found = None if usage.operations is None else _without(usage.operations, self.found_memory)
         ports = [op for op in truth if counted or not self._is_unit(op)]
@@ -200,7 +200,7 @@ def compare(
     with tempfile.TemporaryDirectory() as folder:
         store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite", counters)
         try:
-            comparison = Comparison(machine, read_facts(store, table))
+            comparison = Comparison(machine, read_port_facts(store, table))
         finally:
             store.close()
     verdicts = [v for v in map(comparison.verdict, forms) if v is not None]
@@ -238,26 +238,27 @@ def in_order(
     with tempfile.TemporaryDirectory() as folder:
         store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite")
         try:
-            facts = read_facts(store, table)
+            approach = read_approach(store, table)
         finally:
             store.close()
-    builder = ports_builder(facts, None)
-    usages = [builder.usage(form, facts.throughputs.get(form.id)) for form in forms]
-    said = [rule for form in forms for rule in _rules(machine, facts, form)]
+    usages = [approach.usage(form, Planner(table, lambda form: True)) for form in forms]
+    facts = approach.facts
+    pairs = facts.rules if isinstance(facts, InOrderFacts) else None
+    said = [rule for form in forms if pairs for rule in _rules(machine, pairs(form.id), form)]
     claimed = sum(usage.ports is not None for usage in usages)
     print(f"{machine.name}: {len(said)} pairs of {len(forms)} forms")
     return [
-        Check(f"{machine.name}: in order", str(facts.in_order).lower(), "true", facts.in_order),
+        Check(f"{machine.name}: in order", str(approach.in_order).lower(), "true", approach.in_order),
         Check(f"{machine.name}: forms with ports", str(claimed), "0", claimed == 0),
         at_least(f"{machine.name}: pairing rules right", sum(said), len(said), RIGHT),
     ]
 
 
-def _rules(machine: MachineModel, facts: PortFacts, form: InstructionForm) -> Iterator[bool]:
+def _rules(
+    machine: MachineModel, rules: tuple[Sequence[str], Sequence[str]], form: InstructionForm
+) -> Iterator[bool]:
     """Whether each pairing rule of a form is what its ports and slots say."""
-    if not isinstance(facts, InOrderFacts):
-        return
-    for found, others in zip((True, False), facts.rules(form.id), strict=True):
+    for found, others in zip((True, False), rules, strict=True):
         for other in others:
             yield _issue_together(machine, form.id, other) == found
 

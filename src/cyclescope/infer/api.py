@@ -184,7 +184,7 @@ def measure_forms(
     StoreError or MeasurementError.
     """
     from cyclescope.infer.campaign import Campaign, Request  # slow to import
-    from cyclescope.infer.ports.named import known_machine
+    from cyclescope.infer.ports.naming import known_machine
 
     _check(patterns, what := tuple(what), budget)
     backend, identity = open_backend(cpu, link_to(target))
@@ -211,7 +211,7 @@ def _check(patterns: Sequence[str], what: Iterable[str], budget: float) -> None:
 
 def timings(store: Store, table: Table, forms: Sequence[InstructionForm]) -> list[FormTiming]:
     """Timings of the forms from a store, in the order of `forms`; as they are kept beside it, if they are."""
-    from cyclescope.infer.ports.named import known_machine  # slow to import
+    from cyclescope.infer.ports.naming import known_machine  # slow to import
     from cyclescope.infer.readout import Readout
 
     kept = kept_results(store.path, [form.id for form in forms])

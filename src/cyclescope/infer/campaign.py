@@ -18,10 +18,9 @@ import msgspec
 
 from cyclescope.backend.base import Backend
 from cyclescope.infer.again import Disturbed, disturbed
-from cyclescope.infer.ports.builder import PortBuilder
+from cyclescope.infer.ports.approach import Approach
 from cyclescope.infer.ports.candidates import candidates
-from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign, ports_builder
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
 from cyclescope.infer.ports.in_order import order_forms
 from cyclescope.infer.ports.questions import simple_forms
 from cyclescope.infer.progress import Progress, nobody
@@ -109,7 +108,7 @@ class Campaign:
         self._planner: Planner | None = None
         self._again = Disturbed({})
         self._chains: LinkChains | None = None
-        self._ports_told: PortBuilder | None = None  # by a run that came to its end
+        self._ports_told: Approach | None = None  # by a run that came to its end
         self._everything = Planner(table, lambda form: True)
 
     # --- the whole -------------------------------------------------------------------------------
@@ -170,16 +169,15 @@ class Campaign:
 
     def _refute(self, ports: PortCampaign, deadline: float) -> bool:
         """Predict and measure mixes that had no part in anything; keep what they say."""
-        facts = ports.facts()
-        if facts.in_order or not facts.filler:
+        approach = ports.approach(self._known)
+        if approach.ports is None:
             return True
-        builder = ports_builder(facts, self._known)
-        refutation = Refutation(builder, self.store, ports.plans, self._draw)
+        refutation = Refutation(approach.ports, self.store, ports.plans, self._draw)
         if not refutation.is_done:
             if not all(ports.settle(stage, make(), deadline) for stage, make in refutation.stages()):
                 return False
             refutation.conclude()
-        self._ports_told = builder
+        self._ports_told = approach
         return True
 
     def _facts(self, deadline: float) -> bool:
@@ -199,7 +197,7 @@ class Campaign:
                 return number == len(asked)
         return True
 
-    def front_end(self, forms: Sequence[InstructionForm]) -> PortFacts:
+    def front_end(self, forms: Sequence[InstructionForm]) -> Approach:
         """The front end's part of port usage alone: width, lengths of encodings, slots of some forms."""
         self._ports_told = None
         self.store.begin_session(datetime.now(UTC).isoformat(timespec="seconds"), {})
@@ -211,7 +209,7 @@ class Campaign:
         self._settle(THROUGHPUTS, experiments, able, Sampler(self.backend), math.inf)
         ports = PortCampaign(self.table, self.backend, self.store, self.planner(), self._tell)
         ports.run_front_end(able)
-        return ports.facts()
+        return ports.approach()
 
     def planner(self) -> Planner:
         """The planner with the helper instructions of this CPU."""

@@ -14,12 +14,10 @@ from cyclescope import __version__
 from cyclescope.errors import StoreError
 from cyclescope.infer.front_end.fetch import bytes_per_cycle
 from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.front_end import EVEN
-from cyclescope.infer.ports.named import NamedPorts
+from cyclescope.infer.ports.front_end import EVEN, FrontEndFacts
 from cyclescope.infer.ports.resources import port_resources, with_resources
-from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.refute.calibration import Verdicts
 from cyclescope.infer.scheduler import binding_of
@@ -69,9 +67,7 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
         gaps.add(timing)
         if timing.status == "ok":
             some.append((timing, usage))
-    builder = readout.ports
-    facts = builder.facts if builder is not None else None
-    ports = builder if isinstance(builder, NamedPorts) else None
+    ports = readout.ports
     every = {timing.id: form_cost(timing, usage) for timing, usage in some}
     costs = {name: cost for name, cost in every.items() if _has_numbers(cost)}
     if not costs:
@@ -79,9 +75,9 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
     capacities: Mapping[str, float] = {}
     if ports is not None:
         costs, capacities = _proved(*with_resources(costs, ports), ports, readout.verdicts)
-    core = _core(costs, table, facts, readout)
+    core = _core(costs, table, readout)
     names = ports.names if ports else ()
-    provenance = _provenance(store, builder, gaps.notes(store))
+    provenance = _provenance(store, ports, core, gaps.notes(store))
     asked = tuple(fact for fact in store.facts() if fact.is_resolved)
     calibration = readout.verdicts.calibration if ports is not None and readout.verdicts else None
     model = _possible(MachineModel(
@@ -221,7 +217,7 @@ def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:
 # --- the machine -------------------------------------------------------------------------------------
 
 
-def _width(store: Store, facts: PortFacts) -> float:
+def _width(store: Store, facts: FrontEndFacts) -> float:
     """Front-end slots per cycle: the fact, or the rate of what needs a slot and nothing else."""
     if facts.filler or facts.width_fact.is_told:
         return facts.width
@@ -232,10 +228,11 @@ def _width(store: Store, facts: PortFacts) -> float:
     return float(round(rate)) if abs(rate - round(rate)) < EVEN * rate else rate
 
 
-def _core(costs: Mapping[str, FormCost], table: Table, known: PortFacts | None, readout: Readout) -> Core:
+def _core(costs: Mapping[str, FormCost], table: Table, readout: Readout) -> Core:
     """The front end, and what plain moves tell of loads and of the way through memory."""
     store = readout.store
-    facts = readout.facts or known or read_facts(store, table)
+    approach = readout.approach or read_approach(store, table)
+    facts = approach.facts
     width = facts.width_fact
     roles = instruction_set(table.isa).roles
     loading, storing = table[roles.load], table[roles.store]
@@ -243,7 +240,7 @@ def _core(costs: Mapping[str, FormCost], table: Table, known: PortFacts | None, 
     parts = _latency(costs, storing, "register", "data"), _latency(costs, loading, "data", "register")
     return Core(
         _width(store, facts), load_latency=loaded, forward_latency=sum(parts) if all(parts) else 0,
-        in_order=facts.in_order, whole=known is not None and bool(facts.filler) and facts.whole,
+        in_order=approach.in_order, whole=readout.ports is not None and facts.whole,
         width_kind=MEASURED if width.is_told else ASSUMED, width_source=width.proof,
         fetch=bytes_per_cycle(facts.fetch, width.slots, width.per_slot) if facts.fetch else 0,
         lengths=tuple((one.bytes, one.cycles) for one in facts.fetch), nops=width.per_slot,
@@ -257,22 +254,22 @@ def _latency(costs: Mapping[str, FormCost], form: InstructionForm, source: str, 
     return costs[form.id].latencies.get(names[0], 0) if form.id in costs and names else 0
 
 
-def _provenance(store: Store, ports: PortBuilder | None, gaps: Sequence[str]) -> Provenance:
+def _provenance(store: Store, ports: PortBuilder | None, core: Core, gaps: Sequence[str]) -> Provenance:
     sessions = store.sessions()
     last = sessions[-1] if sessions else {}
     brand = str(last.get("brand") or store.machine)
     return Provenance(
         MEASURED, f"{brand}, measured by cyclescope", __version__, date=str(last.get("started", "")),
         missing=tuple(gaps),
-        notes=(*_notes(ports), *map(_conditions, sessions[-SESSIONS:])),
+        notes=(*_notes(ports, core), *map(_conditions, sessions[-SESSIONS:])),
     )  # fmt: skip
 
 
-def _notes(ports: PortBuilder | None) -> Iterator[str]:
+def _notes(ports: PortBuilder | None, core: Core) -> Iterator[str]:
     yield "latencies that rest on a convention have what is proved without it as a range"
-    if ports is not None and ports.facts.in_order:
+    if core.in_order:
         yield "no ports: the core issues in order; notes of forms say what issues together"
-    elif not isinstance(ports, NamedPorts):
+    elif ports is None:
         yield "no ports: `cyclescope measure --what ports` measures them"
     elif ports.known is None or set(ports.names).isdisjoint(ports.known.ports):
         yield "ports have neutral names; those that serve the same classes of forms are interchangeable"

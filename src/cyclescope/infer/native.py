@@ -137,7 +137,7 @@ def stored_results(store: Store) -> tuple[list[FormTiming], MachineModel]:
 def _made(store: Store) -> tuple[list[FormTiming], MachineModel]:
     """The results of all forms, which are kept where they made a model, and the model."""
     from cyclescope.infer.machine_model import model_of, refuse_emulated
-    from cyclescope.infer.ports.named import known_machine
+    from cyclescope.infer.ports.naming import known_machine
     from cyclescope.infer.readout import Readout
 
     refuse_emulated(store)

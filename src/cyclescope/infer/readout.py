@@ -11,10 +11,8 @@ import msgspec
 
 from cyclescope.host.features import lacking
 from cyclescope.infer.copies import by_copies
+from cyclescope.infer.ports.approach import Approach, read_approach
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.ports.experiments import are_compared, ports_builder, why_no_usage
-from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.refute.calibration import Verdicts, stored_verdicts
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency
@@ -60,8 +58,8 @@ class Circumstances(msgspec.Struct, frozen=True):
 class Readout:
     """Results of some forms of a store, or of all of its table.
 
-    `known` is a machine that gives ports their names where they match, and nothing else. `ports` are those of
-    the store, where they were read before.
+    `known` is a machine that gives ports their names where they match, and nothing else. `approach` is what
+    tells the ports of the store, where it was read before.
     """
 
     def __init__(
@@ -71,9 +69,9 @@ class Readout:
         known: MachineModel | None = None,
         forms: Sequence[InstructionForm] | None = None,
         planner: Planner | None = None,
-        ports: PortBuilder | None = None,
+        approach: Approach | None = None,
     ) -> None:
-        self._ports = ports
+        self._told = approach
         self.store = store
         self.table = table
         self.known = known
@@ -83,28 +81,25 @@ class Readout:
         self._everything = forms is None
 
     @cached_property
-    def facts(self) -> PortFacts | None:
+    def approach(self) -> Approach | None:
         """What port experiments tell; None where no port was measured."""
-        if self._ports is not None:
-            return self._ports.facts
-        if not self.store.has(PORTS):
-            return None
-        return read_facts(self.store, self.table, None if self._everything else self.forms)
+        if self._told is not None or not self.store.has(PORTS):
+            return self._told
+        return read_approach(self.store, self.table, self.known, None if self._everything else self.forms)
+
+    @property
+    def ports(self) -> PortBuilder | None:
+        """What tells ports; None where a core shows none, none were measured, or not all that tells them."""
+        return self.approach.ports if self.approach is not None and self.is_complete else None
 
     @cached_property
-    def ports(self) -> PortBuilder | None:
-        """What tells the ports of forms; None where no port was measured, or not all that tells them.
+    def is_complete(self) -> bool:
+        """Whether all that port usage rests on was measured.
 
         A run may have been stopped before: classes that were not compared make no structure.
         """
-        if self._ports is not None or self.facts is None or not self._compared:
-            return self._ports
-        return ports_builder(self.facts, self.known)
-
-    @cached_property
-    def _compared(self) -> bool:
-        """Whether all that port usage rests on was measured."""
-        return self.facts is None or are_compared(self.facts, self.planner)
+        approach = self.approach
+        return approach is not None and (approach is self._told or approach.is_complete(self.planner))
 
     @cached_property
     def verdicts(self) -> Verdicts | None:
@@ -127,7 +122,7 @@ class Readout:
                 return list(self._timings(store, parts[number], circumstances)), store.unreadable
 
         useful = len(parts) > copies and is_still(self.store.path)
-        own = copies + 1 if self._ports else len(parts) + 1  # every so manieth part is made here
+        own = copies + 1 if self._told else len(parts) + 1  # every so manieth part is made here
         others = [number for number in range(len(parts)) if (number + 1) % own]
         with by_copies(elsewhere, others, copies if useful else 0) as made:
             for number, some in enumerate(parts):
@@ -164,13 +159,12 @@ class Readout:
         return (timing for timing, _ in self.each())
 
     def _with_usage(self, timing: FormTiming, form: InstructionForm) -> Found:
-        builder = self.ports
-        if timing.status != "ok" or self.facts is None:
+        approach = self.approach
+        if timing.status != "ok" or approach is None:
             return timing, _UNKNOWN
-        if builder is None:
+        if not self.is_complete:
             return msgspec.structs.replace(timing, ports_note=STOPPED), _UNKNOWN
-        facts = builder.facts
-        usage = builder.usage(form, facts.throughputs.get(form.id), why_no_usage(facts, self.planner, form))
+        usage = approach.usage(form, self.planner)
         usage = self.verdicts.lowered(form.id, usage) if self.verdicts else usage
         return msgspec.structs.replace(
             timing, slots=usage.slots, slot_range=usage.slot_range, ports=usage.ports,

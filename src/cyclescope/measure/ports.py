@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 
 import msgspec
@@ -36,6 +36,9 @@ class Question(msgspec.Struct, frozen=True):
 
     key: Key
     make: Callable[[], Experiment | None]
+
+
+Stage = tuple[str, Callable[[], Iterable[Question]]]  # a name, and what is asked when it begins
 
 
 class Filling(msgspec.Struct, frozen=True):

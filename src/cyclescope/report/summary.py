@@ -11,7 +11,7 @@ import msgspec
 
 from cyclescope.backend.base import without_address
 from cyclescope.infer.gaps import Gaps
-from cyclescope.infer.ports.experiments import NO_FILLER
+from cyclescope.infer.ports.approach import NO_FILLER
 from cyclescope.infer.refute.calibration import stored_verdicts
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm

@@ -11,7 +11,7 @@ from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.infer.again import disturbed
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.ports.experiments import NO_FILLER
+from cyclescope.infer.ports.approach import NO_FILLER
 from cyclescope.infer.ports.in_order import FAST, SLOW, order_forms
 from cyclescope.isa.registry import instruction_set, isa_names
 from cyclescope.isa.table import load_table

@@ -11,9 +11,9 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import StoreError
 from cyclescope.infer import api, kept, machine_model, native
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.ports import facts as port_facts
+from cyclescope.infer.ports import timed
 from cyclescope.infer.ports.builder import PortBuilder
-from cyclescope.infer.ports.named import known_machine
+from cyclescope.infer.ports.naming import known_machine
 from cyclescope.infer.readout import STOPPED, Readout
 from cyclescope.measure.store import Store
 from cyclescope.session.machines import load_model
@@ -132,7 +132,7 @@ def test_a_run_that_was_stopped_makes_no_structure(path, table, monkeypatch):
     change(
         path, (f"DELETE FROM measurement WHERE quantity = 'pairs' AND id > {last.format('avg', 'pairs')}",)
     )
-    monkeypatch.setattr(port_facts, "solve_structure", refuse)
+    monkeypatch.setattr(timed, "solve_structure", refuse)
     found = shown(path, table)
     assert {timing.ports for timing in found} == {None}
     assert {timing.ports_note for timing in found} == {STOPPED}

@@ -16,7 +16,7 @@ from cyclescope.errors import StoreError
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.machine_model import build_model, form_cost
 from cyclescope.infer.ports.builder import PortUsage
-from cyclescope.infer.ports.named import known_machine
+from cyclescope.infer.ports.naming import known_machine
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.infer.workload import CORE_FACTS

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from cyclescope.infer.api import timings
-from cyclescope.infer.ports.experiments import NO_FILLER
+from cyclescope.infer.ports.approach import NO_FILLER
 from cyclescope.measure.store import Store
 from cyclescope.report.summary import Tally, summary_text
 from tests.support.damage import FORMS, change, fill

@@ -26,7 +26,7 @@ from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import QUANTITIES, conditions, default_store, isa_of, open_backend, stores
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.native import results_and_model
-from cyclescope.infer.ports.named import known_machine
+from cyclescope.infer.ports.naming import known_machine
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import Table, load_table

@@ -8,14 +8,16 @@ from functools import cached_property
 
 import msgspec
 
+from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import Explanation
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.facts import PortCounts, PortFacts
 from cyclescope.infer.ports.front_end import dropped
 from cyclescope.infer.ports.groups import PortGroups
+from cyclescope.infer.ports.naming import named
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
-from cyclescope.model.machine import Operation
+from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import notation, port_throughput
 
 NOISE = 0.08  # micro-operations: less of a resource is none
@@ -58,29 +60,39 @@ class PortUsage(msgspec.Struct, frozen=True):
 
 
 class PortBuilder:
-    """Port usage of every form from the facts."""
+    """Port usage of every form from the facts.
 
-    def __init__(self, facts: PortFacts) -> None:
+    `known` is a machine that gives ports their names where they match, and nothing else.
+    """
+
+    def __init__(self, facts: PortFacts, known: MachineModel | None = None) -> None:
         self.facts = facts
+        self.known = known
         self._known: dict[tuple[str, float | None], PortUsage] = {}
 
     @cached_property
+    def _named(self) -> tuple[tuple[str, ...], Structure]:
+        return named(self.facts, self.known)
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """Names of the ports: those of the counters, else numbers in the order of the structure."""
-        if self.facts.labels:
-            return self.facts.labels
-        count = self.facts.structure.ports
-        return tuple(str(n) if count <= 10 else f"{n:x}" for n in range(count))
+        """Names of the ports."""
+        return self._named[0]
+
+    @property
+    def structure(self) -> Structure:
+        """The ports, in the order of their names."""
+        return self._named[1]
 
     @cached_property
     def groups(self) -> PortGroups:
         """Classes that share ports, and what explains readings among them."""
-        return PortGroups(self.facts)
+        return PortGroups(self.facts, self.structure)
 
     @cached_property
     def resources(self) -> dict[str, tuple[str, float]]:
         """Name and capacity of the resource that each class stands for."""
-        structure = self.facts.structure
+        structure = self.structure
         found = {}
         for name, width in self.facts.widths.items():
             ports = structure.sets.get(name)
@@ -105,13 +117,13 @@ class PortBuilder:
         if confined is None:
             return PortUsage(shown, None, reason=reason or "not measured")
         microcoded = slots is not None and slots > MICROCODED
-        told = None if microcoded or self.facts.labels else shown
+        told = None if microcoded or self.facts.counters else shown
         found = self.groups.explain(form, throughput or math.inf, told)
         return self._combined(form, found, confined, shown, microcoded, throughput or 0.0)
 
     def missed(self, form: InstructionForm, usage: PortUsage) -> set[str]:
         """Classes whose measured confinement is not what a usage makes of it."""
-        sets = self.facts.structure.sets
+        sets = self.structure.sets
         confined = {n: v for n, v in self.facts.confined.get(form.id, {}).items() if n in sets}
         if usage.operations is None:
             return {name for name, value in confined.items() if value > NOISE}
@@ -131,7 +143,7 @@ class PortBuilder:
     ) -> PortUsage:
         best = found[0]
         missed = best.missed > MISSED
-        stalls = "" if self.facts.labels else _stalls(form, microcoded, missed)
+        stalls = "" if self.facts.counters else _stalls(form, microcoded, missed)
         known = () if missed and stalls else best.operations  # what stalls cost is not to look like ports
         missing = self._missing(form, known)
         complete = not missing and best.complete and not (missed and stalls)
@@ -141,12 +153,12 @@ class PortBuilder:
         slots, remark = self._told(form, slots, known)
         others = [] if missed and stalls else _others(found, self.names)
         notes = [note for note in (_conflict(best), remark, _odds(others)) if note]
-        told = min((self.facts.sureness(op.ports) for op in best.operations), default=1.0)
+        told = min((self._sureness(op.ports) for op in best.operations), default=1.0)
         levels = [level_of(best, told), *([MEDIUM] * (slots is None))]
         if told < CERTAIN:
             notes.append(f"{told / (1 - told):.0f} : 1 against another number of ports that its class shares")
         if missing:
-            levels.append(MEDIUM)
+            levels.append(LOW)
             notes.append(missing)
         if stalls:
             levels.append(LOW)
@@ -165,6 +177,13 @@ class PortBuilder:
             self._weights(confined), microcoded, "; ".join(dict.fromkeys(notes)),
         )  # fmt: skip
 
+    def _sureness(self, ports: Sequence[int]) -> float:
+        """Share of the odds that a set of ports has: that of the classes that it is of."""
+        own, sets, sure = set(ports), self.structure.sets, self.facts.sure
+        same = [sure.get(name, 1.0) for name, some in sets.items() if own == set(some)]
+        around = [sure.get(name, 1.0) for name, some in sets.items() if own < set(some)]
+        return max(same) if same else min(around, default=1.0)
+
     def _weights(self, confined: Mapping[str, float]) -> dict[str, float]:
         weights: dict[str, float] = {}
         for name, value in confined.items():
@@ -181,7 +200,8 @@ class PortBuilder:
 
     def _missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
         """What no experiment shows of a form, or ""."""
-        total = self.facts.total(form.id, range(self.facts.structure.ports))
+        counters = self.facts.counters
+        total = counters.total(form.id, range(self.structure.ports)) if counters else None
         if total is not None:
             more = total - sum(op.count for op in known)
             return f"{more:.1f} micro-operations are on ports that no class fills" if more > MORE else ""
@@ -196,11 +216,13 @@ class PortBuilder:
 
         What runs slower for less than `DIVIDES` cycles may have fewer ports than were told, or share some.
         """
+        counters = self.facts.counters
         if max(port_throughput(known), (slots or 0.0) / self.facts.width) < SLOWER * throughput:
-            level = MEDIUM if throughput > DIVIDES or self.facts.labels else LOW
+            level = MEDIUM if throughput > DIVIDES or counters else LOW
             yield "it runs slower than these ports allow: something else limits it", level
-        if self.facts.labels:  # the rest was counted
-            yield from ((sentence, MEDIUM) for sentence in self._never_there(form, known, throughput))
+        if counters:  # the rest was counted
+            never = self._never_there(counters, form, known, throughput)
+            yield from ((sentence, MEDIUM) for sentence in never)
             return
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
@@ -211,11 +233,15 @@ class PortBuilder:
             yield "a micro-operation for any of as many ports as the front end has slots would not show", LOW
 
     def _never_there(
-        self, form: InstructionForm, known: Sequence[Operation], throughput: float
+        self,
+        counters: PortCounts,
+        form: InstructionForm,
+        known: Sequence[Operation],
+        throughput: float,
     ) -> Iterator[str]:
         """Ports on which nothing was counted, if the form would be no slower without them."""
         for op in known:
-            unused = self.facts.unused(form.id, op.ports)
+            unused = counters.unused(form.id, op.ports)
             fewer = msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in unused))
             rest = [other for other in known if other is not op]
             if (
@@ -236,24 +262,18 @@ class PortBuilder:
         return several and any(
             port_throughput([*_less(known, op), msgspec.structs.replace(op, ports=(port,))]) <= most
             and not self._shows(port, op, confined)
-            for op in single if self.memory.isdisjoint(op.ports) for port in op.ports
+            for op in single if self.groups.memory.isdisjoint(op.ports) for port in op.ports
         )  # fmt: skip
 
     def _shows(self, port: int, op: Operation, confined: Mapping[str, float]) -> bool:
         """Whether a measured class has a port of an operation, but not all of its ports."""
-        sets = self.facts.structure.sets
+        sets = self.structure.sets
         return any(port in sets[n] and not set(op.ports) <= set(sets[n]) for n in confined if n in sets)
 
     def _may_hide(self, form: InstructionForm, known: Sequence[Operation]) -> bool:
         """Whether a form may have a micro-operation beside those for memory that no experiment shows."""
-        beside = [op for op in known if self.memory.isdisjoint(op.ports)]
+        beside = [op for op in known if self.groups.memory.isdisjoint(op.ports)]
         return not beside and not self.facts.hiding.isdisjoint(domains(form))
-
-    @cached_property
-    def memory(self) -> frozenset[int]:
-        """Ports of classes that do nothing but access memory."""
-        sets, files = self.facts.structure.sets, self.facts.files
-        return frozenset(p for name, ports in sets.items() if "m" in files[name] for p in ports)
 
 
 def _stalls(form: InstructionForm, microcoded: bool, missed: bool) -> str:

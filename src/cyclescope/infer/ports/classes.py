@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from cyclescope.infer.ports.candidates import files_of, is_candidate, preference, stores, updates
 from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFacts
 from cyclescope.isa.table import Table
-from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, blocked
-from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Record
+from cyclescope.measure.ports import PAIRS, blocked
+from cyclescope.measure.record import FAILED, FrontEndReadings, Record
 
-SAME = 1.9  # times as long as one alone: the same ports
 SHUT = 1.2  # times as long as on all ports that either of two classes has: one port of four is shut, or more
 SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 
 
-class ClassFacts(FrontEndFacts):
+class ClassFacts(FrontEndFacts, ABC):
     """Classes of blocking instructions; `records` are those of port experiments."""
 
     def __init__(
@@ -28,19 +28,18 @@ class ClassFacts(FrontEndFacts):
         records: Iterable[Record],
         readings: FrontEndReadings = NOTHING,
     ) -> None:
-        super().__init__(table, throughputs, readings)
         self._records = [r for r in records if r.verdict != FAILED]
+        super().__init__(table, throughputs, readings, self._records)
 
+    @property
+    @abstractmethod
     def widest(self) -> float:
-        """What the rate of blocking instructions has to stay below: others need slots beside them."""
-        return self.width
+        """What the rate of blocking instructions has to stay below."""
 
-    @cached_property
-    def alone(self) -> dict[str, float]:
-        """Cycles of `INSTANCES` instances with nothing around; by the throughput where rounds disagree."""
-        some = [r for r in self._records if r.quantity == ALONE]
-        least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
-        return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
+    @property
+    @abstractmethod
+    def grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
+        """Members by representative, and the pairs (with their width) that are still to be compared."""
 
     @cached_property
     def blockers(self) -> dict[tuple[str, int], list[str]]:
@@ -56,7 +55,7 @@ class ClassFacts(FrontEndFacts):
                 continue
             rate = 1 / self.throughputs[form_id]
             width = round(rate)
-            if not 1 <= width < self.widest() or abs(rate - width) > EVEN * width:
+            if not 1 <= width < self.widest or abs(rate - width) > EVEN * width:
                 continue
             if updates(form) and self.alone.get(form_id, math.inf) * width > MOST_WAITING:
                 continue  # its instances would wait for each other
@@ -80,34 +79,15 @@ class ClassFacts(FrontEndFacts):
                 found[key] = min(ratio, found.get(key, math.inf))
         return found
 
-    @cached_property
-    def _grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
-        """Members by representative, and the pairs (with their width) that are still to be compared."""
-        found: dict[str, list[str]] = {}
-        missing: list[tuple[str, str, int]] = []
-        for (_, width), group in self.blockers.items():
-            heads: list[str] = []
-            for name in group:
-                ratios = [(head, self.pairs.get(frozenset((head, name)))) for head in heads]
-                unknown = next((head for head, ratio in ratios if ratio is None), None)
-                head = next((head for head, ratio in ratios if ratio is not None and ratio > SAME), None)
-                if head is None and unknown is not None:
-                    missing.append((unknown, name, width))
-                    continue
-                if head is None:
-                    heads.append(name)
-                found.setdefault(head or name, []).append(name)
-        return found, missing
-
     @property
     def classes(self) -> dict[str, list[str]]:
         """Members by representative: forms that take twice as long together as alone."""
-        return self._grouped[0]
+        return self.grouped[0]
 
     @property
     def uncompared(self) -> list[tuple[str, str, int]]:
         """Forms to be compared next, with their width, before the classes are complete."""
-        return self._grouped[1]
+        return self.grouped[1]
 
     @cached_property
     def widths(self) -> dict[str, int]:

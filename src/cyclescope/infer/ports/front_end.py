@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, cached_property, partial
 
 from cyclescope.infer.front_end.dispatch import (
@@ -21,8 +21,8 @@ from cyclescope.isa.registry import instruction_set, instruction_sets
 from cyclescope.isa.table import Table
 from cyclescope.measure.front_end import IDIOMS, MOVES
 from cyclescope.measure.front_end import NOPS as NOP_KIND
-from cyclescope.measure.ports import blocked
-from cyclescope.measure.record import STABLE, FrontEndReadings, Reading
+from cyclescope.measure.ports import ALONE, INSTANCES, blocked
+from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Reading, Record
 
 ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
 EVEN = 0.03  # by which the rate of a blocking instruction may miss a whole number
@@ -37,7 +37,7 @@ NOTHING = FrontEndReadings()
 class FrontEndFacts:
     """Width, fetching and slots.
 
-    `throughputs` are reciprocal throughputs by form id, in cycles.
+    `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments.
     """
 
     def __init__(
@@ -45,12 +45,21 @@ class FrontEndFacts:
         table: Table,
         throughputs: Mapping[str, float],
         readings: FrontEndReadings = NOTHING,
+        records: Iterable[Record] = (),
     ) -> None:
         self.table = table
         known = cache(table.__contains__)  # a store can be of a version with another table
         self.throughputs = {form: cycles for form, cycles in throughputs.items() if known(form)}
         some = [[reading for reading in part if known(reading.form)] for part in readings]
         self._readings, self._widths, self._lengths = some
+        self._alone = [r for r in records if r.quantity == ALONE and r.verdict != FAILED]
+
+    @cached_property
+    def alone(self) -> dict[str, float]:
+        """Cycles of `INSTANCES` instances with nothing around; by the throughput where rounds disagree."""
+        some = self._alone
+        least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
+        return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
 
     # --- width -----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from statistics import median, median_low
 
 from cyclescope.infer.likelihood.evidence import FULL
 from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike, learned, tail_of
-from cyclescope.infer.likelihood.structure import port_sets
+from cyclescope.infer.likelihood.structure import Structure, port_sets
 from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, UsageSolver, explanations
 from cyclescope.infer.ports.candidates import memory_of
 from cyclescope.infer.ports.facts import PortFacts
@@ -24,10 +24,11 @@ Group = tuple[dict[str, Ports], UsageSolver]
 
 
 class PortGroups:
-    """The groups of a machine's classes."""
+    """The groups of a machine's classes; `structure` has the numbers that its ports go by."""
 
-    def __init__(self, facts: PortFacts) -> None:
+    def __init__(self, facts: PortFacts, structure: Structure) -> None:
         self.facts = facts
+        self.structure = structure
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -37,7 +38,7 @@ class PortGroups:
     @cached_property
     def noise(self) -> Scatter:
         """How readings scatter here, as those of the forms show that forms of classes are judged by."""
-        if self.facts.labels:
+        if self.facts.counters:
             return COUNTS
         readings: list[list[tuple[float, float]]] = [[], [], [], []]
         first = self._with(Scatter())
@@ -70,7 +71,7 @@ class PortGroups:
                     yield from ((look.value - least, look.error, tail) for look in some)
 
     def _with(self, noise: Scatter) -> list[Group]:
-        sets = self.facts.structure.sets
+        sets = self.structure.sets
         groups: list[dict[str, Ports]] = []
         for name, ports in sets.items():
             touching = [g for g in groups if any(not set(ports).isdisjoint(other) for other in g.values())]
@@ -107,7 +108,7 @@ class PortGroups:
     def _accesses_cost(self) -> dict[bool, dict[str, float]]:
         """What loads, and what stores, cost classes whose ports they do not use, but for noise."""
         found: dict[bool, dict[str, list[float]]] = {False: {}, True: {}}
-        for name in self.facts.structure.sets:
+        for name in self.structure.sets:
             op = memory_of(self.facts.table[name]) if "m" in self.facts.files[name] else None
             for form in self.facts.classes[name] if op is not None else ():
                 for other, looks in self.facts.looks(form).items():
@@ -121,7 +122,7 @@ class PortGroups:
 
     def _beside(self, form: InstructionForm, group: Mapping[str, Ports]) -> dict[str, float]:
         """What a form's accesses to memory cost the classes of a group that are for something else."""
-        if self.facts.labels or self._is_memory(group):
+        if self.facts.counters or self._is_memory(group):
             return {}
         found: dict[str, float] = {}
         for write in (False, True):
@@ -138,14 +139,15 @@ class PortGroups:
 
     def explain(self, form: InstructionForm, throughput: float, slots: float | None) -> list[Explanation]:
         """What explains a form's readings, the likeliest first; `slots` as far as they tell."""
-        per_slot = self.facts.per_slot(form)
+        per_slot, counters = self.facts.per_slot(form), self.facts.counters
         found = []
         for group, solver in self.groups:
             some = {name: looks for name, looks in self.facts.looks(form.id).items() if name in group}
-            if self.facts.labels:
+            if counters:
                 some = _least(some, group)
             if some:
-                total = self.facts.total(form.id, {p for ports in group.values() for p in ports})
+                ports = {p for ports in group.values() for p in ports}
+                total = counters.total(form.id, ports) if counters else None
                 beside = self._beside(form, group)
                 found.append(
                     solver.candidates(some, throughput, self.expected(form), total, per_slot, beside)
@@ -158,7 +160,7 @@ class PortGroups:
     @cached_property
     def memory(self) -> frozenset[int]:
         """Ports of classes that do nothing but access memory."""
-        sets, files = self.facts.structure.sets, self.facts.files
+        sets, files = self.structure.sets, self.facts.files
         return frozenset(p for name, ports in sets.items() if "m" in files[name] for p in ports)
 
 

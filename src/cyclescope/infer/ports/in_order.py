@@ -12,24 +12,25 @@ cycle; they are measured by alternating two forms.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 import msgspec
 
-from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.candidates import files_of, is_candidate, updates
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.front_end import NOTHING, FrontEndFacts
+from cyclescope.infer.workload import PAIRED
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG, Kernel
-from cyclescope.measure.plan import Experiment, Key
-from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question
-from cyclescope.measure.record import STABLE, Record
+from cyclescope.measure.plan import Experiment, Key, Planner
+from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, Stage
+from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Record
+from cyclescope.measure.store import Store
 
 ORDER = "order"
 SLOW = 4  # in the first chain: what all but the last wait is lost in order; any queue holds them
@@ -113,15 +114,18 @@ def issues_in_order(records: Iterable[Record]) -> bool:
 # --- what it tells ---------------------------------------------------------------------------------
 
 
-class InOrderFacts(PortFacts):
+class InOrderFacts(FrontEndFacts):
     """Facts of a core that issues in order: how fast forms are alone, and in pairs."""
 
-    in_order = True
-
-    @property
-    def filler(self) -> str:
-        """The form that needs a front-end slot and nothing else, as far as the ISA has one."""
-        return instruction_set(self.table.isa).roles.nop
+    def __init__(
+        self,
+        table: Table,
+        throughputs: Mapping[str, float],
+        records: Iterable[Record],
+        readings: FrontEndReadings = NOTHING,
+    ) -> None:
+        self._records = [r for r in records if r.verdict != FAILED]
+        super().__init__(table, throughputs, readings, self._records)
 
     @cached_property
     def width(self) -> float:
@@ -130,21 +134,6 @@ class InOrderFacts(PortFacts):
             return self.width_fact.slots
         fastest = min((t for f, t in self.throughputs.items() if is_candidate(self.table[f])), default=1.0)
         return float(round(1 / fastest))
-
-    @property
-    def whole(self) -> bool:
-        """Nothing is known of how slots are divided."""
-        return False
-
-    @cached_property
-    def slots(self) -> dict[str, float]:
-        """None can be told from a slot."""
-        return {}
-
-    @cached_property
-    def structure(self) -> Structure:
-        """No ports."""
-        return Structure(0, {})
 
     @cached_property
     def partners(self) -> list[str]:
@@ -182,12 +171,35 @@ class InOrderFacts(PortFacts):
         return together, [other for other, cycles in pairs if cycles > least + APART]
 
 
-class InOrderPorts(PortBuilder):
-    """Pairing rules where others have ports."""
+class InOrder:
+    """Pairing rules in place of ports: an approach (see `approach.py`)."""
 
-    facts: InOrderFacts
+    in_order = True
+    ports = None
 
-    def usage(self, form: InstructionForm, throughput: float | None, reason: str = "") -> PortUsage:
+    def __init__(self, facts: InOrderFacts) -> None:
+        self.facts = facts
+
+    @property
+    def width(self) -> float:
+        """Instructions that issue in a cycle."""
+        return self.facts.width
+
+    def stages(self, plans: PortPlanner, store: Store, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
+        """One: every form alternating with every partner."""
+        yield PAIRED, lambda: self._pairs(plans, forms)
+
+    def _pairs(self, plans: PortPlanner, forms: Iterable[InstructionForm]) -> Iterator[Question]:
+        for form in forms:
+            short = self.facts.alone.get(form.id, math.inf) <= INSTANCES * LONGEST
+            for name in self.facts.partners if short else ():
+                yield plans.against(form, self.facts.table[name], 1, INSTANCES)
+
+    def is_complete(self, planner: Planner) -> bool:
+        """Always: what was not paired has no rules."""
+        return True
+
+    def usage(self, form: InstructionForm, planner: Planner) -> PortUsage:
         """No ports, with the rules as the reason."""
         together, apart = self.facts.rules(form.id)
         words = [

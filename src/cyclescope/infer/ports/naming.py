@@ -10,9 +10,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from cyclescope.infer.likelihood.structure import Structure
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.model.library import names, shipped
 from cyclescope.model.machine import FormCost, MachineModel
 
 Kind = frozenset[str]  # the classes that use a port
+
+
+def known_machine(machine: str) -> MachineModel | None:
+    """The shipped machine of a store's microarchitecture, whose LLVM name ends the store's `machine`."""
+    name = machine.rpartition(" ")[2]
+    return shipped(name) if name in names() else None
+
+
+def named(facts: PortFacts, known: MachineModel | None) -> tuple[tuple[str, ...], Structure]:
+    """Names of measured ports, a known machine's in its order before neutral ones; the structure by them."""
+    found = facts.structure
+    if facts.counters:  # which know the names
+        return facts.counters.labels, found
+    told = port_names(found.ports, found.sets, facts.classes, known)
+    places = known.ports if known else ()
+    order = sorted(range(found.ports), key=lambda p: _place(told[p], places))
+    sets = {n: tuple(sorted(map(order.index, ports))) for n, ports in found.sets.items()}
+    return tuple(told[port] for port in order), Structure(found.ports, sets, found.left_out)
+
+
+def _place(name: str, places: Sequence[str]) -> int:
+    return places.index(name) if name in places else len(places)
 
 
 def port_names(
@@ -30,13 +55,13 @@ def port_names(
     machine has no set of as many ports do not count, if the others tell all ports apart. Ports that
     serve the same classes are interchangeable: which of their names each has means nothing.
     """
-    names: dict[int, str] = {}
+    told: dict[int, str] = {}
     for group in port_groups(sets):
-        names |= _names_of({name: sets[name] for name in group}, members, known)
-    if len(set(names.values())) < len(names):  # one known port for two groups: they do not match it
-        names = {}
-    neutral = iter(f"x{n}" if names else _number(n, count) for n in range(count))
-    return tuple(names.get(port) or next(neutral) for port in range(count))
+        told |= _names_of({name: sets[name] for name in group}, members, known)
+    if len(set(told.values())) < len(told):  # one known port for two groups: they do not match it
+        told = {}
+    neutral = iter(f"x{n}" if told else _number(n, count) for n in range(count))
+    return tuple(told.get(port) or next(neutral) for port in range(count))
 
 
 def _number(port: int, count: int) -> str:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable, Iterator
 
 from cyclescope.backend.base import Effort
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
+from cyclescope.kernel.chain import Unmeasurable
 from cyclescope.measure.front_end import FrontEndPlanner
+from cyclescope.measure.plan import Experiment
 from cyclescope.measure.ports import COUNTED, INSTANCES, Filling, PortPlanner, Question
 
 PROVING = Effort(rounds=4, want=8, target=40000.0)  # few, and everything stands on them
@@ -38,7 +40,7 @@ def width_questions(table: Table, plans: PortPlanner, forms: Iterable[Instructio
 
 
 def slot_questions(
-    facts: PortFacts, plans: PortPlanner, forms: Iterable[InstructionForm]
+    facts: FrontEndFacts, plans: PortPlanner, forms: Iterable[InstructionForm]
 ) -> Iterator[Question]:
     """Every form among two numbers of fillers."""
     for form in forms:
@@ -46,7 +48,7 @@ def slot_questions(
 
 
 def second_slot_questions(
-    facts: PortFacts, plans: PortPlanner, forms: Iterable[InstructionForm]
+    facts: FrontEndFacts, plans: PortPlanner, forms: Iterable[InstructionForm]
 ) -> Iterator[Question]:
     """Forms whose slots are not proved: among three more, and more instances, and in loops of whole cycles.
 
@@ -60,7 +62,7 @@ def second_slot_questions(
 
 
 def _counts(
-    facts: PortFacts, plans: PortPlanner, form: InstructionForm, steps: Iterable[int], instances: int
+    facts: FrontEndFacts, plans: PortPlanner, form: InstructionForm, steps: Iterable[int], instances: int
 ) -> Iterator[Question]:
     """Instances of a form among numbers of fillers that hide what else limits them."""
     if (least := _least(facts, form, instances)) is not None:
@@ -68,7 +70,7 @@ def _counts(
             yield _count(facts, plans, form, instances, least + step)
 
 
-def _even_counts(facts: PortFacts, plans: PortPlanner, form: InstructionForm) -> Iterator[Question]:
+def _even_counts(facts: FrontEndFacts, plans: PortPlanner, form: InstructionForm) -> Iterator[Question]:
     """As many instances as a cycle has slots, or a multiple, among as many fillers as some cycles have."""
     if not facts.width_fact.is_told:
         return
@@ -79,7 +81,7 @@ def _even_counts(facts: PortFacts, plans: PortPlanner, form: InstructionForm) ->
             yield _count(facts, plans, form, instances, width * (math.ceil(least / width) + cycles))
 
 
-def _least(facts: PortFacts, form: InstructionForm, instances: int) -> int | None:
+def _least(facts: FrontEndFacts, form: InstructionForm, instances: int) -> int | None:
     """How many slots of fillers hide what else limits a form; None where these would be too many."""
     alone = facts.alone.get(form.id, math.inf)
     each = facts.throughputs.get(form.id, alone)
@@ -92,8 +94,19 @@ def _least(facts: PortFacts, form: InstructionForm, instances: int) -> int | Non
 
 
 def _count(
-    facts: PortFacts, plans: PortPlanner, form: InstructionForm, instances: int, slots: int
+    facts: FrontEndFacts, plans: PortPlanner, form: InstructionForm, instances: int, slots: int
 ) -> Question:
     """Instances of a form among fillers of so many slots."""
     filling = Filling(facts.table[facts.filler], slots * facts.together, facts.together, facts.padding)
     return plans.slots(form, filling, instances)
+
+
+def made(questions: Iterable[Question]) -> Iterator[Experiment]:
+    """The experiments that can be made, each made when they are asked for: the backend measures meanwhile."""
+    for question in questions:
+        try:
+            found = question.make()
+        except Unmeasurable:
+            continue
+        if found is not None:
+            yield found

@@ -50,7 +50,7 @@ def with_resources(
 def port_resources(ports: PortBuilder) -> list[str]:
     """The resources that are sets of ports; all others are units."""
     view = _View(ports)
-    return [*view.sets, *(view.names[name] for name in ports.facts.structure.sets if name in view.names)]
+    return [*view.sets, *(view.names[name] for name in ports.structure.sets if name in view.names)]
 
 
 def hidden_units(
@@ -82,7 +82,7 @@ class _View:
 
     def __init__(self, ports: PortBuilder) -> None:
         self.facts = ports.facts
-        known = self.facts.structure.sets
+        known = ports.structure.sets
         self.sets = {_set_name(some, ports.names): some for some in _unions(known)}
         self.names = {
             name: _set_name(known[name], ports.names) if name in known else f"unit of {name}"
@@ -91,7 +91,7 @@ class _View:
         self.capacities = {name: float(len(some)) for name, some in self.sets.items()} | {
             self.names[name]: float(width) for name, width in self.facts.widths.items()
         }
-        self.memory = ports.memory
+        self.memory = ports.groups.memory
         self._counts: dict[tuple[Operation, ...], Mapping[str, float]] = {}
 
     def weights(self, form: str, cost: FormCost) -> dict[str, float]:

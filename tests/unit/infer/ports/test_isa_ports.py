@@ -9,12 +9,12 @@ import pytest
 from benchmarks.round_trip import QUIET, compare, in_order, measure, sample
 from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.candidates import candidates, domains, files_of, memory_of
-from cyclescope.infer.ports.experiments import ports_builder
-from cyclescope.infer.ports.in_order import FAST, IN_ORDER, SLOW, InOrderFacts, issues_in_order
-from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.ports.in_order import FAST, IN_ORDER, SLOW, issues_in_order
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.isa.table import load_table
+from cyclescope.measure.plan import Planner
 from cyclescope.measure.record import Record
 from cyclescope.session.machines import load_model
 
@@ -56,13 +56,15 @@ def ordered(tmp_path_factory):
     forms = [table[name] for name in ("ADD", "MUL", "FADD_D", "FDIV_D", "LD", "SD", "DIV", "FMV_X_D")]
     path = tmp_path_factory.mktemp("in_order") / "store.sqlite"
     with closing(measure(machine, table, forms, QUIET, path)) as store:
-        yield store, table, read_facts(store, table), forms
+        yield store, table, read_approach(store, table), forms
 
 
 def test_a_core_that_issues_in_order_says_so_in_place_of_ports(ordered):
-    _, _, facts, forms = ordered
-    assert isinstance(facts, InOrderFacts)
-    usages = {form.id: ports_builder(facts, None).usage(form, None) for form in forms}
+    _, table, approach, forms = ordered
+    assert approach.in_order
+    assert approach.ports is None
+    planner = Planner(table, lambda form: True)
+    usages = {form.id: approach.usage(form, planner) for form in forms}
     assert {usage.ports for usage in usages.values()} == {None}
     assert usages["FADD_D"].reason.startswith(f"{IN_ORDER}; issues in one cycle with ")
     assert all(usage.slots is None for usage in usages.values())
@@ -70,7 +72,7 @@ def test_a_core_that_issues_in_order_says_so_in_place_of_ports(ordered):
 
 def test_pairing_rules(ordered):
     """The X60 issues two instructions a cycle, one of them for floating point."""
-    _, _, facts, _ = ordered
+    facts = ordered[2].facts
     together, apart = facts.rules("FADD_D")
     assert {"LD", "SD"} <= set(together)
     assert any(facts.table[name].operands[0].file == "f" for name in apart)

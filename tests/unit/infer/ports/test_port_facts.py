@@ -10,7 +10,8 @@ from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
-from cyclescope.infer.ports.facts import ERROR, PortFacts
+from cyclescope.infer.ports.counted import CountedFacts
+from cyclescope.infer.ports.facts import ERROR
 from cyclescope.infer.ports.groups import PortGroups
 from cyclescope.infer.ports.questions import (
     FIRST_LOOK,
@@ -20,11 +21,13 @@ from cyclescope.infer.ports.questions import (
     simple_forms,
     slot_questions,
 )
+from cyclescope.infer.ports.timed import TimedFacts
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.measure.plan import Planner
-from cyclescope.measure.ports import ALONE, INSTANCES, PORTS, PortPlanner
-from cyclescope.measure.record import Record
+from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, PortPlanner
+from cyclescope.measure.record import FrontEndReadings, Record
 from cyclescope.model.machine import Operation
+from tests.support.stated import stated
 
 TWO, OTHER, THREE = "VPHMINPOSUW (XMM, XMM)", "VCVTDQ2PD (XMM, XMM)", "VBROADCASTSS (XMM, XMM)"
 FOUR, LOAD = "VMOVQ_7E (XMM, XMM)", "MOV (R64, M64)"
@@ -34,12 +37,16 @@ FILES = {name: frozenset("m" if name == LOAD else "v") for name in WIDTHS}
 
 def facts_of(table, pairs, confined, width=6.0, widths=WIDTHS, files=FILES):
     """Facts with pairs as times (of one class alone) and confinements as measured."""
-    facts = PortFacts(table, {}, ())
-    facts.__dict__ |= {
-        "width": width, "widths": widths, "files": files, "confined": confined,
-        "_grouped": ({name: [name] for name in widths}, []),
-        "pairs": {frozenset(pair): ratio for pair, ratio in pairs.items()},
-    }  # fmt: skip
+    facts = TimedFacts(table, {}, ())
+    stated(
+        facts,
+        width=width,
+        widths=widths,
+        files=files,
+        confined=confined,
+        grouped=({name: [name] for name in widths}, []),
+        pairs={frozenset(pair): ratio for pair, ratio in pairs.items()},
+    )
     return facts
 
 
@@ -77,7 +84,7 @@ def test_a_slow_form_that_one_round_found_fast_is_not_counted(table, verdict):
     fast = {form.id: 0.25 for form in simple_forms(table)}
 
     def asked(cycles):
-        facts = PortFacts(table, fast | {TWO: cycles}, [lucky])
+        facts = TimedFacts(table, fast | {TWO: cycles}, [lucky])
         return len(list(slot_questions(facts, plans, [table[TWO]])))
 
     longest = SLOWEST / INSTANCES
@@ -93,7 +100,7 @@ def test_what_leaves_its_buffers_slowly_is_not_counted(table, each, counted):
     plans = PortPlanner(Planner(table, lambda form: True))
     buffered = Record(TWO, ALONE, "", "", "", 4.0, 0.1, "ok", 2, ())
     fast = {form.id: 0.25 for form in simple_forms(table)}
-    facts = PortFacts(table, fast | {TWO: each}, [buffered])
+    facts = TimedFacts(table, fast | {TWO: each}, [buffered])
     asked = [*slot_questions(facts, plans, [table[TWO]])]
     assert bool(asked) == counted
 
@@ -174,11 +181,15 @@ def test_accesses_to_memory_are_one_micro_operation_if_they_cost_one_at_best(tab
     def taken(*cycles):
         """Of a store among loads; of what it costs alone, nothing is known."""
         records = [port_record(store, LOAD, f"x8.{n}", c) for n, c in enumerate(cycles)]
-        facts = PortFacts(table, {}, records)
-        facts.__dict__ |= {
-            "width": 8.0, "widths": widths, "files": dict.fromkeys(widths, frozenset("m")),
-            "_grouped": ({name: [name] for name in widths}, []), "pairs": {},
-        }  # fmt: skip
+        facts = TimedFacts(table, {}, records)
+        stated(
+            facts,
+            width=8.0,
+            widths=widths,
+            files=dict.fromkeys(widths, frozenset("m")),
+            grouped=({name: [name] for name in widths}, []),
+            pairs={},
+        )
         return "more than one" in facts.units.get(store, "")
 
     one, two = 8 + INSTANCES / 4, 8 + 2 * INSTANCES / 4
@@ -188,17 +199,24 @@ def test_accesses_to_memory_are_one_micro_operation_if_they_cost_one_at_best(tab
 def test_what_loads_cost_each_other_is_no_second_micro_operation(table):
     """Waiting for flags is: what forms of other classes cost more than one does not count."""
     confined = {LOAD: {LOAD: 1.0, THREE: 1.3}, TWO: {TWO: 1.0, THREE: 1.3}}
-    groups = PortGroups(facts_of(table, {}, confined))
+    facts = facts_of(table, {}, confined)
+    groups = PortGroups(facts, facts.structure)
     assert [groups._usual(name)[THREE] for name in (LOAD, TWO)] == [1.3, 1.0]
 
 
 def test_what_is_not_proved_is_asked_again_in_loops_of_whole_cycles(table):
-    facts = PortFacts(table, {TWO: 0.5, THREE: 0.5}, ())
+    facts = TimedFacts(table, {TWO: 0.5, THREE: 0.5}, ())
     unsure, sure = SlotCount(1.2, 0.05, None, 1.2, 1.7), SlotCount(1.0, 0.05, 1, 1.0, 1.0)
-    facts.__dict__ |= {
-        "filler": "NOP", "counts": {TWO: unsure, THREE: sure}, "alone": {TWO: 2.0, THREE: 2.0}, "width": 6.0,
-        "width_fact": FoundWidth(6.0, 0.0), "padding": 0, "together": 1,
-    }  # fmt: skip
+    stated(
+        facts,
+        filler="NOP",
+        counts={TWO: unsure, THREE: sure},
+        alone={TWO: 2.0, THREE: 2.0},
+        width=6.0,
+        width_fact=FoundWidth(6.0, 0.0),
+        padding=0,
+        together=1,
+    )
     asked = second_slot_questions(
         facts, PortPlanner(Planner(table, lambda f: True)), [table[TWO], table[THREE]]
     )
@@ -269,9 +287,22 @@ def test_a_form_that_costs_less_than_its_class_does_is_not_of_it():
     ],
 )
 def test_what_disturbs_a_look_only_makes_it_more(table, cycles, cost):
-    facts = PortFacts(table, {}, [port_record("ADD", TWO, v, c) for v, c in cycles.items()])
-    facts.__dict__["widths"] = {TWO: 2}
+    facts = TimedFacts(table, {}, [port_record("ADD", TWO, v, c) for v, c in cycles.items()])
+    stated(facts, widths={TWO: 2})
     assert facts.confined["ADD"][TWO] == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("cycles", [8.5, 17.0])
+def test_counts_tell_ports_whatever_else_takes_time(table, cycles):
+    """One micro-operation of each of two instances beside eight cycles of blocking on two ports."""
+    records = [
+        Record(TWO, PAIRS, TWO, "", "x8", 16.0, 0.0, "ok", 2, (), counters=(16.0, 16.0, 0.0)),
+        Record("ADD", PORTS, TWO, "", "x8", cycles, 0.0, "ok", 2, (), counters=(9.0, 9.0, 1.0)),
+    ]
+    facts = CountedFacts(table, {}, records, FrontEndReadings(), ("p0", "p1", "p2"))
+    [look] = stated(facts, widths={TWO: 2}).looks("ADD")[TWO]
+    assert INSTANCES == 2
+    assert look.value == pytest.approx(1.0)
 
 
 def port_record(form, source, variant, cycles):
@@ -283,7 +314,7 @@ def per_slot(table, costs):
     wide = [f.id for f in table if [op.cls for op in f.operands if not op.implicit] == ["ZMM"] * 3]
     assert len(wide) > len(costs)
     facts = facts_of(table, {}, {n: {FOUR: cost} for n, cost in zip(wide, costs, strict=False)})
-    facts.__dict__ |= {"slots": dict.fromkeys(wide, 1.0), "typical": wide}
+    stated(facts, slots=dict.fromkeys(wide, 1.0), typical=wide)
     narrow = table["VPADDD (XMM, XMM, XMM)"]
     return facts.per_slot(table[wide[0]]), facts.per_slot(narrow)
 

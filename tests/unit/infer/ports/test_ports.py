@@ -14,12 +14,12 @@ from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.front_end.slots import SlotCount
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.ports.approach import read_port_facts
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import candidates, preference
 from cyclescope.infer.ports.experiments import PortCampaign
-from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
-from cyclescope.infer.ports.stored import read_facts
+from cyclescope.infer.ports.timed import TimedFacts
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.table import load_table
 from cyclescope.measure.ports import PortPlanner
@@ -30,6 +30,7 @@ from cyclescope.model.machine import Operation
 from cyclescope.model.resources import resource_throughput
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
+from tests.support.stated import stated
 
 SAMPLED = ("znver3", "skylake", "haswell", "drawn:3", "drawn:5")
 ALL = (
@@ -89,7 +90,7 @@ def skylake_store(table, tmp_path_factory):
 @pytest.fixture(scope="module")
 def skylake(skylake_store, table):
     """What they tell."""
-    return read_facts(skylake_store, table)
+    return read_port_facts(skylake_store, table)
 
 
 def usage(facts, table, name):
@@ -155,7 +156,7 @@ def test_slots_that_what_needs_a_port_cannot_have_are_not_told(skylake, table, w
     name = "SHL (R64, I8)"
     facts = copy.copy(skylake)
     count = SlotCount(float(whole or 1), 0.02, whole, 0.9, 1.1, "" if whole is not None else "vague")
-    facts.__dict__ |= {"slots": skylake.slots | {name: count.slots}, "counts": skylake.counts | {name: count}}
+    stated(facts, slots=skylake.slots | {name: count.slots}, counts=skylake.counts | {name: count})
     found = usage(facts, table, name)
     assert found.operations
     assert found.slots == shown
@@ -190,7 +191,7 @@ def test_a_form_looks_the_same_alone_as_among_all(table, tmp_path):
     machine = load_model("znver3")
     forms = candidates(table)[::8]
     with closing(measure(machine, table, forms, LOUD, tmp_path / "store.sqlite")) as store:
-        everything, few = read_facts(store, table), read_facts(store, table, forms[:8])
+        everything, few = read_port_facts(store, table), read_port_facts(store, table, forms[:8])
     assert few.classes == everything.classes
     both = PortBuilder(everything), PortBuilder(few)
     usual = [[solver.usual for _, solver in builder.groups.groups] for builder in both]
@@ -208,7 +209,7 @@ def test_results_do_not_depend_on_the_models_that_ship(table, tmp_path, monkeypa
 
     def inferred(file):
         with closing(measure(machine, table, forms, QUIET, tmp_path / file)) as store:
-            builder = PortBuilder(read_facts(store, table))
+            builder = PortBuilder(read_port_facts(store, table))
             return [builder.usage(form, builder.facts.throughputs.get(form.id)) for form in forms]
 
     before = inferred("with.sqlite")
@@ -223,7 +224,7 @@ def test_a_run_that_was_stopped_goes_on(table, tmp_path):
     forms = sample(table, machine, 5)
     with closing(measure(machine, table, forms, QUIET, tmp_path / "whole.sqlite")) as store:
         whole = store.count()
-        expected = PortBuilder(read_facts(store, table)).facts.structure
+        expected = PortBuilder(read_port_facts(store, table)).facts.structure
     stages = []
     original = PortCampaign.settle
 
@@ -237,7 +238,7 @@ def test_a_run_that_was_stopped_goes_on(table, tmp_path):
             measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite").close()
     with closing(measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite")) as store:
         assert store.count() == whole
-        assert read_facts(store, table).structure == expected
+        assert read_port_facts(store, table).structure == expected
 
 
 def test_what_is_in_the_store_is_not_made_again(skylake_store, table, tmp_path, monkeypatch):
@@ -257,13 +258,18 @@ def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(ta
 
     def usages(access):
         confined = {name: access if "M64" in name else 1.0 for name in sets}
-        facts = PortFacts(table, dict.fromkeys(names, 9.0), ())
-        facts.__dict__ |= {
-            "slots": dict.fromkeys(names, 2.0) | {names[0]: 30.0}, "width": 6.0, "saturating": (),
-            "confined": dict.fromkeys(names, confined), "structure": Structure(4, sets),
-            "widths": dict.fromkeys(sets, 2), "_grouped": ({name: [name] for name in sets}, []),
-            "files": {name: frozenset("m" if "M64" in name else "r") for name in sets},
-        }  # fmt: skip
+        facts = TimedFacts(table, dict.fromkeys(names, 9.0), ())
+        stated(
+            facts,
+            slots=dict.fromkeys(names, 2.0) | {names[0]: 30.0},
+            width=6.0,
+            saturating=(),
+            confined=dict.fromkeys(names, confined),
+            structure=Structure(4, sets),
+            widths=dict.fromkeys(sets, 2),
+            grouped=({name: [name] for name in sets}, []),
+            files={name: frozenset("m" if "M64" in name else "r") for name in sets},
+        )
         builder = PortBuilder(facts)
         return [builder.usage(table[name], 9.0) for name in names]
 
@@ -280,7 +286,7 @@ def test_a_core_without_a_filler_says_so(table, tmp_path):
     machine = llvm_model("alderlake")  # where NOP has no slot
     form = table["IMUL (R64, R64)"]
     with closing(measure(machine, table, [form], QUIET, tmp_path / "store.sqlite")) as store:
-        facts = read_facts(store, table)
+        facts = read_port_facts(store, table)
         assert facts.filler == ""
         assert PortBuilder(facts).usage(form, 1.0).ports is None
 
@@ -297,7 +303,7 @@ def test_errors_of_the_clock_go_both_ways(table):
     readings = [
         Reading(form, "", "", f"x{n}.2", (n + 2 * (1 + wrong)) / 6, 0.03, 2) for n, wrong in counts.items()
     ]
-    facts = PortFacts(table, {"NOP": 1 / 6}, (), FrontEndReadings(readings))
+    facts = TimedFacts(table, {"NOP": 1 / 6}, (), FrontEndReadings(readings))
     assert facts.slots[form] == pytest.approx(1)
 
 
@@ -315,6 +321,17 @@ def test_counters_tell_what_timing_can_hardly_tell(tmp_path, machine, form):
     comparison, [verdict], _ = compare(model, table, [table[form]], QUIET, counters=True)
     assert verdict.right
     assert comparison.same_structure()
+
+
+def test_usages_that_miss_what_was_counted_are_of_low_confidence():
+    """ZNVER4 has units that no class fills: what is counted there leaves a usage incomplete."""
+    model = load_model("znver4")
+    table = load_table(model.isa)
+    comparison, _, _ = compare(model, table, [table["MOVD (R32, XMM)"]], QUIET, counters=True)
+    usage = comparison.builder.usage(table["MOVD (R32, XMM)"], 1.0)
+    assert usage.operations is None
+    assert "on ports that no class fills" in usage.note
+    assert usage.confidence == LOW
 
 
 def test_ports_on_which_nothing_was_counted_are_a_doubt():
@@ -364,7 +381,9 @@ def test_divisions_and_roots_share_a_unit(skylake_store, table):
 
 
 def doubts(table, name, known, slots, throughput):
-    facts = SimpleNamespace(labels=(), width=5.0, hiding=frozenset(), structure=Structure(2, {}), files={})
+    facts = SimpleNamespace(
+        counters=None, width=5.0, hiding=frozenset(), structure=Structure(2, {}), files={}, classes={}
+    )
     return dict(PortBuilder(facts)._doubts(table[name], known, slots, throughput))
 
 

@@ -25,10 +25,13 @@ FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
 def resources(confined, form_reads_memory=False, held=None, **costs):
     form = SimpleNamespace(operands=[SimpleNamespace(is_memory=form_reads_memory)])
     facts = SimpleNamespace(
-        structure=Structure(7, SETS), widths=WIDTHS, files=FILES, confined=confined, width=6.0,
+        widths=WIDTHS, files=FILES, confined=confined, width=6.0,
         table=dict.fromkeys(costs, form), held=held or {},
     )  # fmt: skip
-    ports = SimpleNamespace(facts=facts, names=tuple("0123abc"), memory=frozenset((4, 5, 6)))
+    ports = SimpleNamespace(
+        facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"),
+        groups=SimpleNamespace(memory=frozenset((4, 5, 6))),
+    )  # fmt: skip
     found, capacities = with_resources(costs, ports)
     assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
     return {form: dict(cost.resources) for form, cost in found.items()}, capacities

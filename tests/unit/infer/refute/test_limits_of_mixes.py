@@ -34,13 +34,14 @@ def builder_of(throughputs):
     """What makes usages of forms that take one of four ports; throughputs in cycles by name."""
     facts = SimpleNamespace(
         table=_Table({name: SimpleNamespace(id=name, operands=()) for name in throughputs}),
-        structure=Structure(4, {"any": PORTS}), widths={"any": 4}, files={"any": frozenset("r")},
+        widths={"any": 4}, files={"any": frozenset("r")},
         confined={name: {"any": 1.0} for name in throughputs}, held={}, alone={}, slots={}, width=4.0,
         whole=False, shuts=False, throughputs=throughputs,
     )  # fmt: skip
     return SimpleNamespace(
-        facts=facts, names=tuple("0123"), memory=frozenset(), usage=lambda form, cycles: USAGE
-    )
+        facts=facts, structure=Structure(4, {"any": PORTS}), names=tuple("0123"),
+        groups=SimpleNamespace(memory=frozenset()), usage=lambda form, cycles: USAGE,
+    )  # fmt: skip
 
 
 def model_of(throughputs):

@@ -11,8 +11,8 @@ import pytest
 from benchmarks.round_trip import measure, sample
 from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
+from cyclescope.infer.ports.approach import read_port_facts
 from cyclescope.infer.ports.builder import PortBuilder
-from cyclescope.infer.ports.stored import read_facts
 from cyclescope.infer.readout import Readout
 from cyclescope.infer.refute.calibration import (
     ASKED,
@@ -44,7 +44,7 @@ def store(table, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(store, table):
-    facts = read_facts(store, table)
+    facts = read_port_facts(store, table)
     builder = PortBuilder(facts)
     usages = {name: builder.usage(table[name], facts.throughputs.get(name)) for name in facts.confined}
     units = stored_verdicts(store).units

@@ -1,0 +1,192 @@
+"""What is asked to find ports: classes of blocking instructions, and forms among them.
+
+Every stage rests on what the stages before it found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import combinations, product
+
+from cyclescope.infer.likelihood.structure import Structure
+from cyclescope.infer.ports.builder import MICROCODED, PortBuilder, PortUsage
+from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.questions import SLOWEST, made
+from cyclescope.infer.ports.resources import PART, hidden_units
+from cyclescope.infer.timing.results import HIGH
+from cyclescope.infer.workload import AGAIN, AMONG, BETWEEN, CLASSES, HIDDEN, MEMORY
+from cyclescope.isa.form import InstructionForm
+from cyclescope.measure.plan import Planner
+from cyclescope.measure.ports import INSTANCES, PortPlanner, Question, Stage
+
+LEAST = 8  # cycles of blocking
+SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
+LONGEST = 64
+UNIT = 0.9, 12.0  # cycles of forms that show hidden resources
+
+
+class ClassQuestions:
+    """The stages that tell ports; `read` gives what the answers so far tell."""
+
+    def __init__(
+        self, plans: PortPlanner, read: Callable[[], PortFacts], forms: Sequence[InstructionForm]
+    ) -> None:
+        self.plans = plans
+        self._read = read
+        self._forms = forms
+        self._structure: Structure | None = None
+        self._usages: dict[str, PortUsage] = {}  # of forms that were not measured again since
+
+    def stages(self) -> Iterator[Stage]:
+        """Names and questions; each begins when the answers of the one before can be read."""
+        asked: set[tuple[str, str, int]] = set()
+        while uncompared := [pair for pair in self._read().uncompared if pair not in asked]:
+            asked.update(uncompared)  # some have no registers for both, and no answer
+            yield CLASSES, partial(self._compared, self._read(), uncompared)
+        yield BETWEEN, lambda: self._between_classes(self._read())
+        classes = self._read()
+        yield AMONG, lambda: self._against(classes, self._forms, 0)
+        yield MEMORY, lambda: self._for_memory(classes)
+        yield AGAIN, self._again
+        yield HIDDEN, lambda: self._hidden(self._read())
+
+    def _compared(self, facts: PortFacts, pairs: Iterable[tuple[str, str, int]]) -> Iterator[Question]:
+        for one, other, width in pairs:
+            yield from self._pair(facts, one, other, width, width)
+
+    def _pair(self, facts: PortFacts, one: str, other: str, first: int, second: int) -> Iterator[Question]:
+        forms = facts.table[one], facts.table[other]
+        for order in (0, 1):
+            yield self.plans.pair(*forms, (first, second), order)
+
+    def _between_classes(self, facts: PortFacts) -> Iterator[Question]:
+        names = sorted(facts.widths)
+        for one, other in combinations(names, 2):
+            yield from self._pair(facts, one, other, facts.widths[one], facts.widths[other])
+        for more in (0, SPARE):
+            yield from self._against(facts, [facts.table[name] for name in names], more, everything=True)
+
+    def _against(
+        self,
+        facts: PortFacts,
+        forms: Iterable[InstructionForm],
+        more: int,
+        everything: bool = False,
+        only: Container[str] | None = None,
+        look: int = 1,
+    ) -> Iterator[Question]:
+        """Forms among the blocking instructions of the register files that they work on.
+
+        `everything` means those of all classes, `only` some of them.
+        """
+        classes = [(facts.table[name], width) for name, width in facts.widths.items()]
+        was_seen = facts.counters.was_seen_on if facts.counters else _never
+        for form in forms:
+            mine = domains(form)
+            for blocker, width in classes:
+                near = everything or facts.files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
+                near = near or was_seen(form.id, facts.structure.sets.get(blocker.id, ()))
+                cycles = _hiding(facts, form, width)
+                if near and cycles and (only is None or blocker.id in only):
+                    yield self.plans.against(form, blocker, width, cycles + more, more > 0, look)
+
+    def _for_memory(self, facts: PortFacts) -> Iterator[Question]:
+        """Loads and stores in a second place: what they take depends on what was accessed before them."""
+        access = {name for name, files in facts.files.items() if "m" in files}
+        yield from self._against(
+            facts, (form for form in self._forms if memory_of(form) is not None), SPARE, only=access
+        )
+
+    def _again(self) -> Iterator[Question]:
+        """What the best explanation misses: as before, and with more blocking instructions."""
+        facts = self._read()
+        builder = PortBuilder(facts)
+        self._structure, self._usages = facts.structure, {}
+        for form in self._forms:
+            usage = builder.usage(form, facts.throughputs.get(form.id))
+            doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
+            if missed := builder.missed(form, usage) if doubtful else set():
+                for more in (0, SPARE):
+                    yield from self._against(facts, [form], more, only=missed, look=2)
+            else:
+                self._usages[form.id] = usage
+
+    def _hidden(self, facts: PortFacts) -> Iterator[Question]:
+        """Forms of every kind among those that run slower than their ports allow: do they share a unit?"""
+        known = (form for form in self._forms if form.id in facts.confined)
+        same = facts.structure == self._structure  # else the ports have other numbers
+        units = hidden_units(PortBuilder(facts), known, self._usages if same else {})
+        slow = [facts.table[name] for name in units.slow if _may_block(facts, name)]
+        for form in map(facts.table.__getitem__, {**units.alike, **facts.widths}):
+            for unit in slow:
+                alone = facts.throughputs[unit.id]
+                cycles = _hiding(facts, form, math.ceil(facts.slots[unit.id] / alone))
+                told = form.id in facts.widths or facts.throughputs[form.id] > PART * alone
+                if cycles and told and not domains(form).isdisjoint(domains(unit)):
+                    count = math.ceil(cycles / alone)
+                    yield self.plans.against(form, unit, 1, count)
+
+
+def _never(form: str, ports: Iterable[int]) -> bool:
+    """Whether timing sees a form alone on some ports."""
+    return False
+
+
+def _may_block(facts: PortFacts, form: str) -> bool:
+    """Whether a slow form is fast enough to stand beside others, and leaves them slots."""
+    if is_locked(facts.table[form]):  # what limits it is the lock
+        return False
+    slots = facts.slots.get(form, math.inf)
+    fast, slow = UNIT
+    return slots <= MICROCODED and fast <= facts.throughputs[form] <= slow and form not in facts.widths
+
+
+def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
+    """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
+    alone = facts.alone.get(form.id, math.inf)
+    if alone > SLOWEST or form.id not in facts.slots:
+        return 0
+    spare = facts.width - width
+    slots = max(facts.slots[form.id], 1.0) * INSTANCES
+    crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
+    escaping = min(math.ceil(1.2 * slots) + 1, LONGEST)  # one port may have to take them all
+    needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
+    return needed if needed <= LONGEST else 0
+
+
+def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
+    """Whether a form of some register files may use a class's ports because they are shared.
+
+    MMX blocking instructions are for others only where their ports are no other class's, and never for
+    x87, whose stack they fill.
+    """
+    mine = facts.files[blocker]
+    if "z" in mine:  # what is shorter runs beside them as it would never without
+        return "z" in files
+    if len(mine) > 1 or ("x" in mine and ("s" in files or blocker not in facts.alone_with_ports)):
+        return False
+    return not facts.reach[blocker].isdisjoint(files)
+
+
+def are_compared(facts: PortFacts, planner: Planner) -> bool:
+    """Whether the classes were compared to the end, in pairs and each among each; else ports are not known.
+
+    Some pairs leave no registers for both, and are never compared.
+    """
+    plans, table, widths = PortPlanner(planner), facts.table, facts.widths
+    names = sorted(facts.compared or widths)  # what was found to be a class since, is none
+    pairs = [(a, b, widths[a], widths[b]) for a, b in combinations(names, 2)]
+    wanted = [(a, b, w, v) for a, b, w, v in pairs if frozenset((a, b)) not in facts.pairs]
+    questions = [plans.pair(table[a], table[b], (w, v), 0) for a, b, w, v in wanted]
+    if facts.confined.keys() <= widths.keys():  # others come when all classes are known
+        uncompared = facts.uncompared
+        questions += [plans.pair(table[a], table[b], (width, width), 0) for a, b, width in uncompared]
+        questions += [
+            plans.against(table[a], table[b], widths[b], cycles)
+            for a, b in product(names, repeat=2)
+            if b not in facts.confined.get(a, ()) and (cycles := _hiding(facts, table[a], widths[b]))
+        ]
+    return not any(True for _ in made(questions))
