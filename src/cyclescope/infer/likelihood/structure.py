@@ -14,11 +14,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import msgspec
 
-from cyclescope.infer.timing.solver import solver
+from cyclescope.infer.timing.solver import LinearProgram
 
 Kind = tuple[int, str]  # of a class: its side of the core, and a name that is the same in every run
 # What is believed before any measurement, in nats against.
@@ -28,7 +27,7 @@ NO_PORTS = 15.0  # a class that is no set of ports: three readings have to be wo
 CLEAR = 12.0  # nats by which a size is worse than the best of a pair: it is not tried at first
 _OPEN = 5.0  # nats: sizes nearer to the best are asked for their odds; the promise of `high`
 _ASKED = 8  # pairs whose other sizes are tried
-_LONGEST = 10.0  # seconds of one solution
+_NODES = 1000  # of the search for one solution: those of machines measured and drawn so far took one
 
 
 class UnionEvidence(msgspec.Struct, frozen=True):
@@ -104,7 +103,10 @@ def solve_structure(
         inside = [e for e in evidence if e.first in some and e.second in some]
         best = _likeliest(some, inside)
         atoms |= best.atoms
-        left |= {n: f"no set of {widths[n]} ports fits what it shares with the others" for n in best.left}
+        left |= {
+            n: f"no set of {widths[n]} ports was found that fits what it shares with the others"
+            for n in best.left
+        }
     ports = 0
     sets: dict[str, tuple[int, ...]] = {name: () for name in widths if name not in left}
     for atom, count in sorted(atoms.items(), key=lambda item: _rank(item[0], widths, kinds or {})):
@@ -228,60 +230,50 @@ def _contained(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> 
 def _solve(
     widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leaving: bool = False
 ) -> _Solution | None:
-    """The best numbers of ports where no union is far from likely, or None; some classes may leave."""
-    import highspy
+    """The best numbers of ports where no union is far from likely, or None; some classes may leave.
 
+    After `_NODES` nodes the best found until then counts.
+    """
     atoms = _atoms(widths, evidence, leaving)
-    model = solver()
-    model.setOptionValue("time_limit", _LONGEST)
+    program = LinearProgram()
     widest = max(widths.values())
     for _ in atoms:
-        _integer(model, widest, PORT)
+        program.unknown(0, widest, PORT, whole=True)
     for place in range(len(atoms)):
-        kind = _integer(model, 1, ATOM)
-        model.addRow(-math.inf, 0, 2, [place, kind], [1.0, -float(widest)])
-    left = {name: _integer(model, int(leaving), NO_PORTS) for name in sorted(widths)}
+        kind = program.unknown(0, 1, ATOM, whole=True)
+        program.bound(-math.inf, {place: 1.0, kind: -float(widest)}, 0)
+    left = {name: program.unknown(0, int(leaving), NO_PORTS, whole=True) for name in sorted(widths)}
     for name, width in widths.items():
         some = [place for place, atom in enumerate(atoms) if name in atom]
-        weights = [1.0] * len(some) + [float(width)]
-        model.addRow(width, width, len(weights), [*some, left[name]], weights)
+        program.bound(width, dict.fromkeys(some, 1.0) | {left[name]: float(width)}, width)
     for one in evidence:
-        _add_union(model, atoms, one, [left[one.first], left[one.second]], float(2 * widest))
-    model.run()
-    if model.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return None  # there is none, or it was not found in time
-    values = list(model.getSolution().col_value)
-    ports = {atom: round(v) for atom, v in zip(atoms, values, strict=False) if round(v)}
-    gone = tuple(name for name, column in left.items() if round(values[column]))
-    found = _Solution(model.getInfo().objective_function_value, 0.0, ports, gone)
+        _add_union(program, atoms, one, [left[one.first], left[one.second]], float(2 * widest))
+    best = program.solve(_NODES)
+    if not best.feasible:
+        return None  # there is none, or none was found
+    ports = {atom: round(v) for atom, v in zip(atoms, best.values, strict=False) if round(v)}
+    gone = tuple(name for name, column in left.items() if round(best.values[column]))
+    found = _Solution(best.cost, 0.0, ports, gone)
     stay = [e for e in evidence if e.first not in gone and e.second not in gone]
     return msgspec.structs.replace(found, missed=sum(e.against(found.union(e)) for e in stay))
 
 
 def _add_union(
-    model: Any, atoms: Sequence[frozenset[str]], one: UnionEvidence, left: list[int], most: float
+    program: LinearProgram,
+    atoms: Sequence[frozenset[str]],
+    one: UnionEvidence,
+    left: list[int],
+    most: float,
 ) -> None:
     """That two classes, if both stay, have one of the likely sizes together."""
     either = [place for place, atom in enumerate(atoms) if one.first in atom or one.second in atom]
     sizes = one.sizes(CLEAR)
-    choices = [_integer(model, 1, one.against(size)) for size in sizes]
-    model.addRow(1, 2, len(choices) + 2, [*choices, *left], [1.0] * (len(choices) + 2))
-    model.addRow(0, 1, len(choices), choices, [1.0] * len(choices))
-    columns = [*either, *choices, *left]
-    weights = [1.0] * len(either) + [-float(size) for size in sizes]
-    model.addRow(-math.inf, 0, len(columns), columns, [*weights, -most, -most])
-    model.addRow(0, math.inf, len(columns), columns, [*weights, most, most])
-
-
-def _integer(model: Any, most: float, cost: float) -> int:
-    """A new column of whole numbers up to `most`, by its place."""
-    import highspy
-
-    place: int = model.getNumCol()
-    model.addVar(0, most)
-    model.changeColCost(place, cost)
-    model.changeColIntegrality(place, highspy.HighsVarType.kInteger)
-    return place
+    choices = [program.unknown(0, 1, one.against(size), whole=True) for size in sizes]
+    program.bound(1, dict.fromkeys([*choices, *left], 1.0), 2)
+    program.bound(0, dict.fromkeys(choices, 1.0), 1)
+    weights = dict.fromkeys(either, 1.0) | {c: -float(size) for c, size in zip(choices, sizes, strict=True)}
+    program.bound(-math.inf, weights | dict.fromkeys(left, -most), 0)
+    program.bound(0, weights | dict.fromkeys(left, most), math.inf)
 
 
 def port_sets(sets: Mapping[str, tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -18,11 +18,10 @@ programs), and a value under named conventions that fix what cannot be measured:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 import msgspec
 
-from cyclescope.infer.timing.solver import solver
+from cyclescope.infer.timing.solver import LinearProgram, Optimum
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import MASK_SYNC, LinkKey
 
@@ -117,19 +116,17 @@ class LatencySystem:
 
     # --- linear programs -------------------------------------------------------------------------
 
-    def _program(self, extra: Sequence[tuple[str, str, str]], odd: Collection[str] = ()) -> Any:
+    def _program(self, extra: Sequence[tuple[str, str, str]], odd: Collection[str] = ()) -> LinearProgram:
         """Unknowns x, and per equation slacks u and v: sum x + u - v = measured.
 
         The conventions in `extra` have slacks as well: chains outweigh them. Keys that are `odd` take a cycle
         more than those they equal.
         """
-        model = solver()
-        infinity = model.getInfinity()
+        program = LinearProgram()
         for key in self.keys:
-            model.addVar(lower_bound(key, self.isa), infinity)
-        for _ in self.equations:
-            model.addVar(0.0, infinity)
-            model.addVar(0.0, infinity)
+            program.unknown(lower_bound(key, self.isa))
+        for _ in range(2 * len(self.equations)):
+            program.unknown()
         position = {key: i for i, key in enumerate(self.keys)}
         for number, equation in enumerate(self.equations):
             counts: dict[int, float] = {}
@@ -137,31 +134,27 @@ class LatencySystem:
                 counts[position[key]] = counts.get(position[key], 0.0) + 1.0
             first = len(self.keys) + 2 * number
             counts |= {first: 1.0, first + 1: -1.0}
-            model.addRow(equation.cycles, equation.cycles, len(counts), list(counts), list(counts.values()))
+            program.bound(equation.cycles, counts, equation.cycles)
         for number, (name, a, b) in enumerate(extra):
             first = len(self.keys) + 2 * (len(self.equations) + number)
             for _ in range(2):
-                model.addVar(0.0, infinity)
-            columns = [position[a], position[b], first, first + 1]
+                program.unknown()
             more = float(name == SHARED and a in odd)
-            model.addRow(more, more, 4, columns, [1.0, -1.0, 1.0, -1.0])
-        return model
+            program.bound(more, {position[a]: 1.0, position[b]: -1.0, first: 1.0, first + 1: -1.0}, more)
+        return program
 
-    def _minimise(self, model: Any, costs: dict[int, float]) -> tuple[float, list[float]]:
-        for column in range(model.getNumCol()):
-            model.changeColCost(column, costs.get(column, 0.0))
-        model.run()
-        solution = model.getSolution()
-        return model.getInfo().objective_function_value, list(solution.col_value)
+    def _minimise(self, program: LinearProgram, costs: dict[int, float]) -> Optimum:
+        program.charge(costs)
+        return program.solve()
 
     def _slack_columns(self) -> range:
         start = len(self.keys)
         return range(start, start + 2 * len(self.equations))
 
-    def _slack(self, model: Any) -> list[float]:
+    def _slack(self, program: LinearProgram) -> list[float]:
         """Smallest total slack, and with it how much slack each equation has."""
         costs = dict.fromkeys(self._slack_columns(), 1.0)
-        _, values = self._minimise(model, costs)
+        values = self._minimise(program, costs).values
         start = len(self.keys)
         return [
             max(values[start + 2 * n] + values[start + 2 * n + 1], TOLERANCE * e.cycles, _SMALLEST)
@@ -177,8 +170,8 @@ class LatencySystem:
             values = self._values(slack, fixed, odd)
         result = {}
         for column, key in enumerate(self.keys):
-            least, _ = self._minimise(free, {column: 1.0})
-            most, _ = self._minimise(free, {column: -1.0})
+            least = self._minimise(free, {column: 1.0}).cost
+            most = self._minimise(free, {column: -1.0}).cost
             result[key] = LinkLatency(_whole(values[column], least, -most), least, -most)
         return {key: _named(key, link, self.isa) for key, link in result.items()}
 
@@ -186,24 +179,24 @@ class LatencySystem:
         self, slack: list[float], fixed: list[tuple[str, str, str]], odd: Collection[str]
     ) -> list[float]:
         """A latency for every key, by the conventions."""
-        model = self._bounded(slack, fixed, odd)
+        program = self._bounded(slack, fixed, odd)
         costs = dict.fromkeys(self._slack_columns(), 1.0)
         first = self._slack_columns().stop
         costs |= dict.fromkeys(range(first, first + 2 * len(fixed)), GIVES_WAY)
-        return self._minimise(model, costs)[1]
+        return self._minimise(program, costs).values
 
     def _bounded(
         self,
         slack: list[float],
         extra: list[tuple[str, str, str]],
         odd: Collection[str] = (),
-    ) -> Any:
-        model = self._program(extra, odd)
+    ) -> LinearProgram:
+        program = self._program(extra, odd)
         for number, limit in enumerate(slack):
             for side in (0, 1):
                 column = len(self.keys) + 2 * number + side
-                model.changeColBounds(column, 0.0, limit)
-        return model
+                program.limit(column, 0.0, limit)
+        return program
 
 
 def _whole(value: float, least: float, most: float) -> float:

@@ -9,6 +9,7 @@ from cyclescope.infer.likelihood.evidence import Class, ClassPair, are_seen_to_s
 from cyclescope.infer.likelihood.noise import Look, Tail, alike, learned
 from cyclescope.infer.likelihood.structure import UnionEvidence, solve_structure, sureness
 from cyclescope.infer.likelihood.usage import UsageSolver
+from cyclescope.infer.timing.solver import LinearProgram
 from cyclescope.model.machine import Operation
 
 EXACT = alike(Tail(0.1, 0.2))
@@ -84,28 +85,19 @@ def test_eight_doubtful_pairs_are_asked_for_their_odds():
     assert sorted(found) == list(names[:9])
 
 
-@pytest.mark.parametrize(("seconds", "found"), [(8.0, True), (15.0, False)])
-def test_a_structure_has_ten_seconds(monkeypatch, seconds, found):
-    """With a solver that needs so many."""
-    make = structure.solver
+@pytest.mark.parametrize(("nodes", "found"), [(700, True), (1500, False)])
+def test_the_search_for_a_structure_has_a_thousand_nodes(monkeypatch, nodes, found):
+    """With a solver that needs so many: not some time, which would depend on how fast a computer is."""
 
-    class Slow:
-        def __init__(self):
-            self.real, self.limit = make(), 0.0
+    class Large(LinearProgram):
+        def solve(self, limit=None):
+            best = super().solve(limit)
+            return best if limit >= nodes else best._replace(feasible=False)
 
-        def __getattr__(self, name):
-            return getattr(self.real, name)
-
-        def setOptionValue(self, name, value):  # noqa: N802 - highspy's
-            self.limit = value if name == "time_limit" else self.limit
-
-        def run(self):
-            if self.limit >= seconds:
-                self.real.run()
-
-    monkeypatch.setattr(structure, "solver", Slow)
-    sets = solve_structure({"one": 1}, []).sets
-    assert sets == ({"one": (0,)} if found else {})
+    monkeypatch.setattr(structure, "LinearProgram", Large)
+    solved = solve_structure({"one": 1}, [])
+    assert solved.sets == ({"one": (0,)} if found else {})
+    assert ("one" in solved.left_out) is not found
 
 
 # --- usage -------------------------------------------------------------------------------------------
