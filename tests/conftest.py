@@ -14,7 +14,8 @@ from cyclescope.isa.table import load_table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tools` and `tests` are packages of the source tree
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=200)
-settings.load_profile("repeatable")
+settings.register_profile("fresh", deadline=None, max_examples=2000, print_blob=True, database=None)
+settings.load_profile("repeatable")  # another by --hypothesis-profile, as in .ci/nightly
 
 # nohup and a script's background jobs ignore these, and what is ignored is inherited by the commands that
 # tests start; what has a handler is not.
