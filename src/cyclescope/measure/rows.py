@@ -18,7 +18,9 @@ import msgspec
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.variant import AGAIN, Kind
+from cyclescope.measure.plan import Experiment
 from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.measure.sampling import Measurement
 
 LONGEST = 1e12  # cycles: minutes; no kernel is given as long
 _MOST = 1_000_000  # instances of a form in a kernel
@@ -227,6 +229,16 @@ class Evidence(msgspec.Struct, frozen=True):
     rejected: int
     rounds: tuple[float, ...]
     conditions: dict[str, object]
+
+
+def row_of(experiment: Experiment, found: Measurement, session: int, state: int) -> tuple[object, ...]:
+    """A measurement in the order of a store's columns, with the numbers of its session and machine state."""
+    e, m, kernel = experiment, found, experiment.kernel
+    return (
+        *e.key, m.cycles, m.spread, m.verdict, e.count, " ".join(e.links), m.accepted, m.rejected,
+        " ".join(map(str, m.rounds)), m.exceptions, m.error, " ".join(map(str, m.counters)), session, state,
+        kernel.flags, kernel.instructions, pack_kernel(kernel),
+    )  # fmt: skip
 
 
 def pack_kernel(kernel: Kernel) -> bytes:

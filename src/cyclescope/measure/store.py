@@ -44,8 +44,8 @@ from cyclescope.measure.rows import (
     evidence_of,
     kernel_of,
     marks,
-    pack_kernel,
     parts,
+    row_of,
 )
 from cyclescope.measure.sampling import Measurement
 from cyclescope.measure.sessions import Sessions
@@ -229,18 +229,9 @@ class Store:
             raise
 
     def _insert(self, settled: Iterable[tuple[Experiment, Measurement]]) -> None:
-        rows = [self._row(e, m) for e, m in settled]
+        rows = [row_of(e, m, self._sessions.current(), self._state(e.kernel.state)) for e, m in settled]
         marks = ", ".join("?" * 21)
         self.database.executemany(f"INSERT OR REPLACE INTO measurement ({COLUMNS}) VALUES ({marks})", rows)
-
-    def _row(self, e: Experiment, m: Measurement) -> tuple[object, ...]:
-        kernel = e.kernel
-        return (
-            *e.key, m.cycles, m.spread, m.verdict, e.count, " ".join(e.links), m.accepted, m.rejected,
-            " ".join(map(str, m.rounds)), m.exceptions, m.error, " ".join(map(str, m.counters)),
-            self._sessions.current(), self._state(kernel.state), kernel.flags, kernel.instructions,
-            pack_kernel(kernel),
-        )  # fmt: skip
 
     def _state(self, state: MachineState) -> int:
         known = self._states.get(id(state))

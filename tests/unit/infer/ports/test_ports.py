@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import sqlite3
 from contextlib import closing
-from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +25,6 @@ from cyclescope.measure.ports import PortPlanner
 from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.model import library
 from cyclescope.model.library import llvm_model
-from cyclescope.model.machine import Operation
 from cyclescope.model.resources import resource_throughput
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
@@ -375,30 +373,6 @@ def test_divisions_and_roots_share_a_unit(skylake_store, table):
     assert not units[3]
     both = resource_throughput(model, {names[0]: 1.0, names[1]: 1.0})
     assert both[0] == pytest.approx(sum(model.forms[name].throughput for name in names[:2]), rel=0.05)
-
-
-# --- what speaks against a usage -------------------------------------------------------------------
-
-
-def doubts(table, name, known, slots, throughput):
-    facts = SimpleNamespace(
-        counters=None, width=5.0, hiding=frozenset(), structure=Structure(2, {}), files={}, classes={}
-    )
-    return dict(PortBuilder(facts)._doubts(table[name], known, slots, throughput))
-
-
-def test_what_is_slow_for_few_cycles_may_have_fewer_ports(table):
-    one = (Operation((0, 1)),)
-    assert doubts(table, "IMUL (R64, R64)", one, 1.0, 0.5) == {}
-    assert list(doubts(table, "IMUL (R64, R64)", one, 1.0, 2.0).values()) == [LOW]
-    assert list(doubts(table, "DIVPD (XMM, XMM)", one, 1.0, 3.0).values()) == [MEDIUM]
-
-
-def test_only_what_is_dropped_needs_no_port(table):
-    assert list(doubts(table, "IMUL (R64, R64)", (), 1.0, 0.2).values()) == [LOW]
-    assert list(doubts(table, "NOP", (), 1.0, 0.2).values()) == [MEDIUM]
-    assert list(doubts(table, "NOP", (), 1.0, 0.4).values()) == [LOW, MEDIUM]
-    assert list(doubts(table, "IMUL (R64, R64)", (Operation((0, 1)),), 2.0, 0.5).values()) == [MEDIUM]
 
 
 def test_moves_are_the_last_to_block(table):

@@ -1,0 +1,31 @@
+"""What speaks against a usage that fits all that was measured."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from cyclescope.infer.likelihood.structure import Structure
+from cyclescope.infer.ports.builder import PortBuilder
+from cyclescope.infer.timing.results import LOW, MEDIUM
+from cyclescope.model.machine import Operation
+
+
+def doubts(table, name, known, slots, throughput):
+    facts = SimpleNamespace(
+        counters=None, width=5.0, hiding=frozenset(), structure=Structure(2, {}), files={}, classes={}
+    )
+    return dict(PortBuilder(facts)._doubts(table[name], known, slots, throughput))
+
+
+def test_what_is_slow_for_few_cycles_may_have_fewer_ports(table):
+    one = (Operation((0, 1)),)
+    assert doubts(table, "IMUL (R64, R64)", one, 1.0, 0.5) == {}
+    assert list(doubts(table, "IMUL (R64, R64)", one, 1.0, 2.0).values()) == [LOW]
+    assert list(doubts(table, "DIVPD (XMM, XMM)", one, 1.0, 3.0).values()) == [MEDIUM]
+
+
+def test_only_what_is_dropped_needs_no_port(table):
+    assert list(doubts(table, "IMUL (R64, R64)", (), 1.0, 0.2).values()) == [LOW]
+    assert list(doubts(table, "NOP", (), 1.0, 0.2).values()) == [MEDIUM]
+    assert list(doubts(table, "NOP", (), 1.0, 0.4).values()) == [LOW, MEDIUM]
+    assert list(doubts(table, "IMUL (R64, R64)", (Operation((0, 1)),), 2.0, 0.5).values()) == [MEDIUM]
