@@ -23,7 +23,8 @@ class Format(msgspec.Struct, frozen=True):
     """One format; `reader` and `writer` are `module:function`, empty where there is none.
 
     `suffix` chooses the format of a file to write, `sign` is what a file to read has near its beginning,
-    `comment` how it begins a comment, empty where it has none, `has_opcodes` whether forms have LLVM's names.
+    `comment` how it begins a comment, empty where it has none, `has_opcodes` whether forms have LLVM's names,
+    `is_several` whether a file can have several machines.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Format(msgspec.Struct, frozen=True):
     suffix: str = ""
     comment: str = ""
     has_opcodes: bool = False
+    is_several: bool = False
 
     def read(self, path: Path, request: Request) -> Imported:
         """The model in a file. Raises FormatError and OSError."""
@@ -54,7 +56,7 @@ def _function(path: str) -> Callable[..., Any]:
 
 FORMATS = (
     Format("uops-info", "uops.info's instructions.xml", r"<(root|instruction)\b",
-           "uops_info.reader:read", "uops_info.writer:write", ".xml", XML),
+           "uops_info.reader:read", "uops_info.writer:write", ".xml", XML, is_several=True),
     Format("osaca", "a machine model of OSACA (YAML)",
            r"(?m)^(osaca_version|instruction_forms|port_model_scheme):",
            "osaca.reader:read", "osaca.writer:write", ".yml", LINES),
@@ -69,7 +71,7 @@ FORMATS = (
            r"(?m)^def \w+ : SchedMachineModel", "llvm.drafts:read", "llvm.scheduling:write", ".td",
            has_opcodes=True),
     Format(DUMP, "what llvm-tblgen -dump-json prints of a target of LLVM", r"\A\s*\{\s*\"!instanceof\"",
-           "llvm.dump:read"),
+           "llvm.dump:read", is_several=True),
     Format("slothy", "a target module of SLOTHY (Python), AArch64", r"(?m)^COSTS = json\.loads\(",
            "slothy.reader:read", "slothy.writer:write", ".py", LINES),
     Format("csv", "a table with a row per form", r"\A\W*form,", "table:read", "table:write", ".csv"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.formats.exchange import Imported, Request
+from cyclescope.formats.exchange import Imported, Request, shortened
 from cyclescope.formats.registry import by_name, is_dump, of_contents
 from cyclescope.infer.native import stored_model
 from cyclescope.isa.registry import DEFAULT
@@ -26,19 +26,28 @@ def source(text: str, format_name: str = "", column: str = "", isa: str = DEFAUL
     if is_llvm(text):
         return Imported(load_model(text))
     name, _, behind = text.partition("#")
-    path = Path(name)
+    path, named = Path(name), column or behind
     if not format_name and name.lower().endswith((".json", ".xz")) and not is_dump(path):
+        _check_has_several("a machine model", named, False)
         return Imported(load_model(path))
     if not path.is_file():
         if is_file(name) or path.suffix:
             raise UsageError(f"{name}: no such file", "{machines} lists machines by name")
         return Imported(load_model(text))
     if is_store(path):
+        _check_has_several("a store", named, False)
         return Imported(stored_model(path))
     chosen = by_name(format_name) if format_name else of_contents(path)
-    machine = column or behind or path.stem
-    found = chosen.read(path, Request(machine, path.name, column or behind, isa))
+    _check_has_several(chosen.about, named, chosen.is_several)
+    found = chosen.read(path, Request(named or path.stem, path.name, named, isa))
     return msgspec.structs.replace(found, model=library.sound(found.model, str(path)))
+
+
+def _check_has_several(about: str, named: str, is_several: bool) -> None:
+    """A machine of a file can be named where files of its format have several. Raises UsageError."""
+    if named and not is_several:
+        raise UsageError(f"{shortened(named)!r}: {about} has one machine, and no name is needed",
+                         "leave out {column} and what is behind a #")  # fmt: skip
 
 
 def is_store(path: Path) -> bool:

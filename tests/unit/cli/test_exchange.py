@@ -10,7 +10,7 @@ import re
 import msgspec
 import pytest
 
-from cyclescope.formats.registry import READABLE, WRITABLE
+from cyclescope.formats.registry import FORMATS, READABLE, WRITABLE, by_name
 from cyclescope.isa.table import load_table
 from cyclescope.model.schema import read_model, write_model
 from tests.support.models import exchanged, suited
@@ -253,3 +253,25 @@ def test_evidence_is_where_something_was_measured(cyclescope, model, store):
     assert "--evidence" not in cyclescope("compare", "zen2", "znver4").out
     assert "--evidence" in cyclescope("compare", "znver4", store).out
     assert "low confidence" not in cyclescope("export", "znver4", "--format", "llvm-td").out
+
+
+@pytest.mark.parametrize(
+    "name", [one.name for one in FORMATS if one.reader and one.writer and not one.is_several]
+)
+def test_no_machine_is_chosen_of_a_file_that_has_one(name, cyclescope, tmp_path):
+    there = tmp_path / "there"
+    there.write_text(by_name(name).write(suited(name, 1)).text)
+    target = tmp_path / "m.json"
+    imported = ("import", str(there), "--column", "ZEN3", "--machine", "m", "-o", str(target))
+    for asked in (imported, ("compare", "znver4", f"{there}#ZEN3")):
+        done = cyclescope(*asked)
+        assert (done.code, len(done.err.splitlines())) == (USAGE, 1)
+        assert "'ZEN3'" in done.err
+        assert "has one machine" in done.err
+    assert not target.exists()
+
+
+def test_no_machine_is_chosen_of_a_model_either(cyclescope, model):
+    done = cyclescope("compare", f"{model}#ZEN3", str(model))
+    assert (done.code, len(done.err.splitlines())) == (USAGE, 1)
+    assert "a machine model has one machine" in done.err

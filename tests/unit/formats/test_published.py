@@ -142,7 +142,7 @@ def test_uops_info_table(tmp_path):
     rows += '"VADDPD (YMM, YMM, M256)",AVX,[3;≤11],0.50,2,1*FP23\n"NIX (R8)",AVX,1,1,1,\n'
     found = read(tmp_path, rows, "uops-info-csv")
     imul, add = (found.model.forms[name] for name in ("IMUL (R64, R64)", "VADDPD (YMM, YMM, M256)"))
-    assert imul.throughput == 1.0
+    assert imul.throughput == 1.02, "measured, not what the ports allow"
     assert imul.latencies["op2->op1"] == 3.0
     assert add.ranges["op2->op1"] == (0.0, 11.0)
     assert imul.operations is not None

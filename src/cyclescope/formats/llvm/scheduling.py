@@ -61,12 +61,14 @@ def write(model: MachineModel) -> Exported:
     if not model.ports or model.core.width <= 0:
         raise FormatError(f"{model.name} has no ports", "a scheduling model is made of them")
     left: list[Item] = []
+    measured = model
     model = with_rates(model, left)
     renamed = renaming(model)
     classes = _classes(model, left, renamed)
     if not classes:
         raise FormatError(f"{model.name} has no form whose ports are known", "")
-    lines = _lines(model, classes, renamed, prefix_of(model.name))
+    prefix = prefix_of(model.name)
+    lines = (*_head(measured, prefix), *_lines(model, classes, renamed, prefix))
     text = "\n".join((*lines, *unsaid_lines(renamed, WIDTH), *_doubtful(model, classes)))
     return Exported(f"{text}\n", tuple(left))
 
@@ -214,7 +216,6 @@ def _source(form: InstructionForm, one: LlvmOperand) -> str:
 def _lines(
     model: MachineModel, classes: Mapping[_Class, list[str]], renamed: Renaming, prefix: str
 ) -> Iterator[str]:  # fmt: skip
-    yield from _head(model, prefix)
     yield f"let SchedModel = {prefix}Model in {{"
     yield ""
     used = dict.fromkeys(ports for one in classes for ports, _ in one.resources)

@@ -1,6 +1,7 @@
 """Reading uops.info's table as CSV: instruction, latency, throughput, micro-operations, ports.
 
-The latency is a summary over all pairs of operands: `3` of each, `[1;≤6]` from the least to the most.
+The latency is a summary over all pairs of operands: `3` of each, `[1;≤6]` from the least to the most. A
+throughput of `0.50 / 4.00` is what the ports allow and what was measured.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ def read(path: Path, request: Request) -> Imported:
 
 
 def _throughput(draft: Draft, form: InstructionForm, row: dict[str, str]) -> None:
-    """The first of two is unrolled, the second a loop; the lesser counts."""
-    values = [rate(text) for text in row["throughput"].split("/") if text.strip()]
-    if values:
-        draft.add(form, throughput=min(values))
+    """The first of two follows from the ports alone, the second was measured."""
+    measured = row["throughput"].rpartition("/")[2].strip()
+    if measured:
+        draft.add(form, throughput=rate(measured))
 
 
 def _latency(draft: Draft, form: InstructionForm, row: dict[str, str]) -> None:
