@@ -29,7 +29,14 @@ vaddpd-x_x_x
 Latency: 4.00 cycle
 Throughput: 0.50 cycle
 """
+WINIC_TABLE = """llvm_name,pair,value_min,value_max,status,flags,combined,helpers
+PHI,,,,SKIP_PSEUDO_INSTRUCTION,,,
+ADD64rr,1:GR64->0:GR64,1,1,OK,,,
+ADD64rr,2:GR64->EFLAGS,1,1.02,RANGE,,2.02,ADC64rr(impl(Reg<EFLAGS>) -> 0(Class<GR64>))
+VADDPDZrrk,4:VR512->0:VR512,3.02,3.02,OK,,,
+"""
 ONLY_READ = {
+    "winic-csv": WINIC_TABLE,
     "instlatx64": INSTLATX64, "uops-info-csv": UOPS_TABLE, "ibench": IBENCH, "asmbench": ASMBENCH,
     "llvm-json": target(small=False).text(),
 }  # fmt: skip

@@ -62,6 +62,7 @@ FORMATS = (
            "osaca.reader:read", "osaca.writer:write", ".yml", LINES),
     Format("winic", "WINIC's results (YAML)", r"llvmName:", "winic:read", "winic:write",
            comment=LINES, has_opcodes=True),
+    Format("winic-csv", "WINIC's results as a table", r"\A\W*llvm_name,", "winic_table:read"),
     Format("exegesis-latency", "llvm-exegesis' records of latencies (YAML)", r"(?m)^mode:\s+latency",
            "llvm.exegesis:read", "llvm.exegesis:write_latencies", comment=LINES, has_opcodes=True),
     Format("exegesis-throughput", "llvm-exegesis' records of reciprocal throughputs (YAML)",

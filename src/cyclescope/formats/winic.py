@@ -23,7 +23,7 @@ from cyclescope.formats.llvm.operands import is_named, untied_name
 from cyclescope.formats.yaml_text import document
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.table import load_table
+from cyclescope.isa.table import Table, load_table
 from cyclescope.model.machine import FormCost, MachineModel
 
 _KINDS = {"register": "register", "immediate": "immediate", "memory": "memory", "address": "memory"}
@@ -118,9 +118,7 @@ def read(path: Path, request: Request) -> Imported:
     """The entries of a file; ranges whose least is more than their most are refused, and so on."""
     table = load_table(request.isa)
     draft = Draft(table, request)
-    by_name: dict[str, list[InstructionForm]] = {}
-    for form in filter(is_named, table):
-        by_name.setdefault(form.llvm, []).append(form)
+    by_name = forms_by_name(table)
     found = document(path)
     if not isinstance(found, list):
         raise FormatError(f"{path} is no list of instructions", "WINIC writes one")
@@ -138,6 +136,14 @@ def read(path: Path, request: Request) -> Imported:
     return draft.imported()
 
 
+def forms_by_name(table: Table) -> dict[str, list[InstructionForm]]:
+    """Forms by the name that WINIC has of them."""
+    found: dict[str, list[InstructionForm]] = {}
+    for form in filter(is_named, table):
+        found.setdefault(form.llvm, []).append(form)
+    return found
+
+
 def _add(draft: Draft, forms: Sequence[InstructionForm], entry: _Entry) -> None:
     if entry.throughput is not None:
         try:
@@ -148,8 +154,14 @@ def _add(draft: Draft, forms: Sequence[InstructionForm], entry: _Entry) -> None:
             for form in forms:
                 draft.add(form, throughput=value)
     for latency in _listed(entry):
-        if latency.latency_min is not None and latency.latency_max is not None:
-            _add_latency(draft, forms, latency, latency.latency_min, latency.latency_max)
+        if latency.latency_min is None or latency.latency_max is None:
+            continue
+        ends = latency.source_operand, latency.target_operand
+        found = [(form, pair) for form in forms for own, pair in _ends(form) if own == ends]
+        try:
+            add_latency(draft, found, latency.latency_min, latency.latency_max)
+        except ValueError as error:
+            draft.refuse(f"{forms[0].llvm} {ends[0]} -> {ends[1]}", str(error))
 
 
 def _listed(entry: _Entry) -> Sequence[_Latency]:
@@ -164,20 +176,14 @@ def _listed(entry: _Entry) -> Sequence[_Latency]:
     ]
 
 
-def _add_latency(
-    draft: Draft, forms: Sequence[InstructionForm], latency: _Latency, least: float, most: float
+def add_latency(
+    draft: Draft, found: Sequence[tuple[InstructionForm, str]], least: object, most: object
 ) -> None:
-    """One latency, for every form of this name that has such a pair."""
-    ends = latency.source_operand, latency.target_operand
-    try:
-        least, most = cycles(least), cycles(most)
-        if least > most:
-            raise ValueError(f"from {least:g} to {most:g} cycles")
-        found = [(form, pair) for form in forms for own, pair in _ends(form) if own == ends]
-        if not found:
-            raise ValueError("no such pair of operands")
-    except ValueError as error:
-        draft.refuse(f"{forms[0].llvm} {ends[0]} -> {ends[1]}", str(error))
-        return
+    """One latency, for every form that has such a pair. Raises ValueError with the reason."""
+    low, high = cycles(least), cycles(most)
+    if low > high:
+        raise ValueError(f"from {low:g} to {high:g} cycles")
+    if not found:
+        raise ValueError("no such pair of operands")
     for form, pair in found:
-        draft.latency(form, pair, least, most)
+        draft.latency(form, pair, low, high)

@@ -184,3 +184,40 @@ def test_winic_of_the_first_versions_has_latencies_by_source_and_target(tmp_path
     found = read(tmp_path, text, "winic", isa="aarch64")
     assert found.model.forms["FMADDDrrr"].latencies == {"op2->op1": 4.0, "op4->op1": 2.0}
     assert found.refused == ()
+
+
+LATENCIES = "llvm_name,pair,value_min,value_max,status,flags,combined,helpers\n"
+THROUGHPUTS = "llvm_name,value_min,value_max,status,flags,helper,anomaly\n"
+
+
+def test_winic_tables_count_what_is_read_and_written_twice(tmp_path):
+    rows = "ADD64rr,1:GR64->0:GR64,1,1,OK,,,\nADD64rr,2:GR64->0:GR64,2,2,OK,,,\n"
+    rows += "ADC64rr,EFLAGS->0:GR64,3,4,RANGE,,,\nVADDPDZrrk,3:VR512->0:VR512,5,5,OK,,,\n"
+    model = read(tmp_path, LATENCIES + rows, "winic-csv").model
+    assert model.forms["ADD_01 (R64, R64)"].latencies == {"op1->op1": 1.0, "op2->op1": 2.0}
+    assert model.forms["ADC_11 (R64, R64)"].ranges == {"flags.CF->op1": (3.0, 4.0)}
+    masked = model.forms["VADDPD (ZMM, K, ZMM, ZMM)"]
+    assert masked.latencies == {"op3->op1": 5.0}, "the mask is the second"
+
+
+def test_winic_tables_of_aarch64(tmp_path):
+    rows = "FMLAv4f32,1:FPR128->0:FPR128,2,2,OK,,,\nFMLAv4f32,3:FPR128->0:FPR128,4,4,OK,,,\n"
+    rows += "SUBSXrr,2:GPR64->NZCV,1,1,OK,,,\n"
+    model = read(tmp_path, LATENCIES + rows, "winic-csv", isa="aarch64").model
+    assert model.forms["FMLAv4f32"].latencies == {"op1->op1": 2.0, "op4->op1": 4.0}, "op2 is the first again"
+
+
+def test_winic_tables_refuse_their_own_doubts(tmp_path):
+    rows = "ADD64rr,0.25,0.25,OK,,,\nSUB64rr,0,0,OK,zero pseudo,,\nXOR64rr,0.2,0.9,RANGE,,,\nPHI,,,SKIP,,,\n"
+    rows += "AND64rr,9.2e18,9.2e18,OK,,,\nOR64rr,-1,-1,OK,,,\nNIX,1,1,OK,,,\n"
+    found = read(tmp_path, THROUGHPUTS + rows, "winic-csv")
+    assert found.model.forms["ADD_01 (R64, R64)"].throughput == 0.25
+    assert set(found.model.forms) == {"ADD_01 (R64, R64)"}
+    assert [item.reason.partition(":")[0] for item in found.refused] == [
+        "the table has doubts", "a range", "9.2e+18 cycles", "-1 cycles", "no form has this name"
+    ]  # fmt: skip
+    rows = "ADD64rr,nix,1,1,OK,,,\nADD64rr,2:GR64->9:GR64,1,1,OK,,,\nADD64rr,2:GR64->0:GR64,1,1,OK,,,\n"
+    found = read(tmp_path, LATENCIES + rows, "winic-csv")
+    assert [item.place for item in found.refused] == ["line 2: ADD64rr", "line 3: ADD64rr"]
+    with pytest.raises(FormatError, match=r"no column value_max, value_min"):
+        read(tmp_path, "llvm_name,pair\n", "winic-csv")

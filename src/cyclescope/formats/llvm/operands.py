@@ -8,7 +8,7 @@ and conditional instructions have their condition as a last one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import msgspec
@@ -132,11 +132,31 @@ def untied(form: InstructionForm) -> tuple[LlvmOperand, ...]:
 
 def untied_name(form: InstructionForm, node: Node) -> str | None:
     """A number among `untied`, or the name of a fixed register; None for memory and what is in an address."""
+    return _name(form, node, lambda one: untied(form).index(one))
+
+
+def tied_name(form: InstructionForm, node: Node, is_result: bool) -> str | None:
+    """The same with all of LLVM's numbers: what is read and written has two, that of the result is first."""
+    every = _every(form)
+    if is_result:
+        return _name(form, node, every.index)
+    return _name(form, node, lambda one: len(every) - 1 - every[::-1].index(one))
+
+
+def _every(form: InstructionForm) -> tuple[LlvmOperand, ...]:
+    if form.bits is None:
+        return operands(form)
+    shown = [(i, op) for i, op in enumerate(form.operands) if not op.implicit]
+    written = [LlvmOperand(i) for i, op in shown if op.is_register and op.write]
+    return (*written, *(LlvmOperand(i) for i, op in shown if not (op.is_register and op.write) or op.read))
+
+
+def _name(form: InstructionForm, node: Node, number: Callable[[LlvmOperand], int]) -> str | None:
     if node.part == "flag":
-        return "EFLAGS"
+        return "EFLAGS" if form.bits is None else "NZCV"
     op = form.operands[node.operand]
     if not op.is_register:
         return None
     if op.implicit or op.fixed:
         return op.fixed or op.name
-    return str(untied(form).index(LlvmOperand(node.operand)))
+    return str(number(LlvmOperand(node.operand)))
