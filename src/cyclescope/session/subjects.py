@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -92,7 +93,20 @@ def beside(texts: Sequence[str]) -> list[Subject]:
     first = subject(texts[0])
     found = [first, *(subject(text, first.model.isa) for text in texts[1:])]
     check_isa([one.model for one in found])
-    return found
+    return _told_apart(found, texts)
+
+
+def _told_apart(found: Sequence[Subject], texts: Sequence[str]) -> list[Subject]:
+    """Machines of one name have their files' behind it: two runs of one machine are to be told apart."""
+    names = Counter(one.model.name for one in found)
+    return [
+        _renamed(one, f"{one.model.name}, {Path(text).name}") if names[one.model.name] > 1 else one
+        for one, text in zip(found, texts, strict=True)
+    ]
+
+
+def _renamed(one: Subject, name: str) -> Subject:
+    return msgspec.structs.replace(one, model=msgspec.structs.replace(one.model, name=name))
 
 
 def check_isa(models: Sequence[MachineModel]) -> None:

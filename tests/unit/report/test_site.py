@@ -381,3 +381,19 @@ def test_the_calibration_of_a_machine_is_told():
     assert "high 95.0% of 200 (mean error 2.0%)" in words
     assert "refuted 7" in words
     assert "calibration" not in " ".join(page(exchanged(1)).words)
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (("GenuineIntel 6-a7-1 znver5", "znver4"), ["znver5", "znver4"]),
+        (("AMD 1 znver5, a.sqlite", "AMD 1 znver5, b.sqlite"), ["a.sqlite", "b.sqlite"]),
+        (("AMD 1 znver5", "AMD 2 znver5"), ["AMD 1 znver5", "AMD 2 znver5"]),
+        (("Intel 6-a7-1 unknown", "znver4"), ["Intel 6-a7-1 unknown", "znver4"]),
+    ],
+)
+def test_narrow_columns_have_the_core_where_that_tells_machines_apart(names, short):
+    models = [msgspec.structs.replace(exchanged(1), name=name) for name in names]
+    head = json.loads(page(*models).scripts["head"])
+    assert [machine["short"] for machine in head["machines"]] == short
+    assert [machine["name"] for machine in head["machines"]] == list(names)

@@ -31,6 +31,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = ("elements", "parts", "listing", "card", "trials", "page")  # in the order in which they are run
 STAGE = "cards"  # of progress
 FIRST = 8  # findings of a group that are seen at once
+_NO_CORE = "unknown"  # the last word of machines whose core has no name
 _COLUMNS = ("latency", "throughput", "slots", "ports")
 
 
@@ -134,10 +135,11 @@ def _head(subjects: Sequence[Subject], rows: dict[str, Any]) -> dict[str, object
     machines = [
         {
             "name": printable(one.model.name),
+            "short": short,
             "measured": bool(one.timings) or any(cost.confidence for cost in one.model.forms.values()),
             "has": [what for what in _COLUMNS if _has(found[what], rows["words"])],
         }
-        for one, found in zip(subjects, rows["machines"], strict=True)
+        for one, short, found in zip(subjects, _short_names(subjects), rows["machines"], strict=True)
     ]
     first = subjects[0]
     return {
@@ -145,6 +147,13 @@ def _head(subjects: Sequence[Subject], rows: dict[str, Any]) -> dict[str, object
         "marks": dict.fromkeys(LEVELS, True), "store": str(first.path) if first.path else "",
         "version": __version__,
     }  # fmt: skip
+
+
+def _short_names(subjects: Sequence[Subject]) -> list[str]:
+    """Names for narrow columns: the last words, which are the cores, unless they tell less than the names."""
+    names = [printable(one.model.name) for one in subjects]
+    found = [name.split()[-1] if name.split() else name for name in names]
+    return names if _NO_CORE in found or len(set(found)) < len(set(names)) else found
 
 
 def _has(column: Sequence[object], words: Sequence[str]) -> bool:

@@ -30,7 +30,7 @@ function makeHeading() {
   const cells = [cell("form", "", null, "form"), element("span", { role: "columnheader", class: "extension" }, "extension")];
   for (const column of columns) {
     const machine = head.machines[column.machine];
-    column.heading = cell(column.title, many ? machine.name : "", column, isNumber(column) ? "number" : "");
+    column.heading = cell(column.title, many ? machine.short : "", column, isNumber(column) ? "number" : "");
     cells.push(column.heading);
   }
   byId("heading").append(...cells);
