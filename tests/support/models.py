@@ -8,6 +8,7 @@ import msgspec
 
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.table import load_table
+from cyclescope.model.facts import IN_FLIGHT, MISPREDICTION, WRONG_BRANCH, CoreAnswer, Fact, InFlight
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
 
 X86 = (
@@ -22,6 +23,12 @@ OTHERS = {
     "aarch64": ("FMADDDrrr", "ADDXrs", "LDRXui", "XTNv16i8", "ADCSXr", "ADDVv16i8v"),
     "riscv64": ("ADD", "LD", "FMADD_D", "VMACC_VV", "MULHU", "FADD_D"),
 }
+# What probes found of a core that has 442 entries for instructions and 205 registers for integers.
+SIZES = (
+    *(Fact(IN_FLIGHT, InFlight[name], CoreAnswer.VALUE, value, 0.5, "instructions") for name, value in (
+        ("NOPS", 442.0), ("ADDITIONS", 205.5), ("VECTORS", 329.5), ("LOADS", 205.0), ("STORES", 104.0))),
+    Fact(MISPREDICTION, WRONG_BRANCH, CoreAnswer.VALUE, 18.4, 0.2, "cycles"),
+)  # fmt: skip
 PORTS = ("0", "1", "2", "3", "4", "a")
 
 

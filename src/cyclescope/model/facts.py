@@ -68,6 +68,23 @@ ACCESSES, BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, SCHEDULER, S
 MOVE_ELIMINATION, DEPENDENCY_BREAKING, ZERO_IDIOMS = "move-elimination", "dependency-breaking", "zero-idioms"
 """Probes whose facts are in drafts of scheduling models for LLVM."""
 
+IN_FLIGHT, MISPREDICTION = "in-flight", "misprediction"
+"""Probes whose facts are sizes and times in exported machine models."""
+
+WRONG_BRANCH = "branch on a sign"
+
+
+class InFlight(StrEnum):
+    """Instructions of which so many are in flight at once."""
+
+    NOPS = "NOPs"
+    ADDITIONS = "additions"
+    VECTORS = "vector additions"
+    DOUBLES = "additions of doubles"
+    LOADS = "loads"
+    STORES = "stores"
+
+
 ITSELF = ", onto itself"  # behind a move: its target is its source
 
 GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores

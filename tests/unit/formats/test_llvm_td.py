@@ -15,7 +15,7 @@ from cyclescope.formats.llvm.dump import read as read_dump
 from cyclescope.formats.llvm.scheduling import write
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.model.machine import FormCost, Operation
-from tests.support.models import exchanged
+from tests.support.models import SIZES, exchanged
 from tests.support.tablegen import TBLGENS, generated
 
 MUL, ADC, LOAD = "IMUL (R64, R64)", "ADC_11 (R64, R64)", "MOV (R64, M64)"
@@ -191,7 +191,7 @@ def test_models_of_llvm_itself_are_read_from_another_file(tmp_path):
 @pytest.mark.parametrize("isa", [record.name for record in instruction_sets()])
 def test_llvm_takes_it(isa, tblgen, tmp_path):
     """And understands what we read of it."""
-    text = write(exchanged(2, isa)).text
+    text = write(msgspec.structs.replace(exchanged(2, isa), facts=SIZES)).text
     lists = re.findall(r"\(instrs\s([\w,\s]*)", text)
     found = [name for one in lists for name in re.split(r"[,\s]+", one.strip())]
     assert len(found) == len(set(found)) > 2
@@ -220,3 +220,23 @@ def test_doubtful_ports_are_listed():
     ).text
     assert "// The ports of these 1 of 2 opcodes are of low confidence:\n// IMUL64rr\n" in text
     assert "low confidence" not in draft(mul=cost(Operation((0,)), confidence="high")).text
+
+
+def test_probes_tell_how_much_is_in_flight(tmp_path):
+    moved = {name: FormCost(1.0, (), eliminated=True) for name in ("MOV_89 (R64, R64)", "KMOVQ (K, K)")}
+    model = exchanged(1)
+    model = msgspec.structs.replace(model, facts=SIZES, forms={**model.forms, **moved})
+    text = write(model).text
+    assert "let MicroOpBufferSize = 442;" in text
+    assert "let MispredictPenalty = 18;" in text
+    assert "def Znver9Integers : RegisterFile<205, [GR64], " in text
+    assert "def Znver9Masks : RegisterFile<10000, [VK64], " in text, "nobody asked for masks"
+    assert "LoadQueue" not in text, "as many registers were in use"
+    assert "def Znver9StoresInFlight : ProcResource<1> { let BufferSize = 104; }" in text
+    core = again(text, tmp_path).core
+    assert (core.reorder_buffer, core.load_buffer, core.store_buffer) == (442, 0, 104)
+
+
+def test_nothing_is_said_of_buffers_that_nobody_asked_for():
+    text = write(exchanged(1)).text
+    assert not any(word in text for word in ("MicroOpBufferSize", "Queue<", "MispredictPenalty"))

@@ -12,7 +12,7 @@ from cyclescope.formats.rates import EXPLAINED, with_rates
 from cyclescope.formats.registry import by_name
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import FormCost, Operation
-from tests.support.models import exchanged
+from tests.support.models import SIZES, exchanged
 
 TABLE = load_table("x86-64")
 ALU, LOAD, STORE = Operation((0, 1)), Operation((3, 4)), Operation((2,))
@@ -186,3 +186,10 @@ def test_loads_whose_ports_do_not_exist_are_refused(tmp_path):
     path.write_text(yaml.safe_dump(data))
     found = by_name("osaca").read(path, Request("again", "a file"))
     assert {item.place for item in found.refused} == {"load 1", "load 2"}
+
+
+def test_the_reorder_buffer_is_what_probes_found():
+    assert (
+        "ROB_size: 442\n" in by_name("osaca").write(msgspec.structs.replace(exchanged(1), facts=SIZES)).text
+    )
+    assert "ROB_size: null\n" in by_name("osaca").write(exchanged(1)).text

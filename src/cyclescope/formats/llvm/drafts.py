@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles
 from cyclescope.formats.llvm.classes import Advance, Processor, SchedulingClass, Write
 from cyclescope.formats.llvm.operands import opcode_forms
@@ -36,6 +38,10 @@ _STATEMENTS = {
         r"def (\w+) : SchedWriteVariant<\[\s*SchedVar<MCSchedPredicate<[\w<>, \[\]]*>, \[\w+\]>,\s*"
         r"SchedVar<NoSchedPred, \[(\w+)\]>\s*\]>;"
     ),
+    "in flight": re.compile(
+        r"def \w+(Load|Store)sInFlight : ProcResource<1> \{ let BufferSize = (\d{1,6}); \}"
+    ),
+    "queue": re.compile(r"def \w+ : (?:Load|Store)Queue<\w+>;"),
     "file": re.compile(r"def \w+ : RegisterFile<\d{1,6}, [\w, \[\]]*>;"),
     "function": re.compile(r"def : (\w+)<\[\s([\w\s,<>\[\]]*)\s\]>;"),
     "choice": re.compile(r"def : InstRW<\[([\w, ]*)\], \(instrs\s([\w,\s]*)\)>;"),
@@ -109,6 +115,8 @@ class _Draft:
         """A statement. Raises FormatError for what names nothing, or is there twice."""
         if kind == "model":
             self._take_model(match[1], dict(_LET.findall(match[2])))
+        elif kind == "in flight":
+            self.core = msgspec.structs.replace(self.core, **{f"{match[1].lower()}_buffer": int(match[2])})
         elif kind in ("unit", "group"):
             self._take_resource(match, kind == "group")
         elif kind == "late":

@@ -21,6 +21,7 @@ from cyclescope.formats.llvm.operands import (
 )
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.sizes import Registers, free_registers
 from cyclescope.model.facts import (
     DEPENDENCY_BREAKING,
     ITSELF,
@@ -40,6 +41,9 @@ _NO_OPCODE = "LLVM has no opcode of it alone"
 UNLIMITED = 10_000  # registers: more than instructions in flight write on any core; LLVM wants a number
 _TWO = 2  # registers: fewer are not compared
 _MOST_MOVED = 2  # results: a move has one, an exchange two, and llvm-mca eliminates nothing else
+_SIZED = {
+    Registers.INTEGER: "Integers", Registers.VECTOR: "Vectors", Registers.FLOATING: "Floats",
+}  # fmt: skip
 # Register files: classes of operands, and LLVM's class with all registers that these are part of.
 _FILES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "x86-64": (
@@ -66,11 +70,15 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Renaming(msgspec.Struct, frozen=True):
-    """What is said by opcode; register files with their classes; why forms are not said, by the reason."""
+    """What is said by opcode; register files with their classes; why forms are not said, by the reason.
+
+    `sizes` are the registers of those files of which that is known.
+    """
 
     said: Mapping[str, Said]
     files: Mapping[str, list[str]]
     unsaid: Mapping[str, list[str]]
+    sizes: Mapping[str, int] = {}
 
     def zero(self, opcode: str) -> str:
         """When an opcode needs no unit, "" for never."""
@@ -102,7 +110,8 @@ def renaming(model: MachineModel) -> Renaming:
             said.pop(opcode, None)
             found = (form.id for form, function in zip(known, functions, strict=True) if function)
             unsaid.setdefault(str(reason), []).extend(found)
-    return Renaming(said, {file: list(classes) for file, classes in files.items()}, unsaid)
+    sizes = {_SIZED[kind]: number for kind, number in free_registers(model.facts).items()}
+    return Renaming(said, {file: list(classes) for file, classes in files.items()}, unsaid, sizes)
 
 
 _Facts = Mapping[tuple[str, str], CoreAnswer]
@@ -214,10 +223,12 @@ def _file(form: InstructionForm, isa: str) -> tuple[str, str]:
 def renaming_lines(found: Renaming, prefix: str, width: int) -> Iterator[str]:
     """The register files and the three functions, for the inside of a model, in lines of a width."""
     if found.files:
-        yield f"// How many registers there are is not known ({UNLIMITED} are no limit), nor moves per cycle."
+        yield "// Registers: so many results were in flight, which are those beside the registers in use."
+        yield f"// {UNLIMITED} are no limit: how many there are is not known. Nor are moves per cycle."
     for file, classes in found.files.items():
         ones = ", ".join("1" for _ in classes)
-        yield f"def {prefix}{file} : RegisterFile<{UNLIMITED}, [{', '.join(classes)}], [{ones}], [{ones}]>;"
+        size = found.sizes.get(file, UNLIMITED)
+        yield f"def {prefix}{file} : RegisterFile<{size}, [{', '.join(classes)}], [{ones}], [{ones}]>;"
     for function, member in MEMBERS.items():
         groups: dict[str, list[str]] = {}
         for opcode, one in found.said.items():

@@ -32,6 +32,7 @@ from cyclescope.formats.rates import with_rates
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.sizes import with_sizes
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 
 BEFORE = "LLVM_BEFORE_18"  # a macro for llvm-tblgen: cycles of resources had another name
@@ -234,6 +235,7 @@ def _lines(
     ranked = sorted(classes.items(), key=lambda item: (-len(item[1]), item[1][0]))
     for number, (one, opcodes) in enumerate(ranked):
         yield from _definition(model, prefix, number, one, opcodes)
+    yield from _queues(model, prefix)
     yield from renaming_lines(renamed, prefix, WIDTH)
     yield f"}} // SchedModel = {prefix}Model"
 
@@ -247,14 +249,14 @@ def _groups(used: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _head(model: MachineModel, prefix: str) -> Iterator[str]:
-    core = model.core
+    core = with_sizes(model.core, model.facts)
     known = {
         "IssueWidth": round(core.width), "MicroOpBufferSize": core.reorder_buffer,
         "LoadLatency": round(core.load_latency), "MispredictPenalty": round(core.mispredict_penalty),
     }  # fmt: skip
     yield "// A draft of a scheduling model."
     yield from (f"// {_comment(line)}" for line in origin(model))
-    yield "// The opcodes are those of LLVM 22. The buffers of ports are not known."
+    yield "// The opcodes are those of LLVM 22. The queues in front of ports are not known."
     yield f"// Before LLVM 18: llvm-tblgen -D{BEFORE}"
     yield ""
     yield f"def {prefix}Model : SchedMachineModel {{"
@@ -262,6 +264,16 @@ def _head(model: MachineModel, prefix: str) -> Iterator[str]:
     yield "  let CompleteModel = 0; // forms whose ports are not known are missing"
     yield "}"
     yield ""
+
+
+def _queues(model: MachineModel, prefix: str) -> Iterator[str]:
+    """Queues of loads and stores in flight; a resource that nothing uses has their size, as LLVM wants it."""
+    core = with_sizes(model.core, model.facts)
+    for kind, entries in (("Load", core.load_buffer), ("Store", core.store_buffer)):
+        if entries:
+            unit = f"{prefix}{kind}sInFlight"
+            yield f"def {unit} : ProcResource<1> {{ let BufferSize = {entries}; }}"
+            yield f"def {prefix}{kind}Queue : {kind}Queue<{unit}>;"
 
 
 def _comment(text: str) -> str:

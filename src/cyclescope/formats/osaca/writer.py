@@ -26,6 +26,7 @@ from cyclescope.formats.osaca.operands import (
 from cyclescope.formats.rates import moved, with_rates
 from cyclescope.formats.spelled import KINDS
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.sizes import with_sizes
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import port_throughput
 
@@ -127,7 +128,7 @@ def _head(model: MachineModel, loads: Mapping[str, Entry], stores: Mapping[str, 
         "micro_architecture": model.name,
         "arch_code": model.name.split()[-1].upper(),
         "isa": "x86",
-        "ROB_size": model.core.reorder_buffer or None,
+        "ROB_size": with_sizes(model.core, model.facts).reorder_buffer or None,
         "retired_uOps_per_cycle": None,
         "scheduler_size": None,
         "hidden_loads": False,

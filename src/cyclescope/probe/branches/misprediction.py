@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import MISPREDICTION, WRONG_BRANCH, CoreAnswer
 from cyclescope.probe.code import NUMBERS, PARALLEL, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import steady
@@ -23,7 +23,6 @@ _LEAST = 2.0  # cycles: what is predicted wrongly costs more than a load takes t
 _BRANCHES = 8  # in a body, which then keeps the number
 _PLACE = 64  # bytes from the data, where the number is kept
 _RANDOM, _STEADY = "random", "steady"
-SUBJECT = "branch on a sign"
 
 
 class SignBranch(NamedTuple):
@@ -50,7 +49,7 @@ _WAYS: Mapping[str, SignBranch] = {
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     if isa in _WAYS:
-        yield ProbeCase(SUBJECT, sign_branches(isa))
+        yield ProbeCase(WRONG_BRANCH, sign_branches(isa))
 
 
 def sign_branches(isa: str) -> tuple[Point, Point]:
@@ -84,7 +83,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "misprediction",
+    MISPREDICTION,
     "What does a branch cost that was predicted wrongly?",
     Model.TWO_LEVEL,
     _cases,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import IN_FLIGHT, CoreAnswer, InFlight
 from cyclescope.probe.code import KernelLine, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import steady
@@ -62,8 +62,8 @@ _SLOW: Mapping[str, str] = {
     "riscv64": "FSQRT_D: a @",
 }
 _SLOW_WIDE = "VSQRTPD (XMM, XMM): a @"
-_NOPS, _ADDITIONS, _VECTORS = "NOPs", "additions", "vector additions"
-_FLAGS, _LOADS, _STORES, _BRANCHES = "comparisons", "loads", "stores", "branches not taken"
+_NOPS, _ADDITIONS, _VECTORS, _DOUBLES = InFlight.NOPS, InFlight.ADDITIONS, InFlight.VECTORS, InFlight.DOUBLES
+_FLAGS, _LOADS, _STORES, _BRANCHES = "comparisons", InFlight.LOADS, InFlight.STORES, "branches not taken"
 _WAITING, _WIDE = "that wait", "vector additions of 256 bits"
 _X86_SOURCE = "CVTTSD2SI (R64, XMM): h a"
 _FILLERS: Mapping[str, tuple[Filler, ...]] = {
@@ -94,11 +94,11 @@ _FILLERS: Mapping[str, tuple[Filler, ...]] = {
     "riscv64": (
         Filler(_NOPS, "ADDI: z z #0", _BOTH, quick=True),
         Filler(_ADDITIONS, "ADD: @ d d", quick=True),
-        Filler("additions of doubles", "FADD_D: @ d d", _BOTH, quick=True),
+        Filler(_DOUBLES, "FADD_D: @ d d", _BOTH, quick=True),
         Filler(_LOADS, "LD: @ p +8", quick=True),
         Filler(_STORES, "SD: d p +16", quick=True),
         Filler(f"{_ADDITIONS} {_WAITING}", "ADD: @ h h", source="FCVT_L_D: h a"),
-        Filler(f"additions of doubles {_WAITING}", "FADD_D: @ a a", _ONE),
+        Filler(f"{_DOUBLES} {_WAITING}", "FADD_D: @ a a", _ONE),
     ),
 }  # fmt: skip
 _TARGETS = "cefg"  # registers that nothing reads
@@ -227,7 +227,7 @@ def _check_step(readings: Readings, low: int, high: int) -> None:
 
 
 PROBE = Probe(
-    "in-flight",
+    IN_FLIGHT,
     "How many instructions of a kind are in flight at once?",
     Model.PLATEAU,
     _cases,
