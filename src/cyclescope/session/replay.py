@@ -11,6 +11,7 @@ import msgspec
 
 from cyclescope.backend.base import Backend
 from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
+from cyclescope.backend.peers.peculiar import Peculiar, peculiar
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import StoreError, UsageError
 from cyclescope.isa.table import Table, load_table
@@ -39,7 +40,10 @@ class Agreeing(StrEnum):
 
 
 class Again(msgspec.Struct, frozen=True):
-    """An experiment and its second answer, in cycles of the body."""
+    """An experiment and its second answer, in cycles of the body.
+
+    `reason` is why there is none, or what there is about a kernel that a model answers otherwise.
+    """
 
     record: Record
     cycles: float
@@ -57,6 +61,10 @@ class Replay(msgspec.Struct, frozen=True):
     def counts(self, quantity: str = "") -> Counter[Agreeing]:
         """How often each outcome was reached, of a quantity or of all."""
         return Counter(one.outcome for one in self.answers if quantity in ("", one.record.quantity))
+
+    def reasons(self) -> Counter[str]:
+        """What is told about kernels that differ."""
+        return Counter(one.reason for one in self.answers if one.outcome is Agreeing.DIFFERENT and one.reason)
 
     @property
     def agrees(self) -> bool:
@@ -118,7 +126,15 @@ def replayed(store: Store, backend: Backend, forms: Sequence[str], sample: int, 
         planned = _accepted(backend, planned, left_out)
     records = {key: record for key, (record, _) in planned.items()}
     found = _answered(backend, (experiment for _, experiment in planned.values()), records)
-    return msgspec.structs.replace(found, left_out=dict(left_out))
+    return Replay(tuple(_explained(one, table) for one in found.answers), dict(left_out))
+
+
+def _explained(one: Again, table: Table) -> Again:
+    if one.outcome is not Agreeing.DIFFERENT:
+        return one
+    record = one.record
+    found = peculiar(table[record.form], (record.source, record.target), record.variant, record.links)
+    return msgspec.structs.replace(one, reason=found)
 
 
 _Planned = dict[Key, tuple[Record, Experiment]]
@@ -148,7 +164,9 @@ def _planned(store: Store, table: Table, forms: Collection[str]) -> tuple[_Plann
 def _why_not(record: Record, code: bytes, experiment: Experiment | None) -> str:
     if record.verdict != STABLE:
         return f"the reading is {record.verdict}"
-    if experiment is None or experiment.kernel.code != code:
+    if experiment is None:
+        return "it is of a second look, or of an earlier version"
+    if experiment.kernel.code != code:
         return "it is not planned today as it was measured"
     return ""
 
@@ -183,9 +201,10 @@ def again(record: Record, answer: Measurement) -> Again:
 
 
 def farthest(found: Replay) -> Iterator[Again]:
-    """What differs, by ratio, the farthest apart first."""
+    """What differs: open ones first, then by ratio, the farthest apart first."""
     some = [one for one in found.answers if one.outcome is Agreeing.DIFFERENT]
-    yield from sorted(some, key=lambda one: -abs(_ratio(one.record.cycles, one.cycles)))
+    told = ("", Peculiar.OPEN)
+    yield from sorted(some, key=lambda one: (one.reason not in told, -_ratio(one.record.cycles, one.cycles)))
 
 
 def _ratio(one: float, other: float) -> float:

@@ -9,7 +9,9 @@ from contextlib import closing
 import msgspec
 import pytest
 
+from cyclescope.backend.peers.peculiar import Peculiar, peculiar
 from cyclescope.errors import UsageError
+from cyclescope.isa.table import load_table
 from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import AGREE, Measurement
 from cyclescope.measure.store import Store
@@ -94,12 +96,45 @@ def test_the_farthest_come_first():
     assert [one.cycles for one in farthest(some)] == [1.0, 40.0, 11.0]
 
 
+def test_open_ones_come_before_what_is_told():
+    some = [
+        Again(record(number=n), cycles, 0.0, Agreeing.DIFFERENT, reason)
+        for n, (cycles, reason) in enumerate(((90.0, Peculiar.MEMORY), (11.0, Peculiar.OPEN)))
+    ]
+    found = Replay(tuple(some))
+    assert [one.cycles for one in farthest(found)] == [11.0, 90.0]
+    assert found.reasons() == {Peculiar.MEMORY: 1, Peculiar.OPEN: 1}
+    text = replay_text(found, "a.sqlite", "there", 2)
+    assert "1 it hands a value on through memory" in text
+    assert json.loads(replay_json(found, "a.sqlite", "there"))["reasons"]["open"] == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "ends", "variant", "links", "reason"),
+    [
+        ("ADD_LOCK (M64, R64)", ("op1.data", "op1.data"), "self", (), Peculiar.LOCKED),
+        ("MOVSB_REPE", ("", ""), "count 1", (), Peculiar.REPEATED),
+        ("JNZ (Rel8)", ("", ""), "taken", (), Peculiar.BRANCH),
+        ("CVTSI2SD (XMM, R64)", ("op1.old", "op1"), "kept", (), Peculiar.OLD),
+        ("MOV (R64, M64)", ("op2.data", "op1"), "link", ("a",), Peculiar.MEMORY),
+        ("MOV (M64, R64)", ("op2", "op1.data"), "link", ("a",), Peculiar.MEMORY),
+        ("DIV (R64)", ("", ""), "slow x4", (), Peculiar.BY_VALUE),
+        ("MOV (R64, M64)", ("op2.address", "op1"), "link", ("a",), Peculiar.LINKED),
+        ("IMUL (R64, R64)", ("op1", "op1"), "self", (), Peculiar.OPEN),
+        ("IMUL (R64, R64)", ("", ""), "plain x8", (), Peculiar.OPEN),
+    ],
+)
+def test_what_models_may_have_no_words_for(form, ends, variant, links, reason):
+    assert peculiar(load_table("x86-64")[form], ends, variant, links) is reason
+
+
 def test_text_and_json():
     found = msgspec.structs.replace(replay(3, 2, 1), left_out={"because": 7})
     text = replay_text(found, "a.sqlite", "there", 1)
     assert "60.0%" in text
     assert "7 left out: because" in text
     assert text.count("latency op1 -> op1, self") == 1
+    assert "what there is about" not in text, "nobody told"
     data = json.loads(replay_json(found, "a.sqlite", "there"))
     assert data["counts"]["latency"] == {"equal": 3, "different": 2, "unread": 1}
     assert len(data["experiments"]) == 6

@@ -18,11 +18,16 @@ def replay_text(found: Replay, store: str, where: str, shown: int) -> str:
     lines = [f"the same experiments: {store} and {where}"]
     lines.append(table([_HEAD, *(_row(found, quantity) for quantity in QUANTITIES)], words=1))
     lines += [f"  {number:6} left out: {reason}" for reason, number in found.left_out.items()]
+    reasons = found.reasons()
+    if reasons:
+        lines += ["", "what there is about kernels that differ:"]
+        lines += [f"  {number:6} {reason}" for reason, number in reasons.most_common()]
+        lines.append("")
     differing = list(islice(farthest(found), shown))
     if differing:
-        lines.append("farthest apart (cycles of the body):")
-        head = ("kernel", "question", "stored", "again")
-        lines.append(table([head, *map(_difference, differing)], words=2))
+        lines.append("farthest apart, open ones first (cycles of the body):")
+        head = ("kernel", "question", "", "stored", "again")
+        lines.append(table([head, *map(_difference, differing)], words=3))
     return "\n".join(lines).rstrip()
 
 
@@ -37,7 +42,7 @@ def _difference(one: Again) -> tuple[str, ...]:
     record = one.record
     pair = f" {record.source} -> {record.target}" if record.target else ""
     what = f"{record.form}, {record.quantity}{pair}, {record.variant}"
-    return str(record.id), what, f"{record.cycles:.3f}", f"{one.cycles:.3f}"
+    return str(record.id), what, one.reason, f"{record.cycles:.3f}", f"{one.cycles:.3f}"
 
 
 def replay_json(found: Replay, store: str, where: str) -> str:
@@ -48,6 +53,7 @@ def replay_json(found: Replay, store: str, where: str) -> str:
         "where": where,
         "agrees": found.agrees,
         "left_out": found.left_out,
+        "reasons": found.reasons(),
         "counts": {
             quantity: {outcome.name.lower(): found.counts(quantity)[outcome] for outcome in Agreeing}
             for quantity in QUANTITIES
