@@ -1,8 +1,8 @@
 """Reading the output of ibench and of asmbench, x86-64, in the shape in which OSACA imports it.
 
 ibench prints a line per benchmark, `vaddpd-x_x_x-TP: 0.500 (clock cycles)`; asmbench three lines per
-instruction, `vaddpd-x_x_x`, `Latency: 4.00 cycle`, `Throughput: 0.50 cycle`. Operands are in AT&T's order:
-`r`, `x`, `y`, `z`, `i`, and `m` with the parts of an address (`mbis`).
+instruction, `vaddpd-x_x_x`, `Latency: 4.00 cycle`, `Throughput: 0.50 cycle`; OSACA has `cy` for the unit.
+Operands are in AT&T's order: `r`, `x`, `y`, `z`, `i`, and `m` with the parts of an address (`mbis`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cyclescope.isa.table import load_table
 
 _IBENCH = re.compile(r"\s*([\w.]+)(?:-([a-z_0-9]+))?-(TP|LT)\s*:\s*(-?[\w.+-]+)")
 _NAME = re.compile(r"([\w.]+)(?:-([a-z_]+))?\s*")
-_VALUE = re.compile(r"(Latency|Throughput):\s*(-?[\w.+-]+)\s*cycle")
+_VALUE = re.compile(r"(Latency|Throughput):\s*(-?[\w.+-]+)\s*cy(?:cles?)?\s*")
 _KINDS = {"R64": "r", "XMM": "x", "YMM": "y", "ZMM": "z"}
 Reading = tuple[str, str, str, str]  # mnemonic, operands, TP or LT, value
 

@@ -79,7 +79,7 @@ FORMATS = (
     Format("uops-info-csv", "uops.info's table as CSV", r"\A\W*instruction,", "uops_info.table:read"),
     Format("instlatx64", "a dump of InstLatx64 or AIDA64", r"L:.*T:\s*[\d.]+ns=", "instlat:read"),
     Format("ibench", "what ibench prints", r"(?m)^\s*[\w.-]+-(TP|LT)\s*:", "microbenchmarks:read_ibench"),
-    Format("asmbench", "what asmbench prints", r"(?m)^(Latency|Throughput):.*cycle",
+    Format("asmbench", "what asmbench prints", r"(?m)^(Latency|Throughput):.*\bcy",
            "microbenchmarks:read_asmbench"),
 )  # fmt: skip
 READABLE = tuple(f.name for f in FORMATS if f.reader)

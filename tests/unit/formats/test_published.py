@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cyclescope.formats.exchange import FormatError, Request
-from cyclescope.formats.registry import by_name
+from cyclescope.formats.registry import by_name, of_contents
 from tests.support.models import exchanged
 
 XML = """<?xml version="1.0"?>
@@ -161,6 +161,14 @@ def test_ibench_and_asmbench(tmp_path):
     assert found.model.forms["ADD (R64, I8)"].latencies == {"op1->op1": 1.0}
     assert found.model.forms["ADD (R64, I8)"].throughput is None
     assert len(found.refused) == 1
+
+
+def test_asmbench_as_osaca_has_it(tmp_path):
+    text = "imul-r_r\nLatency: 3.013 cy\nThroughput: 1.001 cy\n"
+    (tmp_path / "asm.dat").write_text(text)
+    assert of_contents(tmp_path / "asm.dat").name == "asmbench"
+    found = read(tmp_path, text, "asmbench").model.forms["IMUL (R64, R64)"]
+    assert (found.throughput, found.ranges["op2->op1"]) == (1.001, (0.0, 3.013))
 
 
 def test_winic_as_published_refuses_what_its_tables_are_known_to_hold(tmp_path):
