@@ -144,6 +144,29 @@ def test_estimates_of_roots_are_no_divisions():
     assert left["RSQRTPS (XMM, XMM)"] == "its ports are not known"
 
 
+def test_what_has_no_known_ports_has_its_latency(tmp_path):
+    """OSACA stops at instructions that it does not know; of these it marks that no port is told."""
+    slow = FormCost(8.0, None, {"op1->op1": 2.0, "op2->op1": 3.0}, 1.0)
+    forms = {"SHLD (R64, R64, I8)": slow, "SHRD (R64, R64, I8)": FormCost(8.0, None, {"op1->op1": 2.0}),
+             "SHLD (M64, R64, I8)": slow}  # fmt: skip
+    entries, left, _ = written(**forms)
+    found = entries["shld imm gpr gpr"]
+    assert [found[name] for name in ("latency", "throughput", "port_pressure", "uops")] == [
+        3.0,
+        1.0,
+        [],
+        None,
+    ]
+    assert left["SHLD (R64, R64, I8)"] == "its ports are not known: it is written without them"
+    assert left["SHRD (R64, R64, I8)"] == "its ports are not known", "nor its throughput"
+    assert left["SHLD (M64, R64, I8)"] == "its ports are not known", "OSACA makes it of the other and a store"
+    path = tmp_path / "a.yml"
+    path.write_text(by_name("osaca").write(msgspec.structs.replace(exchanged(1), forms=MOVES | forms)).text)
+    again = by_name("osaca").read(path, Request("a", "a.yml")).model.forms["SHLD (R64, R64, I8)"]
+    assert again.operations is None
+    assert (again.throughput, again.latencies["op2->op1"]) == (1.0, 3.0)
+
+
 def test_stack_moves_take_the_ports_of_a_load_and_a_store():
     entries, _, _ = written(**{"PUSH (R64)": FormCost(throughput_most=1.0), "POP (R64)": FormCost()})
     assert entries["push gpr"]["port_pressure"] == [[1.0, ["2"]]]

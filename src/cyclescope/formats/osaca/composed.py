@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from cyclescope.formats.exchange import Item
-from cyclescope.formats.osaca.operands import Entry, Pattern, names, pattern
+from cyclescope.formats.osaca.operands import Entry, Pattern, latency, names, pattern
 from cyclescope.formats.rates import EXPLAINED, moved
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
@@ -41,9 +41,7 @@ class Composer:
         """What OSACA needs to be told, None where it knows as much; `left` is told of what is left out."""
         found = self._twin(entry)
         if found is None:
-            if entry.cost.operations is None:
-                left.append(Item(entry.form.id, "its ports are not known"))
-            return entry if entry.cost.operations is not None else None
+            return self._without_parts(entry, left)
         made = self._operations(entry, *found)
         known = entry.cost.operations is not None and entry.cost.confidence not in ("", "low")
         if known and _work(entry.cost.operations or ()) != _work(made):
@@ -57,6 +55,18 @@ class Composer:
             Item(entry.form.id, "OSACA makes it of a load or store and another form", found[1].form.id)
         )
         return None
+
+    @staticmethod
+    def _without_parts(entry: Entry, left: list[Item]) -> Entry | None:
+        """A form between registers whose ports are not known has its latency, and none of the ports."""
+        if entry.cost.operations is not None:
+            return entry
+        memory = any(operand["class"] == "memory" for operand in entry.operands)
+        if memory or entry.cost.throughput is None or latency(entry.form, entry.cost) is None:
+            left.append(Item(entry.form.id, "its ports are not known"))
+            return None
+        left.append(Item(entry.form.id, "its ports are not known: it is written without them"))
+        return entry
 
     @staticmethod
     def _is_slower(entry: Entry, twin: Entry, made: tuple[Operation, ...]) -> bool:

@@ -28,6 +28,7 @@ class _Entry(msgspec.Struct):
     latency: float | None = None
     throughput: float | None = None
     port_pressure: list[tuple[float, str | list[str]]] | dict[Any, Any] | None = None
+    uops: Any = 0  # null in our files where no port is told because none is known
     x_confidence: Literal["", "low", "medium", "high"] = ""  # ours; OSACA does not look at it
 
 
@@ -118,7 +119,7 @@ def _values(draft: Draft, entry: _Entry) -> Iterator[tuple[str, object]]:
         cycles(entry.latency)
     if entry.x_confidence:
         yield "confidence", entry.x_confidence
-    if isinstance(entry.port_pressure, list):
+    if isinstance(entry.port_pressure, list) and (entry.port_pressure or entry.uops is not None):
         yield "operations", tuple(pressed(draft, entry.port_pressure))
 
 

@@ -102,7 +102,7 @@ def _written(model: MachineModel, entry: Entry) -> dict[str, object]:
         "latency": latency(entry.form, cost),
         "port_pressure": _pressure(operations, model.ports),
         "throughput": port_throughput(operations) if cost.throughput is None else cost.throughput,
-        "uops": sum(op.count for op in operations),
+        "uops": None if cost.operations is None else sum(op.count for op in operations),
         **({"x_confidence": cost.confidence} if cost.confidence else {}),
     }
 
