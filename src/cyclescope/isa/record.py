@@ -194,10 +194,11 @@ class ElementRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostClasses(msgspec.Struct, frozen=True, kw_only=True):
-    """Which mnemonics cost alike on the machines that are drawn at random; VEX's letter is left out.
+    """Which mnemonics cost alike, as on the machines that are drawn at random; VEX's letter is left out.
 
     `divisions` and `multiplications` are beginnings. `moves` do nothing else where both sides are alike,
-    `microcoded` are long sequences whatever their attributes say.
+    `microcoded` are long sequences whatever their attributes say. `outside` wait for what is behind a core:
+    the caches of all others, a source of random numbers, whoever runs a virtual machine.
     """
 
     zero_idioms: Collection[str] = ()
@@ -206,6 +207,7 @@ class CostClasses(msgspec.Struct, frozen=True, kw_only=True):
     simple: Collection[str] = ()
     moves: Collection[str] = ()
     microcoded: Collection[str] = ()
+    outside: Collection[str] = ()
 
 
 class Arithmetic(msgspec.Struct, frozen=True, kw_only=True):

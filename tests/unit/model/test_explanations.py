@@ -169,3 +169,16 @@ def test_other_classes_say_nothing():
 ])  # fmt: skip
 def test_a_hundred_cycles_of_llvm_are_not_known(cycles, extracted, reason):
     assert classes({FORMS[0]: 3.0}, {FORMS[0]: cycles}, extracted) == {FORMS[0]: reason}
+
+
+@pytest.mark.parametrize("form", ["RDRAND (R64)", "CLFLUSH (M8)", "MOVNTPD (M128, XMM)", "MFENCE"])
+def test_what_waits_for_more_than_the_core(form):
+    first, second = FormCost(throughput=3000.0), FormCost(throughput=60.0)
+    assert reasons(first, second, form) == {Quantity.THROUGHPUT: Reason.OUTSIDE}
+    assert reasons(first, second, form, extracted=True) == {Quantity.THROUGHPUT: Reason.OUTSIDE}
+    assert reasons(first, second, "MOVUPS (M128, XMM)") == {Quantity.THROUGHPUT: Reason.OPEN}
+
+
+def test_latencies_of_what_waits_for_more_than_the_core():
+    first, second = (FormCost(latencies=latencies(op1_op1=cycles)) for cycles in (119.0, 29.0))
+    assert reasons(first, second, "RDRAND (R64)") == {"op1->op1": Reason.OUTSIDE}

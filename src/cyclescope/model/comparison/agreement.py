@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
+from cyclescope.isa.table import load_table
 from cyclescope.model.comparison.explanations import (
     Reason,
     Sides,
@@ -19,6 +20,7 @@ from cyclescope.model.comparison.explanations import (
     latency_reason,
     ports_reason,
     throughput_reason,
+    waits_outside,
 )
 from cyclescope.model.comparison.shared import too_wide
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
@@ -156,7 +158,9 @@ def _compared(
 ) -> Iterator[Comparison]:  # fmt: skip
     both = with_throughput(first, machines[0]), with_throughput(second, machines[1])
     computed = None in (first.throughput, second.throughput)
-    sides = Sides(*both, machines, tolerance.cycles, computed)
+    form = load_table(machines[0].isa).get(name)
+    outside = form is not None and waits_outside(form, machines[0].isa)
+    sides = Sides(*both, machines, tolerance.cycles, computed, outside)
     for one in _found(name, *both, tolerance):
         different = one.verdict is Match.DIFFERENT
         yield msgspec.structs.replace(one, reason=_reason(sides, one)) if different else one

@@ -11,10 +11,13 @@ from enum import StrEnum
 
 import msgspec
 
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
 from cyclescope.model.ports import port_throughput
 
 LOW = "low"
+_OUTSIDE = ("nontemporal", "serializing")  # attributes: stores past the caches, and what waits for everything
 UNKNOWN_CYCLES = 100.0  # what LLVM's models and llvm-mca have for latencies that nobody put in
 Reach = tuple[float, float]
 
@@ -34,13 +37,15 @@ class Reason(StrEnum):
     SLOTS = "front-end slots, not micro-operations"
     DOUBTFUL = "ports of low confidence"
     NOT_KNOWN = "LLVM's 100 cycles for what it does not know"
+    OUTSIDE = "it waits for more than the core"
     SHARED = "one number for a class, right for most of it"
 
 
 class Sides(msgspec.Struct, frozen=True):
     """What both sources say of a form: costs and machines; `cycles` by which equal latencies may differ.
 
-    `computed` says that one of them has no throughput but what its ports and width allow.
+    `computed` says that one of them has no throughput but what its ports and width allow, `is_outside` that
+    the form waits for what is behind the core: memory, random numbers, whoever runs a virtual machine.
     """
 
     first: FormCost
@@ -48,6 +53,7 @@ class Sides(msgspec.Struct, frozen=True):
     machines: tuple[MachineModel, MachineModel]
     cycles: float
     computed: bool = False
+    is_outside: bool = False
 
 
 def latency_reason(sides: Sides, pair: str, here: Reach, there: Reach) -> Reason:
@@ -59,12 +65,19 @@ def _of_latency(sides: Sides, pair: str, here: Reach, there: Reach) -> Iterator[
     near = sides.cycles
     mine, other = sides.first, sides.second
     yield Reason.NOT_KNOWN, _is_not_known(sides, here, there)
+    yield Reason.OUTSIDE, sides.is_outside
     yield Reason.CONVENTION, pair in mine.latencies and _meets(mine.ranges.get(pair), there, near)
     yield Reason.CONVENTION, pair in other.latencies and _meets(other.ranges.get(pair), here, near)
     yield Reason.ELIMINATED, mine.eliminated != other.eliminated and 0.0 in (*here, *there)
     yield Reason.IDIOM, bool(mine.idiom) != bool(other.idiom) and min(here[1], there[1]) < 1
     yield Reason.OTHER_PAIR, _is_another(mine, pair, there, near) or _is_another(other, pair, here, near)
     yield Reason.LOAD, _is_of_memory(pair) and _differ_by_a_load(sides, here, there)
+
+
+def waits_outside(form: InstructionForm, isa: str) -> bool:
+    """Whether a form waits for more than the core, by its name or its attributes."""
+    known = instruction_set(isa).arithmetic.costs.outside
+    return form.mnemonic in known or not form.attributes.isdisjoint(_OUTSIDE)
 
 
 def _is_not_known(sides: Sides, here: Reach, there: Reach) -> bool:
@@ -99,6 +112,7 @@ def throughput_reason(sides: Sides, here: float, there: float) -> Reason:
 
 def _of_throughput(sides: Sides, here: float, there: float) -> Iterator[tuple[Reason, bool]]:
     both = ((sides.first, here, there), (sides.second, there, here))
+    yield Reason.OUTSIDE, sides.is_outside
     yield Reason.ELIMINATED, sides.first.eliminated != sides.second.eliminated
     yield Reason.IDIOM, bool(sides.first.idiom) != bool(sides.second.idiom)
     chained = (
