@@ -182,3 +182,10 @@ def test_what_waits_for_more_than_the_core(form):
 def test_latencies_of_what_waits_for_more_than_the_core():
     first, second = (FormCost(latencies=latencies(op1_op1=cycles)) for cycles in (119.0, 29.0))
     assert reasons(first, second, "RDRAND (R64)") == {"op1->op1": Reason.OUTSIDE}
+
+
+@pytest.mark.parametrize(("there", "reason"), [(0.17, Reason.RATE), (0.99, Reason.RATE), (1.01, Reason.OPEN)])
+def test_what_takes_no_time_told_as_a_rate(there, reason):
+    first, second = (FormCost(latencies=latencies(op2_op1=cycles)) for cycles in (0.0, there))
+    assert reasons(first, second, "MOVAPS_0F28 (XMM, XMM)") == {"op2->op1": reason}
+    assert reasons(second, first, "MOVAPS_0F28 (XMM, XMM)") == {"op2->op1": reason}

@@ -19,6 +19,7 @@ from cyclescope.model.ports import port_throughput
 LOW = "low"
 _OUTSIDE = ("nontemporal", "serializing")  # attributes: stores past the caches, and what waits for everything
 UNKNOWN_CYCLES = 100.0  # what LLVM's models and llvm-mca have for latencies that nobody put in
+_ONE_CYCLE = 1.0  # cycles: what takes less is no latency, but how many instructions are renamed in a cycle
 Reach = tuple[float, float]
 
 
@@ -31,6 +32,7 @@ class Reason(StrEnum):
     LOAD = "with or without the load"
     IDIOM = "one register for all operands"
     ELIMINATED = "executed at rename by one of them"
+    RATE = "no latency, told as a rate"
     CHAIN = "the latency of a chain, not a throughput"
     FROM_PORTS = "computed from ports, which differ"
     NOT_PORTS = "computed from ports, and something else limits it"
@@ -69,6 +71,7 @@ def _of_latency(sides: Sides, pair: str, here: Reach, there: Reach) -> Iterator[
     yield Reason.CONVENTION, pair in mine.latencies and _meets(mine.ranges.get(pair), there, near)
     yield Reason.CONVENTION, pair in other.latencies and _meets(other.ranges.get(pair), here, near)
     yield Reason.ELIMINATED, mine.eliminated != other.eliminated and 0.0 in (*here, *there)
+    yield Reason.RATE, 0.0 in (*here, *there) and max(here[1], there[1]) < _ONE_CYCLE
     yield Reason.IDIOM, bool(mine.idiom) != bool(other.idiom) and min(here[1], there[1]) < 1
     yield Reason.OTHER_PAIR, _is_another(mine, pair, there, near) or _is_another(other, pair, here, near)
     yield Reason.LOAD, _is_of_memory(pair) and _differ_by_a_load(sides, here, there)
