@@ -54,6 +54,8 @@ def test_a_store_of_an_emulator_says_so(cyclescope, filled):
     assert data["note"].startswith("emulated: no meaning")
     assert data["machine"] == f"{IDENTITY.machine} emulated"
     info = cyclescope("store", "info", "--store", filled).out
+    assert cyclescope("store", "info", filled).out == info
+    assert cyclescope("store", "info", filled, "--store", filled).code == 2
     assert ", emulated" in info
     assert "instruction set: x86-64" in info
 

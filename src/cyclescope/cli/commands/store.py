@@ -31,11 +31,17 @@ def command() -> None:
 
 
 @command.command("info")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @store_option
 @json_option
-def info(store: Path | None, as_json: bool) -> None:
-    """Say what a store holds and under which conditions it was filled."""
-    opened = Store(store or only_store(), readonly=True)
+def info(file: Path | None, store: Path | None, as_json: bool) -> None:
+    """Say what a store holds and under which conditions it was filled.
+
+    FILE is this machine's store if not said.
+    """
+    if file and store:
+        raise UsageError("two stores are given", "name one of them")
+    opened = Store(file or store or only_store(), readonly=True)
     try:
         click.echo(store_json(opened) if as_json else store_text(opened))
     finally:
