@@ -20,6 +20,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table, load_table
 from cyclescope.kernel.variant import Kind
 from cyclescope.model.comparison.agreement import RELATIVE, Comparison, Match, Quantity, compare
+from cyclescope.model.comparison.explanations import Reason
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import notation, port_throughput
 from cyclescope.session.subjects import Subject
@@ -263,14 +264,23 @@ def _published(subject: Subject, other: MachineModel, table: Table) -> FindingGr
     return FindingGroup(f"against-{other.name}", title, about, _gathered(found.values(), table))
 
 
-def _middle(reach: tuple[float, float] | None) -> float:
-    return (reach[0] + reach[1]) / 2 if reach else 0.0
+def _number(reach: tuple[float, float] | None) -> float:
+    """The number that a source has: of what is only known to be at most so many that one."""
+    least, most = reach or (0.0, 0.0)
+    return (least + most) / 2 if least else most
+
+
+def _told(reach: tuple[float, float] | None) -> str:
+    least, most = reach or (0.0, 0.0)
+    if most - least < STEP:
+        return f"{(least + most) / 2:.3g} cycles"
+    return f"{least:.3g} to {most:.3g} cycles" if least else f"at most {most:.3g} cycles"
 
 
 def _explained(subject: Subject, one: Comparison) -> Discovery:
     """What differs, and of what the other number is right."""
-    here, there = _middle(one.first), _middle(one.second)
-    said = f"{one.pair} {here:g} cycles here, {there:g} there"
+    here, there = _number(one.first), _number(one.second)
+    said = f"{one.pair} {_told(one.first)} here, {_told(one.second)} there"
     weight = abs(here - there)
     latencies = subject.model.forms[one.form].latencies
     alike = [pair for pair, value in latencies.items() if pair != one.pair and abs(value - there) < STEP]
@@ -281,4 +291,5 @@ def _explained(subject: Subject, one: Comparison) -> Discovery:
     if same is not None and abs(same - there) < STEP:
         why = "which is what it takes here with one register"
         return Discovery(one.form, f"{said}, {why}", weight, explained=True)
-    return Discovery(one.form, f"{said}, unexplained", weight)
+    why = "unexplained" if one.reason in (None, Reason.OPEN) else one.reason
+    return Discovery(one.form, f"{said}, {why}", weight)

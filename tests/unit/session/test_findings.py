@@ -125,9 +125,36 @@ def test_published_numbers_are_explained_by_pair_and_by_register():
     told = found("against", subject(timing(MUL, same=1.0), costs=costs), other)
     assert told[-1].endswith("unexplained"), "although it is the farthest apart"
     first, second, last = sorted(told)
-    assert first.endswith("1 cycles here, 7 there, unexplained")
+    assert first.endswith("1 cycles here, 7 cycles there, unexplained")
     assert second.endswith("which is what it takes here with one register")
     assert last.endswith("which is what op2->op1 takes here")
+
+
+def against(ours, theirs, form=ADC):
+    """What is told of a form with a published number, at most so many cycles or from so many to so many."""
+    other = MachineModel("other", "x86-64", Provenance(MEASURED), Core(4), (), {form: theirs})
+    return found("against", subject(timing(form), costs={form: ours}), other)
+
+
+def test_a_published_bound_is_no_number_of_its_own():
+    ours = FormCost(latencies={"op1->op1": 2.0, "op2->op1": 1.0})
+    bound = FormCost(ranges={"op1->op1": (0.0, 1.04)})
+    assert against(ours, bound) == [
+        "op1->op1 2 cycles here, at most 1.04 cycles there, which is what op2->op1 takes here"
+    ]
+    ours = FormCost(latencies={"op1->op1": 9.0})
+    assert against(ours, FormCost(ranges={"op1->op1": (2.0, 4.0)})) == [
+        "op1->op1 9 cycles here, 2 to 4 cycles there, unexplained"
+    ]
+    assert against(ours, FormCost(ranges={"op1->op1": (1.9, 2.1)})) == [
+        "op1->op1 9 cycles here, 2 cycles there, unexplained"
+    ]
+
+
+def test_what_a_comparison_explains_is_not_unexplained():
+    ours = FormCost(latencies={"op1->op1": 9.0}, ranges={"op1->op1": (1.0, 9.0)})
+    (told,) = against(ours, FormCost(latencies={"op1->op1": 4.0}))
+    assert told.endswith("9 cycles here, 4 cycles there, within what is proved without a convention")
 
 
 def test_a_model_has_no_findings_and_says_why():
