@@ -310,7 +310,10 @@ def test_pages(cyclescope, kernel, tmp_path):
     assert target.read_text().startswith("<!doctype html>")
     assert "| if this alone were the bound | cycles |" in done.out
     done = cyclescope("analyze", kernel, "--arch", "skylake", "--json", "--markdown")
-    assert (done.code, done.error) == (USAGE, "both JSON and Markdown: choose one of --json and --markdown")
+    assert (done.code, done.error) == (
+        USAGE,
+        "JSON and Markdown at once: choose one of --json and --markdown",
+    )
 
 
 def test_machines_side_by_side(cyclescope, kernel):

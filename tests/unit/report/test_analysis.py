@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import msgspec
+import pytest
 
 from cyclescope.analyze.predict.prediction import (
     CriticalPath,
@@ -30,7 +31,7 @@ from cyclescope.report.predictions.text import (
     comparison_text,
     origin,
 )
-from cyclescope.report.predictions.views import View
+from cyclescope.report.predictions.views import VIEWS, View
 from tests.support.schemas import ANALYSIS, analysis_schema
 
 LLVM = Provenance(EXTRACTED, "LLVM scheduling models", "22.1.8", "Apache-2.0 WITH LLVM-exception")
@@ -72,9 +73,12 @@ def changed(**values):
     return msgspec.structs.replace(FOUND, **values)
 
 
+BAD = "\x1b\x07\x9b\u202e[2J|`x`<b>"
+
+
 def test_names_control_no_terminal_and_no_markup():
     """Of machines, ports, files and labels: what the reader did not write."""
-    bad = "\x1b[2J\x07\x9b\u202e|`x`<b>"
+    bad = BAD
     rows = (row(3, bad, {f"p{bad}": 1.0}, 4.0, 4.0, remarks=(bad,)),)
     found = changed(
         machine=bad, source=bad, name=bad, found=bad, notes=(bad,), instructions=rows, full=(bad,),
@@ -88,6 +92,16 @@ def test_names_control_no_terminal_and_no_markup():
     outside = re.sub(r"(`+).*?\1", "", markdown(found).replace("\\`", ""))  # of code
     assert not re.search(r"(?<!\\)[<|`]", re.sub(r"(?m)^\| | \|$| \| ", "", outside))
     ElementTree.fromstring(svg(found))
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_no_view_controls_a_terminal(view):
+    found = changed(machine=BAD, source=BAD, name=BAD, found=BAD, notes=(BAD,))
+    for text in (view.shown(found), view.all_shown([found, found])):
+        read = (
+            text.encode("ascii", "ignore").decode() if view.name == "json" else text
+        )  # whose escapes are these
+        assert read.replace("\n", "").isprintable()
 
 
 def test_names_are_not_longer_than_one_reads():

@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 import cyclescope
+from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.cli.commands.measure import command as measure
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.kernel.stream import BASES
 from cyclescope.measure import sampling
+from cyclescope.model.machine import Core
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = Path(cyclescope.__file__).parent
@@ -31,6 +33,13 @@ def test_every_field_of_the_json_is_explained(kind):
         "cause",
         "lacks",
     } <= told  # their sentences are there
+
+
+def test_every_effect_and_every_number_of_a_core_is_explained():
+    [row] = re.findall(r"^\| `bounds` \| cycles by .*", read("docs/reference/json.md"), re.MULTILINE)
+    assert {effect.name for effect in EFFECTS} <= set(re.findall(r"`(\w+)`", row))
+    [row] = re.findall(r"^\| `core` \| .*", read("docs/reference/machines.md"), re.MULTILINE)
+    assert {field.name for field in msgspec.structs.fields(Core)} <= set(re.findall(r"`(\w+)`", row))
 
 
 @pytest.mark.parametrize("name", PACKAGES)

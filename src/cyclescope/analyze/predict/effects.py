@@ -1,7 +1,8 @@
 """What else limits a loop, beside its ports, the front end and its dependencies: one record each.
 
-An effect is added here, and nowhere else: predictions have its cycles, the lower end of their bracket leaves
-it out where it is assumed, their interval has the error of its data, and reports say its words.
+An effect is added here, and nowhere else. It is a bound like the others: of all of them the greatest counts,
+none are added. Predictions have its cycles, the lower end of their bracket leaves it out where it is assumed,
+their interval has the error of its data, and reports name it by its `words`.
 """
 
 from __future__ import annotations
@@ -16,16 +17,6 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import renamed_memory
 from cyclescope.analyze.predict import bounds
-from cyclescope.analyze.predict.prediction import (
-    BRANCHES,
-    LINE_CROSSING,
-    LOAD_BANKS,
-    LOCKED,
-    RENAMED,
-    RESOURCES,
-    STORES,
-    UNITS,
-)
 from cyclescope.model.machine import MEASURED, MachineModel
 
 
@@ -38,7 +29,10 @@ class Data(StrEnum):
 
 
 class Situation(msgspec.Struct, frozen=True):
-    """One iteration on one machine, which an effect looks at; `forward` are cycles from store to load."""
+    """One iteration on one machine, which an effect looks at.
+
+    `forward` is how many cycles after a store a load has its data.
+    """
 
     block: Block
     graph: Graph
@@ -55,9 +49,9 @@ class Situation(msgspec.Struct, frozen=True):
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """A bound on the cycles of one iteration, 0 where there is none.
 
-    `name` is that of JSON, `words` are those of reports. With `parts` it has cycles by what the loop fills,
-    of which the greatest counts; without it `cycles` has the one number. Where it is `assumed`, a core that
-    is as the model says may be faster.
+    `name` is that of JSON, `words` are those of reports. It has `cycles`, one number, or `parts`: cycles by
+    the name of what the loop keeps busy (a resource, a unit), of which the greatest counts. Where it is
+    `assumed`, a core that is as the model says may be faster.
     """
 
     name: str
@@ -79,21 +73,21 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EFFECTS = (
-    Effect(name=BRANCHES, words="taken branches", data=Data.NONE,
+    Effect(name="taken_branches", words="taken branches", data=Data.NONE,
            cycles=lambda s: bounds.branches(s.shapes, s.block.loop and not s.is_measured)),
-    Effect(name=RESOURCES, words="shared resources", data=Data.THROUGHPUT,
+    Effect(name="resources", words="shared resources", data=Data.THROUGHPUT,
            parts=lambda s: bounds.resources(s.shapes, s.machine)),
-    Effect(name=UNITS, words="units without a port", data=Data.THROUGHPUT, assumed=True,
+    Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
            parts=lambda s: bounds.units(s.shapes)),
-    Effect(name=LOCKED, words="locked instructions", data=Data.LATENCY, assumed=True,
+    Effect(name="locked", words="locked instructions", data=Data.LATENCY, assumed=True,
            cycles=lambda s: bounds.locked(s.shapes, s.forward)),
-    Effect(name=STORES, words="stores to different places", data=Data.NONE, assumed=True,
+    Effect(name="stores", words="stores to different places", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.chunks),
-    Effect(name=LOAD_BANKS, words="banks of the cache", data=Data.NONE, assumed=True,
+    Effect(name="load_banks", words="banks of the cache", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.banks),
-    Effect(name=LINE_CROSSING, words="loads across lines", data=Data.NONE, assumed=True,
+    Effect(name="line_crossing", words="loads across lines", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.crossing),
-    Effect(name=RENAMED, words="steps of renamed memory", data=Data.NONE, assumed=True,
+    Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip
 ASSUMED = tuple(effect.name for effect in EFFECTS if effect.assumed)

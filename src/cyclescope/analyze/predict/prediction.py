@@ -9,11 +9,7 @@ import msgspec
 from cyclescope.analyze.decode.block import BlockInstruction, SourcePlace
 from cyclescope.model.machine import Borrowed, Provenance, Width
 
-PORTS, PORTS_FIXED, FRONT_END, BRANCHES = "ports", "ports_fixed", "front_end", "taken_branches"
-RESOURCES, UNITS, LOCKED, STORES = "resources", "units", "locked", "stores"
-RENAMED = "renamed_memory"
-LOAD_BANKS = "load_banks"
-LINE_CROSSING = "line_crossing"
+PORTS, PORTS_FIXED, FRONT_END = "ports", "ports_fixed", "front_end"
 LOOP_CARRIED, CRITICAL_PATH, IN_ORDER = "loop_carried", "critical_path", "in_order"
 CRITICAL_PATH_FIXED = "critical_path_fixed"
 NO_BOUNDS = (CRITICAL_PATH, CRITICAL_PATH_FIXED, PORTS_FIXED)  # what a loop may be faster than

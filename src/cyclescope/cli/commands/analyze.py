@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -137,9 +137,14 @@ def _views(asked: dict[str, Path | bool | None], comparing: bool) -> tuple[View,
         words, options = zip(
             *((v.words or f"--{v.name}", f"--{v.name}") for v in reversed(printed)), strict=True
         )
-        raise UsageError(f"both {' and '.join(words)}", f"choose one of {' and '.join(options)}")
+        raise UsageError(f"{_listed(words)} at once", f"choose one of {_listed(options)}")
     files = [(view, path) for view in chosen if isinstance(path := asked[view.parameter], Path)]
     return printed[0] if printed else TEXT, files
+
+
+def _listed(words: Sequence[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}"
 
 
 def _colours() -> bool | None:

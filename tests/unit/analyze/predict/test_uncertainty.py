@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.analyze.predict.prediction import (
-    BRANCHES,
-    FRONT_END,
-    IN_ORDER,
-    LOCKED,
-    LOOP_CARRIED,
-    PORTS,
-    RESOURCES,
-    STORES,
-    UNITS,
-)
+from cyclescope.analyze.predict.prediction import FRONT_END, IN_ORDER, LOOP_CARRIED, PORTS
 from cyclescope.analyze.predict.uncertainty import interval
 from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED
 
@@ -23,14 +13,14 @@ from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED
     ("kind", "bound", "expected"),
     [
         (EXTRACTED, PORTS, (2.0, 6.0)),
-        (EXTRACTED, RESOURCES, (2.0, 6.0)),
-        (EXTRACTED, UNITS, (2.0, 6.0)),
+        (EXTRACTED, "resources", (2.0, 6.0)),
+        (EXTRACTED, "units", (2.0, 6.0)),
         (EXTRACTED, FRONT_END, (4.0, 7.0)),
         (EXTRACTED, LOOP_CARRIED, (3.0, 6.0)),
-        (EXTRACTED, LOCKED, (3.0, 6.0)),
+        (EXTRACTED, "locked", (3.0, 6.0)),
         (EXTRACTED, IN_ORDER, (2.0, 6.0)),
-        (EXTRACTED, BRANCHES, (4.0, 4.0)),
-        (EXTRACTED, STORES, (4.0, 4.0)),
+        (EXTRACTED, "taken_branches", (4.0, 4.0)),
+        (EXTRACTED, "stores", (4.0, 4.0)),
         (MEASURED, PORTS, (3.6, 4.4)),
         (MEASURED, FRONT_END, (4.0, 4.0)),
         (MEASURED, LOOP_CARRIED, (3.92, 4.08)),
