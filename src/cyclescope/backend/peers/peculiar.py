@@ -7,11 +7,10 @@ from enum import StrEnum
 
 from cyclescope.isa.dataflow import is_old
 from cyclescope.isa.form import InstructionForm
-from cyclescope.kernel.variant import Kind
+from cyclescope.kernel.variant import SPEEDS, variant_of
 
 _DATA = ".data"
 _REPEATS = ("rep", "repne")
-_BY_VALUE = (Kind.FAST, Kind.SLOW)
 
 
 class Peculiar(StrEnum):
@@ -35,7 +34,7 @@ def peculiar(form: InstructionForm, ends: tuple[str, str], variant: str, links: 
         Peculiar.BRANCH: "branch" in form.attributes,
         Peculiar.OLD: is_old(ends[0]),
         Peculiar.MEMORY: any(end.endswith(_DATA) for end in ends),
-        Peculiar.BY_VALUE: variant.partition(" ")[0] in _BY_VALUE,
+        Peculiar.BY_VALUE: variant_of(variant).kind in SPEEDS,
         Peculiar.LINKED: bool(links),
     }
     return next((one for one, is_so in holds.items() if is_so), Peculiar.OPEN)
