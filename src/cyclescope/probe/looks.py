@@ -6,6 +6,7 @@ is wrong. So every kernel has an independent second look, and those whose looks 
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,9 @@ from cyclescope.measure.plan import Experiment
 from cyclescope.measure.record import FAILED
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.probe.interval import Interval, interval_of
+from cyclescope.probe.turns import Pausing
 
+LEAST_LOOKS = 2  # at a kernel: one may be wrong as a whole
 MOST_LOOKS = 7  # at a kernel; beside neighbours that never rest the rest has no value
 PAUSE = 0.1  # seconds before a third look at cores that have neighbours, then twice as long each time: what
 # disturbs lasts for a tenth to some seconds
@@ -27,11 +30,12 @@ Look = tuple[Interval, Measurement]
 
 
 class Looks:
-    """What was seen of one kernel."""
+    """What was seen of one kernel; `is_cut_short` where more looks would have been taken with more time."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.failed: Measurement | None = None
+        self.is_cut_short = False
         self._seen: list[Look] = []
 
     def add(self, measurement: Measurement) -> None:
@@ -86,16 +90,28 @@ class Looks:
 
 
 def look(
-    sampler: Sampler, experiments: Iterable[Experiment], once: bool, pause: float = PAUSE
-) -> Sequence[Looks]:
-    """Look at kernels until each is settled, or often enough; `once` where cycles mean nothing."""
+    sampler: Sampler,
+    experiments: Iterable[Experiment],
+    once: bool,
+    pause: float = PAUSE,
+    until: float = math.inf,
+) -> Pausing[Sequence[Looks]]:
+    """Look at kernels until each is settled, or often enough, or `until` (`time.monotonic`) is there.
+
+    `once` where cycles mean nothing.
+    """
     found = {experiment.key: Looks(experiment) for experiment in experiments}
     for number in range(1 if once else MOST_LOOKS):
-        open_ones = [one.experiment for one in found.values() if not one.is_settled]
+        open_ones = [one for one in found.values() if not one.is_settled]
         if not open_ones:
             break
-        time.sleep(pause * 2 ** (number - 2) if number > 1 else 0)
-        for settled in sampler.measure(open_ones):
+        if number >= LEAST_LOOKS:
+            yield pause * 2 ** (number - LEAST_LOOKS)
+            if time.monotonic() > until:
+                for one in open_ones:
+                    one.is_cut_short = True
+                break
+        for settled in sampler.measure([one.experiment for one in open_ones]):
             for experiment, measurement in settled:
                 found[experiment.key].add(measurement)
     return list(found.values())

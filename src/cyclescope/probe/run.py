@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
 
 from cyclescope.backend.base import Backend, Effort
+from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.table import Table
 from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.measure.plan import Experiment, Key
@@ -18,10 +22,14 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.looks import PAUSE, Looks, look
 from cyclescope.probe.pairs import BUSY, LEAST_RUNNING, NO_PAIRS, CpuPair, CpuPairs, OtherCpu, running
 from cyclescope.probe.question import GridPlace, Point, Probe, ProbeCase, Readings, Unresolved
+from cyclescope.probe.turns import Pausing, finished, in_turns
 
 PROBE = "probe"  # quantity of a store's measurements
 STAGES = 4  # looks: three that narrow a sweep down, each by ten, are enough for a thousand places
 _EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
+HURRY = 75.0  # seconds of the two minutes that a hurry has: then nothing is begun, or looked at a third time.
+# What is under way takes up to 20 more where busy programs share the CPUs.
+NO_TIME = "no time left in a hurry"
 EMULATED = "an emulator's cycles mean nothing"
 
 
@@ -48,30 +56,42 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class _Core(NamedTuple):
-    """What is asked, and the CPU beside it; `pause` are seconds between looks."""
+    """What is asked, and the CPU beside it; `pause` are seconds between looks, `until` ends a hurry."""
 
     sampler: Sampler
     assembler: Assembler
     emulated: bool
     pause: float
+    until: float
     beside: OtherCpu | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time of a hurry is over."""
+        return time.monotonic() > self.until
 
 
 def ask(
     probes: Iterable[Probe], backend: Backend, table: Table, quick: bool = False, effort: Effort = _EFFORT,
     pairs: CpuPairs = NO_PAIRS,
 ) -> Iterator[Asked]:  # fmt: skip
-    """Run probes one after the other; `quick` leaves out cases, and pairs, that are no hurry's."""
+    """Run probes: while kernels of one are let rest, others are asked.
+
+    `quick` leaves out cases, and pairs, that are no hurry's, and ends after `HURRY`.
+    """
     known = backend.capabilities()
-    pause = PAUSE if known.real_time else 0.0
-    core = _Core(Sampler(backend, effort), Assembler(table), known.emulated, pause)
-    for probe in probes:
-        cases = [case for case in probe.cases(table.isa) if case.is_quick or not quick]
-        yield (
-            _of_pairs(probe, cases, core, effort, pairs, quick)
-            if probe.of_pairs
-            else _asked(probe, cases, core)
-        )
+    pause, until = PAUSE if known.real_time else 0.0, time.monotonic() + HURRY if quick else math.inf
+    core = _Core(Sampler(backend, effort), Assembler(table), known.emulated, pause, until)
+    for of_pairs, some in groupby(probes, lambda probe: probe.of_pairs):
+        with_cases = [(probe, _chosen(probe, table.isa, quick)) for probe in some]
+        if of_pairs:
+            yield from (_of_pairs(probe, cases, core, effort, pairs, quick) for probe, cases in with_cases)
+        else:
+            yield from in_turns(_asked(probe, cases, core) for probe, cases in with_cases)
+
+
+def _chosen(probe: Probe, isa: str, quick: bool) -> list[ProbeCase]:
+    return [case for case in probe.cases(isa) if case.is_quick or not quick]
 
 
 def _of_pairs(
@@ -79,15 +99,30 @@ def _of_pairs(
 ) -> Asked:
     """Every case of every pair of CPUs."""
     if pairs.why_none:
-        return Asked(probe, tuple(Fact(probe.name, one.subject, reason=pairs.why_none) for one in cases), ())
-    found = []
-    for pair in pairs.asked(quick):
-        with pair.open() as (backend, other):
-            own = core._replace(sampler=Sampler(backend, effort), beside=other)
-            found.append(_asked(probe, [_of_pair(one, pair) for one in cases], own))
+        return _unasked(probe, cases, pairs.why_none)
+    found = [
+        _of_one_pair(probe, [_of_pair(one, pair) for one in cases], core, effort, pair)
+        for pair in pairs.asked(quick)
+    ]
     facts = tuple(fact for asked in found for fact in asked.facts)
     places = {subject: place for asked in found for subject, place in asked.places.items()}
     return Asked(probe, facts, tuple(row for asked in found for row in asked.rows), places)
+
+
+def _of_one_pair(
+    probe: Probe, cases: Sequence[ProbeCase], core: _Core, effort: Effort, pair: CpuPair
+) -> Asked:
+    """Its cases; without memory in common, or without one of the two, it has no answers, but others have."""
+    try:
+        with pair.open() as (backend, other):
+            own = core._replace(sampler=Sampler(backend, effort), beside=other)
+            return finished(_asked(probe, cases, own))
+    except BackendUnavailable as why:
+        return _unasked(probe, cases, why.message)
+
+
+def _unasked(probe: Probe, cases: Iterable[ProbeCase], why: str) -> Asked:
+    return Asked(probe, tuple(Fact(probe.name, one.subject, reason=why) for one in cases), ())
 
 
 def _of_pair(case: ProbeCase, pair: CpuPair) -> ProbeCase:
@@ -97,7 +132,9 @@ def _of_pair(case: ProbeCase, pair: CpuPair) -> ProbeCase:
     return msgspec.structs.replace(case, subject=subject, place=place)
 
 
-def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Asked:
+def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Pausing[Asked]:
+    if core.is_late:
+        return _unasked(probe, cases, NO_TIME)
     points = [case.points for case in cases]
     experiments: list[_Made] = []
     looks: dict[Key, Looks] = {}
@@ -106,13 +143,16 @@ def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Asked:
             made for case, some in zip(cases, points, strict=True)
             for made in _experiments(probe, case, some, core.assembler)
         ]  # fmt: skip
-        looks |= _looks(core, new)
+        looks |= yield from _looks(core, new)
         experiments += new
         cases = [_with(case, some) for case, some in zip(cases, points, strict=True)]
         points = [() if core.emulated else _wanted(probe, case, looks) for case in cases]
-        if not any(points):
+        if not any(points) or core.is_late:
             break
-    facts = tuple(_fact(probe, case, _readings(probe, case, looks), core.emulated) for case in cases)
+    facts = tuple(
+        _fact(probe, case, looks, core.emulated, bool(missing) and core.is_late)
+        for case, missing in zip(cases, points, strict=True)
+    )
     rows = (ProbeReading(one.x, one.experiment, looks[one.key].measurement) for one in experiments)
     places = {case.subject: case.place for case in cases if case.place is not None}
     return Asked(probe, facts, tuple(rows), places)
@@ -151,7 +191,7 @@ class _Made(NamedTuple):
 _Same = tuple[bytes, bytes, int, int]  # equal settings share a state
 
 
-def _looks(core: _Core, made: Sequence[_Made]) -> dict[Key, Looks]:
+def _looks(core: _Core, made: Sequence[_Made]) -> Pausing[dict[Key, Looks]]:
     """What was seen of every experiment; kernels that several cases compare with are looked at once."""
     groups: dict[_Same | None, dict[object, _Made]] = {}
     for one in made:
@@ -159,17 +199,18 @@ def _looks(core: _Core, made: Sequence[_Made]) -> dict[Key, Looks]:
     seen: dict[object, Looks] = {}
     for group in groups.values():
         different = list(group.values())
-        found = _look(core, [one.experiment for one in different], different[0].beside)
+        found = yield from _look(core, [one.experiment for one in different], different[0].beside)
         seen |= {_kernel_of(one): looks for one, looks in zip(different, found, strict=True)}
     return {one.key: seen[_kernel_of(one)] for one in made}
 
 
-def _look(core: _Core, experiments: Sequence[Experiment], kernel: Kernel | None) -> Sequence[Looks]:
+def _look(core: _Core, experiments: Sequence[Experiment], kernel: Kernel | None) -> Pausing[Sequence[Looks]]:
     """Look at kernels, while another one runs beside them."""
+    looking = look(core.sampler, experiments, core.emulated, core.pause, core.until)
     if core.beside is None or kernel is None:
-        return look(core.sampler, experiments, core.emulated, core.pause)
+        return (yield from looking)
     with running(core.beside, kernel) as share:
-        found = look(core.sampler, experiments, core.emulated, core.pause)
+        found = finished(looking)
     if share() < LEAST_RUNNING and not core.emulated:
         for one in found:
             one.refuse(BUSY)
@@ -200,11 +241,16 @@ def _variant(point: Point) -> str:
     return f"x{point.x}"
 
 
+def _seen(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Iterator[tuple[Point, Looks]]:
+    """The points of a case with their looks."""
+    for point in case.points:
+        yield point, looks[probe.name, PROBE, case.subject, point.part, _variant(point)]
+
+
 def _readings(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Readings:
     found: dict[tuple[str, int], Interval] = {}
     missing: dict[tuple[str, int], str] = {}
-    for point in case.points:
-        seen = looks[probe.name, PROBE, case.subject, point.part, _variant(point)]
+    for point, seen in _seen(probe, case, looks):
         if seen.failed is None:
             taken = seen.median if point.varies else seen.interval
             found[point.part, point.x] = taken.scaled(1 / point.count)
@@ -217,7 +263,10 @@ def _told(error: str) -> str:
     return "this CPU does not execute it (SIGILL)" if error == "SIGILL" else error
 
 
-def _fact(probe: Probe, case: ProbeCase, readings: Readings, emulated: bool) -> Fact:
+def _fact(
+    probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks], emulated: bool, is_cut_short: bool
+) -> Fact:
+    readings = _readings(probe, case, looks)
     try:
         if emulated:
             for point in case.points:
@@ -225,6 +274,8 @@ def _fact(probe: Probe, case: ProbeCase, readings: Readings, emulated: bool) -> 
             raise Unresolved(EMULATED)
         verdict = probe.judge(case, readings)
     except Unresolved as why:
+        if is_cut_short or any(seen.is_cut_short for _, seen in _seen(probe, case, looks)):
+            return Fact(probe.name, case.subject, reason=NO_TIME, detail=why.reason)
         return Fact(probe.name, case.subject, reason=why.reason, detail=why.detail)
     value, unit = verdict.value, verdict.unit or probe.unit
     return Fact(

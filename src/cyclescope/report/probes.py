@@ -55,6 +55,8 @@ def asked_text(asked: Asked, isa: str, everything: bool = False) -> str:
     lines = ["", f"{asked.probe.name}: {asked.probe.question}"]
     if why := why_none(asked.probe, isa):
         return "\n".join([*lines, f"  not asked: {why}"])
+    if not asked.facts:
+        return "\n".join([*lines, "  not asked in a hurry"])
     shown = [fact for fact in asked.facts if fact.is_resolved or everything]
     lines += fact_lines(shown)
     open_ones = [fact for fact in asked.facts if not fact.is_resolved]

@@ -24,7 +24,7 @@ from cyclescope.model.machine import MachineModel
 from cyclescope.probe.code import instruction
 from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Probe
-from cyclescope.probe.run import Asked, ask
+from cyclescope.probe.run import NO_TIME, Asked, ask
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 
@@ -66,7 +66,7 @@ class Session:
         self.emulated = backend.capabilities().emulated
 
     def run(self, probes: Sequence[Probe], quick: bool) -> Iterator[Asked]:
-        """Ask one probe after the other; what is found is kept as it comes."""
+        """Ask probes; what is found is kept as it comes, not always in their order."""
         if self.path is None:
             yield from self._ask(probes, quick)
             return
@@ -75,7 +75,8 @@ class Session:
             started = time.strftime("%Y-%m-%dT%H:%M:%S")
             store.begin_session(started, self._told | {"asked": asked, "finished": True})
             for found in self._ask(probes, quick):
-                store.write_probe(found.probe.name, found.facts, found.measured)
+                known = [fact for fact in found.facts if fact.reason != NO_TIME]  # it replaces no answer
+                store.write_probe(found.probe.name, known, found.measured)
                 yield found
 
     def _ask(self, probes: Sequence[Probe], quick: bool) -> Iterator[Asked]:

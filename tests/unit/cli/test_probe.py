@@ -103,3 +103,19 @@ def test_facts_are_a_part_of_models(cyclescope, tmp_path):
     shown = cyclescope("machines", "show", model).out
     assert known.name in shown
     assert f"move-elimination: {facts[0].answer}: " in shown
+
+
+def test_what_there_is_no_time_for_replaces_no_answer(cyclescope, tmp_path, monkeypatch):
+    path = tmp_path / "s.sqlite"
+    cyclescope(*MOVES, "--store", path)
+    with closing(Store(path, readonly=True)) as store:
+        facts = store.facts()
+    monkeypatch.setattr("cyclescope.probe.run.HURRY", -1.0)
+    assert f"not resolved: {len(facts)} (no time left in a hurry)" in cyclescope(*MOVES, "--store", path).out
+    with closing(Store(path, readonly=True)) as store:
+        assert store.facts() == facts
+
+
+def test_a_probe_without_cases_for_a_hurry_says_so(cyclescope):
+    told = cyclescope("probe", "branch-patterns", "--quick", "--simulated", "skylake").out
+    assert "not asked in a hurry" in told

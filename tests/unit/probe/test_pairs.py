@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import contextmanager
+from errno import EPERM
 
 import msgspec
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import BackendUnavailable
+from cyclescope.host.topology import Topology
 from cyclescope.isa.table import load_table
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
@@ -17,6 +20,7 @@ from cyclescope.probe.pairs import BUSY, CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
+from cyclescope.session.probes import pairs_of
 
 SHARED, LINES = PROBES["shared-core"], PROBES["core-to-core"]
 CORE = "skylake"
@@ -109,8 +113,22 @@ def test_another_cpu_that_is_busy_says_nothing():
 
 
 def test_another_cpu_that_is_gone_is_said():
-    with pytest.raises(BackendUnavailable, match="was killed"):
-        asked(SHARED, other_kind=Gone)
+    found = asked(SHARED, other_kind=Gone)
+    assert len(found) == len(list(SHARED.cases("x86-64")))
+    assert {fact.reason for fact in found.values()} == {"the runner was killed"}
+
+
+def test_without_memory_in_common_other_probes_go_on(monkeypatch):
+    def refuse(_):
+        raise PermissionError(EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    pairs = pairs_of(Topology((0, 1), 2, {}, 0.0, "", None))
+    core = SimulatedBackend(load_model(CORE))
+    moves, *others = ask([PROBES["move-elimination"], SHARED, LINES], core, load_table("x86-64"), pairs=pairs)
+    assert any(fact.is_resolved for fact in moves.facts)
+    reason = "no memory for several runners (Operation not permitted)"
+    assert [{fact.reason for fact in one.facts} for one in others] == [{reason}, {reason}]
 
 
 def test_in_a_hurry_two_pairs_are_asked():

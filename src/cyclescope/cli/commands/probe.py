@@ -65,6 +65,7 @@ def command(
             found.append(asked)
             if not as_json:
                 click.echo(asked_text(asked, isa, everything))
+        found.sort(key=lambda asked: probes.index(asked.probe))
         if page is not None:
             page.write_text(core_card(session.machine, isa, found), encoding="utf-8")
         click.echo(asked_json(session.machine, isa, found) if as_json else summary(found, session.path))
