@@ -13,11 +13,11 @@ from cyclescope.errors import CyclescopeError
 from cyclescope.kernel.kernel import Kernel
 
 QUICK_PAIRS = 2  # that are asked in any hurry: the nearest CPU, and the one that is farthest by its number
-_KERNELS = 8  # copies of a batch: so few that one ends soon after it is no longer needed
-_EFFORT = Effort(rounds=4, want=60, target=200000.0)  # long samples: hardly a moment without
-_START = 0.05  # seconds that a batch takes to begin
-
-
+# A batch of the other CPU's kernel is a tenth of a second of cycles: before each it is without a kernel for one
+# to four milliseconds, and a batch that is no longer needed ends soon. Nothing is tried again: nobody reads it.
+_KERNELS = 8  # copies
+_EFFORT = Effort(rounds=4, want=60, maximum=60, target=200000.0)
+_START = 0.05  # seconds until its kernels surely run: 1 to 4 ms were seen, beside a busy loop up to 31
 LEAST_RUNNING = 0.8  # of the time that the other CPU has to run its kernel: beside a busy loop it has half
 BUSY = "the other CPU was busy with something else"
 

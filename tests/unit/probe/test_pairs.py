@@ -14,6 +14,7 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.topology import Topology
 from cyclescope.isa.table import load_table
+from cyclescope.probe import pairs
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.pairs import BUSY, CpuPair, CpuPairs, OtherCpu
@@ -67,9 +68,9 @@ def asked(probe, times=1.0, share=1.0, other_kind=Other, quick=False, count=1):
         one.others.append(other)
         yield one, OtherCpu(other, lambda: share * time.monotonic())
 
-    pairs = CpuPairs([CpuPair(0, n + 1, opened) for n in range(count)])
+    machine = CpuPairs([CpuPair(0, n + 1, opened) for n in range(count)])
     table = load_table("x86-64")
-    (found,) = ask([probe], SimulatedBackend(load_model(CORE)), table, quick, pairs=pairs)
+    (found,) = ask([probe], SimulatedBackend(load_model(CORE)), table, quick, pairs=machine)
     return {fact.subject: fact for fact in found.facts}
 
 
@@ -123,12 +124,39 @@ def test_without_memory_in_common_other_probes_go_on(monkeypatch):
         raise PermissionError(EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "memfd_create", refuse)
-    pairs = pairs_of(Topology((0, 1), 2, {}, 0.0, "", None))
+    machine = pairs_of(Topology((0, 1), 2, {}, 0.0, "", None))
     core = SimulatedBackend(load_model(CORE))
-    moves, *others = ask([PROBES["move-elimination"], SHARED, LINES], core, load_table("x86-64"), pairs=pairs)
+    moves, *others = ask(
+        [PROBES["move-elimination"], SHARED, LINES], core, load_table("x86-64"), pairs=machine
+    )
     assert any(fact.is_resolved for fact in moves.facts)
     reason = "no memory for several runners (Operation not permitted)"
     assert [{fact.reason for fact in one.facts} for one in others] == [{reason}, {reason}]
+
+
+def test_the_other_cpu_is_hardly_ever_without_a_kernel_and_ends_soon():
+    """At 3 to 5 GHz: a twentieth of a second has too large a share of gaps, a fifth is waited for in vain."""
+    batches = []
+
+    class Counted(Other):
+        def submit(self, kernels, effort):
+            batches.append(len(kernels) * effort.rounds * effort.target * effort.maximum)
+            assert effort.want == effort.maximum, "nothing is tried again"
+            super().submit(kernels, effort)
+
+    asked(SHARED, other_kind=Counted)
+    (cycles,) = set(batches)
+    assert cycles / 5e9 > 0.07
+    assert cycles / 3e9 < 0.15
+
+
+def test_nothing_is_read_before_the_other_cpu_runs(monkeypatch):
+    waited = []
+    monkeypatch.setattr(pairs.time, "sleep", waited.append)
+    asked(SHARED)
+    long = set(waited) - {0.01, 0.0}
+    assert all(0.031 < seconds < 0.1 for seconds in long), "seconds; beside a busy loop 0.031 were seen"
+    assert long
 
 
 def test_in_a_hurry_two_pairs_are_asked():

@@ -75,7 +75,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if handed.high > IN_VAIN * alone.low:
         raise Unresolved("the other CPU does not always answer")
     if handed.error > MOST_APART * handed.value:
-        detail = f"{handed.low / 2:.0f} to {handed.high / 2:.0f} cycles"
+        detail = f"{max(handed.low, 0) / 2:.0f} to {handed.high / 2:.0f} cycles"
         raise Unresolved("looks at the same kernel differ", detail)
     error = max(handed.error, DRIFT * handed.value)
     way = Interval(handed.value - error, handed.value + error, is_steady=False).scaled(0.5)
