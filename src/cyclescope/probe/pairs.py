@@ -13,8 +13,8 @@ from cyclescope.errors import CyclescopeError
 from cyclescope.kernel.kernel import Kernel
 
 QUICK_PAIRS = 2  # that are asked in any hurry: the nearest CPU, and the one that is farthest by its number
-# A batch of the other CPU's kernel is a tenth of a second of cycles: before each it is without a kernel for one
-# to four milliseconds, and a batch that is no longer needed ends soon. Nothing is tried again: nobody reads it.
+# A batch of the other CPU's kernel is a tenth of a second of cycles: before each it is without a kernel for
+# one to four milliseconds, and a batch that is no longer needed ends soon. Nothing is tried again.
 _KERNELS = 8  # copies
 _EFFORT = Effort(rounds=4, want=60, maximum=60, target=200000.0)
 _START = 0.05  # seconds until its kernels surely run: 1 to 4 ms were seen, beside a busy loop up to 31
