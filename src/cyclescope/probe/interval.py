@@ -44,6 +44,11 @@ class Interval(msgspec.Struct, frozen=True):
         """One by it; of what is above 0."""
         return Interval(1 / self.high, 1 / self.low, self.is_steady)
 
+    def with_error(self, share: float) -> Interval:
+        """With an error of so much of it at least: what looks within one process do not show."""
+        error = max(self.error, share * abs(self.value))
+        return Interval(self.value - error, self.value + error, self.is_steady)
+
     def meets(self, other: Interval) -> bool:
         """Whether both can be the same."""
         return self.low <= other.high and other.low <= self.high

@@ -55,6 +55,15 @@ def test_what_drawn_cores_take():
     assert told > 3 * len(CASES), f"seed {SEED}"
 
 
+def test_processes_of_one_core_agree_behind_stores():
+    """MFENCE of a Zen 5, eight processes."""
+    one, other = (
+        judged("MFENCE, behind eight stores, longer than these", (at + 8, 0.0)) for at in (78.4, 81.2)
+    )
+    assert one.high >= other.value
+    assert one.error < 0.06 * one.value
+
+
 def test_behind_stores_it_is_what_they_do_not_take_anyway():
     assert judged(BEHIND, (30.0, 0.3)).value == pytest.approx(22.0)
     assert judged(ONE, (30.0, 0.3)).value == pytest.approx(30.0)

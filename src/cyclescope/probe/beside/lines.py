@@ -13,13 +13,12 @@ from typing import NamedTuple
 from cyclescope.kernel.state import FIRST_WINDOW, MET_BASE
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import CHAIN, NUMBERS, Setting
-from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import Branch, Item, Label, laid_out
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 
 MOST_WAITS = 16384  # looks at the line, of a cycle at least: several times as long as any line takes
 IN_VAIN = 0.5  # of the time without an answer: what takes longer was not always answered
-DRIFT = 0.25  # of what a line takes: by so much medians differ from one minute to the next
+DRIFT = 0.27  # of what a line takes: medians of a day on a Zen 5 of a cloud were 125 to 215 cycles
 MOST_APART = 0.5  # of it: more would not tell neighbours from other packages
 _HANDED, _ALONE = "there and back", "without an answer"
 _SUBJECT = "a line from one to the other"
@@ -77,9 +76,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if handed.error > MOST_APART * handed.value:
         detail = f"{max(handed.low, 0) / 2:.0f} to {handed.high / 2:.0f} cycles"
         raise Unresolved("looks at the same kernel differ", detail)
-    error = max(handed.error, DRIFT * handed.value)
-    way = Interval(handed.value - error, handed.value + error, is_steady=False).scaled(0.5)
-    return ProbeVerdict(CoreAnswer.VALUE, way)
+    return ProbeVerdict(CoreAnswer.VALUE, handed.with_error(DRIFT).scaled(0.5))
 
 
 PROBE = Probe(

@@ -82,6 +82,8 @@ class Alignment(NamedTuple):
     quick: bool = False
 
 
+BEHIND_SOURCE = "behind the source's place of a page"  # loads come soon after a store to theirs
+TAKEN_FOR_THE_SAME = 0.13  # of the time: a Zen 5 takes 1.00 or 1.12 times as long, as pages lie
 IN_LINES = Alignment("", 0, AWAY)
 ALIGNMENTS = (
     Alignment("source 1 byte into a line", 1, AWAY, quick=True),
@@ -90,12 +92,11 @@ ALIGNMENTS = (
     Alignment("source 32 bytes into a line", 32, AWAY),
     Alignment("destination 32 bytes into a line", 0, AWAY + 32),
     Alignment("destination at the source's place of a page", 0, 0),
-    Alignment("destination 16 bytes behind the source's place of a page", 0, 16),
-    Alignment("destination 64 bytes behind the source's place of a page", 0, 64, quick=True),
-    Alignment("destination 256 bytes behind the source's place of a page", 0, 256),
+    Alignment(f"destination 16 bytes {BEHIND_SOURCE}", 0, 16),
+    Alignment(f"destination 64 bytes {BEHIND_SOURCE}", 0, 64, quick=True),
+    Alignment(f"destination 256 bytes {BEHIND_SOURCE}", 0, 256),
     Alignment("destination 64 bytes before the source's place of a page", 64, 0),
 )
-"""With a destination behind the source's place, loads come soon after a store to theirs."""
 _STEPS_ASKED = {"riscv64": 8}  # bytes: what is not aligned may be emulated there, for thousands of cycles
 
 
@@ -191,7 +192,10 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
         return ProbeVerdict(CoreAnswer.VALUE, _taken(readings, _COPIED, size).inverse().scaled(CHUNK))
     asked, aligned = _taken(readings, _ASKED), _taken(readings, _IN_LINES)
     times = Interval(asked.low / aligned.high, asked.high / aligned.low)
-    return ProbeVerdict(CoreAnswer.VALUE, precise(times), unit=AS_LONG)
+    precise(times)
+    if case.subject.endswith(BEHIND_SOURCE):
+        times = times.with_error(TAKEN_FOR_THE_SAME)
+    return ProbeVerdict(CoreAnswer.VALUE, times, unit=AS_LONG)
 
 
 def _taken(readings: Readings, part: str, x: int = 0) -> Interval:
