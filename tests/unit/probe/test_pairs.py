@@ -191,7 +191,7 @@ def test_a_line_goes_there_and_back():
 
 def test_minutes_of_one_machine_agree():
     """Medians of a day on a Zen 5 of a cloud, in cycles of one way: each two are within their errors."""
-    found = [judged(2 * median) for median in (124.8, 129.5, 151.6, 171.6, 215.0)]
+    found = [judged(2 * median) for median in (108.2, 129.5, 151.6, 171.6, 215.0)]
     assert all(one.meets(other) for one in found for other in found)
     assert found[0].error < 0.5 * found[0].value, "neighbours are told from CPUs that are farther"
 

@@ -18,7 +18,7 @@ from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdi
 
 MOST_WAITS = 16384  # looks at the line, of a cycle at least: several times as long as any line takes
 IN_VAIN = 0.5  # of the time without an answer: what takes longer was not always answered
-DRIFT = 0.27  # of what a line takes: medians of a day on a Zen 5 of a cloud were 125 to 215 cycles
+DRIFT = 0.34  # of what a line takes: medians of a day on a Zen 5 of a cloud were 108 to 215 cycles
 MOST_APART = 0.5  # of it: more would not tell neighbours from other packages
 _HANDED, _ALONE = "there and back", "without an answer"
 _SUBJECT = "a line from one to the other"
