@@ -60,9 +60,9 @@ def test_a_page(cyclescope, tmp_path):
     page = tmp_path / "card.html"
     assert cyclescope(*MOVES, "--html", page).code == 0
     assert "neoverse-v2" in page.read_text()
-    assert cyclescope(*MOVES, "--html", tmp_path / "none" / "card.html").error.endswith(
-        "No such file or directory"
-    )
+    refused = cyclescope(*MOVES, "--html", tmp_path / "none" / "card.html")
+    assert refused.error.endswith("No such file or directory")
+    assert "move-elimination" not in refused.out, "before anything is asked"
 
 
 def test_a_drawn_core(cyclescope):

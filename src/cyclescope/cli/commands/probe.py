@@ -55,6 +55,8 @@ def command(
         isa = isa_of(link)
         click.echo(list_json(probes, isa) if as_json else list_text(probes, isa))
         return
+    if page is not None:
+        page.open("a").close()  # better now than when everything is asked
     core = simulated_core(simulated, probes) if simulated is not None else None
     session = open_session(link, cpu, store, core)
     with closing(session.backend):
