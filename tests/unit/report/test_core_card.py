@@ -15,7 +15,7 @@ from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.question import GridPlace
 from cyclescope.probe.run import Asked, ask
-from cyclescope.report.pages.core_card import CURVE_HEIGHT, CURVE_WIDTH, _title, core_card
+from cyclescope.report.pages.core_card import CURVE_HEIGHT, CURVE_WIDTH, _row, _title, core_card
 from cyclescope.report.pages.heat import heat_maps
 from tests.support.probed import drawn
 
@@ -54,7 +54,7 @@ def test_every_answer_is_there(asked):
     for one in asked:
         assert one.probe.question in text
         assert all(fact.subject in text for fact in one.facts)
-        assert all(f"{fact.value:.2f} ±" in text for fact in one.facts if fact.value)
+        assert all(_row(fact)[1] in text for fact in one.facts)
     assert not Tags(text).open
     assert not re.search(r"https?://|<script", text)
 
@@ -159,3 +159,19 @@ def test_the_title_of_a_shared_curve():
     assert _title(["first level, jumps", "second level, jumps"]) == "first level, jumps, second level, jumps"
     assert _title(["loads", "stores"]) == "loads, stores"
     assert _title(["loads, 1 KiB"]) == "loads, 1 KiB"
+
+
+def test_a_curve_of_several_levels_is_named_after_them():
+    """Once each: not with everything that is asked of each."""
+    assert _title(["first level, size", "first level, load"]) == "first level"
+    subjects = [f"{level} level, {what}" for level in ("first", "second") for what in ("size", "load")]
+    assert _title(subjects) == "first level, second level"
+    assert _title(["loads", "stores"]) == "loads, stores"
+
+
+def test_numbers_of_things_have_no_zeros_behind_the_point():
+    told = {unit: Fact("p", "s", CoreAnswer.VALUE, 442.0, 2.5, unit, "high") for unit in ("calls", "cycles")}
+    assert _row(told["calls"]) == ("s", "442 ± 2.5 calls", "high")
+    assert _row(told["cycles"]) == ("s", "442.00 ± 2.50 cycles", "high")
+    moved = Fact("p", "s", CoreAnswer.ELIMINATED, -0.001, 0.01, "cycles", "medium")
+    assert _row(moved) == ("s", "eliminated, 0.00 ± 0.01 cycles", "medium")

@@ -53,12 +53,12 @@ class Curve(NamedTuple):
 
 
 class AnsweredProbe(NamedTuple):
-    """A probe with rows of subject, answer, value and confidence or reason, its grids and its drawings."""
+    """A probe with rows of subject, answer and confidence or reason, its grids and its drawings."""
 
     name: str
     question: str
     why_not: str
-    rows: tuple[tuple[str, str, str, str], ...]
+    rows: tuple[tuple[str, str, str], ...]
     grids: tuple[HeatMap, ...]
     curves: tuple[Curve, ...]
 
@@ -120,14 +120,20 @@ def _answered(asked: Asked, isa: str) -> AnsweredProbe:
     return AnsweredProbe(probe.name, probe.question, why_none(probe, isa), rows, tuple(grids), tuple(curves))
 
 
-def _row(fact: Fact) -> tuple[str, str, str, str]:
+def _row(fact: Fact) -> tuple[str, str, str]:
     if not fact.is_resolved:
-        return printable(fact.subject), "not resolved", "", printable(fact.reason)
-    value = (
-        "" if fact.value is None else f"{round(fact.value, 2) + 0.0:.2f} ± {fact.error or 0:.2f} {fact.unit}"
-    )
+        return printable(fact.subject), "not resolved", printable(fact.reason)
     name = "" if fact.answer is CoreAnswer.VALUE else str(fact.answer)
-    return printable(fact.subject), name, value, f"{fact.confidence} confidence"
+    return printable(fact.subject), ", ".join(filter(None, (name, _valued(fact)))), fact.confidence
+
+
+def _valued(fact: Fact) -> str:
+    """A value with its error; numbers of things without zeros behind the point."""
+    if fact.value is None:
+        return ""
+    digits = ".7g" if fact.unit in _IN_PLACES else ".2f"
+    value, error = round(fact.value, 2) + 0.0, round(fact.error or 0.0, 2)
+    return f"{value:{digits}} ± {error:{digits}} {fact.unit}"
 
 
 def _curves(facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Iterable[Curve]:
@@ -148,9 +154,9 @@ def _curves(facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Iterable[Cur
 
 
 def _title(subjects: Sequence[str]) -> str:
-    """What subjects that share a curve have in common, up to the last comma; else all of them."""
-    heads = {subject.rpartition(", ")[0] for subject in subjects}
-    return heads.pop() if len(heads) == 1 < len(subjects) and heads != {""} else ", ".join(subjects)
+    """What subjects that share a curve are about, up to the last comma, where several are about the same."""
+    heads = dict.fromkeys(subject.rpartition(", ")[0] for subject in subjects)
+    return ", ".join(heads if len(heads) < len(subjects) and "" not in heads else subjects)
 
 
 def _curve(subject: str, facts: Sequence[Fact], rows: Sequence[ProbeReading]) -> Curve:
