@@ -108,8 +108,9 @@ class Curve:
 
 @pytest.mark.parametrize("size", [16, 31, 32, 72, 100, 192, 256, 447, 512, 600, 700])
 def test_the_step_is_found(size):
+    """The next time it may be one beside: the loads of a Zen 5 are 204 one time, 205 another."""
     found = Curve(size).judged()
-    assert (found.value.low, found.value.high) == (size, size)
+    assert (found.value.low, found.value.high) == (size - 1, size + 1)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_how_many_places_may_be_in_doubt(size, doubt, told):
     curve = BlurredCurve(size, doubt)
     if told:
         found = curve.judged().value
-        assert (found.low, found.high) == (size - doubt, size)
+        assert (found.low, found.high) == (size - doubt - 1, size + 1)
     else:
         with pytest.raises(Unresolved, match="differ"):
             curve.judged()
@@ -170,6 +171,6 @@ class SlopingCurve(Curve):
 
 
 def test_how_many_places_a_step_may_take():
-    assert SlopingCurve(200, LENGTH).judged().value.high == 200
+    assert SlopingCurve(200, LENGTH).judged().value.high == 201
     with pytest.raises(Unresolved, match="too short"):
         SlopingCurve(200, 2 * LENGTH).judged()

@@ -35,6 +35,7 @@ _FEWER = 8  # or so many of them
 _CLEAR = 0.85  # of the time of chains that wait for each other: far from the end all takes less
 _SLOPE = CHAIN_LENGTH + 4  # places that the step may take: a chain's operations leave one by one
 _MOST_DOUBT = 0.06  # of the number: places between the last overlap and the first that is none, or so many
+_STEP_DOUBT = 1  # instruction on either side of a step: of a Zen 5's loads 204 are seen one time, 205 another
 _LEAST_DOUBT = 3  # that noise leaves open
 _ASKED, _SERIAL, _FREE = "asked", "serial", "free"
 _BOTH, _ONE = (2, 4), (0, 2)  # entries of two operations of the chain, and of at most one
@@ -197,7 +198,12 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     _check_step(readings, low, high)
     if high - low - 1 > max(_LEAST_DOUBT, _MOST_DOUBT * low):
         raise Unresolved("looks at the same kernel differ")
-    return ProbeVerdict(CoreAnswer.VALUE, Interval(low + filler.own[0], high - 1 + filler.own[1]))
+    return ProbeVerdict(CoreAnswer.VALUE, _around(low, high - 1, filler))
+
+
+def _around(low: int, high: int, filler: Filler) -> Interval:
+    """So many at the least and at the most, with what else is in flight."""
+    return Interval(low + filler.own[0] - _STEP_DOUBT, high + filler.own[1] + _STEP_DOUBT)
 
 
 def _check_overlap(readings: Readings) -> None:
