@@ -27,8 +27,8 @@ from cyclescope.probe.turns import Pausing, finished, in_turns
 PROBE = "probe"  # quantity of a store's measurements
 STAGES = 4  # looks: three that narrow a sweep down, each by ten, are enough for a thousand places
 _EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
-HURRY = 75.0  # seconds of the two minutes that a hurry has: then nothing is begun, or looked at a third time.
-# What is under way takes up to 20 more where busy programs share the CPUs.
+HURRY = 65.0  # seconds of the two minutes that a hurry has: then nothing is begun, or looked at a third time.
+# What is under way took up to 30 more where eight programs shared two CPUs.
 NO_TIME = "no time left in a hurry"
 EMULATED = "an emulator's cycles mean nothing"
 
