@@ -36,7 +36,8 @@ def exchanged(seed: int = 0, isa: str = "x86-64") -> MachineModel:
     """A measured machine with costs drawn from a seed."""
     chance = random.Random(seed)
     table = load_table(isa)
-    names = [name for name in (X86 if isa == "x86-64" else OTHERS[isa]) if table.get(name) is not None]
+    chosen = X86 if isa == "x86-64" else OTHERS.get(isa, [form.id for form in table][:6])
+    names = [name for name in chosen if table.get(name) is not None]
     costs = {name: _cost(chance, table[name]) for name in names}
     provenance = Provenance(MEASURED, "drawn in a test", date="2026-11-22T00:00:00+00:00")
     core = Core(6, load_latency=4, forward_latency=7)

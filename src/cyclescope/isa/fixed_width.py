@@ -1,4 +1,11 @@
-"""Reading the instruction tables of AArch64 and RISC-V."""
+"""Reading tables of instructions whose encodings are fields of bits, as AArch64's and RISC-V's.
+
+What forms have in common stands once in a table, and forms have its number. An operand of a signature is its
+name, kind, class, width in bits, access, fixed register, element and role; of the access, bit 0 is read, 1
+written, 2 conditionally, 3 not in the text, 4 written before all is read. A field is the operand, the number
+of its values and its positions in the instruction, the lowest bit first. `free` are bits that no operand has
+and no CPU looks at. Notations are as `Notation` takes them (`isa/fields.py`).
+"""
 
 from __future__ import annotations
 

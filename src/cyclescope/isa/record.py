@@ -103,6 +103,7 @@ class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     what is always 0) never count its trips; `untouched` are left as they are at the start. `zero` is LLVM's
     name of a register that is always 0 though its name is a usual one. A snippet may not use the `counter`
     (a regular expression); `start` says where its pointers point, `usual` what vectors machine code may use.
+    `conditions` is the register of condition flags, where forms have it as an operand (`Operand.fixed`).
     `has_floats`: floating-point numbers have registers of their own. `returns` are LLVM's names of registers
     that jumps keep the way back in, where those are no calls of their own. `system` are the names that forms
     have for system registers, by the number in the instruction; others are the prefix and the number.
@@ -118,6 +119,7 @@ class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     usual: str = "float"
     has_floats: bool = False
     returns: tuple[str, ...] = ()
+    conditions: str = ""
     system: Mapping[int, tuple[str, ...]] = {}
     system_prefix: str = ""
 
@@ -126,10 +128,10 @@ class FormRoles(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of forms that do what many questions need; those that a table or a core lacks are left out.
 
     `nop` is nothing but a front-end slot, as a rule. `load` and `store` move a general register, `loads` and
-    `stores` are the same of vectors. `slow` takes several cycles, and several ports take `beside`. `simple`
-    are forms of a slot by kind (`measure.front_end`), `sized` NOPs of different lengths. `moves` are
-    beginnings of mnemonics of instructions that a core may do by renaming. `plain` are what every program
-    uses, by what it is: on a core with ports each has one.
+    `stores` are the same of vectors. `slow` takes several cycles; `beside` is quick, and any of several ports
+    does it. `simple` are forms of a slot by kind (`measure.front_end`), `sized` NOPs, one of each length.
+    `moves` are beginnings of mnemonics of instructions that a core may do by renaming. `plain` are what every
+    program uses, by what it is: on a core with ports each has one.
     """
 
     nop: str
@@ -222,8 +224,8 @@ class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
     """Links of latency chains that are more than one instruction, by the beginnings of their names.
 
     `doubled` are two dependent ones. `through_vector` go from a general register to memory, or back, by way
-    of a vector register. `cut_hides` says that what cuts a chain may take as long as the chain: so it is
-    where cores issue in order.
+    of a vector register. `cut_hides` says that the instruction that cuts other dependencies may take as long
+    as the chain that is measured, and hide it: so it is where cores issue in order.
     """
 
     doubled: tuple[str, ...] = ("restore.",)

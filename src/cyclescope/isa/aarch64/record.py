@@ -128,6 +128,7 @@ RECORD = InstructionSet(
         set_apart=(31,),
         counter="[xw]28",
         start="SP is a stack, X20 and X21 point to 4096 bytes",
+        conditions="NZCV",
         # op0, op1, CRn, CRm and op2 as MRS encodes them: Arm's architecture reference manual, chapter C5.2
         system={0xDA10: ("NZCV",), 0xDA20: ("FPCR",), 0xDA21: ("FPSR",), 0xDA22: ("FPMR",)},
         system_prefix="SYS",

@@ -18,7 +18,7 @@ Items = list[Use | Instruction]
 
 
 class BranchBuilder(FormOperands, ABC):
-    """What the sequences of both instruction sets have in common; `unit` bytes are 1 in an offset."""
+    """What sequences of branches have in common; `unit` bytes are 1 in an offset."""
 
     unit = 4
 

@@ -20,13 +20,13 @@ from cyclescope.kernel.fixed_width.registers import (
     SOURCE,
     choices,
     fixed_registers,
+    holds_flags,
     pick,
     register_fields,
 )
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.place import Place
 
-CONDITION_REGISTER = "NZCV"
 MASK = "VMask"  # class of the operand that is v0
 _ALL = ("sve_pred_enum", "sve_vec_len_specifier_enum")  # 31: all elements
 _CONSTANTS = ("MUL", "SMAX", "SMIN", "UMAX", "UMIN", "EXT")  # with 0 the result is 0, or one source
@@ -193,7 +193,7 @@ class ChainOperands(FormOperands):
         op = self.form.operands[node.operand]
         if node.part == "data":
             return Place("mem", width=op.width or SCALABLE)
-        if op.fixed == CONDITION_REGISTER:
+        if holds_flags(op, self.pools.isa):
             return Place("flag", flag=self.helpers.flags[0])
         registers = self.registers(node.operand)
         if not registers or op.file == "?":
@@ -211,7 +211,7 @@ class ChainOperands(FormOperands):
                 continue
             if op.read and op.write:
                 cut += self._break(position, op)
-            elif op.read and op.fixed == CONDITION_REGISTER:
+            elif op.read and holds_flags(op, self.pools.isa):
                 cut += self.helpers.cut(Place("flag", flag=self.helpers.flags[0]))
         return cut
 
@@ -220,7 +220,7 @@ class ChainOperands(FormOperands):
             return self.helpers.cut(Place("mem", width=op.width))
         if op.role == "base":
             return [self.helpers.copy(self.pools.base, self.pools.alias)] if op.file == "r" else []
-        if not op.is_register or (op.file == "?" and op.fixed != CONDITION_REGISTER):
+        if not op.is_register or (op.file == "?" and not holds_flags(op, self.pools.isa)):
             return []
         if ("r", self.pools.stack) in self.registers(position):
             return []

@@ -16,6 +16,7 @@ from cyclescope.isa.fields import Field
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import units
+from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.block import Register
 
 _UNIT = re.compile(r"([a-z])(\d+)")
@@ -25,8 +26,9 @@ RING, CHAIN, SOURCE = "ring", "chain", "source"
 class Pools(msgspec.Struct, frozen=True, dict=True):
     """Registers by role. `pools` is by role (`ring`, `chain`, `source`) and register file.
 
-    `base` and `alias` hold the same address, of the form under test and of helpers; `zero` 0, `constant`
-    a small number, `counter` the loop's trips. `ones`, `nought`, `value` and `scratch` are vector
+    `base` holds the address that the form under test accesses, `alias` the same one for helpers; `zero` is a
+    register that is set to 0 (one that always is has no role here), `constant` holds a small number,
+    `counter` the loop's trips. `ones`, `nought`, `value` and `scratch` are vector
     registers: all ones, 0, the form's values, and for helpers; `addresses` and `indices` vectors of those.
     `mask` is a predicate of all ones, the form's; `truths` are two that nothing writes, of which the second
     may govern any instruction. -1 where there is none. `others` hold addresses of their own, for
@@ -59,6 +61,11 @@ class Pools(msgspec.Struct, frozen=True, dict=True):
         vectors = (self.ones, self.nought, self.value, self.scratch) if self.ones >= 0 else ()
         predicates = {("p", n) for n in (self.mask, *self.truths)}
         return {("r", n) for n in general} | {("v", n) for n in vectors} | predicates
+
+
+def holds_flags(op: Operand, isa: str) -> bool:
+    """Whether an operand is the register of condition flags."""
+    return bool(op.fixed) and op.fixed == instruction_set(isa).registers.conditions
 
 
 @cache

@@ -12,8 +12,8 @@ from cyclescope.isa.operand import Operand
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.fixed_width.links import Helpers
-from cyclescope.kernel.fixed_width.operands import CONDITION_REGISTER, MASK, FormOperands, immediates
-from cyclescope.kernel.fixed_width.registers import RING, SOURCE, fixed_registers, pick
+from cyclescope.kernel.fixed_width.operands import MASK, FormOperands, immediates
+from cyclescope.kernel.fixed_width.registers import RING, SOURCE, fixed_registers, holds_flags, pick
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG
 from cyclescope.kernel.place import Place
@@ -187,7 +187,7 @@ class StreamBuilder(FormOperands):
                 continue
             if op.role == "base" and op.file == "r":
                 result.append(self.helpers.copy(self.pools.base, self.pools.alias))
-            elif op.fixed == CONDITION_REGISTER:
+            elif holds_flags(op, self.pools.isa):
                 result += self.helpers.cut(Place("flag", flag=self.helpers.flags[0]))
             elif op.fixed and op.file in ("r", "v", "p"):
                 registers = fixed_registers(op, self.pools.isa)
