@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations
 
 import msgspec
@@ -27,7 +27,9 @@ NO_PORTS = 15.0  # a class that is no set of ports: three readings have to be wo
 CLEAR = 12.0  # nats by which a size is worse than the best of a pair: it is not tried at first
 _OPEN = 5.0  # nats: sizes nearer to the best are asked for their odds; the promise of `high`
 _ASKED = 8  # pairs whose other sizes are tried
-_NODES = 1000  # of the search for one solution: those of machines measured and drawn so far took one
+# How far one solution is searched for, whatever time that takes on a computer.
+_NODES = 1000  # of the tree: machines measured and drawn so far took one
+_LARGEST = 4000  # sets of classes with a port in common: those had fewer; as many take some seconds
 
 
 class UnionEvidence(msgspec.Struct, frozen=True):
@@ -208,15 +210,36 @@ def _asked_with(name: str, evidence: Sequence[UnionEvidence]) -> frozenset[str]:
 def _atoms(
     widths: Mapping[str, int], evidence: Sequence[UnionEvidence], leaving: bool
 ) -> list[frozenset[str]]:
-    """Sets of classes that may have a port in common, and none without what contains one if all stay."""
-    apart = {frozenset((e.first, e.second)) for e in evidence if not _may_share(widths, e, CLEAR)}
+    """Sets of classes that may have a port in common, and none without what contains one if all stay.
+
+    No two classes that share ports in no likely case are in one; where that leaves too many sets, no two
+    that do not in the likeliest. None where there are too many even so.
+    """
+    inside: dict[str, set[str]] = {name: set() for name in widths}
+    for small, large in () if leaving else _contained(widths, evidence):
+        inside[small].add(large)
+    for most in (CLEAR, _OPEN, 0.0):
+        apart = {frozenset((e.first, e.second)) for e in evidence if not _may_share(widths, e, most)}
+        found = _sets_of(widths, apart, inside)
+        if len(found) <= _LARGEST:
+            place = {name: 1 << number for number, name in enumerate(sorted(widths))}
+            return sorted(found, key=lambda atom: sum(place[name] for name in atom))
+    return []
+
+
+def _sets_of(
+    widths: Mapping[str, int], apart: Set[frozenset[str]], inside: Mapping[str, set[str]]
+) -> list[frozenset[str]]:
+    """Sets of classes none of which are apart, with what contains each: the widest first, to have fewer."""
     found: list[frozenset[str]] = [frozenset()]
-    for name in sorted(widths):
-        found += [
-            atom | {name} for atom in found if not any(frozenset((name, other)) in apart for other in atom)
-        ]
-    inside = [] if leaving else list(_contained(widths, evidence))
-    return [a for a in found if a and all(b in a for s, b in inside if s in a)]
+    before: set[str] = set()
+    for name in sorted(widths, key=lambda name: (-widths[name], name)):
+        needed = inside[name] & before
+        before.add(name)
+        if len(found) <= _LARGEST:
+            some = [atom for atom in found if needed <= atom]
+            found += [a | {name} for a in some if not any(frozenset((name, other)) in apart for other in a)]
+    return [atom for atom in found if atom and all(inside[name] <= atom for name in atom)]
 
 
 def _contained(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> Iterator[tuple[str, str]]:
@@ -232,9 +255,12 @@ def _solve(
 ) -> _Solution | None:
     """The best numbers of ports where no union is far from likely, or None; some classes may leave.
 
-    After `_NODES` nodes the best found until then counts.
+    After `_NODES` nodes the best found until then counts, and more than `_LARGEST` sets are not tried: the
+    same on slow computers and fast ones.
     """
     atoms = _atoms(widths, evidence, leaving)
+    if not atoms:
+        return None
     program = LinearProgram()
     widest = max(widths.values())
     for _ in atoms:
