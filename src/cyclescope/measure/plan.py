@@ -88,6 +88,7 @@ class Planner:
     """Makes experiments of a table's forms, with helper instructions that the CPU executes."""
 
     def __init__(self, table: Table, executes: Executes) -> None:
+        self.table = table
         self.dialect = dialect_of(table, executes)
         self._plans: dict[object, FormPlan] = {}
         self._sequences: dict[object, FormPlan] = {}

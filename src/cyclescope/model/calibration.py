@@ -26,12 +26,13 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
-    """By the confidence of the least sure form: mixes, and of these those that the form's ports decide.
+    """By the confidence of the least sure form: mixes, and of these those that ports of such a form decide.
 
     The mixes were drawn after everything that they test had been settled. `orders` is by how much the
     same instructions in another order differ, relative: half of the mixes by less than the first number,
     95 of 100 by less than the second. Of the `claims` for ports, `covered` were in a mix at all; fresh
-    mixes `refuted` so many of them, whose confidence is low now.
+    mixes `refuted` so many of them, whose confidence is low now, and left less of it to those `doubted`, as
+    mixes with other forms of their kind hold too seldom.
     """
 
     mixes: Mapping[str, Held] = {}
@@ -40,6 +41,7 @@ class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     claims: int = 0
     covered: int = 0
     refuted: int = 0
+    doubted: int = 0
 
     @property
     def bad(self) -> Mapping[str, Held]:

@@ -60,12 +60,14 @@ def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
     near, (usual, most) = f"within {NEAR:.0%}", known.orders
     yield f"of fresh mixes {near} of what ports say, by the least sure form: {_shares(known.mixes)}"
     if known.ports:
-        yield f"of those that the ports of a form decide: {_shares(known.ports)}"
+        yield f"of those that the ports of its least sure form decide: {_shares(known.ports)}"
     yield f"the same instructions in another order differ by {usual:.1%}, 1 mix in 20 by {most:.1%} or more"
     yield (
         f"{known.covered} of {known.claims} port usages were in a fresh mix, which refuted {known.refuted}: "
         "they have lost their confidence"
     )
+    if known.doubted:
+        yield (f"{known.doubted} more have lost some: fresh mixes of forms of their kind hold too seldom")
 
 
 def _shares(found: Mapping[str, Held]) -> str:

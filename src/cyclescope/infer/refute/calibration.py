@@ -11,6 +11,7 @@ from statistics import fmean, median
 import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
+from cyclescope.infer.refute.kinds import Kind, blame
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
 from cyclescope.infer.timing.results import LOW, MEDIUM
@@ -23,6 +24,7 @@ FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are
 MOSTLY = 0.5  # of the mixes of a form: if more are refuted, the form is what they have in common
 PROVED = 2  # mixes that a unit decides and that hold, before it is one
 NOTE = "mixes"  # under which a store keeps the verdicts
+DOUBTED_KIND = "fresh mixes of forms of its kind hold too seldom for more confidence"
 _MORE = 2.0  # times the spread of a reading: 95 of 100 are within
 
 
@@ -50,13 +52,15 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
 class Verdicts(msgspec.Struct, frozen=True):
     """What mixes said of `claims`, a digest of what was claimed: kept in a store.
 
-    `units` are the units that mixes proved, with the forms that take them.
+    `units` are the units that mixes proved, with the forms that take them; `doubted` the confidence that is
+    left to forms because too many mixes with others of their kind do not hold.
     """
 
     claims: int
     refuted: Mapping[str, Verdict]
     units: Mapping[str, tuple[str, ...]]
     calibration: ClaimCalibration
+    doubted: Mapping[str, str] = {}
 
     def proves(self, takers: Iterable[str]) -> bool:
         """Whether one of the units that mixes proved is that of these forms, under whatever name."""
@@ -66,11 +70,17 @@ class Verdicts(msgspec.Struct, frozen=True):
     def lowered(self, form: str, usage: PortUsage) -> PortUsage:
         """A usage with no more confidence than fresh mixes leave."""
         verdict = self.refuted.get(form)
-        if verdict is None or verdict.shape != shape_of(usage):
-            return usage
-        note = "; ".join(filter(None, (usage.note, verdict.reason)))
-        level = max(usage.confidence, verdict.confidence, key=LEVELS.index)
-        return msgspec.structs.replace(usage, confidence=level, note=note)
+        if verdict is not None and verdict.shape == shape_of(usage):
+            usage = _at_most(usage, verdict.confidence, verdict.reason)
+        doubted = self.doubted.get(form, usage.confidence)
+        return usage if doubted == usage.confidence else _at_most(usage, doubted, DOUBTED_KIND)
+
+
+def _at_most(usage: PortUsage, level: str, why: str) -> PortUsage:
+    """A usage with no more than some confidence, and what took it in its note."""
+    note = "; ".join(filter(None, (usage.note, why)))
+    confidence = max(usage.confidence, level, key=LEVELS.index)
+    return msgspec.structs.replace(usage, confidence=confidence, note=note)
 
 
 def shape_of(usage: PortUsage) -> str:
@@ -146,7 +156,7 @@ class Judge:
         return set(self._of)
 
     @cached_property
-    def doubted(self) -> dict[str, int]:
+    def failing(self) -> dict[str, int]:
         """Forms of mixes that did not hold, with how many of each form's did not."""
         counts = {form: sum(not self.holds(trial) for trial in some) for form, some in self._of.items()}
         return {form: count for form, count in counts.items() if count}
@@ -154,12 +164,12 @@ class Judge:
     @cached_property
     def sound(self) -> list[str]:
         """Forms of which every mix held."""
-        return sorted(self._of.keys() - self.doubted.keys())
+        return sorted(self._of.keys() - self.failing.keys())
 
     def refuted(self) -> dict[str, Verdict]:
         """Forms whose mixes mostly do not hold: others of the same mixes hold elsewhere."""
         found = {}
-        for form, count in self.doubted.items():
+        for form, count in self.failing.items():
             trials = self._of[form]
             if count > MOSTLY * len(trials):
                 level = LOW if count > 1 else MEDIUM
@@ -176,6 +186,20 @@ class Judge:
             f"{predicted:.2f} by their ports"
         )
 
+    def doubted(self, kinds: Mapping[str, Kind]) -> dict[str, str]:
+        """Forms and the confidence left to them, as mixes with forms of their kind fail too often.
+
+        `kinds` has those of all forms.
+        """
+        usages = self._model.usages
+        found = blame([(tuple(dict.fromkeys(t.forms)), self.holds(t)) for t in self.trials], kinds)
+        levels = {form: found.level(form, kind) for form, kind in kinds.items()}
+        return {
+            form: level for form, level in sorted(levels.items())
+            if level and usages[form].operations is not None
+            and LEVELS.index(level) > LEVELS.index(usages[form].confidence)
+        }  # fmt: skip
+
     def proved_units(self) -> list[str]:
         """Units without which more mixes would be predicted wrong than with them."""
         found = []
@@ -190,21 +214,27 @@ class Judge:
         without = self._model.cycles(trial.forms, without=frozenset((unit,))) or 0.0
         return self._predicted(trial) > without * (1 + NEAR)
 
-    def calibration(self, claims: int, covered: int, refuted: int) -> ClaimCalibration:
-        """How often each level holds; mixes have the level of their least sure form."""
+    def calibration(self, claims: int, covered: int, refuted: int, doubted: int = 0) -> ClaimCalibration:
+        """How often each level holds; mixes have the level of their least sure form.
+
+        What a form's ports say is judged by mixes in which no other form is less sure: of a mix that does
+        not hold, that one would be the likelier cause.
+        """
         mixes: dict[str, list[float]] = defaultdict(list)
         ports: dict[str, list[float]] = defaultdict(list)
         for trial in self.trials:
             miss = abs(self.miss(trial))
-            mixes[self._level(trial.forms)].append(miss)
+            level = self._level(trial.forms)
+            mixes[level].append(miss)
             for form in dict.fromkeys(trial.forms):
-                if self._model.matters(trial.forms, form, NEAR):
-                    ports[self._model.usages[form].confidence].append(miss)
+                least = self._model.usages[form].confidence == level
+                if least and self._model.matters(trial.forms, form, NEAR):
+                    ports[level].append(miss)
         apart = sorted(trial.apart for trial in self.trials)
         orders = (
             (round(median(apart), 4), round(apart[int(0.95 * (len(apart) - 1))], 4)) if apart else (0.0, 0.0)
         )
-        return ClaimCalibration(_held(mixes), _held(ports), orders, claims, covered, refuted)
+        return ClaimCalibration(_held(mixes), _held(ports), orders, claims, covered, refuted, doubted)
 
     def _level(self, forms: Iterable[str]) -> str:
         return max((self._model.usages[form].confidence for form in forms), key=LEVELS.index)

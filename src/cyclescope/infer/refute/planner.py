@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import msgspec
 
@@ -77,7 +77,11 @@ class MixPlanner:
     def parts(self, forms: Sequence[InstructionForm]) -> dict[str, MixPart] | None:
         """Instances of each form; None where registers or states do not go together."""
         every = list({form.id: form for form in forms}.values())
-        if not _go_together(every) or (self._shuts and _differ_in_length(every)):
+        if (
+            not _go_together(every)
+            or self._reads_flags_of_others(every)
+            or (self._shuts and _differ_in_length(every))
+        ):
             return None
         try:
             states = {form.id: self._planner.instances(form, 1).kernel for form in every}
@@ -88,6 +92,25 @@ class MixPlanner:
             name: msgspec.structs.replace(part, state=states[name].state, setup=states[name].setup)
             for name, part in found.items()
         }
+
+    def _reads_flags_of_others(self, forms: Sequence[InstructionForm]) -> bool:
+        """Whether a form reads flags that another one writes, or would with other operands.
+
+        A shift by 0 leaves flags as they are, and what reads them next waits twenty cycles for it on a Zen 5.
+        """
+        return any(
+            one.flags_read & self._flags[other.mnemonic]
+            for one in forms if one.flags_read
+            for other in forms if other is not one
+        )  # fmt: skip
+
+    @cached_property
+    def _flags(self) -> dict[str, int]:
+        """Flags that any form of a mnemonic writes."""
+        found: dict[str, int] = {}
+        for form in self._planner.table:
+            found[form.mnemonic] = found.get(form.mnemonic, 0) | form.flags_written
+        return found
 
     def _chosen(self, forms: Sequence[InstructionForm]) -> dict[str, MixPart]:
         """Those that choose no registers first, then those that wait for themselves, then the others."""
@@ -180,6 +203,14 @@ def _updates(form: InstructionForm) -> bool:
     return any((op.is_register or op.is_memory) and op.read and op.write for op in form.operands)
 
 
+def _stores(form: InstructionForm) -> bool:
+    return any(op.is_memory and op.write for op in form.operands)
+
+
+def _updates_memory(form: InstructionForm) -> bool:
+    return any(op.is_memory and op.read and op.write for op in form.operands)
+
+
 def _counts_on_flags(form: InstructionForm) -> bool:
     """Whether a form reads flags that it writes."""
     return bool(form.flags_read and form.flags_written)
@@ -191,8 +222,10 @@ def _go_together(forms: Sequence[InstructionForm]) -> bool:
         return False
     if sum(map(_counts_on_flags, forms)) > 1:
         return False
-    if sum(any(op.is_memory and op.read and op.write for op in form.operands) for form in forms) > 1:
-        return False
+    if any("nontemporal" in form.attributes and _stores(form) for form in forms):
+        return False  # memory behind the caches limits them, which no port says anything of
+    if any(_updates_memory(form) for form in forms) and sum(map(_stores, forms)) > 1:
+        return False  # it would read what another one stored, narrower or wider, to the same place
     return len({kind for form in forms if (kind := _encoded(form))}) < 2
 
 

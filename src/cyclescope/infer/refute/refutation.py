@@ -8,7 +8,7 @@ more: they say how often each level of confidence holds.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -20,23 +20,23 @@ from cyclescope.infer.refute.calibration import (
     FIRST,
     NOTE,
     Judge,
-    Verdict,
     Verdicts,
     claims_of,
     stored_verdicts,
     trials_of,
 )
+from cyclescope.infer.refute.kinds import Kind
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.infer.workload import CHECKED as CHECKING
 from cyclescope.infer.workload import DOUBTED, FRESH
 from cyclescope.measure.ports import PortPlanner, Question
 from cyclescope.measure.store import Store
-from cyclescope.model.calibration import ClaimCalibration
+from cyclescope.model.calibration import LEVELS, ClaimCalibration
 
 _AGAIN = 2  # mixes for each form of a mix that did not hold: one neighbour, or one bad partner, is chance
-CHECKS = 500  # mixes that calibrate: their shares are known within 4 points, 95 times in 100
-READ = 200  # mixes that could be read: shares are known within 7 points, 95 times in 100
+CHECKS = 900  # mixes that calibrate, a third for each level: 95 of 100 are known within 2.5 points
+READ = 400  # mixes that could be read: 95 of 100 are known within 4 points
 _ROUNDS = 4  # of drawing mixes that calibrate: the first finds enough where half of them can be read
 _REPEATS = 2  # mixes that calibrate for each claim at most: of few forms, more would say the same again
 
@@ -94,7 +94,7 @@ class Refutation:
         """Forms of mixes that do not hold, beside others whose mixes all do; without units that are none."""
         model, judge = self._proved()
         drawer = self._drawer(model)
-        for form in sorted(judge.doubted):
+        for form in sorted(judge.failing):
             for _ in range(_AGAIN):
                 mix = drawer.beside(form, judge.sound)
                 if mix is not None:
@@ -106,13 +106,19 @@ class Refutation:
         model = self._model.only_with(judge.proved_units())
         return model, Judge(model, judge.trials)
 
-    def _settled(self) -> tuple[MixModel, dict[str, Verdict], Judge]:
-        """The model with the confidence that is left, and why."""
+    @cached_property
+    def _kinds(self) -> dict[str, Kind]:
+        """Forms by their ports and by what they do: those of a mnemonic fail alike."""
+        table = self._model.facts.table
+        return {f: (usage.ports or "", table[f].mnemonic) for f, usage in self._model.usages.items()}
+
+    def _settled(self) -> tuple[MixModel, Verdicts, Judge]:
+        """The model with the confidence that is left, why, and by what mixes."""
         model, judge = self._proved()
-        refuted = judge.refuted()
-        verdicts = Verdicts(0, refuted, {}, ClaimCalibration())
+        refuted, doubted = judge.refuted(), judge.doubted(self._kinds)
+        verdicts = Verdicts(self._claims, refuted, {}, ClaimCalibration(), doubted)
         usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
-        return model.with_usages(usages), refuted, judge
+        return model.with_usages(usages), verdicts, judge
 
     def _checks(self) -> Iterator[Question]:
         """Fresh mixes; more of them while too few could be read beside neighbours."""
@@ -120,30 +126,39 @@ class Refutation:
         if judged >= min(READ, self._wanted):
             return
         model, _, _ = self._settled()
-        drawer, count = self._drawer(model), judged
-        while count < self._wanted:
-            mixes = list(drawer.covering(self._sample(drawer)))[: self._wanted - count]
+        missing = self._wanted - judged
+        for place, level in enumerate(LEVELS):
+            share = missing * (place + 1) // len(LEVELS) - missing * place // len(LEVELS)
+            yield from self._asked(self._drawn(model, level, share), CHECKED)
+
+    def _drawn(self, model: MixModel, level: str, wanted: int) -> list[Forms]:
+        """Mixes of forms that are as sure as a level or surer: of all, few would be of sure ones alone."""
+        sure = LEVELS[: LEVELS.index(level) + 1]
+        claimed = [form for form in model.claimed if model.usages[form].confidence in sure]
+        drawer, found = self._drawer(model), list[Forms]()
+        wanted = min(wanted, _REPEATS * len(claimed))
+        while len(found) < wanted:
+            mixes = list(drawer.covering(self._sample(claimed, drawer)))
             if not mixes:
-                return
-            count += len(mixes)
-            yield from self._asked(mixes, CHECKED)
+                break
+            found += mixes
+        return found[:wanted]
 
     @property
     def _wanted(self) -> int:
         return min(CHECKS, _REPEATS * len(self._model.claimed))
 
-    def _sample(self, drawer: MixDrawer) -> list[str]:
-        """Claimed forms: half of them any, half of every kind as many."""
-        claimed = self._model.claimed
+    def _sample(self, claimed: Sequence[str], drawer: MixDrawer) -> list[str]:
+        """Of claimed forms half any, half of every kind as many."""
         some = self._draw.sample(claimed, min(len(claimed), CHECKS // 2))
         return list(dict.fromkeys([*some, *drawer.of_all_kinds(claimed, CHECKS // 2)]))
 
     def conclude(self) -> Verdicts:
         """Keep what the mixes say in the store."""
-        model, refuted, judge = self._settled()
+        model, verdicts, judge = self._settled()
         checked = Judge(model, trials_of(self._store, (CHECKED,)))
-        calibration = checked.calibration(len(model.claimed), len(judge.covered), len(refuted))
+        counts = len(model.claimed), len(judge.covered), len(verdicts.refuted), len(verdicts.doubted)
         units = {unit: tuple(model.takers(unit)) for unit in model.kept_units}
-        found = Verdicts(self._claims, refuted, units, calibration)
+        found = msgspec.structs.replace(verdicts, units=units, calibration=checked.calibration(*counts))
         self._store.write_note(NOTE, msgspec.json.encode(found).decode())
         return found

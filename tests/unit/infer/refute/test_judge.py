@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from cyclescope.infer.ports.builder import PortUsage
-from cyclescope.infer.refute.calibration import FIRST, Judge, Trial, Verdict, Verdicts
+from cyclescope.infer.refute.calibration import DOUBTED_KIND, FIRST, Judge, Trial, Verdict, Verdicts
 from cyclescope.model.calibration import ClaimCalibration
 from cyclescope.model.machine import Operation
 
@@ -66,6 +67,33 @@ def test_shares_are_of_mixes_within_a_tenth():
     assert (found.claims, found.covered, found.refuted) == (9, 8, 1)
 
 
+def test_ports_are_judged_by_mixes_in_which_no_form_is_less_sure():
+    """Of a mix that does not hold the form that is least sure is the likeliest cause."""
+    one = judge(("AB", 2, 0), ("BC", 4, 0), ("CD", 4, 0))
+    unsure = msgspec.structs.replace(one._model.usages["A"], confidence="low")
+    one._model.usages["C"] = unsure
+    found = one.calibration(9, 8, 1, 2)
+    assert {level: (held.number, held.held) for level, held in found.ports.items()} == {
+        "high": (2, 2), "low": (2, 0)
+    }  # fmt: skip
+    assert found.doubted == 2
+
+
+def test_forms_with_the_ports_of_those_that_spoil_mixes_are_doubted():
+    bad = PortUsage(1, "1*p1", (Operation((1,)),), confidence="high")
+    names = [f"{kind}{number}" for kind in "xy" for number in range(40)]
+    mixes = [((f"x{n}", f"y{n}"), 4 if n % 2 else 2, 0) for n in range(30)]
+    mixes += [((f"x{n}", f"x{n + 1}"), 2, 0) for n in range(39)]
+    one = judge(*mixes)
+    usages = {name: bad if name[0] == "y" else one._model.usages["A"] for name in names}
+    one._model.usages = usages
+    found = one.doubted({name: (name[0], name[0]) for name in names})
+    assert {name for name in names[40:] if found.get(name) == "low"} == set(names[40:])
+    assert not [name for name in names[:40] if name in found]
+    usages["y39"] = msgspec.structs.replace(bad, confidence="low")
+    assert "y39" not in one.doubted({name: (name[0], name[0]) for name in names}), "what is lost already"
+
+
 # --- verdicts -----------------------------------------------------------------------------------------
 
 
@@ -76,6 +104,17 @@ def test_another_usage_is_not_what_was_refuted():
     assert verdicts.lowered("F", same).confidence == "low"
     assert verdicts.lowered("F", other).confidence == "high"
     assert verdicts.lowered("G", same).confidence == "high"
+
+
+def test_what_is_doubted_has_the_confidence_that_is_left():
+    verdicts = Verdicts(0, {}, {}, ClaimCalibration(), {"F": "medium"})
+    usage = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high", note="first")
+    found = verdicts.lowered("F", usage)
+    assert found.confidence == "medium"
+    assert found.note == f"first; {DOUBTED_KIND}"
+    assert verdicts.lowered("G", usage) == usage
+    unsure = msgspec.structs.replace(usage, confidence="low")
+    assert verdicts.lowered("F", unsure).confidence == "low"
 
 
 def test_units_are_known_by_their_forms():

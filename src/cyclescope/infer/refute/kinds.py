@@ -1,0 +1,107 @@
+"""How often forms of a kind spoil the mixes that they are in.
+
+A form is in one or two fresh mixes, which say little of it, but its kind, all forms of a mnemonic with the
+same ports, is in more, and all forms with those ports are in many. A mix holds if none of its forms spoils
+it, so that the chance of it is a product over its forms (a noisy-or); whom a mix that does not hold is to
+blame on follows from how often each is in such mixes (expectation maximisation). What is not in enough
+mixes is as likely to spoil one as what it belongs to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from cyclescope.infer.timing.results import LOW, MEDIUM
+from cyclescope.model.calibration import GOOD
+
+# What is believed before any mix.
+SPOILING = 0.02  # chance with which a form spoils a mix
+KNOWN_MIXES = 10.0  # mixes that say as much of ports as that does, and of a kind as its ports do
+OWN_MIXES = 4.0  # mixes of its own that say as much of a form as its kind does
+FORMS_OF_MIX = 4  # of a mix, as many as most have
+_IMPROVEMENTS = 80  # of the maximisation: more change chances by less than a thousandth
+
+Mix = tuple[Sequence[str], bool]  # different forms, and whether it holds
+Kind = tuple[str, str]  # ports, and a mnemonic
+_Key = TypeVar("_Key", str, tuple[str, str])
+
+
+class Blame(msgspec.Struct, frozen=True):
+    """The chance with which a form spoils a mix: by ports, by kind, and of forms that were in mixes."""
+
+    ports: Mapping[str, float] = {}
+    kinds: Mapping[Kind, float] = {}
+    forms: Mapping[str, float] = {}
+
+    def of(self, form: str, kind: Kind) -> float:
+        """The chance of one form; where it was in no mix that of its kind, or of its ports."""
+        for chance in (self.forms.get(form), self.kinds.get(kind), self.ports.get(kind[0])):
+            if chance is not None:
+                return chance
+        return SPOILING
+
+    def level(self, form: str, kind: Kind) -> str:
+        """The highest confidence that mixes leave a form, or "" where they take none."""
+        chance = self.of(form, kind)
+        if chance > most_spoiled("medium"):
+            return LOW
+        return MEDIUM if chance > most_spoiled("high") else ""
+
+
+def most_spoiled(level: str) -> float:
+    """Share of its mixes that a form may spoil, if mixes of such forms alone are to hold as a level says."""
+    return 1.0 - math.pow(GOOD[level], 1 / FORMS_OF_MIX)
+
+
+def blame(mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:
+    """Whom the mixes that do not hold are to blame on."""
+    number = Counter(form for forms, _ in mixes for form in forms)
+    spoiled = [forms for forms, holds in mixes if not holds]
+    of_ports, of_kinds = Counter[str](), Counter[Kind]()
+    for form, count in number.items():
+        of_ports[kinds[form][0]] += count
+        of_kinds[kinds[form]] += count
+    found = Blame()
+    wrong = dict.fromkeys(number, 0.0)
+    for _ in range(_IMPROVEMENTS):
+        wrong |= _wrong(found, spoiled, kinds)
+        some = [form for form in wrong if wrong[form]]
+        ports, known = _sums((kinds[f][0], wrong[f]) for f in some), _sums((kinds[f], wrong[f]) for f in some)
+        by_ports = {p: _chance(ports.get(p, 0.0), n, SPOILING) for p, n in of_ports.items()}
+        by_kind = {k: _chance(known.get(k, 0.0), n, by_ports[k[0]]) for k, n in of_kinds.items()}
+        found = Blame(by_ports, by_kind, {f: _own(wrong[f], number[f], by_kind[kinds[f]]) for f in some})
+    own = {form: _own(wrong[form], n, found.kinds[kinds[form]]) for form, n in number.items()}
+    return Blame(found.ports, found.kinds, own)
+
+
+def _wrong(now: Blame, spoiled: Iterable[Sequence[str]], kinds: Mapping[str, Kind]) -> dict[str, float]:
+    """How many mixes each form has spoiled: each is shared out among its forms."""
+    wrong: dict[str, float] = defaultdict(float)
+    for forms in spoiled:
+        chances = {form: now.of(form, kinds[form]) for form in forms}
+        any_of_them = 1 - math.prod(1 - chance for chance in chances.values())
+        for form, chance in chances.items():
+            wrong[form] += chance / any_of_them
+    return wrong
+
+
+def _sums(some: Iterable[tuple[_Key, float]]) -> dict[_Key, float]:
+    found: dict[_Key, float] = defaultdict(float)
+    for key, value in some:
+        found[key] += value
+    return found
+
+
+def _chance(wrong: float, number: int, believed: float) -> float:
+    """Of ports or a kind, from so many mixes and what was believed before."""
+    return (wrong + KNOWN_MIXES * believed) / (number + KNOWN_MIXES)
+
+
+def _own(wrong: float, number: int, of_kind: float) -> float:
+    """The same of a form."""
+    return (wrong + OWN_MIXES * of_kind) / (number + OWN_MIXES)

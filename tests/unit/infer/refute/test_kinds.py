@@ -1,0 +1,78 @@
+"""How often forms of a kind spoil mixes, from mixes of made-up forms of which it is known."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cyclescope.infer.refute import kinds
+from cyclescope.infer.refute.kinds import Blame, blame, most_spoiled
+from cyclescope.model.calibration import GOOD
+
+KINDS = {f"{kind}{number}": (kind, "any") for kind in ("good", "bad", "rare") for number in range(200)}
+
+
+def drawn(spoiled, number=600, seed=7, size=4):
+    """Mixes of any forms; one holds unless a form spoils it, by its kind as often as `spoiled` says."""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(number):
+        forms = tuple(draw.sample(sorted(KINDS), size))
+        found.append((forms, all(draw.random() >= spoiled.get(KINDS[form][0], 0.0) for form in forms)))
+    return found
+
+
+@pytest.mark.parametrize("seed", [3, 8, 21])
+def test_the_kind_that_spoils_mixes_is_found(seed):
+    found = blame(drawn({"bad": 0.3, "rare": 0.04}, seed=seed), KINDS)
+    assert found.ports["bad"] == pytest.approx(0.3, abs=0.06)
+    assert found.ports["rare"] == pytest.approx(0.04, abs=0.04)
+    assert found.ports["good"] < 0.03
+
+
+def test_a_form_without_mixes_is_as_likely_to_spoil_one_as_its_kind():
+    found = blame(drawn({"bad": 0.3}), KINDS)
+    assert found.of("new", ("bad", "other")) == found.ports["bad"]
+    assert found.of("new", ("never seen", "any")) == pytest.approx(0.02)
+    assert found.level("new", ("bad", "other")) == "low"
+    assert found.level("new", ("good", "other")) == found.level("new", ("never seen", "other")) == ""
+
+
+def test_mixes_of_its_own_say_as_much_as_its_kind_when_there_are_four():
+    found = blame([(("a", "b"), True)] * 4, {"a": ("x", "y"), "b": ("x", "y")})
+    assert found.forms["a"] == pytest.approx(found.kinds["x", "y"] / 2)
+
+
+def test_a_kind_begins_with_ten_mixes_of_which_a_fiftieth_was_spoiled():
+    found = blame([(("a",), True)] * 10, {"a": ("x", "y")})
+    assert found.ports["x"] == pytest.approx(0.2 / 20)
+    assert found.kinds["x", "y"] == pytest.approx(0.1 / 20), "ten of its own say as much as its ports"
+
+
+def test_blame_is_shared_by_how_often_each_spoils():
+    mixes = [(("a", "c"), False)] * 6 + [(("a", "d"), False)] * 6 + [(("c", "d"), True)] * 6
+    found = blame(mixes, {name: (name, name) for name in "acd"})
+    assert found.forms["a"] > 0.5
+    assert max(found.forms["c"], found.forms["d"]) < 0.02
+
+
+@pytest.mark.parametrize("level", GOOD)
+def test_four_forms_at_the_limit_hold_as_often_as_their_level_has_to(level):
+    assert (1 - most_spoiled(level)) ** 4 == pytest.approx(GOOD[level])
+
+
+@pytest.mark.parametrize(
+    ("chance", "level"), [(0.025, ""), (0.027, "medium"), (0.068, "medium"), (0.071, "low")]
+)
+def test_levels_are_left_by_how_often_forms_spoil_mixes(chance, level):
+    assert Blame(forms={"F": chance}).level("F", ("any", "any")) == level
+
+
+def test_more_steps_change_less_than_half_a_hundredth(monkeypatch):
+    mixes = drawn({"bad": 0.1, "rare": 0.05}, number=300)
+    found = {}
+    for steps in (80, 800):
+        monkeypatch.setattr(kinds, "_IMPROVEMENTS", steps)
+        found[steps] = blame(mixes, KINDS).ports
+    assert max(abs(found[80][kind] - found[800][kind]) for kind in found[80]) < 0.005
