@@ -286,7 +286,11 @@ def _fact(
 
 def why_none(probe: Probe, isa: str) -> str:
     """Why a probe has no cases on an instruction set, "" where it has some."""
-    return probe.why_not.get(isa, "") if not any(True for _ in probe.cases(isa)) else ""
+    return (
+        ""
+        if any(True for _ in probe.cases(isa))
+        else probe.why_not.get(isa, f"it has no kernels for {isa} yet")
+    )
 
 
 def resolved(facts: Sequence[Fact]) -> int:
