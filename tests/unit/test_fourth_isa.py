@@ -29,6 +29,8 @@ from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance
 from cyclescope.model.schema import write_model
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.run import why_none
 from tests.support import tiny
 from tests.support.tiny.tables import FORMS, write_table
 
@@ -155,6 +157,13 @@ def test_the_command_analyses_it(model, table, tmp_path):
     found = CliRunner().invoke(cli, ["analyze", "-mcpu", str(file), "--json", "-"], input=body.hex())
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["isa"] == "tiny"
+
+
+def test_probes_without_kernels_for_it_say_so():
+    said = {why_none(probe, "tiny") for probe in PROBES.values()}
+    assert "it has no kernels for tiny yet" in said
+    for probe in PROBES.values():
+        assert bool(why_none(probe, "tiny")) != any(True for _ in probe.cases("tiny"))
 
 
 def test_the_product_does_not_name_it():
