@@ -199,7 +199,16 @@ def test_cycles_are_those_of_the_steady_state(program, kernel):
 def test_what_is_stated_for_an_instruction_alone(program, kernel):
     backend = LlvmMcaBackend("znver4", program())
     some = [i for k in (kernel(NOT), kernel(NEG), kernel(ADD)) for i in k.body]
-    assert backend.stated(some) == [Stated(2.0, 0.5, 2), None, Stated(1.0, 0.25, 2)]
+    assert backend.stated(some) == [Stated(2.0, 0.5, 2, 1), None, Stated(1.0, 0.25, 2, 1)]
+
+
+def test_what_an_instruction_alone_takes_of_each_port(program, kernel, calls):
+    backend = LlvmMcaBackend("znver4", program())
+    some = [i for k in (kernel(NOT), kernel(NEG)) for i in k.body]
+    assert backend.pressures(some) == [(0.0, 1.0, 0.0), None]
+    count = int(next(o for o in calls()[-1].split() if o.startswith("-iterations=")).partition("=")[2])
+    assert all(count % ports == 0 for ports in (2, 3, 4, 5, 6, 8, 10, 12)), "each port is taken as often"
+    assert count == 240, "no more than that takes"
 
 
 def test_batches_are_answered_in_order(program, kernel):

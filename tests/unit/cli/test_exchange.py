@@ -131,7 +131,7 @@ def test_compare_some_forms(cyclescope, model):
         (["compare", "znver4", "nix.xml"], "nix.xml: no such file"),
         (["compare", "znver4", "znver3", "--csv", "--json"], "choose one"),
         (["compare", "znver4", "znver3", "--html", "a", "--report", "b"], "--html and --report at once"),
-        (["compare", "znver4", "mca:znver4", "--csv"], "as text or JSON: leave --csv out"),
+        (["compare", "znver4", "mca:znver4", "--csv"], "as text, JSON or a page: leave --csv out"),
         (["compare", "znver4", "neoverse-v2"], "several instruction sets (aarch64, x86-64)"),
         (["compare", "znver4", "neoverse-v2", "--html", "a"], "several instruction sets"),
         (["compare", "znver4", "znver3", "--html", "-"], "'-' is no file here"),

@@ -61,8 +61,19 @@ def test_the_same_experiments_on_a_simulated_core(cyclescope, store):
     assert {one["form"].split()[0] for one in data["experiments"]} == {"IMUL"}
     text = cyclescope("compare", store, "simulated:znver4", "--form", "imul").out
     assert "equal of compared" in text
+    assert {"operations", "slots", "ports"} == set(data["usage"]["counts"])
+    assert "ports, given as many micro-operations" in text
     text = cyclescope("compare", store, "simulated:zen5", "--form", "imul").out
     assert text.splitlines()[0].endswith(", costs, ports and buffers of znver4, another core")
+
+
+def test_a_page_of_the_same_experiments(cyclescope, store, tmp_path):
+    done = cyclescope("compare", store, "simulated:znver4", "--html", tmp_path / "page.html")
+    assert done.code == 0, done.err
+    page = (tmp_path / "page.html").read_text()
+    assert "front-end slots" in page
+    assert "equal of compared" in page
+    assert "--csv" in cyclescope("compare", store, "simulated:znver4", "--csv").error
 
 
 def test_cpus_of_llvm_mca_have_the_names_of_machines(cyclescope, store, monkeypatch):

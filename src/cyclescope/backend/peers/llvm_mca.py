@@ -37,6 +37,7 @@ WORTH = 50_000  # simulated instructions that are worth as much again; the usual
 CALL = 500  # instructions in one call
 WORK = 400_000  # simulated instructions in one call
 SETTLE = 512  # instructions before the steady state: as many as a large reorder buffer holds
+TURNS = 240  # instances that take units in turn: as often each of 2, 3, 4, 5, 6, 8, 10 or 12
 _WINDOW = 500.0  # cycles at least of the steady state that are counted: one at the ends is 0.2 %
 
 _REMEDY = "install LLVM (apt install llvm), or name another program"
@@ -76,13 +77,14 @@ class _Summary(msgspec.Struct):
 class Stated(msgspec.Struct, frozen=True):
     """What llvm-mca states for an instruction alone.
 
-    Cycles until the slowest result, cycles per instruction that ports and dispatch allow, and
-    micro-operations.
+    Cycles until the slowest result, cycles per instruction that ports and dispatch allow,
+    micro-operations as the scheduling model counts them, and how many of its resources one takes.
     """
 
     latency: float
     throughput: float
     operations: int
+    resources: int
 
 
 class _Info(msgspec.Struct):
@@ -107,7 +109,8 @@ class _Region(msgspec.Struct):
         if self.infos is None:
             return None
         info = self.infos.rows[0]
-        return Stated(info.latency, self.summary.throughput, info.operations)
+        taken = sum(1 for entry in self.pressures.rows if entry.row == 0) if self.pressures else 0
+        return Stated(info.latency, self.summary.throughput, info.operations, taken)
 
     def pressure(self, ports: int) -> tuple[float, ...]:
         """Cycles of each port per iteration: the row behind those of the instructions."""
@@ -199,6 +202,12 @@ class LlvmMcaBackend(AnalyzerBackend):
         bodies = [[line(instruction)] for instruction in instructions]
         found = self._regions(bodies, [(1, True)] * len(bodies), views=True)
         return [region.stated() if region else None for region in found]
+
+    def pressures(self, instructions: Sequence[Instruction]) -> list[tuple[float, ...] | None]:
+        """Cycles of each port per instance of each instruction alone; None where it is not known."""
+        bodies = [[line(instruction)] for instruction in instructions]
+        found = self._regions(bodies, [(TURNS, True)] * len(bodies), views=True)
+        return [region.pressure(len(self._ports)) if region else None for region in found]
 
     # --- what LLVM knows ---------------------------------------------------------------------------
 

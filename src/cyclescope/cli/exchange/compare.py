@@ -14,6 +14,7 @@ from cyclescope.cli.options import FiniteRange, OutputFile, WritingCommand, json
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Imported
 from cyclescope.infer.machine_model import refuse_emulated
+from cyclescope.infer.native import stored_model
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
@@ -23,12 +24,15 @@ from cyclescope.model.select import select_forms
 from cyclescope.report.comparison.agreement import agreement_csv, agreement_json, agreement_text
 from cyclescope.report.comparison.classes import INDEX, class_files
 from cyclescope.report.comparison.replay import replay_json, replay_text
+from cyclescope.report.comparison.usage import usage_text
 from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
 from cyclescope.report.site.agreement import agreement_page
+from cyclescope.report.site.elsewhere import experiments_page
 from cyclescope.report.site.writing import check_target
 from cyclescope.report.words import borrowing, counted, listed
 from cyclescope.session.cost_classes import differing_classes, with_kernels
+from cyclescope.session.elsewhere.usage import compared_usage
 from cyclescope.session.replay import SAMPLE, is_backend, open_model, replayed
 from cyclescope.session.sources import is_store, source
 from cyclescope.session.subjects import beside, check_isa, narrowed
@@ -64,7 +68,8 @@ def command(
     instruction table has of them in LLVM and uops.info.
 
     A store and mca:CPU or simulated:MACHINE compare experiments: the kernels of some of its forms, drawn at
-    random, run on llvm-mca's model of a CPU or on the simulated core of a machine.
+    random, run on llvm-mca's model of a CPU or on the simulated core of a machine. Of all forms whose ports
+    are told with some confidence, micro-operations and ports are compared too.
     """
     _check(
         names,
@@ -72,7 +77,7 @@ def command(
     )
     click.get_current_context().with_resource(when_needed())
     if any(map(is_backend, names)):
-        click.echo(_experiments(names, patterns, sample, differences, as_json))
+        click.echo(_experiments(names, patterns, sample, differences, as_json, page))
         return
     if folder is not None:
         click.echo(_report(names, patterns, folder))
@@ -104,8 +109,8 @@ def _check(names: Sequence[str], ways: Mapping[str, bool]) -> None:
     asked = [way for way, is_asked in ways.items() if is_asked]
     if len(asked) > 1:
         raise UsageError(f"{listed(asked)} at once", "choose one")
-    if asked and any(map(is_backend, names)) and asked != ["--json"]:
-        raise UsageError("experiments are compared as text or JSON", f"leave {asked[0]} out")
+    if asked and any(map(is_backend, names)) and asked[0] not in ("--json", "--html"):
+        raise UsageError("experiments are compared as text, JSON or a page", f"leave {asked[0]} out")
 
 
 def _page(
@@ -138,9 +143,9 @@ def _report(names: Sequence[str], patterns: tuple[str, ...], folder: Path) -> st
 
 
 def _experiments(
-    names: Sequence[str], patterns: Sequence[str], sample: int, shown: int, as_json: bool
+    names: Sequence[str], patterns: Sequence[str], sample: int, shown: int, as_json: bool, page: Path | None
 ) -> str:
-    """What the kernels of a store take elsewhere."""
+    """What the kernels of a store take elsewhere, and what its forms are made of there."""
     if len(names) != 2 or is_backend(names[0]) or not is_store(Path(names[0])):
         raise UsageError("experiments are compared of one store and one of mca:CPU and simulated:MACHINE",
                          "give these two")  # fmt: skip
@@ -149,10 +154,16 @@ def _experiments(
         forms = [form.id for form in select(load_table(store.isa), patterns)]
         with closing(open_model(names[1], store.isa)) as backend:
             found = replayed(store, backend, forms, sample)
+            usages = compared_usage(stored_model(Path(names[0])), backend, forms)
             where = backend.capabilities().description
             if isinstance(backend, SimulatedBackend) and backend.machine.borrowed:
                 where += f", {borrowing(backend.machine.borrowed)}"
-    return replay_json(found, names[0], where) if as_json else replay_text(found, names[0], where, shown)
+    if page is not None:
+        page.write_text(experiments_page(found, usages, names[0], where, shown), encoding="utf-8")
+        return f"{page}: {names[0]} and {where}"
+    if as_json:
+        return replay_json(found, names[0], where, usages)
+    return f"{replay_text(found, names[0], where, shown)}\n\n{usage_text(usages, shown)}"
 
 
 def _chosen(found: Imported, name: str, patterns: tuple[str, ...]) -> MachineModel:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 import msgspec
 
+from cyclescope.report.comparison.usage import usage_data
 from cyclescope.report.tables import table
+from cyclescope.session.elsewhere.usage import Usages
 from cyclescope.session.replay import QUANTITIES, Again, Agreeing, Replay, farthest
 
 SCHEMA_VERSION = 1
-_HEAD = ("", "compared", *(outcome.value for outcome in Agreeing), "equal of compared")
+REPLAY_HEAD = ("", "compared", *(outcome.value for outcome in Agreeing), "equal of compared")
 
 
 def replay_text(found: Replay, store: str, where: str, shown: int) -> str:
     """How many agree, by quantity, and what is farthest off."""
     lines = [f"the same experiments: {store} and {where}"]
-    lines.append(table([_HEAD, *(_row(found, quantity) for quantity in QUANTITIES)], words=1))
+    lines.append(table([REPLAY_HEAD, *replay_rows(found)], words=1))
     lines += [f"  {number:6} left out: {reason}" for reason, number in found.left_out.items()]
     reasons = found.reasons()
     if reasons:
@@ -27,8 +30,13 @@ def replay_text(found: Replay, store: str, where: str, shown: int) -> str:
     if differing:
         lines.append("farthest apart, open ones first (cycles of the body):")
         head = ("kernel", "question", "", "stored", "again")
-        lines.append(table([head, *map(_difference, differing)], words=3))
+        lines.append(table([head, *map(difference_row, differing)], words=3))
     return "\n".join(lines).rstrip()
+
+
+def replay_rows(found: Replay) -> Iterator[tuple[str, ...]]:
+    """A row per quantity, as `REPLAY_HEAD` has the columns."""
+    yield from (_row(found, quantity) for quantity in QUANTITIES)
 
 
 def _row(found: Replay, quantity: str) -> tuple[str, ...]:
@@ -38,16 +46,17 @@ def _row(found: Replay, quantity: str) -> tuple[str, ...]:
     return quantity, str(compared), *(str(counts[outcome]) for outcome in Agreeing), share
 
 
-def _difference(one: Again) -> tuple[str, ...]:
+def difference_row(one: Again) -> tuple[str, ...]:
+    """The kernel's number, what it asks, what is told of it, and cycles of the body in both."""
     record = one.record
     pair = f" {record.source} -> {record.target}" if record.target else ""
     what = f"{record.form}, {record.quantity}{pair}, {record.variant}"
     return str(record.id), what, one.reason, f"{record.cycles:.3f}", f"{one.cycles:.3f}"
 
 
-def replay_json(found: Replay, store: str, where: str) -> str:
-    """Every experiment with both answers."""
-    data = {
+def replay_json(found: Replay, store: str, where: str, usages: Usages | None = None) -> str:
+    """Every experiment with both answers; of a model also micro-operations and ports."""
+    data: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "store": store,
         "where": where,
@@ -60,6 +69,8 @@ def replay_json(found: Replay, store: str, where: str) -> str:
         },
         "experiments": [_experiment(one) for one in found.answers],
     }
+    if usages is not None:
+        data["usage"] = usage_data(usages)
     return msgspec.json.encode(data).decode()
 
 
