@@ -24,7 +24,7 @@ SPOILING = 0.02  # chance with which a form spoils a mix
 KNOWN_MIXES = 10.0  # mixes that say as much of ports as that does, and of a kind as its ports do
 OWN_MIXES = 4.0  # mixes of its own that say as much of a form as its kind does
 FORMS_OF_MIX = 4  # of a mix, as many as most have
-_IMPROVEMENTS = 80  # of the maximisation: more change chances by less than a thousandth
+SETTLED = 0.0002  # by which a step changes a chance: a hundredth of what is believed before any mix
 
 Mix = tuple[Sequence[str], bool]  # different forms, and whether it holds
 Kind = tuple[str, str]  # ports, and a mnemonic
@@ -60,23 +60,29 @@ def most_spoiled(level: str) -> float:
 
 def blame(mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:
     """Whom the mixes that do not hold are to blame on."""
+    found, better = Blame(), improved(Blame(), mixes, kinds)
+    while changed(found, better) > SETTLED:
+        found, better = better, improved(better, mixes, kinds)
+    return better
+
+
+def improved(now: Blame, mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:
+    """One step of the maximisation: likelier than what is believed now."""
     number = Counter(form for forms, _ in mixes for form in forms)
-    spoiled = [forms for forms, holds in mixes if not holds]
-    of_ports, of_kinds = Counter[str](), Counter[Kind]()
-    for form, count in number.items():
-        of_ports[kinds[form][0]] += count
-        of_kinds[kinds[form]] += count
-    found = Blame()
-    wrong = dict.fromkeys(number, 0.0)
-    for _ in range(_IMPROVEMENTS):
-        wrong |= _wrong(found, spoiled, kinds)
-        some = [form for form in wrong if wrong[form]]
-        ports, known = _sums((kinds[f][0], wrong[f]) for f in some), _sums((kinds[f], wrong[f]) for f in some)
-        by_ports = {p: _chance(ports.get(p, 0.0), n, SPOILING) for p, n in of_ports.items()}
-        by_kind = {k: _chance(known.get(k, 0.0), n, by_ports[k[0]]) for k, n in of_kinds.items()}
-        found = Blame(by_ports, by_kind, {f: _own(wrong[f], number[f], by_kind[kinds[f]]) for f in some})
-    own = {form: _own(wrong[form], n, found.kinds[kinds[form]]) for form, n in number.items()}
-    return Blame(found.ports, found.kinds, own)
+    of_ports = _sums((kinds[form][0], count) for form, count in number.items())
+    of_kinds = _sums((kinds[form], count) for form, count in number.items())
+    wrong = _wrong(now, [forms for forms, holds in mixes if not holds], kinds)
+    ports = _sums((kinds[form][0], count) for form, count in wrong.items())
+    known = _sums((kinds[form], count) for form, count in wrong.items())
+    by_ports = {p: _chance(ports.get(p, 0.0), n, SPOILING) for p, n in of_ports.items()}
+    by_kind = {k: _chance(known.get(k, 0.0), n, by_ports[k[0]]) for k, n in of_kinds.items()}
+    own = {f: _own(wrong.get(f, 0.0), n, by_kind[kinds[f]]) for f, n in number.items()}
+    return Blame(by_ports, by_kind, own)
+
+
+def changed(one: Blame, other: Blame) -> float:
+    """By how much the chances of some ports differ most."""
+    return max((abs(p - one.ports.get(name, 1.0)) for name, p in other.ports.items()), default=0.0)
 
 
 def _wrong(now: Blame, spoiled: Iterable[Sequence[str]], kinds: Mapping[str, Kind]) -> dict[str, float]:
@@ -97,7 +103,7 @@ def _sums(some: Iterable[tuple[_Key, float]]) -> dict[_Key, float]:
     return found
 
 
-def _chance(wrong: float, number: int, believed: float) -> float:
+def _chance(wrong: float, number: float, believed: float) -> float:
     """Of ports or a kind, from so many mixes and what was believed before."""
     return (wrong + KNOWN_MIXES * believed) / (number + KNOWN_MIXES)
 

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from cyclescope.infer.refute import kinds
-from cyclescope.infer.refute.kinds import Blame, blame, most_spoiled
+from cyclescope.infer.refute.kinds import Blame, blame, changed, improved, most_spoiled
 from cyclescope.model.calibration import GOOD
 
 KINDS = {f"{kind}{number}": (kind, "any") for kind in ("good", "bad", "rare") for number in range(200)}
@@ -69,10 +68,11 @@ def test_levels_are_left_by_how_often_forms_spoil_mixes(chance, level):
     assert Blame(forms={"F": chance}).level("F", ("any", "any")) == level
 
 
-def test_more_steps_change_less_than_half_a_hundredth(monkeypatch):
+def test_steps_end_where_one_changes_less_than_a_five_thousandth():
     mixes = drawn({"bad": 0.1, "rare": 0.05}, number=300)
-    found = {}
-    for steps in (80, 800):
-        monkeypatch.setattr(kinds, "_IMPROVEMENTS", steps)
-        found[steps] = blame(mixes, KINDS).ports
-    assert max(abs(found[80][kind] - found[800][kind]) for kind in found[80]) < 0.005
+    found = blame(mixes, KINDS)
+    assert 0.0001 < changed(found, improved(found, mixes, KINDS)) < 0.0002, "steps become smaller slowly"
+    last = found
+    for _ in range(1000):
+        last = improved(last, mixes, KINDS)
+    assert changed(found, last) < 0.005
