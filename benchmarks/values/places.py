@@ -16,8 +16,7 @@ from cyclescope.kernel.aarch64.locations import A64
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.differential import differential_of
 from cyclescope.kernel.fixed_width.numbers import keeps_numbers
-from cyclescope.kernel.fixed_width.operands import CONDITION_REGISTER
-from cyclescope.kernel.fixed_width.registers import choices
+from cyclescope.kernel.fixed_width.registers import choices, holds_flags
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP
@@ -49,7 +48,7 @@ class Places:
         for kind, number in marks.places(instruction, node):
             if kind == "memory":
                 yield _area(number)
-            elif op.fixed == CONDITION_REGISTER:
+            elif holds_flags(op, self.isa):
                 yield from range(A64.FLAGS, A64.FLAGS + 4)
             else:
                 yield from self._location((kind, number), op, written)
@@ -62,9 +61,8 @@ class Places:
 
         def is_data(node: Node) -> bool:
             op = form.operands[node.operand]
-            return (node.part in ("register", "data") and op.role != "mask" and op.file != "?") or (
-                op.fixed == CONDITION_REGISTER
-            )
+            plain = node.part in ("register", "data") and op.role != "mask" and op.file != "?"
+            return plain or holds_flags(op, self.isa)
 
         found = [node for node in sources(form) if is_data(node)]
         return found, [node for node in targets(form) if is_data(node)]

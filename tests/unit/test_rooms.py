@@ -104,5 +104,5 @@ def test_there_is_one_skeleton_of_pages():
 
 def test_no_two_files_of_tests_have_one_name():
     """Without packages pytest takes them for one module, and runs none of them."""
-    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    names = Counter(path.name for path in Path(__file__).parents[1].rglob("test_*.py"))
     assert {name: number for name, number in names.items() if number > 1} == {}
