@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from cyclescope.infer.ports.candidates import files_of, is_candidate, preference, stores, updates
-from cyclescope.infer.ports.front_end import EVEN, NOTHING, ONE_SLOT, FrontEndFacts
-from cyclescope.isa.table import Table
+from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
 from cyclescope.measure.ports import PAIRS, blocked
-from cyclescope.measure.record import FAILED, FrontEndReadings, Record
 
 SHUT = 1.2  # times as long as on all ports that either of two classes has: one port of four is shut, or more
 SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
@@ -20,16 +17,6 @@ MOST_WAITING = 4  # instances under way of a form that reads what it writes: hal
 
 class ClassFacts(FrontEndFacts, ABC):
     """Classes of blocking instructions; `records` are those of port experiments."""
-
-    def __init__(
-        self,
-        table: Table,
-        throughputs: Mapping[str, float],
-        records: Iterable[Record],
-        readings: FrontEndReadings = NOTHING,
-    ) -> None:
-        self._records = [r for r in records if r.verdict != FAILED]
-        super().__init__(table, throughputs, readings, self._records)
 
     @property
     @abstractmethod

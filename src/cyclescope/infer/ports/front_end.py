@@ -44,20 +44,20 @@ class FrontEndFacts:
         self,
         table: Table,
         throughputs: Mapping[str, float],
-        readings: FrontEndReadings = NOTHING,
         records: Iterable[Record] = (),
+        readings: FrontEndReadings = NOTHING,
     ) -> None:
         self.table = table
         known = cache(table.__contains__)  # a store can be of a version with another table
         self.throughputs = {form: cycles for form, cycles in throughputs.items() if known(form)}
         some = [[reading for reading in part if known(reading.form)] for part in readings]
         self._readings, self._widths, self._lengths = some
-        self._alone = [r for r in records if r.quantity == ALONE and r.verdict != FAILED]
+        self._records = [r for r in records if r.verdict != FAILED]
 
     @cached_property
     def alone(self) -> dict[str, float]:
         """Cycles of `INSTANCES` instances with nothing around; by the throughput where rounds disagree."""
-        some = self._alone
+        some = [r for r in self._records if r.quantity == ALONE]
         least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
         return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
 

@@ -12,14 +12,14 @@ cycle; they are measured by alternating two forms.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.candidates import files_of, is_candidate, updates
-from cyclescope.infer.ports.front_end import NOTHING, FrontEndFacts
+from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.workload import PAIRED
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
@@ -29,7 +29,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG, Kernel
 from cyclescope.measure.plan import Experiment, Key, Planner
 from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, Stage
-from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Record
+from cyclescope.measure.record import STABLE, Record
 from cyclescope.measure.store import Store
 
 ORDER = "order"
@@ -116,16 +116,6 @@ def issues_in_order(records: Iterable[Record]) -> bool:
 
 class InOrderFacts(FrontEndFacts):
     """Facts of a core that issues in order: how fast forms are alone, and in pairs."""
-
-    def __init__(
-        self,
-        table: Table,
-        throughputs: Mapping[str, float],
-        records: Iterable[Record],
-        readings: FrontEndReadings = NOTHING,
-    ) -> None:
-        self._records = [r for r in records if r.verdict != FAILED]
-        super().__init__(table, throughputs, readings, self._records)
 
     @cached_property
     def width(self) -> float:

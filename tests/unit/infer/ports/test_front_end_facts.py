@@ -88,7 +88,7 @@ def test_what_stands_between_leaves_room_to_long_instructions(table, limited, fi
     widths = [Reading(name, "", "", "NOP", 4.0, 0.02, 24) for name in names]
     widths.append(Reading("LEA_B_D8 (R64)", "", "", "general", 4.0, 0.02, 24))
     lengths = [Reading("NOP", "", "", f"x{n}", 5.0 if n in limited else 4.0, 0.02, 24) for n in range(1, 16)]
-    facts = FrontEndFacts(table, {}, FrontEndReadings((), widths, lengths))
+    facts = FrontEndFacts(table, {}, (), FrontEndReadings((), widths, lengths))
     assert facts.filler == filler
     assert facts.padding == (5 if 2 in limited else 0)
 
@@ -98,7 +98,7 @@ def test_twice_or_half_the_room_is_another_choice(table, monkeypatch):
         widths = [Reading(name, "", "", "NOP", 4.0, 0.02, 24) for name in ("NOP (M32)", "NOP_W")]
         widths.append(Reading("LEA_B_D8 (R64)", "", "", "general", 4.0, 0.02, 24))
         lengths = [Reading("NOP", "", "", f"x{limit}", 5.0, 0.02, 24)]
-        return FrontEndFacts(table, {}, FrontEndReadings((), widths, lengths)).filler
+        return FrontEndFacts(table, {}, (), FrontEndReadings((), widths, lengths)).filler
 
     assert (filler(8), filler(10)) == ("NOP_W", "NOP (M32)")
     monkeypatch.setattr(module, "ROOM", 2)

@@ -136,7 +136,7 @@ def test_slots_are_not_told_where_the_width_was_disturbed(skylake, table):
     assert skylake.told(table[name]) == (1.0, "")
     slower = [r._replace(cycles=1.045 * r.cycles) for r in skylake._widths]
     readings = FrontEndReadings(skylake._readings, slower)
-    disturbed = FrontEndFacts(table, skylake.throughputs, readings)
+    disturbed = FrontEndFacts(table, skylake.throughputs, (), readings)
     slots, reason = disturbed.told(table[name])
     assert slots is None
     assert "as the width is not: no two kinds" in reason
