@@ -14,7 +14,9 @@ from cyclescope.isa.table import load_table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tools` and `tests` are packages of the source tree
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=200)
-settings.register_profile("fresh", deadline=None, max_examples=2000, print_blob=True, database=None)
+settings.register_profile(
+    "fresh", derandomize=False, deadline=None, max_examples=2000, print_blob=True, database=None
+)
 settings.load_profile("repeatable")  # another by --hypothesis-profile, as in .ci/nightly
 
 # nohup and a script's background jobs ignore these, and what is ignored is inherited by the commands that
