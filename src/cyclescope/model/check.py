@@ -233,6 +233,7 @@ def _cost_problems(
     yield from _operations_problems(place, cost.operations or (), len(model.ports))
     yield from _resource_problems(place, cost.resources, model.resources)
     yield from _latency_problems(place, cost, known)
+    yield from _room_problems(place, cost)
     yield from _word_problems(place, cost)
 
 
@@ -285,7 +286,7 @@ def _resource_problems(place: str, used: Mapping[str, float], known: Mapping[str
 
 
 def _latency_problems(place: str, cost: FormCost, known: set[str] | None) -> Iterator[str]:
-    for pair in dict.fromkeys((*cost.latencies, *cost.ranges)):
+    for pair in dict.fromkeys((*cost.latencies, *cost.ranges, *cost.with_room)):
         source, arrow, target = pair.partition("->")
         if not (source and arrow and target):
             yield f"{place}: latencies: {shown(pair)!r} is not of the form source->target"
@@ -300,6 +301,15 @@ def _latency_problems(place: str, cost: FormCost, known: set[str] | None) -> Ite
         yield from wrong
         if not wrong and least > most:
             yield f"{here}: from {least:g} to {most:g}"
+
+
+def _room_problems(place: str, cost: FormCost) -> Iterator[str]:
+    for pair, cycles in cost.with_room.items():
+        here = f"{place}: with_room: {shown(pair)}"
+        if not limits.CYCLES.has(cycles):
+            yield from _outside(here, cycles, limits.CYCLES)
+        elif cycles > cost.latencies.get(pair, 0.0):
+            yield f"{here}: {cycles:g} cycles are more than those of a chain alone"
 
 
 def _word_problems(place: str, cost: FormCost) -> Iterator[str]:

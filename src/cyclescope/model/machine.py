@@ -114,7 +114,9 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     `slots` are front-end slots; `slot_range` the least and the most that were read where they vary, as those
     of microcode do. `latencies` has cycles by `source->target`, operands named as the
     instruction table names them; `ranges` the least and the most that are proved of pairs whose value is
-    not determined or rests on a convention. `throughput` is the measured reciprocal throughput in cycles,
+    not determined or rests on a convention. `with_room` has the cycles of pairs that take less where the
+    scheduler is not full than in a chain alone, whose cycles `latencies` has. `throughput` is the measured
+    reciprocal throughput in cycles,
     `throughput_most` one that it is at most where it could only be measured beside other instructions.
     `operations` is None where the port usage is not known, empty where no port is needed. `resources`
     has cycles by resource name. `alternatives` are other port usages that the experiments do not
@@ -136,6 +138,7 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     ranges: Mapping[str, tuple[float, float]] = {}
     slot_range: tuple[float, float] | None = None
     throughput_most: float | None = None
+    with_room: Mapping[str, float] = {}
 
 
 class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):

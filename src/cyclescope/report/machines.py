@@ -221,6 +221,8 @@ def _cycles(cost: FormCost, pair: str) -> str:
     value = cost.latencies.get(pair)
     if pair not in cost.ranges:
         return f"{value:g}"
+    if pair in cost.with_room:
+        return f"{cost.with_room[pair]:g} where the scheduler is not full, {value:g} in a chain alone"
     proved = "{:g} to {:g}".format(*cost.ranges[pair])
     return proved if value is None else f"{value:g}  (proved: {proved})"
 

@@ -53,6 +53,17 @@ def cost_of(machine: MachineModel, form: InstructionForm) -> FormCost | None:
     return machine.forms.get(form.id) or machine.forms.get(model_form_id(form))
 
 
+def with_room(machine: MachineModel) -> MachineModel:
+    """The machine as it is while its scheduler has room; itself where that makes no difference."""
+    if not any(cost.with_room for cost in machine.forms.values()):
+        return machine
+    forms = {
+        name: msgspec.structs.replace(cost, latencies={**cost.latencies, **cost.with_room}, with_room={})
+        for name, cost in machine.forms.items()
+    }
+    return msgspec.structs.replace(machine, forms=forms)
+
+
 class Ends(msgspec.Struct, frozen=True, dict=True):
     """Sources and targets of a form, in the order in which the engine sees them.
 

@@ -22,6 +22,7 @@ from cyclescope.simulate.front_end import FrontEnd
 _MOVES = ("MOV", "MOVAPS", "MOVDQA", "MOVZX", "MOVSXD")
 _TRANSFERS = ("MOV", "MOVZX", "MOVSXD", "MOVSS", "MOVQ", "MOVUPS", "PUSH", "POP")
 _OFTEN = 0.5
+_SHORTENED = 2.0  # cycles: a latency is at least one
 _IDIOMS = ("XOR", "SUB", "AND", "PXOR", "PXORD", "PSUB", "PAND", "PCMP", "PADDD")
 
 
@@ -36,6 +37,21 @@ def with_drawn_renamer(machine: MachineModel, forms: Iterable[InstructionForm], 
         elif _stem(form).startswith(_IDIOMS) and form.memory < 0:
             kind = _draw(seed, "idiom", _key(form)).choice(("", "zero", "breaking"))
             costs[form.id] = msgspec.structs.replace(costs[form.id], idiom=kind)
+    return msgspec.structs.replace(machine, forms=costs)
+
+
+def with_drawn_scheduler(
+    machine: MachineModel, forms: Iterable[InstructionForm], seed: int, share: float = _OFTEN
+) -> MachineModel:
+    """The machine with some mnemonics whose results come a cycle earlier while the scheduler has room."""
+    costs = dict(machine.forms)
+    for form in forms:
+        cost = costs[form.id]
+        if form.memory < 0 and not cost.eliminated and _draw(seed, "room", _stem(form)).random() < share:
+            later = {pair: cycles for pair, cycles in cost.latencies.items() if cycles >= _SHORTENED}
+            ranges = {pair: (cycles - 1, cycles) for pair, cycles in later.items()}
+            room = {pair: cycles - 1 for pair, cycles in later.items()}
+            costs[form.id] = msgspec.structs.replace(cost, with_room=room, ranges=ranges)
     return msgspec.structs.replace(machine, forms=costs)
 
 

@@ -22,7 +22,7 @@ from cyclescope.isa.registry import DEFAULT
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
-from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template
+from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template, with_room
 from cyclescope.simulate.engine import (
     MOST_PORTS,
     UNLIMITED,
@@ -42,6 +42,7 @@ from cyclescope.simulate.step import NOWHERE, EngineAccess, EngineStep
 _FILES = {"r": 2, "v": 34, "k": 66, "m": 74, "x": 82}  # first location of each register file
 _FLAG, _OTHERS = 90, 97
 _STACK = 4  # RSP
+_AS_DELIVERED = 1.001  # times the cycles of the front end: as many but for the parts the engine counts in
 MOST_STEPS = 10_000  # of the path through a body with jumps
 
 
@@ -73,13 +74,23 @@ class Simulator:
         self._steps: dict[tuple[Instruction, int, bool], EngineStep] = {}
         self._fixed_width = FixedWidth(machine.isa)
         self._others: dict[tuple[str, int], int] = {}
+        roomy = with_room(machine)
+        self._roomy = None if roomy is machine else Simulator(roomy, policy, front_end, passing)
 
     def knows(self, form: InstructionForm) -> bool:
         """Whether the machine has the instruction."""
         return cost_of(self.machine, form) is not None
 
     def run(self, instructions: Sequence[Instruction], state: MachineState) -> Steady:
-        """Steady state of a loop. Raises UnsupportedInstruction."""
+        """Steady state of a loop. Raises UnsupportedInstruction.
+
+        A loop that the front end bounds leaves room in the scheduler.
+        """
+        if self._roomy is not None:
+            found = self._roomy.run(instructions, state)
+            slots = self._slots_of(list(path(instructions, self.machine.isa)))
+            if found.cycles <= _AS_DELIVERED * sum(slots) / self.machine.core.width:
+                return found
         found = self.engine.run(self.body(instructions, state))
         if self.front_end == PLAIN:
             return found

@@ -10,6 +10,12 @@ from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Op
 
 FORM = "IMUL (R64, R64)"
 
+TWO_STATES = {
+    "latencies": {"op1->op1": 2.0},
+    "ranges": {"op1->op1": (1.0, 2.0)},
+    "with_room": {"op1->op1": 1.0},
+}
+
 
 def machine(**cost):
     found = FormCost(**cost)
@@ -46,6 +52,10 @@ def test_the_tolerance_decides():
         ({"ranges": {"op1->op1": (1.0, 5.0)}}, {"ranges": {"op1->op1": (1.0, 5.0)}}, Match.EQUAL),
         ({"ranges": {"op1->op1": (1.0, 2.0)}}, {"ranges": {"op1->op1": (4.0, 5.0)}}, Match.DIFFERENT),
         ({"latencies": {"op1->op1": 3.0}}, {}, Match.FIRST_ONLY),
+        (TWO_STATES, {"latencies": {"op1->op1": 1.0}}, Match.INSIDE),
+        (TWO_STATES, {"latencies": {"op1->op1": 2.0}}, Match.INSIDE),
+        (TWO_STATES, TWO_STATES, Match.EQUAL),
+        (TWO_STATES, {"latencies": {"op1->op1": 3.0}}, Match.DIFFERENT),
     ],
 )
 def test_latency(first, second, verdict):

@@ -163,6 +163,14 @@ def cost(**fields):
             AT + "ranges: op2->op1: -1 is not from 0 to 1000000",
         ),
         (
+            cost(latencies={"op2->op1": 2}, with_room={"op2->op1": 3}),
+            AT + "with_room: op2->op1: 3 cycles are more than those of a chain alone",
+        ),
+        (
+            cost(latencies={"op2->op1": 2}, with_room={"op2->op1": -1}),
+            AT + "with_room: op2->op1: -1 is not from 0 to 1000000",
+        ),
+        (
             cost(ranges={"op2->op9": (1, 2)}),
             AT + "latencies: op2->op9: the form has no such pair",
         ),

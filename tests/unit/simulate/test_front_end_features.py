@@ -1,4 +1,4 @@
-"""Front ends of simulated cores that pair NOPs, fuse moves, divide nothing, and fetch so many bytes."""
+"""Front ends of simulated cores that pair NOPs, fuse moves, divide nothing, fetch so much; schedulers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.simulate.draw import draw_machine
+from cyclescope.simulate.features import with_drawn_scheduler
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
 from cyclescope.simulate.program import Simulator
 
@@ -73,3 +74,18 @@ def test_a_padded_instruction_is_longer_and_the_same(table):
     plain, padded = (Instruction(table[NOP], padding=n) for n in (0, 3))
     assert (len(plain.code()), len(padded.code())) == (1, 4)
     assert padded.text() == "ds ds ds nop"
+
+
+def test_a_scheduler_that_the_front_end_keeps_empty_shortens_what_waits_for_it(machine, table):
+    true = machine.forms[IMUL].latencies["op1->op1"]
+    with_room = with_drawn_scheduler(machine, [table[IMUL]], 1, share=1.0)
+    chain = (IMUL, 1, 2)
+    for nops, taken in (
+        (0, true),  # alone
+        (int(true - 1) * WIDTH - 2, true),  # a slot less than the front end needs
+        (int(true - 1) * WIDTH - 1, true - 1),
+        (int(true) * WIDTH, int(true) + 1 / WIDTH),  # the front end alone
+    ):
+        body = [chain, *[(NOP,)] * nops]
+        assert cycles(with_room, table, PLAIN, *body) == pytest.approx(taken, rel=0.002)
+        assert cycles(machine, table, PLAIN, *body) == pytest.approx(max(true, taken), rel=0.002)

@@ -206,8 +206,10 @@ def _twice(value: float | None) -> tuple[float, float] | None:
 
 
 def _reach(cost: FormCost, pair: str) -> tuple[float, float] | None:
-    """What is known of a pair: its value, else its range."""
+    """What is known of a pair: its value, else its range; from one value to the other where it has two."""
     value = cost.latencies.get(pair)
+    if value is not None and pair in cost.with_room:
+        return cost.with_room[pair], value
     return cost.ranges.get(pair) if value is None else (value, value)
 
 
