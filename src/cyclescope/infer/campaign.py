@@ -39,6 +39,7 @@ from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import FormTiming
+from cyclescope.infer.timing.throttling import Suspect, ThrottledChains, suspects
 from cyclescope.infer.workload import (
     CORE_FACTS,
     LINKS,
@@ -109,6 +110,7 @@ class Campaign:
         self._again = Disturbed({})
         self._chains: LinkChains | None = None
         self._ports_told: Approach | None = None  # by a run that came to its end
+        self._suspects: list[Suspect] = []
         self._everything = Planner(table, lambda form: True)
 
     # --- the whole -------------------------------------------------------------------------------
@@ -142,6 +144,8 @@ class Campaign:
             questions = self._questions(planner, forms, self._links_again())
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle(SECOND, questions, forms, sampler, deadline)
+            throttled = ThrottledChains(self.backend, self.store, planner, self._write)
+            finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
         if finished and PORTS in request.quantities:
             finished = self._ports(forms, deadline)
         if finished and request.facts:
@@ -328,7 +332,9 @@ class Campaign:
         done = self.store.done("*" + AGAIN).union(*map(self.store.done, SECOND_LOOKS))
         done.difference_update(self._again.keys)
         different = outliers(forms, self.store.throughputs())
+        self._suspects = []
         for form, timing in self.timings(forms, links, is_first):
+            self._suspects += suspects(form, timing)
             found = list(_latency_questions(planner, form, timing))
             throughput = timing.throughput
             if form.id in different or (throughput and throughput.cause is Cause.WITHHELD):

@@ -157,6 +157,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         slot_range=usage.slot_range,
         throughput_most=_throughput_most(timing),
         ranges={_pair(lat): found for lat in known if (found := _range(lat)) is not None},
+        with_room={_pair(lat): lat.with_room for lat in known if lat.with_room is not None},
     )
 
 
@@ -195,16 +196,17 @@ def _is_false_dependency(latency: Latency) -> bool:
 
 
 def _is_determined(latency: Latency) -> bool:
-    return latency.kind == EXACT and latency.min == latency.max
+    """Whether a pair has one value, or that of a chain alone."""
+    return latency.kind == EXACT and (latency.min == latency.max or latency.with_room is not None)
 
 
 def _range(latency: Latency) -> tuple[float, float] | None:
-    """What is proved of a pair that is not determined without a convention."""
+    """What is proved of a pair that is not determined without a convention, or that has two values."""
     if latency.min is None or latency.max is None:
         return None
     if latency.bounds is not None:
         return latency.bounds
-    return None if _is_determined(latency) else (latency.min, latency.max)
+    return None if latency.kind == EXACT and latency.min == latency.max else (latency.min, latency.max)
 
 
 def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import msgspec
 
 from cyclescope.isa.dataflow import Pair
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.kernel import UNROLLED
+from cyclescope.kernel.kernel import CANARY, UNROLLED
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -41,3 +43,15 @@ def chain_of(
     """A pair's chain; without a loop where the loop counter would destroy the flag."""
     flags = UNROLLED if pair.source.part == "flag" and not links else 0
     return Chain(pair.source.name, pair.target.name, variant, tuple(items), links, count, flags)
+
+
+def throttled(chain: Chain, nop: Instruction, nops: float, name: str) -> Chain:
+    """A chain with about so many NOPs, spread evenly. Raises Unmeasurable where there is room for none."""
+    uses = sum(isinstance(item, Use) for item in chain.items)
+    each = ceil(nops / uses)  # rather one more: one less, and the scheduler fills up
+    if each < 1:
+        raise Unmeasurable("the chain is as long as the front end needs for it")
+    items = [one for item in chain.items for one in (item, *([nop] * each if isinstance(item, Use) else ()))]
+    return msgspec.structs.replace(
+        chain, variant=f"{name} {chain.variant}", items=tuple(items), flags=chain.flags | CANARY
+    )

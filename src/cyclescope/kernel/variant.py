@@ -37,12 +37,16 @@ class Kind(StrEnum):
     FILLED_APART = "filled apart"  # the same with several destinations
     KEPT = "kept"  # one destination for all instances
     UNBROKEN = "unbroken"  # without what cuts other dependencies
+    THROTTLED = "throttled"  # with NOPs, so that the scheduler has room
     OTHER = ""  # of another version, or no kernel of a form
 
 
 SPEEDS = (Kind.FAST, Kind.SLOW)
 LINKED = (Kind.LINK, Kind.INTEGER_LINK, Kind.FP_LINK)
-SECOND_LOOKS = (Kind.FILLED, Kind.FILLED_APART, Kind.UNBROKEN)  # chains that a first result asks for
+SECOND_LOOKS = (  # chains that a first result asks for
+    Kind.FILLED, Kind.FILLED_APART, Kind.UNBROKEN, Kind.THROTTLED,
+)  # fmt: skip
+UNLINKED = (Kind.SELF, Kind.SAME, Kind.SWAP)  # chains of the form, without links
 _WORDS = "|".join(sorted((kind for kind in Kind if kind), key=len, reverse=True))
 _NAMED = re.compile(rf"({_WORDS})(?!\w)")
 

@@ -7,6 +7,7 @@ encoding a few instructions.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -14,7 +15,7 @@ from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
-from cyclescope.kernel.chain import Chain, Unmeasurable, Use
+from cyclescope.kernel.chain import Chain, Unmeasurable, Use, throttled
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.dialect import Executes, PairChains, dialect_of
 from cyclescope.kernel.instruction import Instruction
@@ -22,7 +23,7 @@ from cyclescope.kernel.kernel import CANARY, FAST, WATCHED, Kernel
 from cyclescope.kernel.overwriting import chosen_stream, filled, kept
 from cyclescope.kernel.state import MachineState
 from cyclescope.kernel.stream import Stream
-from cyclescope.kernel.variant import SPEEDS
+from cyclescope.kernel.variant import SPEEDS, UNLINKED, Kind, variant_of
 
 _NOPS = 48
 PLANS = 400  # kept; forms of one signature are rarely further apart
@@ -274,6 +275,22 @@ class Planner:
         except Unmeasurable:
             return None
         return None if chain is None else self._chain_experiment(form, chain)
+
+    def throttled(
+        self, form: InstructionForm, source: str, target: str, cycles: float, per_nop: float
+    ) -> list[Experiment]:
+        """The chains of a pair without links, with NOPs of `per_nop` cycles each, so that the front end
+        delivers an instance in `cycles`.
+        """
+        made = []
+        for chain in self.plan(form).chains:
+            alone = not chain.links and variant_of(chain.variant).kind in UNLINKED
+            if alone and (chain.source, chain.target) == (source, target):
+                nops = cycles * chain.count / per_nop - len(chain.items)
+                name = f"{Kind.THROTTLED} to {cycles:g}"
+                with suppress(Unmeasurable):
+                    made.append(throttled(chain, self.dialect.nop(), nops, name))
+        return [self._chain_experiment(form, chain) for chain in made]
 
     def link_experiments(self) -> list[Experiment]:
         """The closed chains of links, and their controls with the dependency cut."""

@@ -323,13 +323,13 @@ class Store:
             yield from self._select(query, [*quantities, *some], some)
 
     @explaining
-    def readings(self, quantity: str) -> list[Reading]:
-        """Every usable measurement of a quantity."""
+    def readings(self, quantity: str, variants: str = "*") -> list[Reading]:
+        """Every usable measurement of a quantity, those whose variant matches a glob."""
         query = (
             "SELECT form, source, target, variant, cycles, spread, count, verdict FROM measurement "
-            "WHERE quantity = ? AND verdict <> ? AND "
+            "WHERE quantity = ? AND verdict <> ? AND variant GLOB ? AND "
         )
-        return [Reading(*row) for row in self._rows.fetch(query + READABLE, (quantity, FAILED))]
+        return [Reading(*row) for row in self._rows.fetch(query + READABLE, (quantity, FAILED, variants))]
 
     def _select(
         self, where: str, values: Sequence[object], forms: Sequence[str] | None = None

@@ -125,6 +125,8 @@ def _value(latency: Latency) -> str:
     mark = "*" if latency.convention else ""
     if latency.kind == UPPER_BOUND:
         return f"<= {latency.max:.2f}{mark}"
+    if latency.with_room is not None:
+        return f"{latency.with_room:.2f} or {latency.max:.2f}"
     if latency.min != latency.max:
         return f"{latency.min:.2f} to {latency.max:.2f}{mark}"
     return f"{latency.max:.2f}{mark}"

@@ -36,6 +36,7 @@ from cyclescope.infer.timing.results import (
     rounded,
     whole,
 )
+from cyclescope.infer.timing.throttling import TELLING, with_room
 from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
 from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
@@ -79,9 +80,13 @@ class TimingBuilder:
         self._nets: dict[int, float] = {}
         self.streams: list[Record] = []
         self.chains: dict[tuple[str, str], list[Record]] = {}
+        self.throttled: dict[tuple[str, str], list[float]] = {}  # cycles per instance
         for record in records:
             if record.quantity == "throughput":
                 self.streams.append(record)
+            elif record.kind is Kind.THROTTLED:
+                if record.verdict in TELLING:
+                    self.throttled.setdefault((record.source, record.target), []).append(record.per_instance)
             elif record.quantity == "latency":
                 self.chains.setdefault((record.source, record.target), []).append(record)
 
@@ -126,7 +131,7 @@ class TimingBuilder:
         if not base:
             return self._by_value(pair, speeds, throughput) if speeds else self._without(pair, records)
         main = self._single(pair, self._preferred(base, throughput), throughput)
-        main = self._with_bypass(main, usable)
+        main = with_room(self._with_bypass(main, usable), self.throttled.get((source, target), ()))
         return self._with_slow(main, speeds.get(Kind.SLOW), pair, throughput)
 
     def _without(self, pair: Pair, records: Sequence[Record]) -> Latency:
