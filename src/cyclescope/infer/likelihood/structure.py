@@ -143,10 +143,15 @@ def _as_found(structure: Structure, evidence: Sequence[UnionEvidence], names: Se
 
 
 def _rank(atom: frozenset[str], widths: Mapping[str, int], kinds: Mapping[str, Kind]) -> tuple[object, ...]:
-    """What an atom's ports are numbered by."""
+    """What an atom's ports are numbered by: within a side those of most classes come first.
+
+    A class that noise hides in one run, of moves that are not quite eliminated for example, leaves the names
+    of the others as they were.
+    """
     some = [(*kinds[name], -widths[name]) for name in atom if name in kinds]
     shapes = sorted((side, width) for side, _, width in some)
-    return shapes[:1], len(shapes), shapes, sorted(label for _, label, _ in some), sorted(atom)
+    sides = [side for side, _ in shapes[:1]]
+    return sides, -len(shapes), shapes, sorted(label for _, label, _ in some), sorted(atom)
 
 
 def _may_share(widths: Mapping[str, int], evidence: UnionEvidence, most: float) -> bool:

@@ -339,3 +339,18 @@ def test_of_many_classes_only_those_share_ports_that_likely_do():
     found = solve_structure(dict.fromkeys(names, 1), evidence)
     assert found.ports == 13
     assert found.sets["a"] == found.sets["b"]
+
+
+def test_a_class_that_is_hidden_leaves_the_names_of_ports_of_others():
+    """Of moves that are eliminated, but for some: they have ports that no other class has."""
+    widths = {"a moves": 6, "shuffles": 2, "additions": 4}
+    unions = {("a moves", "shuffles"): 6, ("a moves", "additions"): 6, ("additions", "shuffles"): 4}
+
+    def sets(names):
+        some = {name: widths[name] for name in names}
+        evidence = [UnionEvidence(*pair, {size: 0.0}) for pair, size in unions.items() if {*pair} <= {*names}]
+        return solve_structure(some, evidence, {name: (0, name) for name in names}).sets
+
+    every, few = sets(widths), sets(["shuffles", "additions"])
+    assert every == {"a moves": (0, 1, 2, 3, 4, 5), "shuffles": (0, 1), "additions": (0, 1, 2, 3)}
+    assert few == {name: every[name] for name in few}
