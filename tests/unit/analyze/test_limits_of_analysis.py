@@ -88,6 +88,17 @@ def test_moves_of_32_bits_keep_a_pointer_and_shorter_ones_do_not(text, taken):
     assert bool(predictor().graph(block(text).instructions).memory) is taken
 
 
+def test_no_more_bytes_are_decoded_than_an_instruction_can_have(monkeypatch):
+    """Of a text of a megabyte each instruction would be handed all that follows."""
+    reader = decoder("x86-64")
+    given, real = [], reader._iced.Decoder
+    monkeypatch.setattr(
+        reader._iced, "Decoder", lambda bits, code, **how: given.append(len(code)) or real(bits, code, **how)
+    )
+    reader.instruction(b"\x90" * 100, 0)
+    assert given == [15]
+
+
 def test_what_is_no_instruction_shows_the_byte_that_begins_none():
     bad = decoder("x86-64").instruction(bytes.fromhex("06" * 40), 0)
     assert (bad.problem, bad.code) == ("06 is no instruction", b"\x06")
