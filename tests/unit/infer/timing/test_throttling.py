@@ -11,7 +11,7 @@ from cyclescope.backend.simulated import LOUD, QUIET, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.machine_model import form_cost
 from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, UPPER_BOUND, FormTiming, Latency
-from cyclescope.infer.timing.throttling import Suspect, ThrottledChains, suspects, with_room
+from cyclescope.infer.timing.throttling import suspects, with_room
 from cyclescope.isa.dataflow import is_old
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.variant import Kind
@@ -166,12 +166,3 @@ def test_a_run_that_goes_on_asks_nothing_twice(tmp_path):
     _, first = told(machine, tmp_path / "s.sqlite")
     _, second = told(machine, tmp_path / "s.sqlite")
     assert [r.id for r in first] == [r.id for r in second]
-
-
-def test_thirty_two_chains_say_whether_a_core_has_such_latencies(monkeypatch):
-    asked = []
-    looks = ThrottledChains.__new__(ThrottledChains)
-    monkeypatch.setattr(ThrottledChains, "_shorter", lambda self, some, wanted: asked.append(len(some)) or [])
-    monkeypatch.setattr(ThrottledChains, "_stopped", False, raising=False)
-    looks.look([Suspect(None, "op1", "op1", 2)] * 320, lambda: True)
-    assert asked == [32]
