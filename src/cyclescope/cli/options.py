@@ -85,11 +85,11 @@ class WritingCommand(click.Command):
         return super().invoke(ctx)
 
     def _is_among(self, path: Path, param: click.Parameter, ctx: click.Context) -> bool:
-        """Whether a file is one that a parameter names: it is there, or is written as well."""
+        """Whether a file is one that a parameter names; a text names none where none is there."""
         value = ctx.params.get(param.name or "")
         several = value if isinstance(value, (list, tuple)) else [value]
         files = [Path(one) for one in several if isinstance(one, (str, Path)) and "\0" not in str(one)]
-        there = [file for file in files if isinstance(param.type, OutputFile) or file.is_file()]
+        there = [file for file in files if isinstance(param.type, click.Path) or file.is_file()]
         return path.resolve() in [file.resolve() for file in there]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
+from cyclescope.cli.main import cli
+from cyclescope.cli.options import OutputFile
 from tests.support.hostile import ran
 
 LOOP = ".L3:\n imul %rbx, %rcx\n dec %rdi\n jne .L3\n"
@@ -39,6 +42,7 @@ def contents(folder):
         ("insert-markers", "k.s", "-o", "s.sqlite"),
         ("store", "merge", "s.sqlite", "-t", "s.sqlite"),
         ("validate", "--blocks", "b.csv", "--output", "s.sqlite"),
+        ("probe", "--simulated", "skylake", "--html", "s.sqlite"),
     ],
 )
 def test_a_store_is_not_written_over(folder, line):
@@ -61,6 +65,7 @@ def test_a_store_is_not_written_over(folder, line):
         (("import", "m.json", "--machine", "a", "-o", "m.json"), "'FILE'"),
         (("compare", "skylake", "m.json", "--html", "m.json"), "'A B [C]...'"),
         (("validate", "--blocks", "m.json", "--output", "m.json"), "--blocks"),
+        (("probe", "--store", "new.sqlite", "--html", "new.sqlite"), "--store"),
     ],
 )
 def test_what_is_read_is_not_written_over(folder, line, named):
@@ -75,3 +80,30 @@ def test_a_name_that_is_no_file_is_none(folder):
     done = ran(("analyze", "k.s", "--arch", "skylake", "--dot", "skylake"))
     assert done.code == 0
     assert (folder / "skylake").read_text().startswith("digraph")
+
+
+def test_a_page_that_no_probe_fills_leaves_no_file(folder):
+    before = contents(folder)
+    assert ran(("probe", "--simulated", "no such core", "--html", "p.html")).code == 2
+    assert contents(folder) == before
+
+
+STORES_TO_WRITE = {("merge", "output")}  # stores may grow, and are no files to be written over
+
+
+def options(command, name=""):
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for one in command.list_commands(context):
+            yield from options(command.get_command(context, one), one)
+    for param in command.params:
+        yield name, param
+
+
+def test_every_option_that_names_a_file_to_write_spares_stores():
+    written = [
+        (name, param) for name, param in options(cli)
+        if {"-o", "--output", "--html"} & set(param.opts) and (name, param.name) not in STORES_TO_WRITE
+    ]  # fmt: skip
+    assert len(written) > 8
+    assert [name for name, param in written if not isinstance(param.type, OutputFile)] == []

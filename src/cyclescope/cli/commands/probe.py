@@ -8,7 +8,14 @@ from pathlib import Path
 import click
 
 from cyclescope.backend.link import Link
-from cyclescope.cli.options import cpu_option, json_option, store_option, target_option
+from cyclescope.cli.options import (
+    OutputFile,
+    WritingCommand,
+    cpu_option,
+    json_option,
+    store_option,
+    target_option,
+)
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import isa_of
 from cyclescope.probe.catalogue import chosen
@@ -17,14 +24,14 @@ from cyclescope.report.probes import asked_json, asked_text, head, list_json, li
 from cyclescope.session.probes import open_session, simulated_core
 
 
-@click.command("probe")
+@click.command("probe", cls=WritingCommand)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listing", is_flag=True, help="Only list the probes with their questions.")
 @click.option("--quick", is_flag=True, help="Only the cases that matter most.")
 @click.option("--all", "everything", is_flag=True, help="Also what is not resolved, with the reason.")
 @click.option("--simulated", metavar="CORE",
               help="A simulated core instead: a machine's name or file, or drawn:SEED.")  # fmt: skip
-@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("--html", "page", type=OutputFile(), metavar="FILE",
               help="Write a page with answers and curves here.")  # fmt: skip
 @target_option
 @cpu_option
@@ -56,7 +63,7 @@ def command(
         click.echo(list_json(probes, isa) if as_json else list_text(probes, isa))
         return
     if page is not None:
-        page.open("a").close()  # better now than when everything is asked
+        _check_writable(page)
     core = simulated_core(simulated, probes) if simulated is not None else None
     session = open_session(link, cpu, store, core)
     with closing(session.backend):
@@ -71,3 +78,11 @@ def command(
         if page is not None:
             page.write_text(core_card(session.machine, isa, found), encoding="utf-8")
         click.echo(asked_json(session.machine, isa, found) if as_json else summary(found, session.path))
+
+
+def _check_writable(page: Path) -> None:
+    """Raise OSError now, not when everything is asked; nothing stays behind."""
+    is_new = not page.exists()
+    page.open("a").close()
+    if is_new:
+        page.unlink()

@@ -40,15 +40,14 @@ class Latency(msgspec.Struct, frozen=True):
     """Latency from a source to a target in cycles.
 
     `kind` is `exact`, `interval` (chains with links gave an average between whole numbers: from it to
-    the nearest one) or `upper_bound`. Where
-    the value depends on the operands' values, `values` has them by class and `min` and `max` are
-    the extremes. `with_room`, and `min`, is the latency where the scheduler is not full, `max` then that in
-    a chain alone, which fills it; None where both are the same, or not known. `bypass` is the latency when an
-    integer or floating-point instruction consumes the
-    result. `convention` names the conventions the value rests on and `bounds` what is proved
-    without them. `measured` is the value before it was taken for a whole number. A pair without a value
-    has the `reason` and no `confidence`; `cause` is the meaning of `note` or `reason`. `unfinished` says that
-    the pair is without a value because some of its kernels have not been measured.
+    the nearest one) or `upper_bound`. Where the value depends on the operands' values, `values` has them by
+    class and `min` and `max` are the extremes. `with_room`, and `min`, is the latency where the scheduler is
+    not full, `max` then that in a chain alone, which fills it; None where both are the same, or not known.
+    `bypass` is the latency when an integer or floating-point instruction consumes the result. `convention`
+    names the conventions the value rests on and `bounds` what is proved without them. `measured` is the value
+    before it was taken for a whole number. A pair without a value has the `reason` and no `confidence`;
+    `cause` is the meaning of `note` or `reason`. `unfinished` says that the pair is without a value because
+    some of its kernels have not been measured.
     """
 
     source: str
