@@ -123,8 +123,8 @@ FOLDERS = {  # attempts that make a folder
         test $0xfff, %ecx
         jnz 1b
         mov %rcx, %rdx
-        shr $40, %rdx
-        cmp $0x7f, %edx
+        shr $41, %rdx
+        cmp $0x3f, %edx # 7e... or 7f...: it is drawn with the stack and the libraries
         jne 1b
         FIND_SYSCALL %rcx
         MKDIR_ARGUMENTS
