@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import click
@@ -47,6 +48,7 @@ def command(
     Patterns are those of `cyclescope forms`; --json, --findings or --false-dependencies without a pattern
     look at every form.
     """
+    gc.disable()  # a short life, and tables of many objects
     if unexpected:
         _show_findings(store or only_store(), patterns, as_json)
         return

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 
-from cyclescope.infer.ports.candidates import files_of, is_candidate, preference, stores, updates
+from cyclescope.infer.ports.candidates import candidates, files_of, preference, stores, updates
 from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
 from cyclescope.measure.ports import PAIRS, blocked
 
@@ -32,12 +32,11 @@ class ClassFacts(FrontEndFacts, ABC):
     def blockers(self) -> dict[tuple[str, int], list[str]]:
         """Candidates of one slot, by register file and width, one per mnemonic, the best first."""
         best: dict[tuple[str, str, bool, int], tuple[tuple[object, ...], str]] = {}
-        for form_id, slots in self.slots.items():
-            form = self.table[form_id]
+        for form in candidates(self.table):
+            form_id = form.id
             if (
                 form_id not in self.throughputs
-                or not is_candidate(form)
-                or not ONE_SLOT[0] < slots < ONE_SLOT[1]
+                or not ONE_SLOT[0] < self.slots.get(form_id, 0.0) < ONE_SLOT[1]
             ):
                 continue
             rate = 1 / self.throughputs[form_id]
