@@ -438,7 +438,7 @@ static void run_pair(void)
 }
 
 /* Ticks per core cycle by the last pairs: their mean, for the steps of a coarse clock dither themselves, but for
- * those that something interrupted. */
+ * those that something interrupted. 0 where no two agree. */
 static double by_pairs(void)
 {
     static double v[RECENT];
@@ -454,7 +454,7 @@ static double by_pairs(void)
             sum += v[i];
             members++;
         }
-    return members ? sum / members / reference_cycles() : 0;
+    return members > 1 ? sum / members / reference_cycles() : 0;
 }
 
 /* Ticks per core cycle now, by the shorter chain and its last runs at the same frequency, or by the last pairs of
@@ -466,8 +466,13 @@ double clock_moment(void)
     if (counters_usable())
         return 0;
     if (shared->moment == 0) {
-        run_pair();
-        set_ticks(by_pairs());
+        double ticks = 0; /* while all are too old: another program had the CPU */
+        for (unsigned i = 0; i < RECENT && !(ticks > 0); i++) {
+            run_pair();
+            ticks = by_pairs();
+        }
+        if (ticks > 0)
+            set_ticks(ticks);
         return cal()->ticks_per_cycle;
     }
     double now = last[count++ % RECENT] = time_plain(reference_short);

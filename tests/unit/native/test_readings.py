@@ -186,6 +186,12 @@ def test_a_chain_that_something_interrupts_does_not_count(core, hiccup):
     assert off[int(0.9 * len(off))] < 0.0025
 
 
+def test_the_clock_is_known_though_others_take_the_cpu_between_two_looks(core):
+    """For a millisecond: what was timed before is too old to tell the frequency."""
+    found = core((CHAIN, 0), COUNTERS=0, AWAY=4e6, rounds=160, want=6, target=20000.0)
+    assert all(abs(r.cycles - 1) < 0.01 for r in found.readings)
+
+
 def test_a_frequency_that_jumps_is_followed_where_the_clock_is_fine(core):
     """By up to eight percent every millisecond, which is a quarter of the samples of a reading."""
     bodies = (CHAIN, 0), ("aaa", 0), *wide(NOPS, ALUS, "n")
