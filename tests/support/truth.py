@@ -27,7 +27,7 @@ RARE = (
 # One latency for all of them: what links and fillings are made of.
 _SIMPLE = ("MOVSX", "MOVSXD", "XOR", "CMP", "TEST", "CMOV", "LAHF")
 _TRANSFER = ("MOVD", "MOVQ", "VMOVD", "VMOVQ")
-_LOGIC = ("PAND", "PANDD", "POR", "PORD", "ANDPS", "ORPS", "PSHUFD", "PBLENDMD")
+_LOGIC = ("PAND", "PANDD", "POR", "PORD", "ANDPS", "ORPS", "PSHUFD", "PBLENDMD", "PADDUSB", "PSUBUSB")
 _PLAIN = ("MOVZX", "MOVD", "MOVQ", "MOVUPS", "MOV", "FLD", "KMOVB", "KMOVW", "KMOVD", "KMOVQ")
 _ZERO = ("XOR", "SUB", "PXOR", "XORPS", "XORPD", "PSUBD", "PXORD", "PXORQ")
 _CUTS = ("PCMPEQD", "PCMPEQB", "SBB", "PCMPGTD", "PCMPGTB")  # break the dependency, but execute

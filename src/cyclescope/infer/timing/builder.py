@@ -42,7 +42,7 @@ from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
-from cyclescope.measure.record import FAILED, Record
+from cyclescope.measure.record import FAILED, STABLE, Record
 
 _BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
 _WIDE = 0.5  # cycles: what is proved leaves more than one whole latency where it is wider
@@ -221,7 +221,8 @@ class TimingBuilder:
             return Latency(source, target, None, None, None, spread, reason=remark.text, cause=remark.cause)
         free = remark.cause in (Cause.ELIMINATED, Cause.INDEPENDENT)
         measured = rounded(value)
-        value = 0.0 if free else whole(value, record.cycles / record.count)
+        error = spread if record.verdict == STABLE else 0.0
+        value = 0.0 if free else whole(value, record.cycles / record.count, error)
         bounds = None
         if convention and most - least > _WIDE and not free:
             low = 0.0 if kind == UPPER_BOUND else max(min(least, value), 0.0)
@@ -234,7 +235,7 @@ class TimingBuilder:
                 kind, (low, high) = INTERVAL, sorted((high, float(round(high))))
         return Latency(
             source, target, low, high, kind, spread, convention=convention if bounds else "",
-            bounds=bounds, note=remark.text, confidence=self._trust(record, high), measured=measured,
+            bounds=bounds, note=remark.text, confidence=self._trust(record, value), measured=measured,
             cause=remark.cause,
         )  # fmt: skip
 
@@ -265,7 +266,7 @@ class TimingBuilder:
     def _trust(self, record: Record, value: float) -> str:
         """Confidence: an average of several paths (no whole number) is not what one of them takes."""
         found = confidence(record)
-        return MEDIUM if found == HIGH and value % 1 else found
+        return MEDIUM if found == HIGH and rounded(value) % 1 else found
 
     def _below_law(self, pair: Pair, value: float, most: float, spread: float) -> tuple[str | None, Remark]:
         """Surely less than a cycle, even without conventions, is proof that there is no dependency."""
@@ -360,9 +361,8 @@ def _unfinished(missing: tuple[int, int] | None) -> str:
     if missing is None:
         return ""
     count, every = missing
-    return (
-        UNMEASURED if count == every else f"{UNMEASURED} to the end: {count} of {every} kernels are missing"
-    )
+    some = f" to the end: {count} of {every} kernels are missing"
+    return UNMEASURED if count == every else UNMEASURED + some
 
 
 def _with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) -> tuple[Latency, ...]:

@@ -17,7 +17,7 @@ programs), and a value under named conventions that fix what cannot be measured:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -30,6 +30,7 @@ TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 _SMALLEST = 0.04
 _WHOLE = 0.4  # cycles: what noise adds to a link that is found as a difference of chains
 GIVES_WAY = 0.2  # weight of a cycle by which a convention does not hold, to one of a chain
+_SOFTER = 0.2  # share by which the last convention weighs less than the first: no two weigh the same
 _THROUGH_ALL = (("r", "v"), ("r", "f"))  # links that restore the value: three dependent instructions
 UNCUT = "uncut"  # convention: what cuts the link's chain hides that it does
 SHARED = "transfer"  # the convention whose two sides share a round trip
@@ -114,6 +115,10 @@ class LatencySystem:
         fixed = conventions(self.keys, self.isa)
         return self._intervals(slack, fixed)
 
+    def contradiction(self) -> float:
+        """Cycles by which all chains together differ from what any latencies would make them take."""
+        return self._minimise(self._program([]), dict.fromkeys(self._slack_columns(), 1.0)).cost
+
     # --- linear programs -------------------------------------------------------------------------
 
     def _program(self, extra: Sequence[tuple[str, str, str]], odd: Collection[str] = ()) -> LinearProgram:
@@ -182,7 +187,7 @@ class LatencySystem:
         program = self._bounded(slack, fixed, odd)
         costs = dict.fromkeys(self._slack_columns(), 1.0)
         first = self._slack_columns().stop
-        costs |= dict.fromkeys(range(first, first + 2 * len(fixed)), GIVES_WAY)
+        costs |= {first + n: weight for n, weight in enumerate(_weights(len(fixed)))}
         return self._minimise(program, costs).values
 
     def _bounded(
@@ -197,6 +202,16 @@ class LatencySystem:
                 column = len(self.keys) + 2 * number + side
                 program.limit(column, 0.0, limit)
         return program
+
+
+def _weights(count: int) -> Iterator[float]:
+    """The weights of so many conventions, each twice: for what a key takes more, and less, than the other.
+
+    Were they the same, there would be several optima, and noise would choose among values whole cycles apart.
+    """
+    for number in range(count):
+        weight = GIVES_WAY * (1 - _SOFTER * number / count)
+        yield from (weight, weight)
 
 
 def _whole(value: float, least: float, most: float) -> float:

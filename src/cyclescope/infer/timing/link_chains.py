@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError
 from cyclescope.infer.timing.latency_system import (
+    TOLERANCE,
     UNCUT,
     Equation,
     LatencySystem,
@@ -16,12 +18,15 @@ from cyclescope.infer.timing.latency_system import (
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.measure.plan import LINK, Experiment, Key
-from cyclescope.measure.record import FROM_BEST, Record
+from cyclescope.measure.record import FROM_BEST, STABLE, Record
 from cyclescope.measure.sampling import PASSING, Measurement, Sampler
 
 LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
 LEAST_SHARE = 0.9  # of what a chain of links takes at least
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
+_NEAR = 0.1  # cycles from a whole number, and at least TOLERANCE of the chain, that noise moves a chain
+_CONTRADICTS = 0.5  # cycles: chains that are whole contradict each other by one
+_FAR = 0.4  # cycles that noise moves no chain: it is an average
 _SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
 
 
@@ -111,12 +116,12 @@ def solve_links(
         least = sum(lower_bound(key, isa) for key in experiment.links)
         shown = min((1 - CARRIES) * measurement.cycles, _SHOWN)
         if control.cycles > measurement.cycles - shown and measurement.cycles > 1.1 * least:
-            hidden.append(Equation(experiment.links, measurement.cycles))
+            hidden.append(Equation(experiment.links, _whole(measurement)))
             continue  # cutting the link changes nothing: it carries no dependency
         if measurement.cycles < LEAST_SHARE * least:
             continue  # faster than the law allows: something in it is eliminated
-        equations.append(Equation(experiment.links, measurement.cycles, name))
-    equations = list(_undelayed(equations, isa))
+        equations.append(Equation(experiment.links, _whole(measurement), name))
+    equations = _agreeing(equations, list(_undelayed(equations, isa)), isa)
     if real and not any(set(e.keys) == {"r>r"} for e in equations):
         raise MeasurementError(
             "not even a chain of sign extensions could be measured",
@@ -125,6 +130,18 @@ def solve_links(
     found = LatencySystem([*equations, *_uncut(equations, hidden, isa)], isa).solve()
     proved = {key for equation in equations for key in equation.keys}
     return {key: link if key in proved else _at_most(link, key, isa) for key, link in found.items()}
+
+
+def _whole(found: Measurement) -> float:
+    """A chain takes a whole number of cycles, unless it is an average of several paths.
+
+    So the links of two runs are the same, whose readings are not. Of rounds that differ, it is the one number
+    between the least and the most.
+    """
+    noise = min(max(_NEAR, TOLERANCE * found.cycles), _FAR)
+    above = noise if found.verdict == STABLE else noise + found.spread
+    least, most = math.ceil(found.cycles - noise), math.floor(found.cycles + above)
+    return float(least) if least == most else found.cycles
 
 
 def _undelayed(equations: Sequence[Equation], isa: str) -> Iterator[Equation]:
@@ -143,6 +160,28 @@ def _undelayed(equations: Sequence[Equation], isa: str) -> Iterator[Equation]:
             if equation is not (bare if bare.cycles <= with_others.cycles - others else with_others):
                 continue
         yield equation
+
+
+def _agreeing(every: Sequence[Equation], chosen: Sequence[Equation], isa: str) -> list[Equation]:
+    """The chosen equations, but for those of which the other one of two contradicts the others less.
+
+    Loads may also take less with others on their way: where no other chain says so, they are the exception.
+    """
+    found = list(chosen)
+    left = _contradiction(found, isa)
+    for other in [equation for equation in every if equation not in chosen]:
+        if left < _CONTRADICTS:
+            break
+        name = other.name.removesuffix(SPACED)
+        tried = [other if equation.name.removesuffix(SPACED) == name else equation for equation in found]
+        now = _contradiction(tried, isa)
+        if now < left - _CONTRADICTS:
+            found, left = tried, now
+    return found
+
+
+def _contradiction(equations: Sequence[Equation], isa: str) -> float:
+    return LatencySystem(equations, isa).contradiction()
 
 
 def _uncut(equations: Sequence[Equation], hidden: Sequence[Equation], isa: str) -> Iterator[Equation]:

@@ -12,6 +12,8 @@ from cyclescope.measure.record import NOISY, STABLE, Record
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 UNMEASURED = "not measured"
+_SURE = 2.0  # times the error: 95 of 100 independent readings are within
+_AVERAGE = 0.35  # cycles from a whole number that are an average of several paths, whatever the error
 _BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # how far noise moves latencies found in short and long chains
 
 
@@ -123,11 +125,15 @@ def rounded(value: float) -> float:
     return round(value + 0.0, 2 if abs(value) >= 1 else 3)
 
 
-def whole(value: float, chain: float) -> float:
-    """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise."""
+def whole(value: float, chain: float, error: float = 0.0) -> float:
+    """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise.
+
+    `error` is that of the chain, in cycles: 95 of 100 readings are within twice as much.
+    """
     nearest = float(round(value))
+    noise = min(_SURE * error, _AVERAGE)
     above = _SHORT if chain < 4 else _LONG  # a chain that is disturbed takes longer, not less
-    return nearest if -_BELOW <= value - nearest <= above else value
+    return nearest if -max(_BELOW, noise) <= value - nearest <= max(above, noise) else value
 
 
 def confidence(record: Record) -> str:

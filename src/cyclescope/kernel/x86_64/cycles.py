@@ -68,6 +68,9 @@ class X86CycleBuilder:
         for kind in ("integer", "fp"):
             name = f"bypass.{kind}.{width}"
             yield Cycle(name, (h.bypass(1, width, kind),), (name,), cut)
+        fill, key = h.fill(vector)
+        if key != f"bypass.integer.{width}":
+            yield Cycle(key, (fill,), (key,), cut)
         step = h.step(vector, vector)
         if step is not None:
             yield Cycle(step.keys[0], step.instructions, step.keys, cut)
@@ -140,6 +143,7 @@ class X86CycleBuilder:
             if width >= 32:
                 yield from self._through_memory(f"r>mem.{width}>v>r", cut, _GENERAL, memory, vector)
                 yield from self._through_memory(f"r>v>mem.{width}>r", cut, _GENERAL, vector, memory)
+        yield from self._narrower()
         for width in (32, 64, 128, 256, 512):
             if width <= 128 or h.has_bypass(width):
                 vector = Place("v", 1, max(width, 128))
@@ -157,6 +161,16 @@ class X86CycleBuilder:
             memory = Place("mem", width=width)
             yield from self._through_memory(f"k>mem.{width}>k", cut, Place("k", 1), memory)
 
+    def _narrower(self) -> Iterator[Cycle]:
+        """A load of less than was stored says how long the store takes: loads of all go through a vector."""
+        there = self.helpers.step(_GENERAL, Place("mem", width=64))
+        back = self.helpers.step(Place("mem", width=16), _GENERAL)
+        if there is None or back is None:
+            return
+        items, keys = there.instructions + back.instructions, there.keys + back.keys
+        cut = (self.helpers.constant(_GENERAL.number),)
+        yield from self._and_spaced(Cycle("r>mem.64>16>r", items, keys, cut), _GENERAL)
+
     def _x87(self) -> Iterator[Cycle]:
         """Popping stores and pushing loads: the stack stays balanced."""
         cut = (self.helpers.make("FSTP (STi)", 0), self.helpers.make("FLD1"))
@@ -166,10 +180,13 @@ class X86CycleBuilder:
 
     def _through_memory(self, name: str, cut: tuple[Instruction, ...], *places: Place) -> Iterator[Cycle]:
         for cycle in self._round(name, *places, cut=cut):
-            through = msgspec.structs.replace(cycle, items=_other_base(cycle.items))
-            yield through
-            with suppress(Unmeasurable):  # nothing takes a cycle in place there
-                yield spaced(through, self.helpers.fill(places[0]))
+            yield from self._and_spaced(cycle, places[0])
+
+    def _and_spaced(self, cycle: Cycle, place: Place) -> Iterator[Cycle]:
+        through = msgspec.structs.replace(cycle, items=_other_base(cycle.items))
+        yield through
+        with suppress(Unmeasurable):  # nothing takes a cycle in place there
+            yield spaced(through, self.helpers.fill(place))
 
     def _loads(self) -> Iterator[Cycle]:
         """From the address to the loaded register, by XORing it twice onto the address."""

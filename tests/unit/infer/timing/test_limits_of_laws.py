@@ -90,6 +90,18 @@ def test_whole_numbers_but_for_noise(value, chain, expected):
     assert whole(value, chain) == expected
 
 
+@pytest.mark.parametrize(
+    ("value", "error", "expected"),
+    [
+        (5.81, 0.1, 6.0), (5.79, 0.1, 5.79), (5.67, 0.3, 6.0), (5.63, 0.3, 5.63), (4.31, 0.16, 4.0),
+        (4.31, 0.15, 4.31), (4.37, 0.3, 4.37), (5.87, 0.0, 5.87),
+    ],
+)  # fmt: skip
+def test_whole_numbers_within_twice_the_error(value, error, expected):
+    """What is 0.35 cycles from any is an average, whatever the error."""
+    assert whole(value, 20.0, error) == expected
+
+
 def record(verdict, exceptions=0, error=""):
     return Record("f", "latency", "a", "b", "self", 1.0, 0.0, verdict, 1, (), exceptions, error)
 

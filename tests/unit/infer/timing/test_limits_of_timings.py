@@ -8,11 +8,11 @@ from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency, _whole
 from cyclescope.infer.timing.link_chains import solve_links
 from cyclescope.infer.timing.remarks import Cause
-from cyclescope.infer.timing.results import EXACT, HIGH, MEDIUM, UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, MEDIUM, UPPER_BOUND, Latency
 from cyclescope.infer.timing.throughput import ThroughputBuilder
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
-from cyclescope.measure.record import UNSTABLE
+from cyclescope.measure.record import STABLE, UNSTABLE
 from tests.unit.infer.timing.test_latency_system import settled, solve
 from tests.unit.infer.timing.test_timing import ADD, IMUL, chain, stream, timing
 
@@ -38,6 +38,21 @@ def test_what_is_proved_is_told_where_it_is_wider_than_half_a_cycle(width, told)
     link = LinkLatency(3.0, 3.0 - width / 2, 3.0 + width / 2, "transfer")
     found = one(IMUL, [chain(8.0, variant="link", links=("v>r",))], {"v>r": link})
     assert (found.bounds is not None) is told
+
+
+@pytest.mark.parametrize(
+    ("spread", "verdict", "told"),
+    [
+        (0.15, STABLE, (EXACT, 9.0, HIGH)),
+        (0.1, STABLE, (INTERVAL, 8.75, MEDIUM)),
+        (0.15, UNSTABLE, (INTERVAL, 8.75, MEDIUM)),  # where rounds differ, the spread is no error
+    ],
+)
+def test_a_latency_is_whole_within_the_error_of_its_chain(spread, verdict, told):
+    """An average is no more than medium, whether the nearest whole number is above it or below."""
+    record = chain(9.75, variant="link", links=("r>r",), spread=spread, verdict=verdict)
+    found = one(IMUL, [record], {"r>r": ONE})
+    assert (found.kind, found.min, found.confidence) == told
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from cyclescope.backend.simulated import LOUD, QUIET, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.machine_model import form_cost
+from cyclescope.infer.timing.link_chains import LinkChains, solve_links
 from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, UPPER_BOUND, FormTiming, Latency
 from cyclescope.infer.timing.throttling import suspects, with_room
 from cyclescope.isa.dataflow import is_old
@@ -142,6 +143,36 @@ def test_cores_whose_scheduler_fills_up_have_two_values(seed, noise, tmp_path):
     true = [lat for _, lat, room in found if room is not None and lat.max <= 8]
     assert len(true) > 50
     assert sum(lat.with_room is not None for lat in true) >= 0.98 * len(true)
+
+
+def with_logic_in_two_states(machine):
+    """The machine with logic between vector registers that takes 2 cycles, 1 while the scheduler has room."""
+    costs = dict(machine.forms)
+    for form in TABLE:
+        if form.mnemonic.startswith(("VPAND", "VPOR", "VANDPS", "VORPS")) and form.memory < 0:
+            pairs = costs[form.id].latencies
+            costs[form.id] = msgspec.structs.replace(
+                costs[form.id], latencies=dict.fromkeys(pairs, 2.0), with_room=dict.fromkeys(pairs, 1.0),
+                ranges=dict.fromkeys(pairs, (1.0, 2.0)),
+            )  # fmt: skip
+    return msgspec.structs.replace(machine, forms=costs)
+
+
+@pytest.mark.parametrize("seed", [11, 12, 15])
+def test_links_are_the_same_in_every_run_on_such_a_core(seed):
+    """And the cycles of vectors to memory and back are the core's."""
+    machine = with_logic_in_two_states(draw_machine(seed, TABLE))
+    found = []
+    for noise in range(3):
+        backend = SimulatedBackend(machine, noise=msgspec.structs.replace(LOUD, seed=noise))
+        chains = LinkChains(backend, Planner(TABLE, lambda form: True).link_experiments())
+        chains.look()
+        links = solve_links(chains.settled)
+        found.append({key: link.value for key, link in links.items()})
+        for width in (32, 64, 128, 256, 512):
+            both = found[-1][f"v>mem.{width}"] + found[-1][f"mem>v.{width}"]
+            assert both == machine.core.forward_latency
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize(("name", "step"), [("neoverse-v2", 60), ("sifive-p670", 5)])

@@ -2,8 +2,10 @@
 
 A latency chain runs through the form under test and back through a link. Every link has a key; its
 latency is measured first (see infer/timing/latency_system.py) and subtracted. Links never use eliminated
-moves, zero idioms or XCHG, whose cost depends on history. A link that ends in floating-point data
-restores the form's value, so that no operand decays.
+moves, zero idioms or XCHG, whose cost depends on history. Nor, between vector registers, logic where
+saturating additions do: some cores take one or two cycles for simple vector operations, as full as the
+scheduler is, and the same for these. A link that ends in floating-point data restores the form's value, so
+that no operand decays.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ from cyclescope.kernel.x86_64.registers import (
     VECTOR_ZERO,
 )
 
+_SATURATING = {
+    128: "P{}USB (XMM, XMM, XMM)", 256: "P{}USB (YMM, YMM, YMM)", 512: "P{}USB (ZMM, ZMM, ZMM)",
+}  # fmt: skip
 CONDITIONS = {"CF": "B", "PF": "P", "ZF": "Z", "SF": "S", "OF": "O"}
 SPILL = 64  # distance of the place through which x87 values reach general registers
 LOW_SCRATCH = 5  # RBP: reachable without a REX prefix, in no pool of high-byte forms
@@ -111,27 +116,35 @@ class X86Helpers(MemoryLinks):
         return [move, *self._restore(target)]
 
     def _restore(self, target: Place) -> list[Instruction]:
-        """(register AND 0) OR constant: the form's value again, still depending on the register."""
-        n, width = target.number, target.width
+        """The form's value again, still depending on the register: all taken away, and the constant added."""
+        n, width = target.number, max(target.width, 128)
+        if self.has_saturating(width):
+            return [
+                self._saturating("SUB", n, n, VECTOR_ONES, width),
+                self._saturating("ADD", n, n, VECTOR_CONSTANT, width),
+            ]
         if width == 512:
             return [
                 self.make("VPANDD (ZMM, ZMM, ZMM)", n, n, VECTOR_ZERO),
                 self.make("VPORD (ZMM, ZMM, ZMM)", n, n, VECTOR_CONSTANT),
             ]
-        if width == 256:
-            return [
-                self.make("VANDPS (YMM, YMM, YMM)", n, n, VECTOR_ZERO),
-                self.make("VORPS (YMM, YMM, YMM)", n, n, VECTOR_CONSTANT),
-            ]
-        if self.avx:
-            return [
-                self.make("VPAND (XMM, XMM, XMM)", n, n, VECTOR_ZERO),
-                self.make("VPOR (XMM, XMM, XMM)", n, n, VECTOR_CONSTANT),
-            ]
         return [
-            self.make("PAND (XMM, XMM)", n, VECTOR_ZERO),
-            self.make("POR (XMM, XMM)", n, VECTOR_CONSTANT),
+            self.make("VANDPS (YMM, YMM, YMM)", n, n, VECTOR_ZERO),
+            self.make("VORPS (YMM, YMM, YMM)", n, n, VECTOR_CONSTANT),
         ]
+
+    def _saturating(self, what: str, target: int, source: int, other: int, width: int) -> Instruction:
+        """Bytes of `source` and `other`, added or subtracted without carry out; the target is the source
+        without AVX.
+        """
+        if not self.avx:
+            return self.make(f"P{what}USB (XMM, XMM)", target, other)
+        return self.make(f"V{_SATURATING[width].format(what)}", target, source, other)
+
+    def has_saturating(self, width: int) -> bool:
+        """Whether this CPU has saturating additions of so many bits."""
+        name = f"V{_SATURATING[width].format('ADD')}" if self.avx else "PADDUSB (XMM, XMM)"
+        return (self.avx or width == 128) and self.has(name)
 
     def again(self, source: int, target: int, value: int, width: int) -> list[Instruction]:
         """target := (source AND 0) OR value, in the floating-point domain where there is one.
@@ -159,11 +172,11 @@ class X86Helpers(MemoryLinks):
     def _vector_to_vector(self, source: Place, target: Place) -> list[Instruction]:
         if not self.avx:
             return [self.make("PSHUFD (XMM, XMM, I8)", target.number, source.number, immediates=(0xE4,))]
-        if max(source.width, target.width) == 512:
-            return [self.make("VPANDD (ZMM, ZMM, ZMM)", target.number, source.number, VECTOR_ONES)]
-        if max(source.width, target.width) == 256:
-            return [self.make("VANDPS (YMM, YMM, YMM)", target.number, source.number, VECTOR_ONES)]
-        return [self.make("VPAND (XMM, XMM, XMM)", target.number, source.number, VECTOR_ONES)]
+        width = max(source.width, target.width, 128)
+        if self.has_saturating(width):
+            return [self._saturating("ADD", target.number, source.number, VECTOR_ZERO, width)]
+        name = "VPANDD (ZMM, ZMM, ZMM)" if width == 512 else "VANDPS (YMM, YMM, YMM)"
+        return [self.make(name, target.number, source.number, VECTOR_ONES)]
 
     def bypass(self, number: int, width: int, kind: str) -> Instruction:
         """An identity in the `integer` or `fp` domain, in place, that shows the bypass delay."""
@@ -184,12 +197,14 @@ class X86Helpers(MemoryLinks):
         return width in needed and self.has(needed[width])
 
     def fill(self, place: Place) -> tuple[Instruction, str]:
-        """What takes a cycle in place in a register, and its key. Raises Unmeasurable."""
+        """What takes a cycle or two in place in a register, and its key. Raises Unmeasurable."""
         n, width = place.number, max(place.width, 128)
         if place.kind == "r":
             return self.make("MOVSXD (R64, R32)", n, n), "r>r"
         if place.kind == "k":
             return self.make("KORQ (K, K, K)", n, n, n), "k>k"
+        if place.kind == "v" and self.has_saturating(width):
+            return self._saturating("ADD", n, n, VECTOR_ZERO, width), f"steady.{width}"
         if place.kind == "v":
             return self.bypass(n, width, "integer"), f"bypass.integer.{width}"
         raise Unmeasurable(f"nothing fills a chain through {place.kind}")
