@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -36,6 +37,7 @@ from cyclescope.infer.timing.results import (
     rounded,
     whole,
 )
+from cyclescope.infer.timing.several import REPEATED, over_values, with_repeated_loads
 from cyclescope.infer.timing.throttling import TELLING, with_room
 from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
 from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
@@ -49,10 +51,8 @@ _WIDE = 0.5  # cycles: what is proved leaves more than one whole latency where i
 _FASTER = 0.9  # times the least latency that is shown: a tenth is more than noise
 _LOST = 1.0  # cycles that links may take less in a chain than alone
 _SURE = 2.0  # times the spread: 95 of 100 independent readings are within
-_APART = 2.0  # cycles: an index takes that much longer than a base at most
 PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in each")
 AVERAGE = Remark("an average: several paths, or something in the way")
-REPEATED = Remark("the load behind the store may have to be repeated")
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
@@ -98,7 +98,7 @@ class TimingBuilder:
         builder = ThroughputBuilder(self.form, self.streams, chains, self.links, lambda: self.missing("", ""))
         throughput = builder.throughput(_unfinished(self.unmeasured.get(("", ""))))
         every = pairs(self.form)
-        latencies = _with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
+        latencies = with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
         throughput = builder.limited_by_registers(throughput, latencies)
         outputs = tuple(self.output(pair) for pair in overwritten(self.form))
         return FormTiming(
@@ -247,7 +247,10 @@ class TimingBuilder:
         if value < LEAST_LATENCY:
             alone = not record.links and self._is_in_every_instance(pair)
             spread = record.spread / record.count
-            return self._in_part_of_a_cycle(record) if alone else self._below_law(pair, value, most, spread)
+            if alone:
+                return self._in_part_of_a_cycle(record)
+            carried = record.kind is Kind.FILLED and not self._is_cut(record, throughput)
+            return self._below_law(pair, value, most, carried, spread)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, Remark("AF is only readable together with the other flags")
@@ -268,16 +271,28 @@ class TimingBuilder:
         found = confidence(record)
         return MEDIUM if found == HIGH and rounded(value) % 1 else found
 
-    def _below_law(self, pair: Pair, value: float, most: float, spread: float) -> tuple[str | None, Remark]:
-        """Surely less than a cycle, even without conventions, is proof that there is no dependency."""
+    def _is_cut(self, record: Record, throughput: Throughput) -> bool:
+        """Whether a filled chain takes no longer than the form alone, as without a dependency in it."""
+        return record.per_instance < _BOUND_BY_THROUGHPUT * (throughput.value or math.inf)
+
+    def _below_law(
+        self, pair: Pair, value: float, most: float, carried: bool, spread: float
+    ) -> tuple[str | None, Remark]:
+        """Surely less than a cycle, even without conventions, is proof that there is no dependency.
+
+        Not where a chain is `carried` through the form: one of its links takes less there than alone.
+        """
         if -_LOST < most < LEAST_LATENCY:
+            doubt = withheld(f"{value:.2f} +-{spread:.2f} cycles may be one or none")
             if most + _SURE * spread >= 1:
-                return None, withheld(f"{value:.2f} +-{spread:.2f} cycles may be one or none")
+                return None, doubt
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:
                 return EXACT, ELIMINATED
             kept = pair.source.part == "flag" and self._keeps_flags
+            if carried and not kept:
+                return None, doubt
             return EXACT, independent(" (with a count other than 0)" if kept else "")
         return None, _against_law(value)
 
@@ -318,12 +333,12 @@ class TimingBuilder:
         other = self._single(pair, slow, throughput)
         if other.max is None:
             return latency
-        return _over_values({str(Kind.FAST): latency, str(Kind.SLOW): other})
+        return over_values({str(Kind.FAST): latency, str(Kind.SLOW): other})
 
     def _by_value(self, pair: Pair, speeds: Mapping[str, Record], throughput: Throughput) -> Latency:
         """Latency of an integer division: one chain per class of values."""
         found = {name: self._single(pair, record, throughput) for name, record in speeds.items()}
-        return _over_values({n: f for n, f in found.items() if f.max is not None} or found)
+        return over_values({n: f for n, f in found.items() if f.max is not None} or found)
 
     # --- idioms and notes ------------------------------------------------------------------------
 
@@ -363,36 +378,3 @@ def _unfinished(missing: tuple[int, int] | None) -> str:
     count, every = missing
     some = f" to the end: {count} of {every} kernels are missing"
     return UNMEASURED if count == every else UNMEASURED + some
-
-
-def _with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) -> tuple[Latency, ...]:
-    """The law that base and index reach a store alike: what takes much longer is a bound only."""
-    least: dict[tuple[str, str], float] = {}
-    keys = [(pair.source.name.rpartition(".")[0], pair.target.name) for pair in every]
-    stores = [pair.source.part in ("address", "index") and pair.target.part == "data" for pair in every]
-    for key, lat, is_address in zip(keys, latencies, stores, strict=True):
-        if lat.max is not None and is_address:
-            least[key] = min(lat.max, least.get(key, lat.max))
-    return tuple(
-        msgspec.structs.replace(lat, kind=UPPER_BOUND, min=0.0, note=REPEATED.text, cause=REPEATED.cause)
-        if is_address and (lat.max or 0.0) > least.get(key, 0.0) + _APART
-        else lat
-        for key, lat, is_address in zip(keys, latencies, stores, strict=True)
-    )
-
-
-def _over_values(found: Mapping[str, Latency]) -> Latency:
-    """One latency from those of several classes of values; an upper bound if one of them is."""
-    first = next(iter(found.values()))
-    values = {name: lat.max for name, lat in found.items() if lat.max is not None}
-    if not values:
-        return first
-    bound = next((lat for lat in found.values() if lat.kind == UPPER_BOUND), None)
-    least = min(lat.min or 0.0 for lat in found.values())
-    shown = first if bound is None else bound
-    ranges = [lat.bounds for lat in found.values() if lat.bounds]
-    bounds = (min(r[0] for r in ranges), max(r[1] for r in ranges)) if len(ranges) == len(found) else None
-    return msgspec.structs.replace(
-        first, min=least, max=max(values.values()), values=values, kind=shown.kind, note=shown.note,
-        cause=shown.cause, bounds=bounds, convention=first.convention if bounds else "",
-    )  # fmt: skip

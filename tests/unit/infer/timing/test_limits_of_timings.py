@@ -32,6 +32,25 @@ def one(form, records, links, source="op1", target="op1"):
 # --- latencies -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("throughput", "cycles", "variant", "cause"),
+    [
+        (20.0, 25.0, "filled", Cause.WITHHELD),  # what fills the chain waits for the form
+        (20.0, 21.7, "filled", Cause.WITHHELD),
+        (20.0, 21.5, "filled", Cause.INDEPENDENT),  # as long as the form alone
+        (25.0, 25.0, "filled", Cause.INDEPENDENT),
+        (20.0, 25.0, "link", Cause.INDEPENDENT),
+    ],
+)
+def test_a_filled_chain_that_takes_longer_than_the_form_is_no_proof_of_independence(
+    throughput, cycles, variant, cause
+):
+    """Of LOCK INC, say: 24 instructions behind it run in 24 cycles, not beside the next one in 20."""
+    links = {"r>r": LinkLatency(cycles / 25, cycles / 25, cycles / 25)}
+    records = [stream(4 * throughput), chain(cycles, variant=variant, links=("r>r",) * 25)]
+    assert one(IMUL, records, links).cause is cause
+
+
 @pytest.mark.parametrize(("width", "told"), [(0.3, False), (0.45, False), (0.55, True), (0.9, True)])
 def test_what_is_proved_is_told_where_it_is_wider_than_half_a_cycle(width, told):
     """Latencies are whole, so that an interval of half a cycle leaves one of them."""

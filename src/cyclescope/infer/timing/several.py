@@ -1,0 +1,47 @@
+"""One latency out of several, of classes of values, and what pairs of one form say of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from cyclescope.infer.timing.remarks import Remark
+from cyclescope.infer.timing.results import UPPER_BOUND, Latency
+from cyclescope.isa.dataflow import Pair
+
+REPEATED = Remark("the load behind the store may have to be repeated")
+_APART = 2.0  # cycles: an index takes that much longer than a base at most
+
+
+def with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) -> tuple[Latency, ...]:
+    """The law that base and index reach a store alike: what takes much longer is a bound only."""
+    least: dict[tuple[str, str], float] = {}
+    keys = [(pair.source.name.rpartition(".")[0], pair.target.name) for pair in every]
+    stores = [pair.source.part in ("address", "index") and pair.target.part == "data" for pair in every]
+    for key, lat, is_address in zip(keys, latencies, stores, strict=True):
+        if lat.max is not None and is_address:
+            least[key] = min(lat.max, least.get(key, lat.max))
+    return tuple(
+        msgspec.structs.replace(lat, kind=UPPER_BOUND, min=0.0, note=REPEATED.text, cause=REPEATED.cause)
+        if is_address and (lat.max or 0.0) > least.get(key, 0.0) + _APART
+        else lat
+        for key, lat, is_address in zip(keys, latencies, stores, strict=True)
+    )
+
+
+def over_values(found: Mapping[str, Latency]) -> Latency:
+    """One latency from those of several classes of values; an upper bound if one of them is."""
+    first = next(iter(found.values()))
+    values = {name: lat.max for name, lat in found.items() if lat.max is not None}
+    if not values:
+        return first
+    bound = next((lat for lat in found.values() if lat.kind == UPPER_BOUND), None)
+    least = min(lat.min or 0.0 for lat in found.values())
+    shown = first if bound is None else bound
+    ranges = [lat.bounds for lat in found.values() if lat.bounds]
+    bounds = (min(r[0] for r in ranges), max(r[1] for r in ranges)) if len(ranges) == len(found) else None
+    return msgspec.structs.replace(
+        first, min=least, max=max(values.values()), values=values, kind=shown.kind, note=shown.note,
+        cause=shown.cause, bounds=bounds, convention=first.convention if bounds else "",
+    )  # fmt: skip
