@@ -283,18 +283,26 @@ class TimingBuilder:
         Not where a chain is `carried` through the form: one of its links takes less there than alone.
         """
         if -_LOST < most < LEAST_LATENCY:
+            sure = self._is_disproved_by_sequences(pair)
             doubt = withheld(f"{value:.2f} +-{spread:.2f} cycles may be one or none")
-            if most + _SURE * spread >= 1:
+            if most + _SURE * spread >= 1 and not sure:
                 return None, doubt
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:
                 return EXACT, ELIMINATED
             kept = pair.source.part == "flag" and self._keeps_flags
-            if carried and not kept:
+            if carried and not kept and not sure:
                 return None, doubt
             return EXACT, independent(" (with a count other than 0)" if kept else "")
         return None, _against_law(value)
+
+    def _is_disproved_by_sequences(self, pair: Pair) -> bool:
+        """Whether sequences, all of whose instances read and write the same flag, take less than a chain."""
+        if pair.source.part != "flag" or pair.source.flag != pair.target.flag:
+            return False
+        plain = [r for r in self.streams if r.kind is Kind.PLAIN and r.verdict == STABLE]
+        return any(r.per_instance + _SURE * r.spread / r.count < LEAST_LATENCY for r in plain)
 
     def _is_in_every_instance(self, pair: Pair) -> bool:
         """Whether source and target are one register that the form always has: NZCV. Then sequences have the

@@ -115,6 +115,20 @@ def test_less_than_a_cycle_is_withheld_where_only_a_convention_says_so(cycles):
     assert found.cause is Cause.WITHHELD
 
 
+@pytest.mark.parametrize(
+    ("sequence", "variant", "kind"),
+    [(1.4, "plain x4", EXACT), (4.0, "plain x4", None), (1.4, "broken x4", None)],
+)
+def test_sequences_that_share_a_flag_and_take_less_than_a_cycle_disprove_a_doubtful_chain(
+    sequence, variant, kind
+):
+    shift = "SHL (R64, CL)"
+    records = chain(0.63, source="flags.CF", target="flags.CF", spread=0.3), stream(sequence, variant)
+    found = latency(shift, *records, source="flags.CF", target="flags.CF")
+    assert found.kind == kind
+    assert found.cause is (Cause.INDEPENDENT if kind else Cause.WITHHELD)
+
+
 def test_less_than_a_cycle_without_conventions_is_no_dependency():
     found = latency(IMUL, chain(0.25))
     assert (found.max, found.kind) == (0.0, EXACT)
