@@ -95,6 +95,8 @@ class PortBuilder:
         structure = self.structure
         found = {}
         for name, width in self.facts.widths.items():
+            if name in self.facts.renamed:
+                continue
             ports = structure.sets.get(name)
             label = "p" + "".join(self.names[p] for p in ports) if ports else f"unit of {name}"
             found[name] = label, float(width)
@@ -187,6 +189,8 @@ class PortBuilder:
     def _weights(self, confined: Mapping[str, float]) -> dict[str, float]:
         weights: dict[str, float] = {}
         for name, value in confined.items():
+            if name not in self.resources:
+                continue
             label = self.resources[name][0]
             if value > max(NOISE, weights.get(label, 0.0)):  # classes of two register files share a label
                 weights[label] = round(value, 2)

@@ -138,6 +138,17 @@ class PortFacts(ClassFacts):
         return self.saturating.difference(*(self.files[name] for name in wide))
 
     @cached_property
+    def renamed(self) -> frozenset[str]:
+        """Classes that no set of ports explains and that nearly fill the front end: it is what limits them.
+
+        What a form costs among them is its slots, for one renamer or all: that is no unit besides.
+        """
+        known = self.structure.sets
+        return frozenset(
+            n for n, width in self.widths.items() if n not in known and width > FULL * self.width
+        )
+
+    @cached_property
     def reach(self) -> dict[str, frozenset[str]]:
         """Register files of the classes that share ports with each class, itself among them."""
         structure = self.structure

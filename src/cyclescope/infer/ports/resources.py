@@ -87,9 +87,10 @@ class _View:
         self.names = {
             name: _set_name(known[name], ports.names) if name in known else f"unit of {name}"
             for name in self.facts.widths
+            if name not in self.facts.renamed
         }
         self.capacities = {name: float(len(some)) for name, some in self.sets.items()} | {
-            self.names[name]: float(width) for name, width in self.facts.widths.items()
+            label: float(self.facts.widths[name]) for name, label in self.names.items()
         }
         self.memory = ports.groups.memory
         self._counts: dict[tuple[Operation, ...], Mapping[str, float]] = {}
@@ -128,6 +129,8 @@ class _View:
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:
         found: dict[str, float] = {}
         for blocker, cycles in self.facts.confined.get(form, {}).items():
+            if blocker not in self.names:
+                continue
             name = self.names[blocker]
             most = cycles if cost.throughput is None else self.capacities[name] * cost.throughput
             found[name] = max(min(cycles, most), found.get(name, 0.0))

@@ -170,6 +170,7 @@ def test_what_nearly_fills_the_front_end_is_ports_where_it_shares_some(table, mo
     }  # fmt: skip
     facts = facts_of(table, pairs, confined, 8.0, widths, dict.fromkeys(widths, frozenset("r")))
     assert (MOVE in facts.units) == is_unit
+    assert facts.renamed == ({MOVE} if is_unit else set())
     assert {*facts.structure.sets} == widths.keys() - ({MOVE} if is_unit else set())
 
 

@@ -18,7 +18,7 @@ SETS = {
     "load": (4, 5, 6),
     "vector load": (4, 5),
 }
-WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1}
+WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1, "renamed move": 5}
 FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
 
 
@@ -26,7 +26,7 @@ def resources(confined, form_reads_memory=False, held=None, **costs):
     form = SimpleNamespace(operands=[SimpleNamespace(is_memory=form_reads_memory)])
     facts = SimpleNamespace(
         widths=WIDTHS, files=FILES, confined=confined, width=6.0,
-        table=dict.fromkeys(costs, form), held=held or {},
+        table=dict.fromkeys(costs, form), held=held or {}, renamed=frozenset({"renamed move"}),
     )  # fmt: skip
     ports = SimpleNamespace(
         facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"),
@@ -101,6 +101,14 @@ def test_units_take_what_was_measured():
 @pytest.fixture
 def slow():
     return FormCost(1, (Operation((0, 1)),), throughput=2)
+
+
+def test_what_renaming_limits_is_no_resource():
+    found, capacities = resources(
+        {"F": {"renamed move": 1.3, "transfer": 0.7}}, F=FormCost(1, None, throughput=1)
+    )
+    assert found["F"] == {"unit of transfer": 0.7}
+    assert capacities.keys() == found["F"].keys()
 
 
 def test_forms_that_are_equal_share_what_limits_them(slow):

@@ -35,7 +35,7 @@ def builder_of(throughputs):
     """What makes usages of forms that take one of four ports; throughputs in cycles by name."""
     facts = SimpleNamespace(
         table=_Table({name: SimpleNamespace(id=name, mnemonic=name, operands=()) for name in throughputs}),
-        widths={"any": 4}, files={"any": frozenset("r")},
+        widths={"any": 4}, renamed=frozenset(), files={"any": frozenset("r")},
         confined={name: {"any": 1.0} for name in throughputs}, held={}, alone={}, slots={}, width=4.0,
         whole=False, shuts=False, throughputs=throughputs,
     )  # fmt: skip
