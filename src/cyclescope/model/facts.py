@@ -59,9 +59,9 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
 # --- subjects: how askers and readers name the same thing ------------------------------------------
 
-ACCESSES, BANKS, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, SCHEDULER, STACK_ENGINE = (
-    "accesses", "banks", "consumers", "crossing", "store-forwarding", "fusion", "memory-renaming",
-    "scheduler", "stack-engine",
+ACCESSES, BANKS, CODE_LINES, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, SCHEDULER, STACK_ENGINE = (
+    "accesses", "banks", "code-lines", "consumers", "crossing", "store-forwarding", "fusion",
+    "memory-renaming", "scheduler", "stack-engine",
 )  # fmt: skip
 """Probes whose facts predictions use."""
 
@@ -89,6 +89,8 @@ ITSELF = ", onto itself"  # behind a move: its target is its source
 
 GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores
 STACK_UPDATE = "stack pointer behind a push and a pop"
+SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
+"""Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
 SIGNED_BITS = 32  # of the loads that tell whether the sign is extended on the way
 
 
@@ -181,3 +183,8 @@ def fused_forms(subject: str) -> tuple[str, str]:
 def mnemonic_of(form: str) -> str:
     """The mnemonic in a form's id: what is in front of an opcode or operands that tell it from others."""
     return form.partition(" ")[0].partition("_")[0]
+
+
+def loop_of(nops: int, size: int) -> str:
+    """A loop of so many NOPs of so many bytes."""
+    return f"{nops} NOPs of {size} bytes in a loop"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from cyclescope.errors import UsageError, shortened
 from cyclescope.model.facts import (
     BANKS,
+    CODE_LINES,
     CONSUMERS,
     CROSSING,
     FORWARDING,
@@ -45,7 +46,7 @@ from cyclescope.probe.memory import (
     renaming,
 )
 from cyclescope.probe.question import Probe
-from cyclescope.probe.sizes import decoded, in_flight
+from cyclescope.probe.sizes import code_lines, decoded, in_flight
 
 PROBES: Mapping[str, Probe] = {
     module.PROBE.name: module.PROBE
@@ -66,6 +67,7 @@ PROBES: Mapping[str, Probe] = {
         partial,
         in_flight,
         decoded,
+        code_lines,
         caches,
         pages,
         special_values,
@@ -88,6 +90,7 @@ PROBES: Mapping[str, Probe] = {
 
 NEEDED: Sequence[str] = (
     RENAMING, FORWARDING, BANKS, CROSSING, FUSION, CONSUMERS, STACK_ENGINE, SCHEDULER,
+    CODE_LINES,
 )  # fmt: skip
 """Probes whose facts predictions need (`model.behaviour`)."""
 

@@ -56,7 +56,7 @@ _REACH: Mapping[str, BranchReach] = {
         1, True, ("MOV (R64, I64): a #0", "LEA_B_D32 (R64): a p", "NOP (R64): a", "NOP_90", "NOP")
     ),
     "aarch64": BranchReach(4, False, ("NOP",)),
-    "riscv64": BranchReach(2, False, ("ADDI: z z #0",)),
+    "riscv64": BranchReach(2, False, ("ADDI: z z #0", "C_NOP")),
 }
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from cyclescope.analyze.cost.cores import TAKEN_BRANCHES
 from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.cost.shape import PlacedCost
-from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.block import Block, BlockInstruction
+from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
 from cyclescope.model.machine import Core, MachineModel
 
@@ -59,6 +60,14 @@ def branches(shapes: Sequence[PlacedCost], loop: bool) -> float:
     )
     last = bool(shapes) and not shapes[-1].form.attributes.isdisjoint(("branch", "conditional_branch"))
     return (taken + (loop and last)) / TAKEN_BRANCHES
+
+
+def code_lines(block: Block, shapes: Sequence[PlacedCost], lines: CodeLines | None) -> float:
+    """Cycles in which a loop gets the lines that its code lies in, 0 where they are not known to limit it."""
+    if lines is None or not block.loop or len(block) != len(shapes):
+        return 0.0
+    pieces = (len(one.code) for one in block), (shape.slots for shape in shapes)
+    return lines.cycles(block.instructions[0].address, zip(*pieces, strict=True))
 
 
 def resources(shapes: Iterable[PlacedCost], machine: MachineModel) -> dict[str, float]:

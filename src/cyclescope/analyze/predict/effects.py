@@ -17,6 +17,7 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import renamed_memory
 from cyclescope.analyze.predict import bounds
+from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import MEASURED, MachineModel
 
 
@@ -31,7 +32,8 @@ class Data(StrEnum):
 class Situation(msgspec.Struct, frozen=True):
     """One iteration on one machine, which an effect looks at.
 
-    `forward` is how many cycles after a store a load has its data.
+    `forward` is how many cycles after a store a load has its data, `behaviour` what the machine does beside
+    executing instructions.
     """
 
     block: Block
@@ -39,6 +41,7 @@ class Situation(msgspec.Struct, frozen=True):
     shapes: Sequence[PlacedCost]
     machine: MachineModel
     forward: float
+    behaviour: CoreBehaviour
 
     @property
     def is_measured(self) -> bool:
@@ -79,6 +82,8 @@ EFFECTS = (
            parts=lambda s: bounds.resources(s.shapes, s.machine)),
     Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
            parts=lambda s: bounds.units(s.shapes)),
+    Effect(name="code_lines", words="lines of its code", data=Data.NONE, assumed=True,
+           cycles=lambda s: bounds.code_lines(s.block, s.shapes, s.behaviour.lines)),
     Effect(name="locked", words="locked instructions", data=Data.LATENCY, assumed=True,
            cycles=lambda s: bounds.locked(s.shapes, s.forward)),
     Effect(name="stores", words="stores to different places", data=Data.NONE, assumed=True,

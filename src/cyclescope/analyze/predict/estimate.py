@@ -62,7 +62,8 @@ class BlockBounds:
     @cached_property
     def situation(self) -> Situation:
         """What effects look at."""
-        return Situation(self.block, self.graph, self.shapes, self.machine, self._graphs.shapes.forward)
+        costs = self._graphs.shapes
+        return Situation(self.block, self.graph, self.shapes, self.machine, costs.forward, costs.family)
 
     @cached_property
     def deciding(self) -> dict[str, float]:

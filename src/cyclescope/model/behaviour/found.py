@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
+from cyclescope.model.behaviour.lines import code_lines
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, LoadCrossing, StoreChunks
 from cyclescope.model.facts import (
@@ -52,7 +53,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), store_chunk=_store_chunk(facts),
         banks=_banks(facts), crossing=_crossing(facts), early=_early(facts, isa),
-        stack_update=_stack_update(facts),
+        stack_update=_stack_update(facts), lines=code_lines(facts),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.facts import mnemonic_of
 from cyclescope.model.machine import FormCost, Operation
@@ -61,7 +62,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     the most cycles of x87 additions and multiplications, where LLVM has those of SSE: 0 for as LLVM says.
     `merges`: writes of 8 and 16 bits of a register wait for the rest of it. `early` are mnemonics whose
     results come so many cycles later to others than to each other. `stack_update` are the cycles until
-    a stack pointer that pushes or pops moved is in its register.
+    a stack pointer that pushes or pops moved is in its register. `lines` says how loops get their code.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -77,6 +78,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     pairs: frozenset[tuple[str, str]] = frozenset()
     early: Mapping[str, float] = {}
     stack_update: float = STACK_SYNC
+    lines: CodeLines | None = None
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""

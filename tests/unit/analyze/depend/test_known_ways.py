@@ -8,13 +8,17 @@ import msgspec
 import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import (
     BANKS,
+    CODE_LINES,
     CONSUMERS,
     CROSSING,
     FORWARDING,
     FUSION,
+    LONGER_NOPS,
     RENAMING,
+    SHORTEST_NOPS,
     STACK_ENGINE,
     STACK_UPDATE,
     STACKED,
@@ -27,6 +31,7 @@ from cyclescope.model.facts import (
     fused_subject,
     loads_across,
     loads_apart,
+    loop_of,
     stacked,
     stores_apart,
     transfer_subject,
@@ -232,6 +237,34 @@ CROSSED = [
 def test_loads_across_lines_take_longer(text, cycles):
     bounds = predicted(text, *CROSSED).bounds
     assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
+
+
+IN_LINES = [
+    Fact(
+        CODE_LINES,
+        loop_of(n, size),
+        CoreAnswer.VALUE,
+        max(CodeLines(64, 6, 2).cycles(0, nops), (n + 1) / 4),
+        0.01,
+    )
+    for size, counts in ((1, SHORTEST_NOPS), (4, LONGER_NOPS))
+    for n in counts
+    for nops in [[(size, 1.0)] * n + [(9, 1.0)]]
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "loop", "cycles"),
+    [
+        ("nop\n" * 5 + "jne 0", True, None),
+        ("nop\n" * 6 + "jne 0", True, 3),
+        ("nop\n" * 6 + "jne 0", False, None),
+        ("nop\n" * 12 + "jne 0", True, 5),
+        ("nop\n" * 6 + ".byte 0x0f, 0x1f, 0x80, 0, 0, 0, 0\n" * 9 + "jne 0", True, 5 + 1),
+    ],
+)
+def test_loops_wait_for_lines_of_code(text, loop, cycles):
+    assert predicted(text, *IN_LINES, loop=loop).bounds.get("code_lines") == cycles
 
 
 MOVED = Fact(FUSION, fused_subject("MOV_89 (R64, R64)", "ADD_01 (R64, R64)"), CoreAnswer.FUSED)

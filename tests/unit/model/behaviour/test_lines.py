@@ -1,0 +1,85 @@
+"""How loops get the lines of their code: of made-up cores, whose readings have noise."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cyclescope.model.behaviour.lines import CodeLines, code_lines
+from cyclescope.model.facts import CODE_LINES, LONGER_NOPS, SHORTEST_NOPS, CoreAnswer, Fact, loop_of
+
+END = 9  # bytes of a decrement and a branch, one slot
+
+
+def readings(lines, width=8, ends=1, sizes=(1, 4), noise=0.02, without=(), seed=1):
+    """Facts of a core that gets code so; None for one that always gets enough."""
+    draw, facts = random.Random(seed), []
+    for size, counts in zip(sizes, (SHORTEST_NOPS, LONGER_NOPS), strict=False):
+        for n in counts:
+            slots = [(size, 1.0)] * n + [(END, float(ends))]
+            cycles = max((n + ends) / width, 1.0, lines.cycles(0, slots) if lines else 0.0)
+            if (size, n) not in without:
+                value = cycles + draw.uniform(-noise, noise)
+                facts.append(Fact(CODE_LINES, loop_of(n, size), CoreAnswer.VALUE, value, 0.01))
+    return facts
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ends", [1, 2])
+@pytest.mark.parametrize("truth", [CodeLines(64, 12, 2), CodeLines(64, 8, 1), CodeLines(32, 7, 1)])
+def test_what_a_core_does_is_found(truth, ends, seed):
+    counts = (1, 4) if truth.size == 64 else (1, 2)
+    assert code_lines(readings(truth, ends=ends, sizes=counts, noise=0.14, seed=seed)) == truth
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [],
+        readings(None),
+        readings(None, width=2),
+        readings(CodeLines(64, 12, 2), sizes=(4,)),
+        readings(CodeLines(64, 12, 2), sizes=(1,)),
+        readings(CodeLines(64, 40, 2)),
+        readings(CodeLines(64, 12, 2), noise=0.7),
+        readings(CodeLines(64, 12, 2.3)),  # no whole number of cycles
+        readings(CodeLines(60, 12, 2)),  # no power of two
+    ],
+)
+def test_nothing_is_said_without_steps_as_lines_make_them(facts):
+    assert code_lines(facts) is None
+
+
+def test_what_neighbours_disturbed_is_as_short_as_it_may_be():
+    truth = CodeLines(64, 12, 2)
+    facts = readings(truth)
+    slow = {loop_of(n, 1): 0.9 for n in (10, 11, 22)}
+    found = [
+        Fact(CODE_LINES, f.subject, f.answer, f.value + slow.get(f.subject, 0), slow.get(f.subject, 0.01))
+        for f in facts
+    ]
+    assert code_lines(found) == truth
+
+
+def test_a_step_that_was_not_read_leaves_no_steps_so_far_apart():
+    truth = CodeLines(64, 12, 2)
+    assert code_lines(readings(truth, without=[(1, n) for n in (11, 12)])) is None
+
+
+def straight(*counts, size=1):
+    return [(size, 1.0)] * sum(counts)
+
+
+@pytest.mark.parametrize(
+    ("begin", "slots", "cycles"),
+    [
+        (0, straight(12), 0.0), (0, straight(13), 3.0), (0, straight(24), 3.0), (0, straight(25), 5.0),
+        (64, straight(13), 3.0), (50, straight(14), 3.0),
+        (50, straight(15), 4.0), (52, straight(30), 0.0),  # begun shortly before the next line
+        (0, straight(16, size=4), 3.0), (0, straight(17, size=4), 4.0), (0, straight(29, size=4), 6.0),
+        (0, [(1, 1.0)] * 11 + [(1, 2.0)], 3.0), (0, [(8, 2.0)] * 7 + [(9, 1.0)], 4.0),
+    ],
+)  # fmt: skip
+def test_a_trip_takes_the_lines_that_it_has_bytes_in(begin, slots, cycles):
+    assert CodeLines(64, 12, 2).cycles(begin, slots) == cycles
