@@ -158,6 +158,11 @@ def consumer_forms(subject: str) -> tuple[str, str]:
     return first, second
 
 
+def stores_across(place: str) -> str:
+    """Stores across the ends of a place."""
+    return f"stores across {place}"
+
+
 def loads_across(place: str) -> str:
     """Loads of eight bytes side by side, that begin before a place and end behind it."""
     return f"loads across {place}"

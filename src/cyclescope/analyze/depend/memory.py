@@ -58,7 +58,7 @@ class Memory(msgspec.Struct, frozen=True):
     """What a block does to memory: loads of what it stored, and cycles in which its `chunks` of stores leave.
 
     `banks` are the cycles of one iteration in which the loads of the busiest bank of the cache are done,
-    `crossing` those of all loads, where some have bytes in two lines.
+    `crossing` those of all loads, or all stores, where some have bytes in two lines.
     """
 
     passages: tuple[Passage, ...] = ()
@@ -77,9 +77,10 @@ def through_memory(
     accesses = [one for line in lines for one in line.accesses]
     stores, loads = any(one.write for one in accesses), any(one.read for one in accesses)
     chunks = core.store_chunk if stores else None
-    banks, crossing = (core.banks, core.crossing) if loads else (None, None)
+    banks = core.banks if loads else None
+    crossings = core.crossing if loads else None, core.store_crossing if stores else None
     passes = stores and loads
-    if not (passes or chunks or banks or crossing):
+    if not (passes or chunks or banks or any(crossings)):
         return Memory()
     found = _Search(in_flight)
     steps = followed(lines, instruction_set(isa).arithmetic.results)
@@ -89,7 +90,10 @@ def through_memory(
         tuple(found.passages()) if passes else (),
         cycles_of_chunks(found.moving(write=True), chunks) if chunks else 0.0,
         cycles_of_banks(found.moving(write=False), banks) if banks else 0.0,
-        cycles_of_crossing(found.moving(write=False), crossing) if crossing else 0.0,
+        max(
+            cycles_of_crossing(found.moving(write), crossing) if crossing else 0.0
+            for write, crossing in zip((False, True), crossings, strict=True)
+        ),
     )
 
 

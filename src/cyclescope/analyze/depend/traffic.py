@@ -13,7 +13,7 @@ from operator import itemgetter
 import msgspec
 
 from cyclescope.analyze.decode.values import Value
-from cyclescope.model.behaviour.published import LoadBanks, LoadCrossing, StoreChunks
+from cyclescope.model.behaviour.published import LineCrossing, LoadBanks, StoreChunks
 
 
 class MemoryAccess(msgspec.Struct, frozen=True):
@@ -99,13 +99,13 @@ def cycles_of_banks(loads: Sequence[MovingAccess], banks: LoadBanks) -> float:
     return max(used) / banks.most
 
 
-def cycles_of_crossing(loads: Sequence[MovingAccess], crossing: LoadCrossing) -> float:
-    """Cycles of all loads, 0 where none is in two lines; what is not followed is taken to be in one."""
-    share = sum(_share_across(load, crossing.line) for load in loads if load.step is not None)
-    return len(loads) * crossing.each + share * crossing.extra if share else 0.0
+def cycles_of_crossing(accesses: Sequence[MovingAccess], crossing: LineCrossing) -> float:
+    """Cycles of all loads, or stores, 0 where none is in two lines; what is not followed is in one."""
+    share = sum(_share_across(one, crossing.line) for one in accesses if one.step is not None)
+    return len(accesses) * crossing.each + share * crossing.extra if share else 0.0
 
 
-def _share_across(load: MovingAccess, line: int) -> float:
-    """The share of iterations in which a load has bytes in two lines."""
-    rounds = load.period(line)
-    return sum(len(load.blocks(number, line)) > 1 for number in range(rounds)) / rounds
+def _share_across(access: MovingAccess, line: int) -> float:
+    """The share of iterations in which an access has bytes in two lines."""
+    rounds = access.period(line)
+    return sum(len(access.blocks(number, line)) > 1 for number in range(rounds)) / rounds

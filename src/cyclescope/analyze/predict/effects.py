@@ -90,7 +90,7 @@ EFFECTS = (
            cycles=lambda s: s.graph.through.chunks),
     Effect(name="load_banks", words="banks of the cache", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.banks),
-    Effect(name="line_crossing", words="loads across lines", data=Data.NONE, assumed=True,
+    Effect(name="line_crossing", words="loads or stores across lines", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.crossing),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            cycles=lambda s: renamed_memory(s.graph)),

@@ -6,13 +6,13 @@ core (`model.behaviour.published`). Where nothing is known, nothing is assumed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.lines import code_lines
 from cyclescope.model.behaviour.passing import MemoryPassing
-from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, LoadCrossing, StoreChunks
+from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LineCrossing, LoadBanks, StoreChunks
 from cyclescope.model.facts import (
     BANKS,
     CONSUMERS,
@@ -29,6 +29,7 @@ from cyclescope.model.facts import (
     fused_forms,
     loads_across,
     loads_apart,
+    stores_across,
     stores_apart,
 )
 from cyclescope.model.machine import MEASURED, MachineModel
@@ -52,7 +53,8 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
     """What probes found that predictions need, of an instruction set."""
     return CoreBehaviour(
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), store_chunk=_store_chunk(facts),
-        banks=_banks(facts), crossing=_crossing(facts), early=_early(facts, isa),
+        banks=_banks(facts), crossing=_crossing(facts, loads_apart, loads_across),
+        store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), lines=code_lines(facts),
     )  # fmt: skip
 
@@ -142,15 +144,17 @@ def _banks(facts: Sequence[Fact]) -> LoadBanks | None:
     return LoadBanks(width, period, min(_rate(rates[apart]) for apart in (0, period)))
 
 
-def _crossing(facts: Sequence[Fact]) -> LoadCrossing | None:
-    """The shortest line across whose end a load takes longer, how much, and how long any load takes."""
-    rates = _rates(facts, {apart: loads_apart(apart) for apart in SPACINGS})
+def _crossing(
+    facts: Sequence[Fact], apart: Callable[[int], str], across: Callable[[str], str]
+) -> LineCrossing | None:
+    """The shortest line across whose end an access takes longer, how much, and how long any takes."""
+    rates = _rates(facts, {spacing: apart(spacing) for spacing in SPACINGS})
     fastest = max(map(_rate, rates.values()), default=0.0)
     known = {fact.subject: fact for fact in facts if fact.probe == CROSSING and fact.value is not None}
     for line in LINE_SIZES:
-        fact = known.get(loads_across(f"{line} bytes"))
+        fact = known.get(across(f"{line} bytes"))
         if fact and fact.value and fastest and fact.value - (fact.error or 0.0) > _LONGER / fastest:
-            return LoadCrossing(line, 1 / fastest, fact.value)
+            return LineCrossing(line, 1 / fastest, fact.value)
     return None
 
 

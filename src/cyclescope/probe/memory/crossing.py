@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import CROSSING, CoreAnswer, loads_across
+from cyclescope.model.facts import CROSSING, CoreAnswer, loads_across, stores_across
 from cyclescope.probe.code import SOME, Setting, written
 from cyclescope.probe.levels import steady
 from cyclescope.probe.memory.transfers import CHASE, PLAIN_TRANSFERS, with_register
@@ -36,7 +36,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         for subject, make in (
             (f"load latency across {name}", _latency),
             (loads_across(name), _loads),
-            (f"stores across {name}", _stores),
+            (stores_across(name), _stores),
         ):
             points = (make(isa, "inside", _INSIDE), make(isa, "across", place))
             yield ProbeCase(subject, points, name in ("64 bytes", "page"))

@@ -33,6 +33,7 @@ from cyclescope.model.facts import (
     loads_apart,
     loop_of,
     stacked,
+    stores_across,
     stores_apart,
     transfer_subject,
 )
@@ -236,6 +237,26 @@ CROSSED = [
 )
 def test_loads_across_lines_take_longer(text, cycles):
     bounds = predicted(text, *CROSSED).bounds
+    assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
+
+
+STORED_ACROSS = [
+    *spaced(stores_apart, 2.0, 2.0, ()),
+    Fact(CROSSING, stores_across("64 bytes"), CoreAnswer.VALUE, 0.5, 0.01),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov [rdi + 60], rax; mov [rdi], rbx", 2 * 0.5 + 0.5),
+        ("mov [rdi + 56], rax; mov [rdi], rbx", None),
+        ("mov rax, [rdi + 60]; mov [rdi + 8], rbx", None),  # loads were not asked about
+        ("movups [rdi - 8], xmm0; add rdi, 16", 0.5 + 0.5 / 4),
+    ],
+)
+def test_stores_across_lines_take_longer(text, cycles):
+    bounds = predicted(text, *STORED_ACROSS).bounds
     assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
 
 
