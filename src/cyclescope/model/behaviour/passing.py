@@ -105,11 +105,11 @@ class MemoryPassing:
         return max(_clearly(fact) for fact in asked if fact is not None)
 
     def _size(self, one: StoredLoad) -> str | None:
-        """What was asked of a load of so much of so much: of a part of it by the stack pointer alone."""
+        """What was asked of a load of so much of so much, None of a part of it that was not asked."""
         kind = self._on_stack(one)
         if one.loaded != one.stored:
             part = forwarding_subject(one.stored, one.loaded, one.offset, kind)
-            return part if kind and part in self._ways else None
+            return part if part in self._ways else None
         if one.offset:
             return None
         whole = one.loaded == WHOLE_REGISTER and not kind

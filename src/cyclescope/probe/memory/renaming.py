@@ -13,6 +13,7 @@ from typing import NamedTuple
 from cyclescope.kernel.kernel import WATCHED
 from cyclescope.model.behaviour.passing import DISTANCES
 from cyclescope.model.facts import (
+    GENERAL,
     RENAMING,
     STACKED,
     CoreAnswer,
@@ -88,17 +89,22 @@ def _ways(isa: str) -> Iterator[Way]:
 
 
 def _on_stack(isa: str) -> Iterator[Way]:
-    """Ways by the stack pointer, which some cores rename and no others."""
+    """Ways by the stack pointer, which some cores rename and no others; parts by both."""
     plain = PLAIN_TRANSFERS[isa]
     for one in plain:
         yield _way(transfer_subject(one.bits, STACKED), one, _STACK, _STACK, quick=one.bits in (32, 64))
-    whole, half = plain[-1], plain[-2]
-    part = forwarding_subject(whole.bits, half.bits, 0, STACKED)
-    yield _way(part, whole._replace(load=half.load), _STACK, _STACK, quick=False)
+    for kind, place in ((GENERAL, _HERE), (STACKED, _STACK)):
+        yield _way(*_part(isa, kind), place, place, quick=False)
     for way in _KINDS[isa]:
         if way.subject in (MemoryWay.SIGNED, MemoryWay.ADDED):
             store, load = (text.replace(" p", " s") for text in (way.store, way.load))
             yield way._replace(subject=stacked(MemoryWay(way.subject)), store=store, load=load)
+
+
+def _part(isa: str, kind: str) -> tuple[str, Transfer]:
+    """A load of half of what was stored, by a kind of base."""
+    half, whole = PLAIN_TRANSFERS[isa][-2:]
+    return forwarding_subject(whole.bits, half.bits, 0, kind), whole._replace(load=half.load)
 
 
 def _way(

@@ -259,6 +259,24 @@ def test_what_is_renamed_by_one_register_is_forwarded_by_another(load, cycles):
     assert DEALT.cycles(load) == cycles
 
 
+PARTS = MemoryPassing((  # as a Zen 5: parts of what was stored are renamed, too
+    way(MemoryWay.BASE, 0.0), way(MemoryWay.REWRITTEN, 7.0), way(forwarding_subject(64, 32, 0), 0.0),
+    size(64, 64, 0, 7.1), size(64, 32, 0, 7.1), size(64, 32, 4, 7.1),
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("load", "cycles"),
+    [
+        (StoredLoad(64, 32, 0, MemoryWay.BASE), 0.0),
+        (StoredLoad(64, 32, 4, MemoryWay.BASE), 7.1),
+        (StoredLoad(64, 32, 0, MemoryWay.REWRITTEN), 7.1),
+    ],
+)
+def test_parts_of_what_was_stored_are_renamed_where_they_were_asked(load, cycles):
+    assert PARTS.cycles(load) == cycles
+
+
 STACKS = MemoryPassing((  # as a Zen 3: renamed by the stack pointer, of 32 bits or more
     way(MemoryWay.BASE, 6.0), way(MemoryWay.STACK, 0.0), way(MemoryWay.STACK_UPDATED, 0.0),
     way("32 bits", 6.1), way(MemoryWay.ADDED, 7.0), way(distance_subject(1), 6.0),
