@@ -25,8 +25,8 @@ static volatile long sink;
 #define CHAIN_FEW 2   /* trips */
 #define CHAIN_MANY 10
 #define NOPS 500
-#define NOPS_FEW 2
-#define NOPS_MANY 10
+#define NOPS_FEW 8 /* trips: the first ones bring the code, and the end is not foreseen, */
+#define NOPS_MANY 80 /* so many that a step of a slow clock is a hundredth */
 #define REPEATED(text, count) ".rept " #count "\n\t" text "\n\t.endr\n\t"
 #define TIMES(text, count) REPEATED(text, count)
 
