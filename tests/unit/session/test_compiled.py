@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -22,6 +23,7 @@ from cyclescope.session.compiled import (
 )
 
 CC = shutil.which("cc")
+STEP, FASTEST, SAMPLE = 41, 8, 80_000  # cycles of a slow clock's step; NOPs a cycle; cycles of 20 us at 4 GHz
 needs_compiler = pytest.mark.skipif(CC is None, reason="needs a C compiler")
 TICKS, NOP = 0.75, 0.25  # per cycle; cycles
 
@@ -149,3 +151,14 @@ def test_rounds_that_take_no_time_were_disturbed(cycles):
 def test_how_much_slower_is_quiet(factor, quiet):
     found = _slope(samples(4.0, slow=range(40), factor=factor), NOP)
     assert (found is not None) is quiet
+
+
+def test_nops_beside_a_loop_are_long_for_the_clock_and_short_beside_the_loop():
+    text = (shipped() / "harness" / "harness.c").read_text()
+    each, few, many = (
+        int(re.search(rf"#define {n} (\d+)", text)[1]) for n in ("NOPS", "NOPS_FEW", "NOPS_MANY")
+    )
+    cycles = each * (many - few) / FASTEST
+    assert cycles * compiled.QUIET / 2 > STEP
+    assert each * many / FASTEST < SAMPLE / 10
+    assert each * few / FASTEST > SAMPLE / 200, "what brings the code is not timed"
