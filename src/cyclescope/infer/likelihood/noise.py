@@ -31,10 +31,14 @@ class Tail(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct, frozen=True):
-    """A reading in micro-operations, and its own error as its rounds show it."""
+    """A reading in micro-operations, and its own error as its rounds show it.
+
+    `together` says that the instances stood in one place: units that are chosen early are chosen worse then.
+    """
 
     value: float
     error: float
+    together: bool = False
 
 
 class Scatter(msgspec.Struct, frozen=True):

@@ -65,7 +65,8 @@ class UsageSolver:
     forms of each class cost among the blocking instructions of the others, in micro-operations: more than
     the ports explain where a core chooses among them unevenly. `counts` says whether micro-operations
     beyond the slots speak against an explanation: those for memory come in the slots of others. `full` are
-    the classes that nearly fill the front end.
+    the classes that nearly fill the front end. `together` is what is usual of readings whose instances stand
+    in one place, where that is known to be something else.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class UsageSolver:
         noise: Scatter | None = None,
         counts: bool = True,
         full: Container[str] = (),
+        together: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
         self.blockers = dict(blockers)
         self.sets = list(sets)
@@ -83,6 +85,7 @@ class UsageSolver:
         self.counts = counts
         self.full = full
         self.usual = {ports: (usual or {}).get(name, {}) for name, ports in self.blockers.items()}
+        self.together = {ports: (together or {}).get(name, {}) for name, ports in self.blockers.items()}
 
     def candidates(
         self,
@@ -156,6 +159,7 @@ class UsageSolver:
     def _expected(self) -> _Expected:
         """What explanations cost every class."""
         names, least, usual, tail, owners, places = list(self.blockers), [], [], [], [], []
+        together = []
         start = 0
         for number, (name, wide) in enumerate(self.blockers.items()):
             inside = np.array([set(one) <= set(wide) for one in self.sets], dtype=float)
@@ -163,18 +167,21 @@ class UsageSolver:
                 [one != wide and not set(one).isdisjoint(wide) for one in self.sets], dtype=float
             )
             rule = np.array([self.usual.get(one, {}).get(name, 0.0) for one in self.sets])
-            rows = [self._multisets @ some for some in (inside, np.maximum(inside, rule), touch)]
-            tails = np.where(rows[2] > 0, tail_of(True, name in self.full), tail_of(False, name in self.full))
-            kinds, where = np.unique(np.stack([rows[0], rows[1], tails]), axis=1, return_inverse=True)
+            rule = np.maximum(inside, rule)
+            apart = np.array([self.together.get(one, {}).get(name, 0.0) for one in self.sets])
+            rows = [self._multisets @ some for some in (inside, rule, np.maximum(rule, apart), touch)]
+            tails = np.where(rows[3] > 0, tail_of(True, name in self.full), tail_of(False, name in self.full))
+            kinds, where = np.unique(np.stack([*rows[:3], tails]), axis=1, return_inverse=True)
             least.append(kinds[0])
             usual.append(kinds[1])
-            tail.append(kinds[2].astype(np.intp))
+            together.append(kinds[2])
+            tail.append(kinds[3].astype(np.intp))
             owners.append(np.full(kinds.shape[1], number))
             places.append(start + where.reshape(-1))
             start += kinds.shape[1]
         return _Expected(
-            tuple(names), np.concatenate(least), np.concatenate(usual), np.concatenate(tail),
-            np.concatenate(owners), np.stack(places, axis=1),
+            tuple(names), np.concatenate(least), np.concatenate(usual), np.concatenate(together),
+            np.concatenate(tail), np.concatenate(owners), np.stack(places, axis=1),
         )  # fmt: skip
 
     # --- how likely they are -----------------------------------------------------------------------
@@ -186,7 +193,6 @@ class UsageSolver:
         """
         expected = self._expected
         more = np.array([beside.get(name, 0.0) for name in expected.names])
-        usual = expected.usual + more[expected.owners]
         total = np.zeros(len(expected.least))
         for place in range(max(map(len, looks.values()), default=0)):
             shown = [looks.get(name, ())[place : place + 1] for name in expected.names]
@@ -195,6 +201,8 @@ class UsageSolver:
             weights = np.array(
                 [1 / len(looks[n]) if s else 0.0 for n, s in zip(expected.names, shown, strict=True)]
             )
+            near = np.array([bool(some and some[0].together) for some in shown])[expected.owners]
+            usual = np.where(near, expected.together, expected.usual) + more[expected.owners]
             as_usual = self.noise.costs(values, errors, usual, expected.tails)
             below = self.noise.costs(values, errors, expected.least, expected.tails) + UNUSUAL
             between = self.noise.between(values, errors, expected.least, usual) + UNEVEN
@@ -266,12 +274,13 @@ class _Expected(NamedTuple):
     """What explanations cost classes at least and as a rule, and with which tail readings scatter.
 
     Every different expectation of a class is there once, `owners` are the classes' numbers, `places` has
-    those of each explanation by class.
+    those of each explanation by class. `together` is as a rule where the instances stand in one place.
     """
 
     names: tuple[str, ...]
     least: Array
     usual: Array
+    together: Array
     tails: Places
     owners: Places
     places: Places

@@ -145,8 +145,12 @@ def preference(form: InstructionForm) -> tuple[object, ...]:
     Moves between registers may be eliminated now and then, and keep no port busy then.
     """
     flags = bool(form.flags_read), bool(form.flags_written)
-    move = memory_of(form) is None and "MOV" in form.mnemonic
-    return stores(form), move, updates(form), *flags, len(form.operands), not form.is_vex, form.id
+    return stores(form), is_move(form), updates(form), *flags, len(form.operands), not form.is_vex, form.id
+
+
+def is_move(form: InstructionForm) -> bool:
+    """Whether a form moves values between registers, by its name."""
+    return memory_of(form) is None and "MOV" in form.mnemonic
 
 
 def stores(form: InstructionForm) -> bool:

@@ -12,8 +12,8 @@ from itertools import combinations, product
 
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import MICROCODED, PortBuilder, PortUsage
-from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, stores
+from cyclescope.infer.ports.facts import EITHER, PortFacts
 from cyclescope.infer.ports.questions import SLOWEST, made
 from cyclescope.infer.ports.resources import PART, hidden_units
 from cyclescope.infer.timing.results import HIGH
@@ -101,18 +101,28 @@ class ClassQuestions:
         )
 
     def _again(self) -> Iterator[Question]:
-        """What the best explanation misses: as before, and with more blocking instructions."""
+        """What the best explanation misses, as before and with more blocking; accesses that none expects."""
         facts = self._read()
         builder = PortBuilder(facts)
         self._structure, self._usages = facts.structure, {}
         for form in self._forms:
             usage = builder.usage(form, facts.throughputs.get(form.id))
             doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
-            if missed := builder.missed(form, usage) if doubtful else set():
-                for more in (0, SPARE):
-                    yield from self._against(facts, [form], more, only=missed, look=2)
-            else:
+            missed = builder.missed(form, usage) if doubtful else set()
+            for more in (0, SPARE):
+                yield from self._against(facts, [form], more, only=missed, look=2)
+            unexpected = _unexpected(facts, form)
+            for head in unexpected:
+                yield from self._beside_stand_in(facts, form, head)
+            if not missed and not unexpected:
                 self._usages[form.id] = usage
+
+    def _beside_stand_in(self, facts: PortFacts, form: InstructionForm, head: str) -> Iterator[Question]:
+        """A form among those accesses of a class that are of another register file."""
+        width, other = facts.widths[head], facts.table[facts.stand_ins[head]]
+        if cycles := _hiding(facts, form, width):
+            for more in (0, SPARE):
+                yield self.plans.against(form, other, width, cycles + more, more > 0)
 
     def _hidden(self, facts: PortFacts) -> Iterator[Question]:
         """Forms of every kind among those that run slower than their ports allow: do they share a unit?"""
@@ -128,6 +138,21 @@ class ClassQuestions:
                 if cycles and told and not domains(form).isdisjoint(domains(unit)):
                     count = math.ceil(cycles / alone)
                     yield self.plans.against(form, unit, 1, count)
+
+
+def _unexpected(facts: PortFacts, form: InstructionForm) -> list[str]:
+    """Classes of accesses that a form costs something although it accesses no memory in their way."""
+    confined = facts.confined.get(form.id, {})
+    return [
+        head for head in facts.stand_ins
+        if confined.get(head, 0.0) > EITHER and not _accesses_like(form, facts.table[head])
+    ]  # fmt: skip
+
+
+def _accesses_like(form: InstructionForm, access: InstructionForm) -> bool:
+    """Whether a form reads memory, or writes it, as an access does."""
+    writes = stores(access)
+    return any(op.is_memory and (op.write if writes else op.read) for op in form.operands)
 
 
 def _never(form: str, ports: Iterable[int]) -> bool:

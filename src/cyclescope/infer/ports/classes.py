@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 
-from cyclescope.infer.ports.candidates import candidates, files_of, preference, stores, updates
+from cyclescope.infer.ports.candidates import candidates, domains, files_of, preference, stores, updates
 from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
 from cyclescope.measure.ports import PAIRS, blocked
 
@@ -90,6 +90,20 @@ class ClassFacts(FrontEndFacts, ABC):
         """Register files of each class by its representative."""
         groups = self.blockers.items()
         return {name: frozenset(f) for (f, _), group in groups for name in group if name in self.classes}
+
+    @cached_property
+    def stand_ins(self) -> dict[str, str]:
+        """Of classes that access memory: a member of another register file than the representative.
+
+        A store needs its datum as well: what waits for what brings vectors to it need not wait for others.
+        """
+        found = {}
+        for head, members in self.classes.items():
+            mine = domains(self.table[head])
+            others = [name for name in members if domains(self.table[name]) != mine]
+            if "m" in self.files[head] and others:
+                found[head] = others[0]
+        return found
 
     def _differ_in_length(self, one: str, other: str) -> bool:
         return "z" in self.files[one] ^ self.files[other] and "v" in self.files[one] | self.files[other]

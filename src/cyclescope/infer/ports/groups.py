@@ -64,7 +64,9 @@ class PortGroups:
                 wide = group[name]
                 least = sum(set(one) <= set(wide) for one in sets)
                 if name not in beside and all(
-                    solver.usual.get(one, {}).get(name, 0.0) <= (set(one) <= set(wide)) for one in sets
+                    solver.usual.get(one, {}).get(name, 0.0) <= (set(one) <= set(wide))
+                    and solver.together.get(one, {}).get(name, 0.0) <= (set(one) <= set(wide)) + SLOWED
+                    for one in sets
                 ):
                     touches = any(one != wide and not set(one).isdisjoint(wide) for one in sets)
                     tail = tail_of(touches, name in solver.full)
@@ -81,11 +83,14 @@ class PortGroups:
                 groups.remove(group)
             groups.append(merged)
         usual = {name: self._usual(name) for name in sets}
+        together = {name: self._usual_together(name) for name in sets if "m" in self.facts.files[name]}
         full = {name for name, width in self.facts.widths.items() if width > FULL * self.facts.width}
-        return [
-            (group, UsageSolver(group, port_sets(group), usual, noise, not self._is_memory(group), full))
-            for group in groups
-        ]
+
+        def solver(group: Mapping[str, Ports]) -> UsageSolver:
+            counts = not self._is_memory(group)
+            return UsageSolver(group, port_sets(group), usual, noise, counts, full, together)
+
+        return [(group, solver(group)) for group in groups]
 
     def _is_memory(self, group: Mapping[str, Ports]) -> bool:
         return all("m" in self.facts.files[name] for name in group)
@@ -98,6 +103,15 @@ class PortGroups:
         most = math.inf if "m" in self.facts.files[name] else 1.0
         return {other: min(cost, most) for other, cost in self._costs(name).items()}
 
+    def _usual_together(self, name: str) -> dict[str, float]:
+        """The same of accesses to memory whose instances stand in one place."""
+        found: dict[str, list[float]] = {}
+        for form in self.facts.classes[name]:
+            for other, looks in self.facts.looks(form).items():
+                if other != name and (some := [look.value for look in looks if look.together]):
+                    found.setdefault(other, []).append(min(some))
+        return {other: median_low(some) for other, some in found.items()}
+
     def _costs(self, name: str) -> dict[str, float]:
         """The median of what the members of a class cost among other blocking instructions."""
         members = [self.facts.confined.get(form, {}) for form in self.facts.classes[name]]
@@ -106,17 +120,19 @@ class PortGroups:
 
     @cached_property
     def _accesses_cost(self) -> dict[bool, dict[str, float]]:
-        """What loads, and what stores, cost classes whose ports they do not use, but for noise."""
+        """What loads, and what stores, cost classes whose ports they do not use, but for noise.
+
+        The least that any of them does: what is stored of one register file may take a micro-operation of it.
+        """
         found: dict[bool, dict[str, list[float]]] = {False: {}, True: {}}
         for name in self.structure.sets:
             op = memory_of(self.facts.table[name]) if "m" in self.facts.files[name] else None
             for form in self.facts.classes[name] if op is not None else ():
                 for other, looks in self.facts.looks(form).items():
-                    found[op is not None and op.write].setdefault(other, []).extend(
-                        look.value for look in looks
-                    )
+                    cost = median(look.value for look in looks)
+                    found[op is not None and op.write].setdefault(other, []).append(cost)
         return {
-            kind: {name: cost for name, values in some.items() if (cost := median(values)) > SLOWED}
+            kind: {name: cost for name, costs in some.items() if (cost := min(costs)) > SLOWED}
             for kind, some in found.items()
         }
 

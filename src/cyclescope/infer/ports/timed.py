@@ -20,9 +20,10 @@ from cyclescope.infer.likelihood.evidence import (
 )
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure, UnionEvidence, solve_structure, sureness
-from cyclescope.infer.ports.candidates import domains, updates
+from cyclescope.infer.ports.candidates import domains, is_move, updates
 from cyclescope.infer.ports.facts import ERROR, PortFacts
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
+from cyclescope.measure.record import Record
 
 SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
@@ -71,14 +72,36 @@ class TimedFacts(PortFacts):
 
     @cached_property
     def _looks(self) -> dict[str, dict[str, list[Look]]]:
-        """Readings of a form among the blocking instructions of a class, by form and representative."""
-        found: dict[str, dict[str, list[Look]]] = {}
+        """Readings of a form among the blocking instructions of a class, by form and representative.
+
+        Of blocking instructions of several register files those count that it costs least: the others need
+        something else beside the ports that all of them have.
+        """
+        heads = dict.fromkeys(self.widths) | {name: head for head, name in self.stand_ins.items()}
+        found: dict[str, dict[str, dict[str, list[Record]]]] = {}
         for r in self._records:
-            if r.quantity == PORTS and r.source in self.widths:
-                scale = self.widths[r.source] / INSTANCES
-                look = Look((r.cycles - blocked(r.variant)) * scale, r.spread * scale)
-                found.setdefault(r.form, {}).setdefault(r.source, []).append(look)
-        return found
+            if r.quantity == PORTS and r.source in heads:
+                by_class = found.setdefault(r.form, {}).setdefault(heads[r.source] or r.source, {})
+                by_class.setdefault(r.source, []).append(r)
+        return {
+            form: {head: self._least_of(head, some) for head, some in by_class.items()}
+            for form, by_class in found.items()
+        }
+
+    def _least_of(self, head: str, records: Mapping[str, Sequence[Record]]) -> list[Look]:
+        """Readings among the blocking instructions of a class that a form costs least.
+
+        Those with the fewest cycles of blocking have the instances spread, the others in one place.
+        """
+        scale, found = self.widths[head] / INSTANCES, []
+        for some in records.values():
+            cycles = [blocked(r.variant) for r in some]
+            least = min(cycles)
+            found.append([
+                Look((r.cycles - n) * scale, r.spread * scale, n > least)
+                for r, n in zip(some, cycles, strict=True)
+            ])  # fmt: skip
+        return min(found, key=_low)
 
     def readings(self, form: str) -> dict[str, Sequence[Look]]:
         """Readings of a form in micro-operations that are confined to a class, by representative."""
@@ -127,7 +150,23 @@ class TimedFacts(PortFacts):
             return "its instances have more than one micro-operation"
         if self._fills_the_front_end(name, sound):
             return "it may need no port: it nearly fills the front end and shares ports with no other class"
+        if self._may_be_renaming(name, sound):
+            return "it may need no port: nothing but moves between registers has as many"
         return ""
+
+    def _may_be_renaming(self, name: str, others: Sequence[str]) -> bool:
+        """Whether a class may be limited by how many instructions of its files are renamed in a cycle.
+
+        No core has ports for moves alone: where nothing else runs as often, no port is what moves run out of.
+        """
+        mine = self._class(name)
+        beside = [o for o in others if o != name and self._class(o).sides == mine.sides]
+        wide = [o for o in beside if self.widths[o] >= mine.width]
+        return bool(beside) and self._only_moves(name) and all(map(self._only_moves, wide))
+
+    def _only_moves(self, name: str) -> bool:
+        """Whether a class has nothing but moves between registers."""
+        return all(is_move(self.table[member]) for member in self.classes[name])
 
     def _fills_the_front_end(self, name: str, others: Sequence[str]) -> bool:
         """Whether what limits a class may be renaming: nearly as many as the front end has slots run.

@@ -30,7 +30,7 @@ from cyclescope.model.machine import Operation
 from tests.support.stated import stated
 
 TWO, OTHER, THREE = "VPHMINPOSUW (XMM, XMM)", "VCVTDQ2PD (XMM, XMM)", "VBROADCASTSS (XMM, XMM)"
-FOUR, LOAD = "VMOVQ_7E (XMM, XMM)", "MOV (R64, M64)"
+FOUR, LOAD = "VPADDB (XMM, XMM, XMM)", "MOV (R64, M64)"
 WIDTHS = {TWO: 2, OTHER: 2, THREE: 3, FOUR: 4, LOAD: 2}
 FILES = {name: frozenset("m" if name == LOAD else "v") for name in WIDTHS}
 

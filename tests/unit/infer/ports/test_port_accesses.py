@@ -1,0 +1,114 @@
+"""Accesses to memory as blocking instructions: what they need beside ports, and where instances stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.likelihood.noise import Look, Tail, alike
+from cyclescope.infer.likelihood.usage import UsageSolver
+from cyclescope.infer.ports.class_questions import ClassQuestions
+from cyclescope.infer.ports.groups import PortGroups
+from cyclescope.infer.ports.timed import TimedFacts
+from cyclescope.measure.plan import Planner
+from cyclescope.measure.ports import PORTS, PortPlanner
+from cyclescope.measure.record import Record
+from cyclescope.model.machine import Operation
+from tests.support.stated import stated
+
+STORE, PLAIN = "VMOVUPS (M128, XMM)", "MOV (M64, R64)"
+ALU, MOVE, ADD = "LEA_B_D32 (R64)", "VMOVAPD_28 (XMM, XMM)", "VPADDB (XMM, XMM, XMM)"
+FUSED = "VFMADD132PD (XMM, XMM, M128)"
+CLASSES = {STORE: [STORE, PLAIN], ALU: [ALU]}
+WIDTHS = {STORE: 2, ALU: 6}
+FILES = {STORE: frozenset("m"), ALU: frozenset("r")}
+
+
+def reading(form, source, cycles, more):
+    """Two instances among blocking instructions of so many cycles: how many cycles they make it more."""
+    return Record(form, PORTS, source, "", f"x{cycles}", cycles + more, 0.05, "ok", 2, ())
+
+
+def facts_of(table, records=(), classes=CLASSES, widths=WIDTHS, files=FILES):
+    facts = TimedFacts(table, {}, records)
+    pairs = {frozenset((STORE, ALU)): 1.0, frozenset((MOVE, ADD)): 10 / 6}
+    return stated(facts, width=8.0, widths=widths, files=files, grouped=(classes, []), pairs=pairs)
+
+
+def test_of_stores_of_two_register_files_those_count_that_a_form_costs_least(table):
+    """What reads three registers takes what brings vectors to stores on a Zen 5, and no port for stores."""
+    among_vectors = [reading(FUSED, STORE, 8, 1.0), reading(FUSED, STORE, 13, 1.0)]
+    [costly] = facts_of(table, among_vectors).confined[FUSED].values()
+    assert costly == pytest.approx(1.0)
+    [free] = facts_of(table, [*among_vectors, reading(FUSED, PLAIN, 8, 0.0)]).confined[FUSED].values()
+    assert free == pytest.approx(0.0)
+
+
+def test_a_store_that_a_load_is_not_expected_to_cost_is_asked_of_another_register_file(table):
+    def asked(cost, form):
+        records = [reading(form, STORE, cycles, cost) for cycles in (8, 13)]
+        facts = stated(facts_of(table, records), slots={form: 1.0}, alone={form: 1.0})
+        plans = PortPlanner(Planner(table, lambda form: True))
+        questions = ClassQuestions(plans, lambda: facts, [table[form]])._again()
+        return [q.key[4] for q in questions if q.key[2] == PLAIN]
+
+    assert asked(1.0, FUSED) == ["x8", "x13"]
+    assert asked(0.1, FUSED) == []
+    assert asked(1.0, "VMOVUPS (M256, YMM)") == []  # it stores
+
+
+def test_instances_that_stand_together_are_those_among_more_blocking_instructions(table):
+    records = [reading(FUSED, STORE, cycles, 0.0) for cycles in (13, 8)]
+    looks = facts_of(table, records).looks(FUSED)[STORE]
+    assert [look.together for look in looks] == [True, False]
+
+
+SETS = {"two": (0, 1), "four": (0, 1, 2, 3)}
+
+
+def likeliest(together, spread, beside):
+    """What explains readings of instances that stand apart and together, if those are usually `together`."""
+    noise = alike(Tail(0.1, 0.4))
+    solver = UsageSolver(
+        SETS, [(0, 1), (0, 1, 2, 3)], {"two": {"four": 1.3}}, noise, counts=False,
+        together={"two": {"four": together}},
+    )  # fmt: skip
+    looks = {
+        "two": (Look(1.0, 0.05), Look(1.0, 0.05, together=True)),
+        "four": (Look(spread, 0.1), Look(beside, 0.1, together=True)),
+    }
+    first, second = solver.candidates(looks, 0.5, 1)[:2]
+    return first.operations, second.nats - first.nats
+
+
+def test_what_is_usual_of_instances_that_stand_together_needs_no_other_micro_operation():
+    one, clear = likeliest(1.9, 1.3, 1.9)
+    same, vague = likeliest(1.3, 1.3, 1.9)
+    assert one == same == (Operation((0, 1)),)
+    assert clear > vague + 1.0
+    assert likeliest(1.9, 2.4, 2.9)[0] == (Operation((0, 1)), Operation((0, 1, 2, 3)))
+
+
+def test_what_stores_of_one_register_file_alone_cost_a_class_is_a_micro_operation_of_them(table):
+    """On a Zen 5 the datum of a general register takes an ALU, that of a vector none."""
+    own = [reading(name, ALU, 8, 1 / 3) for name in (PLAIN, STORE)]
+    groups = PortGroups(facts := facts_of(table, own), facts.structure)
+    assert groups._accesses_cost[True] == {ALU: pytest.approx(1.0)}
+    groups = PortGroups(facts := facts_of(table, [own[0], reading(STORE, ALU, 8, 0.0)]), facts.structure)
+    assert groups._accesses_cost[True] == {}
+
+
+@pytest.mark.parametrize(
+    ("wide", "most", "renaming"),
+    [
+        ([MOVE], 6, True),
+        ([MOVE, "VPABSB (XMM, XMM)"], 6, False),  # something else runs as often
+        ([MOVE], 3, False),  # additions run more often
+    ],
+)
+def test_moves_that_run_more_often_than_anything_else_show_no_ports(table, wide, most, renaming):
+    found = facts_of(
+        table, [reading(n, n, 8, 2 / w) for n, w in ((MOVE, most), (ADD, 4))],
+        {MOVE: wide, ADD: [ADD]}, {MOVE: most, ADD: 4}, {MOVE: frozenset("v"), ADD: frozenset("v")},
+    )  # fmt: skip
+    assert (MOVE in found.units) == renaming
+    assert ADD not in found.units
