@@ -50,12 +50,17 @@ class AllEnds(Ends, frozen=True):
 
 
 class PlacedLatencies:
-    """Latencies from every source to every target in a variant."""
+    """Latencies from every source to every target in a variant.
+
+    `proved` counts those alone that the model has: of others nobody knows whether there is a dependency.
+    """
 
     def __init__(
-        self, ends: AllEnds, cost: FormCost, core: Core, variant: CostVariant, extracted: bool, moves: bool
-    ) -> None:
+        self, ends: AllEnds, cost: FormCost, core: Core, variant: CostVariant, extracted: bool, moves: bool,
+        proved: bool = False,
+    ) -> None:  # fmt: skip
         self.ends, self.cost, self.variant, self._is_move = ends, cost, variant, moves
+        self._proved = proved
         self._latencies = Latencies(ends, cost, core, extracted)
         self._load = core.load_latency
 
@@ -86,6 +91,8 @@ class PlacedLatencies:
             return None
         if self.variant.latency is not None and target.part != "data":
             return self.variant.latency
+        if self._proved and self._is_guessed(source, target):
+            return 0.0
         return self._in_place(cycles, source, target)
 
     def _in_place(self, cycles: float, source: Node, target: Node) -> float:
@@ -140,13 +147,19 @@ class PlacedLatencies:
         """(source, column) of pairs that have the latency of another pair of the form, or 1."""
         if self.variant.idiom or self.cost.eliminated or self.variant.latency is not None:
             return frozenset()
-        known: Mapping[str, float] = self.cost.latencies
         return frozenset(
             (k, column)
             for k, s in enumerate(self.ends.sources)
             for t, column in zip(self.ends.targets, column_of, strict=True)
-            if s.part in ("register", "flag") and t.part != "data" and not self._is_pointer(s, t)
-            if f"{s.name}->{t.name}" not in known
+            if self._is_guessed(s, t)
+        )
+
+    def _is_guessed(self, source: Node, target: Node) -> bool:
+        """Whether the model has no latency of a pair that lies in registers and flags."""
+        inside = source.part in ("register", "flag") and target.part != "data"
+        known: Mapping[str, float] = self.cost.latencies
+        return (
+            inside and not self._is_pointer(source, target) and f"{source.name}->{target.name}" not in known
         )
 
     def _is_pointer(self, source: Node, target: Node) -> bool:

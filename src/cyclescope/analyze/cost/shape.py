@@ -230,9 +230,11 @@ class PlacedCosts:
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
         ends = AllEnds.of(form, cost.latencies)
+        extracted = self.machine.provenance.kind == EXTRACTED  # such a model has no single pairs
         table = PlacedLatencies(
-            ends, cost, self.core, variant, self.machine.provenance.kind == EXTRACTED,
+            ends, cost, self.core, variant, extracted,
             form.mnemonic.startswith(self.moves) if self.moves else False,
+            self.ends == LEAST_PROVED and not extracted,
         )  # fmt: skip
         column_of, columns = table.columns()
         idle = cost.eliminated or variant.idiom == ZERO

@@ -43,7 +43,7 @@ class Graphs:
         """
         if graph.memory and (ends == LEAST_PROVED or any(shape.cost.ranges for shape in graph.shapes)):
             return True
-        return any(shape.cost.ranges and self._differs(shape, ends) for shape in graph.shapes)
+        return any((s.cost.ranges or s.guessed) and self._differs(s, ends) for s in graph.shapes)
 
     def _differs(self, shape: PlacedCost, ends: str) -> bool:
         """Whether a value in a register or a flag takes another time from others."""

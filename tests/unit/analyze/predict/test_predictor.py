@@ -153,6 +153,15 @@ def test_ranges_are_taken_from_both_ends():
     assert model.predict(block("imul rax, rbx; adc rbx, 0")).lcd == 10  # no value: the most
 
 
+def test_a_dependency_that_the_model_does_not_have_is_no_bound():
+    without = {"latencies": {"op1->op1": 3.0}}  # whether it waits for what it multiplies by was withheld
+    model = changed(toy(), IMUL_R64_R64=without)
+    found = Predictor(model).predict(block("imul rbx, rax; imul rax, rbx"))
+    assert (found.lower, found.cycles) == (3, 6)
+    extracted = msgspec.structs.replace(model, provenance=Provenance(EXTRACTED))
+    assert Predictor(extracted).predict(block("imul rbx, rax; imul rax, rbx")).lower == 6
+
+
 def test_the_upper_end_binds_ports_at_dispatch():
     found = predict("imul rax, rbx, 3; add rcx, 1; add rdx, 1; add rsi, 1; imul r8, r9, 3")
     assert found.upper >= found.cycles == 2
