@@ -111,17 +111,16 @@ class Width(msgspec.Struct, frozen=True, omit_defaults=True):
 class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one instruction form costs.
 
-    `slots` are front-end slots; `slot_range` the least and the most that were read where they vary, as those
-    of microcode do. `latencies` has cycles by `source->target`, operands named as the
-    instruction table names them; `ranges` the least and the most that are proved of pairs whose value is
-    not determined or rests on a convention. `with_room` has the cycles of pairs that take less where the
-    scheduler is not full than in a chain alone, whose cycles `latencies` has. `throughput` is the measured
-    reciprocal throughput in cycles,
-    `throughput_most` one that it is at most where it could only be measured beside other instructions.
-    `operations` is None where the port usage is not known, empty where no port is needed. `resources`
-    has cycles by resource name. `alternatives` are other port usages that the experiments do not
-    rule out. `eliminated` marks moves that the renamer executes; `idiom` what one register for all
-    sources does: `zero` (no execution unit) or `breaking` (no dependency).
+    `slots` are front-end slots; `slot_range` the least and the most where they were read too vaguely or vary,
+    as those of microcode do. `latencies` has cycles by `source->target`, operands named as the instruction
+    table names them; `ranges` the least and the most that are proved of pairs whose value is not determined
+    or rests on a convention. `with_room` has the cycles of pairs that take less where the scheduler is not
+    full than in a chain alone, whose cycles `latencies` has. `throughput` is the measured reciprocal
+    throughput in cycles, `throughput_most` one that it is at most where it could only be measured beside
+    other instructions. `operations` is None where the port usage is not known, empty where no port is needed.
+    `resources` has cycles by resource name. `alternatives` are other port usages that the experiments do not
+    rule out. `eliminated` marks moves that the renamer executes; `idiom` what one register for all sources
+    does: `zero` (no execution unit) or `breaking` (no dependency).
     """
 
     slots: float | None = None

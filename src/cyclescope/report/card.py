@@ -88,7 +88,10 @@ def _slots(timing: FormTiming) -> str:
         return f"{timing.slots:g} front-end slots"
     if timing.slot_range is None:
         return "slots unknown"
-    return "{:g} to {:g} front-end slots".format(*timing.slot_range)
+    least, most = timing.slot_range
+    return (
+        f"probably {least:g} front-end slots" if least == most else f"{least:g} to {most:g} front-end slots"
+    )
 
 
 def _latencies(latencies: Sequence[Latency]) -> list[str]:

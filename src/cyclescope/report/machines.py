@@ -144,7 +144,8 @@ def cost_card(model: MachineModel, form: str, cost: FormCost, everything: bool =
     if cost.slots is not None:
         lines.append(f"  slots       {cost.slots:g}{'  microcoded' if cost.microcoded else ''}")
     elif cost.slot_range is not None:
-        lines.append("  slots       {:g} to {:g}  microcoded".format(*cost.slot_range))
+        least, most = cost.slot_range
+        lines.append(f"  slots       {least:g} to {most:g}{'  microcoded' if cost.microcoded else ''}")
     if cost.operations is not None:
         sure = f"  {cost.confidence} confidence" if cost.confidence else ""
         lines.append(f"  ports       {notation(cost.operations, model.ports)}{sure}")

@@ -96,6 +96,15 @@ def _lowest(values: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
     return fmean(value for value, _ in some), error, len(some)
 
 
+def probable(count: SlotCount) -> tuple[float, float]:
+    """The least and the most whole numbers of slots that a value and its error leave, or those beside it."""
+    least = math.ceil(count.slots - ERRORS * count.error)
+    most = math.floor(count.slots + ERRORS * count.error)
+    if least > most:
+        least, most = math.floor(count.slots), math.ceil(count.slots)
+    return float(least), float(most)
+
+
 def _scatter(values: Iterable[float]) -> float:
     """By how much forms of one slot are off, which is what no repeat of the same loop shows."""
     off = [abs(value - 1) for value in values if SINGLE[0] < value < SINGLE[1]]

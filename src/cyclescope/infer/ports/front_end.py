@@ -13,7 +13,7 @@ from cyclescope.infer.front_end.dispatch import (
     seen,
 )
 from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
-from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted
+from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
 from cyclescope.infer.front_end.width import GRAIN, FoundWidth, Rate, rates_of, width_of
 from cyclescope.infer.ports.candidates import files_of, is_candidate
 from cyclescope.isa.form import InstructionForm
@@ -182,11 +182,16 @@ class FrontEndFacts:
         return (0.0, NO_SLOT.format(mechanism)) if mechanism else (None, NO_MECHANISM)
 
     def slot_range(self, form: InstructionForm) -> tuple[float, float] | None:
-        """The least and the most slots of microcode, which takes different numbers in different loops."""
+        """The least and the most slots of what is read too vaguely to count, and of microcode, which takes
+        different numbers in different loops.
+        """
         count = self.counts.get(form.id)
-        if count is None or count.whole is not None or count.least < MICROCODE or not self.width_fact.is_told:
+        if count is None or count.whole is not None or not self.width_fact.is_told:
             return None
-        return float(math.floor(count.least)), float(math.ceil(count.most))
+        if count.least >= MICROCODE:
+            return float(math.floor(count.least)), float(math.ceil(count.most))
+        ends = probable(count)
+        return ends if ends[0] > 0 and ends[1] - ends[0] <= 1 else None
 
     @cached_property
     def whole(self) -> bool:

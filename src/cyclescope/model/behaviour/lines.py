@@ -67,7 +67,7 @@ def code_lines(facts: Sequence[Fact]) -> CodeLines | None:
     if len(steps) < 2 or not _is_flat(short, steps[0], steps[1]):
         return None
     most, more = steps[1] - steps[0], float(round(short[steps[0]][1])) - 1
-    ends = [n for n in _steps(long) if n not in steps]
+    ends = [n for n in _steps(long) if n not in steps and _is_sure(long[n - 1])]
     size = _power(sizes[1] * (ends[0] - 1), sizes[1] * ends[0] + _END) if ends else 0
     return CodeLines(size, most, more) if size and steps[0] <= most else None
 
@@ -77,6 +77,11 @@ def _steps(read: Mapping[int, _Read]) -> list[int]:
     return [
         n for before, n in pairwise(sorted(read)) if n == before + 1 and read[n][0] - read[before][0] > _STEP
     ]
+
+
+def _is_sure(reading: _Read) -> bool:
+    """Whether neighbours have added too little to a reading to hide that the next one is no step after it."""
+    return reading[1] - reading[0] < _FLAT
 
 
 def _is_flat(read: Mapping[int, _Read], first: int, end: int) -> bool:

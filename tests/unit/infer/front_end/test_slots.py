@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.front_end import slots as module
-from cyclescope.infer.front_end.slots import Estimate, counted
+from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
 
 
 def row(*slots, error=0.02, instances=4):
@@ -123,3 +123,14 @@ def test_what_is_vague_does_not_say_how_far_off_readings_are():
 def test_instructions_of_one_slot_may_read_low_or_high(off):
     """What they scatter by is the error of all, whichever side it is on."""
     assert count(2.0, 2.0, 2.0, others=(1 + off,) * 4).reason.startswith("instructions of one slot read")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "ends"),
+    [
+        (1.12, 0.11, (1, 1)), (1.12, 0.45, (1, 2)), (1.5, 0.2, (1, 2)), (2.4, 0.25, (2, 2)),
+        (0.04, 0.15, (0, 0)), (2.0, 1.1, (0, 4)),
+    ],
+)  # fmt: skip
+def test_what_is_too_vague_to_count_is_one_of_few_numbers(value, error, ends):
+    assert probable(SlotCount(value, error, None, value, value)) == ends

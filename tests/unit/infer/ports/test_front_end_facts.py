@@ -12,6 +12,8 @@ from benchmarks.front_end import draw_core, judge
 from cyclescope.backend.loops import Loops
 from cyclescope.backend.simulated import QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign
+from cyclescope.infer.front_end.slots import Estimate, counted
+from cyclescope.infer.front_end.width import FoundWidth
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports import front_end as module
 from cyclescope.infer.ports.front_end import FrontEndFacts
@@ -93,6 +95,21 @@ def test_what_stands_between_leaves_room_to_long_instructions(table, limited, fi
     facts = FrontEndFacts(table, {}, (), FrontEndReadings((), widths, lengths))
     assert facts.filler == filler
     assert facts.padding == (5 if 2 in limited else 0)
+
+
+@pytest.mark.parametrize(
+    ("slots", "spread", "ends"),
+    [(1.12, 0.12, (1, 1)), (1.4, 0.2, (1, 2)), (0.05, 0.12, None), (2.0, 1.0, None), (1.0, 0.02, None)],
+)
+def test_slots_that_are_too_vague_to_count_have_the_least_and_the_most(
+    table, monkeypatch, slots, spread, ends
+):
+    """None of what may have none, of what may be anything, and of what is counted."""
+    count = counted({IMUL: [Estimate(30, 4, slots, spread), Estimate(40, 4, slots, spread)]})[IMUL]
+    facts = FrontEndFacts(table, {}, (), FrontEndReadings((), (), ()))
+    monkeypatch.setattr(facts, "counts", {IMUL: count})
+    monkeypatch.setattr(facts, "width_fact", FoundWidth(6.0, 0.01))
+    assert facts.slot_range(table[IMUL]) == ends
 
 
 def test_twice_or_half_the_room_is_another_choice(table, monkeypatch):

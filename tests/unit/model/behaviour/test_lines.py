@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
 
 from cyclescope.model.behaviour.lines import CodeLines, code_lines
@@ -59,6 +60,16 @@ def test_what_neighbours_disturbed_is_as_short_as_it_may_be():
         Fact(CODE_LINES, f.subject, f.answer, f.value + slow.get(f.subject, 0), slow.get(f.subject, 0.01))
         for f in facts
     ]
+    assert code_lines(found) == truth
+
+
+def test_a_reading_of_longer_nops_that_may_be_shorter_than_it_is_begins_no_line():
+    truth = CodeLines(64, 12, 2)
+    facts = readings(truth, sizes=(2, 4))
+    found = [
+        msgspec.structs.replace(f, error=0.9) if f.subject == loop_of(10, 4) else f
+        for f in facts
+    ]  # fmt: skip
     assert code_lines(found) == truth
 
 
