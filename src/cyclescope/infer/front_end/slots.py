@@ -19,6 +19,7 @@ AGREE = 0.2  # slots by which two counts of the same may differ: twice the error
 GRAIN = 0.01  # slots: the least error, of a loop's end and the clock
 FEW, MORE = 2, 3  # counts that have to agree on one slot, and on any other number
 SINGLE = 0.5, 1.5  # slots of forms that have one: what they scatter by is the error of all
+MANY = 24  # forms of one slot: their median is known four times as well as each of them
 DEVIATION = 1.4826  # of a normal distribution, by the median of what is off
 _LOUD = "instructions of one slot read {0:.2f} slots off: too much to count any"
 _APART = "its counts disagree: {0:.2f} to {1:.2f} slots"
@@ -55,9 +56,10 @@ class SlotCount(msgspec.Struct, frozen=True):
 def counted(rows: Mapping[str, Sequence[Estimate]], expected: Expected | None = None) -> dict[str, SlotCount]:
     """Slots of all forms from their estimates; `expected` says what is seen where slots stay empty."""
     read = {form: _read(row, expected) for form, row in rows.items() if row}
-    scatter = _scatter(v for v, error, agreeing in read.values() if agreeing >= FEW and error < SURE)
+    bias, scatter = _off(v for v, error, agreeing in read.values() if agreeing >= FEW and error < SURE)
+    worst = max(abs(bias), scatter)
     return {
-        form: _judged(rows[form], value, math.hypot(error, scatter), agreeing, scatter)
+        form: _judged(rows[form], value - bias, math.hypot(error, scatter), agreeing, worst)
         for form, (value, error, agreeing) in read.items()
     }
 
@@ -105,23 +107,27 @@ def probable(count: SlotCount) -> tuple[float, float]:
     return float(least), float(most)
 
 
-def _scatter(values: Iterable[float]) -> float:
-    """By how much forms of one slot are off, which is what no repeat of the same loop shows."""
-    off = [abs(value - 1) for value in values if SINGLE[0] < value < SINGLE[1]]
-    return max(DEVIATION * median(off), GRAIN) if off else GRAIN
+def _off(values: Iterable[float]) -> tuple[float, float]:
+    """By how much forms of one slot are off, which is what no repeat of the same loop shows: all of them, and
+    each by itself. Of few forms nobody knows which of the two it is.
+    """
+    single = [value for value in values if SINGLE[0] < value < SINGLE[1]]
+    bias = median(single) - 1 if len(single) >= MANY else 0.0
+    off = [abs(value - 1 - bias) for value in single]
+    return bias, max(DEVIATION * median(off), GRAIN) if off else GRAIN
 
 
-def _judged(row: Sequence[Estimate], value: float, error: float, agreeing: int, scatter: float) -> SlotCount:
+def _judged(row: Sequence[Estimate], value: float, error: float, agreeing: int, worst: float) -> SlotCount:
     least, most = min(e.slots for e in row), max(e.slots for e in row)
-    reason = _doubt(value, error, agreeing, scatter, (least, most))
+    reason = _doubt(value, error, agreeing, worst, (least, most))
     whole = None if reason else round(value)
     return SlotCount(value, error, whole, least, most, reason)
 
 
-def _doubt(value: float, error: float, agreeing: int, scatter: float, ends: tuple[float, float]) -> str:
+def _doubt(value: float, error: float, agreeing: int, worst: float, ends: tuple[float, float]) -> str:
     """Why a value proves no number, or ""."""
-    if scatter >= SURE:
-        return _LOUD.format(scatter)
+    if worst >= SURE:
+        return _LOUD.format(worst)
     if agreeing < FEW:
         return _APART.format(*ends)
     if error >= SURE:

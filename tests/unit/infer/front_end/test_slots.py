@@ -71,6 +71,14 @@ def test_noise_does_not_become_a_fraction_or_a_wrong_number():
         assert count(*slots, others=(1.05, 0.96, 1.04, 0.95)).whole is None
 
 
+def test_what_all_forms_of_one_slot_read_too_much_is_no_slot_of_any():
+    drawn = [1.07 + 0.01 * (n % 5 - 2) for n in range(40)]
+    assert count(1.07, 1.06, others=drawn).slots == pytest.approx(1, abs=0.02)
+    assert [count(*[n + 0.07] * 3, others=drawn).whole for n in (0, 2, 3)] == [0, 2, 3]
+    assert count(1.07, 1.06, others=drawn).error < count(1.07, 1.06, others=drawn[:9]).error
+    assert "too much to count" in count(1.15, 1.15, others=[value + 0.08 for value in drawn]).reason
+
+
 # --- constants ---------------------------------------------------------------------------------------
 
 
@@ -90,6 +98,8 @@ def test_noise_does_not_become_a_fraction_or_a_wrong_number():
         ("MORE", 0.5, (2.0, 2.0), 0.02, ()),
         ("DEVIATION", 0.5, (2.11, 2.11, 2.11), 0.02, (1.05, 0.95, 1.05, 0.95)),
         ("DEVIATION", 2, (2.13, 2.13, 2.13), 0.02, (1.03, 0.97, 1.03, 0.97)),
+        ("MANY", 2, (2.06, 2.06, 2.06), 0.02, (1.06,) * 30),
+        ("MANY", 0.5, (2.06, 2.06, 2.06), 0.02, (1.06,) * 15),
     ],
 )
 def test_every_constant_decides(monkeypatch, name, times, slots, error, others):
