@@ -8,7 +8,8 @@ numbers of such instructions count that agree.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import fmean, median
 
 import msgspec
@@ -53,15 +54,24 @@ class SlotCount(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def counted(rows: Mapping[str, Sequence[Estimate]], expected: Expected | None = None) -> dict[str, SlotCount]:
-    """Slots of all forms from their estimates; `expected` says what is seen where slots stay empty."""
+def counted(
+    rows: Mapping[str, Sequence[Estimate]],
+    expected: Expected | None = None,
+    kind_of: Callable[[str], Hashable] = lambda form: None,
+) -> dict[str, SlotCount]:
+    """Slots of all forms from their estimates; `expected` says what is seen where slots stay empty.
+
+    Forms of one kind are off alike.
+    """
     read = {form: _read(row, expected) for form, row in rows.items() if row}
-    bias, scatter = _off(v for v, error, agreeing in read.values() if agreeing >= FEW and error < SURE)
-    worst = max(abs(bias), scatter)
-    return {
-        form: _judged(rows[form], value - bias, math.hypot(error, scatter), agreeing, worst)
-        for form, (value, error, agreeing) in read.items()
-    }
+    kinds: dict[Hashable, list[float]] = defaultdict(list)
+    for form, (value, error, agreeing) in read.items():
+        if agreeing >= FEW and error < SURE and SINGLE[0] < value < SINGLE[1]:
+            kinds[kind_of(form)].append(value)
+    every = [value for values in kinds.values() for value in values]
+    off = {kind: _off(values if len(values) >= MANY else every) for kind, values in kinds.items()}
+    rest = _off(every)
+    return {form: _judged(rows[form], found, *off.get(kind_of(form), rest)) for form, found in read.items()}
 
 
 def _read(row: Sequence[Estimate], expected: Expected | None) -> tuple[float, float, int]:
@@ -107,27 +117,31 @@ def probable(count: SlotCount) -> tuple[float, float]:
     return float(least), float(most)
 
 
-def _off(values: Iterable[float]) -> tuple[float, float]:
+def _off(single: Sequence[float]) -> tuple[float, float]:
     """By how much forms of one slot are off, which is what no repeat of the same loop shows: all of them, and
     each by itself. Of few forms nobody knows which of the two it is.
     """
-    single = [value for value in values if SINGLE[0] < value < SINGLE[1]]
     bias = median(single) - 1 if len(single) >= MANY else 0.0
     off = [abs(value - 1 - bias) for value in single]
     return bias, max(DEVIATION * median(off), GRAIN) if off else GRAIN
 
 
-def _judged(row: Sequence[Estimate], value: float, error: float, agreeing: int, worst: float) -> SlotCount:
+def _judged(
+    row: Sequence[Estimate], found: tuple[float, float, int], bias: float, scatter: float
+) -> SlotCount:
+    known, agreeing = SINGLE[0] < found[0] < SINGLE[1], found[2]
+    taken = bias if known else bias / 2  # of other numbers it may be none of it, or all
+    value, error = found[0] - taken, math.hypot(found[1], scatter, 0.0 if known else bias / 2)
     least, most = min(e.slots for e in row), max(e.slots for e in row)
-    reason = _doubt(value, error, agreeing, worst, (least, most))
-    whole = None if reason else round(value)
-    return SlotCount(value, error, whole, least, most, reason)
+    if scatter >= SURE or abs(bias) >= AGREE:
+        reason = _LOUD.format(max(scatter, abs(bias)))
+    else:
+        reason = _doubt(value, error, agreeing, (least, most))
+    return SlotCount(value, error, None if reason else round(value), least, most, reason)
 
 
-def _doubt(value: float, error: float, agreeing: int, worst: float, ends: tuple[float, float]) -> str:
+def _doubt(value: float, error: float, agreeing: int, ends: tuple[float, float]) -> str:
     """Why a value proves no number, or ""."""
-    if worst >= SURE:
-        return _LOUD.format(worst)
     if agreeing < FEW:
         return _APART.format(*ends)
     if error >= SURE:

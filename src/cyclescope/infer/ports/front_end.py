@@ -165,7 +165,10 @@ class FrontEndFacts:
     def counts(self) -> dict[str, SlotCount]:
         """Front-end slots of each form, with their errors."""
         expected = partial(seen, width=self.width) if self.whole else None
-        return counted(self._estimates, expected)
+        return counted(self._estimates, expected, self._accesses_memory)
+
+    def _accesses_memory(self, form: str) -> bool:
+        return any(op.is_memory for op in self.table[form].operands)
 
     def told(self, form: InstructionForm) -> tuple[float | None, str]:
         """Slots of a form as a fact, with a remark; None with the reason where they are none."""
