@@ -67,28 +67,30 @@ def code_lines(facts: Sequence[Fact]) -> CodeLines | None:
     if len(steps) < 2 or not _is_flat(short, steps[0], steps[1]):
         return None
     most, more = steps[1] - steps[0], float(round(short[steps[0]][1])) - 1
-    ends = [n for n in _steps(long) if n not in steps and _is_sure(long[n - 1])]
-    size = _power(sizes[1] * (ends[0] - 1), sizes[1] * ends[0] + _END) if ends else 0
+    ends = [n for n in _steps(long) if n not in steps]
+    powers = (_power(sizes[1] * (n - 1), sizes[1] * n + _END) for n in ends)
+    size = next((power for power in powers if power), 0)
     return CodeLines(size, most, more) if size and steps[0] <= most else None
 
 
 def _steps(read: Mapping[int, _Read]) -> list[int]:
-    """Numbers of NOPs with which a trip takes clearly longer than with one less, by the lower ends."""
+    """Numbers of NOPs with which a trip takes clearly longer than with one less: by the lower ends, and by
+    the whole cycles that are nearest, for what neighbours have added to a reading may be nothing.
+    """
     return [
-        n for before, n in pairwise(sorted(read)) if n == before + 1 and read[n][0] - read[before][0] > _STEP
+        n
+        for before, n in pairwise(sorted(read))
+        if n == before + 1
+        and read[n][0] - read[before][0] > _STEP
+        and round(read[n][1]) > round(read[before][1])
     ]
-
-
-def _is_sure(reading: _Read) -> bool:
-    """Whether neighbours have added too little to a reading to hide that the next one is no step after it."""
-    return reading[1] - reading[0] < _FLAT
 
 
 def _is_flat(read: Mapping[int, _Read], first: int, end: int) -> bool:
     """Whether trips take the same whole number of cycles from one step to the next."""
     some = [one for n, one in read.items() if first <= n < end]
     whole = round(some[0][1])
-    return all(low - _FLAT < whole < value + _FLAT for low, value in some)
+    return all(low - _FLAT < whole < 2 * value - low + _FLAT for low, value in some)
 
 
 def _power(low: int, high: int) -> int:

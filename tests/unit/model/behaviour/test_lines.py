@@ -63,14 +63,25 @@ def test_what_neighbours_disturbed_is_as_short_as_it_may_be():
     assert code_lines(found) == truth
 
 
-def test_a_reading_of_longer_nops_that_may_be_shorter_than_it_is_begins_no_line():
+@pytest.mark.parametrize(("count", "size"), [(10, 4), (20, 2), (22, 2)])
+def test_a_reading_that_may_be_shorter_than_it_is_makes_no_step(count, size):
     truth = CodeLines(64, 12, 2)
     facts = readings(truth, sizes=(2, 4))
-    found = [
-        msgspec.structs.replace(f, error=0.9) if f.subject == loop_of(10, 4) else f
-        for f in facts
-    ]  # fmt: skip
+    vague = loop_of(count, size)
+    found = [msgspec.structs.replace(f, error=0.9) if f.subject == vague else f for f in facts]
     assert code_lines(found) == truth
+
+
+def test_what_a_slow_front_end_adds_is_no_step():
+    truth = CodeLines(64, 12, 8)
+    assert code_lines(readings(truth, width=3)) == truth
+
+
+def test_what_is_read_too_short_may_be_as_long_as_its_error_lets_it():
+    truth = CodeLines(64, 12, 2)
+    short = [msgspec.structs.replace(f, value=f.value - 0.25, error=0.3) for f in readings(truth)[18:19]]
+    facts = readings(truth)
+    assert code_lines([*facts[:18], *short, *facts[19:]]) == truth
 
 
 def test_a_step_that_was_not_read_leaves_no_steps_so_far_apart():
