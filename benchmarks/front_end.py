@@ -116,7 +116,7 @@ def judge(core: Drawn, table: Table, count: int) -> Verdict:
     forms = sample(table, core.machine, core.seed, count)
     with tempfile.TemporaryDirectory() as folder:
         approach = approach_of(core, table, forms, Path(folder) / "store.sqlite")
-    facts = approach.facts
+    facts = approach.front_end
     slots: Counter[str] = Counter()
     wrong = []
     for form in forms if not approach.in_order else ():

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.lib.common import Check, at_least, identity, parser, present, table
 from benchmarks.lib.processes import TIMINGS, busy, cores, measured
-from cyclescope.infer.ports.approach import read_port_facts
-from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.approach import read_approach
+from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.timing.results import LOW
 from cyclescope.isa.table import Table, load_table
@@ -36,9 +36,10 @@ Usages = Mapping[str, PortUsage]
 def usages(store: Path, forms: Table) -> tuple[PortFacts, Usages]:
     """Facts and port usage of every form in a store."""
     with closing(Store(store, readonly=True)) as opened:
-        builder = PortBuilder(read_port_facts(opened, forms))
-    facts = builder.facts
-    return facts, {n: builder.usage(forms[n], facts.throughputs.get(n)) for n in facts.confined}
+        builder = read_approach(opened, forms).ports
+    assert builder is not None, "nothing fills the front end"
+    facts, cycles = builder.facts, builder.facts.front_end.throughputs
+    return facts, {n: builder.usage(forms[n], cycles.get(n)) for n in facts.confined}
 
 
 def agreement(first: Usages, second: Usages, names: Sequence[str]) -> Iterator[Check]:
@@ -55,13 +56,15 @@ def agreement(first: Usages, second: Usages, names: Sequence[str]) -> Iterator[C
 def structure(facts: PortFacts, llvm: str) -> Iterator[Check]:
     """The ports that were found, and on a Zen 3 or Zen 4 whether they are its own."""
     sets = facts.structure.sets
-    print(table(("class", "ports", "forms"), ((n, p, len(facts.classes[n])) for n, p in sets.items())))
-    out = {**facts.units, **facts.structure.left_out}
+    print(
+        table(("class", "ports", "forms"), ((n, p, len(facts.classes.members[n])) for n, p in sets.items()))
+    )
+    out = {**facts.evidence.units, **facts.structure.left_out}
     print(table(("no set of ports", "why"), out.items()))
-    sides = {side: set().union(*[p for n, p in sets.items() if facts.files[n] <= set(files)])
+    sides = {side: set().union(*[p for n, p in sets.items() if facts.classes.files[n] <= set(files)])
              for side, files in (("integer", "r"), ("vector", "vkx"), ("memory", "m"))}  # fmt: skip
     found = " ".join(f"{len(ports)} {side}" for side, ports in sides.items())
-    widths = Counter(("".join(facts.files[n]), len(p)) for n, p in sets.items())
+    widths = Counter(("".join(facts.classes.files[n]), len(p)) for n, p in sets.items())
     right = [len(ports) for ports in sides.values()] == [INTEGER, VECTOR, MEMORY]
     known = llvm in ZEN
     apart = facts.structure.ports == sum(map(len, sides.values()))

@@ -24,10 +24,9 @@ from benchmarks.lib.common import Check, at_least, checks_table
 from cyclescope.backend.simulated import LOUD, QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.likelihood.structure import port_sets
-from cyclescope.infer.ports.approach import read_approach, read_port_facts
+from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.builder import MICROCODED, PortBuilder
-from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.in_order import TOGETHER, InOrderFacts
+from cyclescope.infer.ports.in_order import TOGETHER, InOrder
 from cyclescope.infer.timing.results import HIGH, MEDIUM
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm, model_form_id
@@ -99,12 +98,13 @@ def measure(
 class Comparison:
     """A machine against what was inferred of it."""
 
-    def __init__(self, machine: MachineModel, facts: PortFacts) -> None:
+    def __init__(self, machine: MachineModel, builder: PortBuilder, counted: bool) -> None:
         self.machine = machine
-        self.builder = PortBuilder(facts)
-        structure = facts.structure
-        memory = {name for name in structure.sets if "m" in facts.files[name]}
-        moves = [name for (files, _), some in facts.blockers.items() for name in some if "m" in files]
+        self.builder = builder
+        self.counted = counted
+        structure, classes = builder.facts.structure, builder.facts.classes
+        memory = {name for name in structure.sets if "m" in classes.files[name]}
+        moves = [name for (files, _), some in classes.blockers.items() for name in some if "m" in files]
         self.found_memory = frozenset().union(*[structure.sets[name] for name in memory])
         names = structure.sets.keys() - memory
         self.truth = {name: self._ports(name) for name in names}
@@ -134,12 +134,12 @@ class Comparison:
 
     def verdict(self, form: InstructionForm) -> Verdict | None:
         """A form's usage against the truth; None where nothing was found, with a reason."""
-        usage = self.builder.usage(form, self.builder.facts.throughputs.get(form.id))
+        usage = self.builder.usage(form, self.builder.facts.front_end.throughputs.get(form.id))
         cost = cost_of(self.machine, form)
         assert cost is not None
         if usage.ports is None or cost.operations is None:
             return None
-        counted = self.builder.facts.counters is not None
+        counted = self.counted
         truth = _without(cost.operations, self.memory)
         found = None if usage.operations is None else _without(usage.operations, self.found_memory)
         ports = [op for op in truth if counted or not self._is_unit(op)]
@@ -200,7 +200,9 @@ def compare(
     with tempfile.TemporaryDirectory() as folder:
         store = measure(machine, table, forms, noise, Path(folder) / "store.sqlite", counters)
         try:
-            comparison = Comparison(machine, read_port_facts(store, table))
+            builder = read_approach(store, table).ports
+            assert builder is not None, f"nothing fills the front end of {machine.name}"
+            comparison = Comparison(machine, builder, counters)
         finally:
             store.close()
     verdicts = [v for v in map(comparison.verdict, forms) if v is not None]
@@ -242,8 +244,7 @@ def in_order(
         finally:
             store.close()
     usages = [approach.usage(form, Planner(table, lambda form: True)) for form in forms]
-    facts = approach.facts
-    pairs = facts.rules if isinstance(facts, InOrderFacts) else None
+    pairs = approach.rules if isinstance(approach, InOrder) else None
     said = [rule for form in forms if pairs for rule in _rules(machine, pairs(form.id), form)]
     claimed = sum(usage.ports is not None for usage in usages)
     print(f"{machine.name}: {len(said)} pairs of {len(forms)} forms")

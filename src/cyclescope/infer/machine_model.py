@@ -14,9 +14,9 @@ from cyclescope import __version__
 from cyclescope.errors import StoreError
 from cyclescope.infer.front_end.fetch import bytes_per_cycle
 from cyclescope.infer.gaps import Gaps
-from cyclescope.infer.ports.approach import read_approach
+from cyclescope.infer.ports.approach import Approach, read_approach
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.ports.front_end import EVEN, FrontEndFacts
+from cyclescope.infer.ports.front_end import EVEN
 from cyclescope.infer.ports.resources import port_resources, with_resources
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.refute.calibration import Verdicts
@@ -219,10 +219,10 @@ def _is_eliminated(timing: FormTiming, usage: PortUsage) -> bool:
 # --- the machine -------------------------------------------------------------------------------------
 
 
-def _width(store: Store, facts: FrontEndFacts) -> float:
+def _width(store: Store, approach: Approach) -> float:
     """Front-end slots per cycle: the fact, or the rate of what needs a slot and nothing else."""
-    if facts.filler or facts.width_fact.is_told:
-        return facts.width
+    if approach.front_end.filler or approach.front_end.width_fact.is_told:
+        return approach.width
     nop = stored_links(store).get(NOP)
     if nop is None or nop.value <= 0:
         raise StoreError(f"{store.path} does not tell the width of the front end", "measure NOP as well")
@@ -234,14 +234,14 @@ def _core(costs: Mapping[str, FormCost], table: Table, readout: Readout) -> Core
     """The front end, and what plain moves tell of loads and of the way through memory."""
     store = readout.store
     approach = readout.approach or read_approach(store, table)
-    facts = approach.facts
+    facts = approach.front_end
     width = facts.width_fact
     roles = instruction_set(table.isa).roles
     loading, storing = table[roles.load], table[roles.store]
     loaded = _latency(costs, loading, "address", "register")
     parts = _latency(costs, storing, "register", "data"), _latency(costs, loading, "data", "register")
     return Core(
-        _width(store, facts), load_latency=loaded, forward_latency=sum(parts) if all(parts) else 0,
+        _width(store, approach), load_latency=loaded, forward_latency=sum(parts) if all(parts) else 0,
         in_order=approach.in_order, whole=readout.ports is not None and facts.whole,
         width_kind=MEASURED if width.is_told else ASSUMED, width_source=width.proof,
         fetch=bytes_per_cycle(facts.fetch, width.slots, width.per_slot) if facts.fetch else 0,
@@ -273,14 +273,8 @@ def _notes(ports: PortBuilder | None, core: Core) -> Iterator[str]:
         yield "no ports: the core issues in order; notes of forms say what issues together"
     elif ports is None:
         yield "no ports: `cyclescope measure --what ports` measures them"
-    elif ports.known is None or set(ports.names).isdisjoint(ports.known.ports):
-        yield "ports have neutral names; those that serve the same classes of forms are interchangeable"
     else:
-        known = ports.known.borrowed.core if ports.known.borrowed else ports.known.name
-        yield (
-            f"ports have the names, and nothing else, of the machine {known} where they match; "
-            "those that serve the same classes of forms are interchangeable"
-        )
+        yield ports.judge.naming
 
 
 def _conditions(session: Mapping[str, object]) -> str:

@@ -1,24 +1,31 @@
 """How a core's ports are found: one small protocol, whatever tells them.
 
-Timed and counted facts are of classes of blocking instructions (`ByClasses`); a core that issues in order has
-pairing rules instead (`InOrder`). What the store has decides.
+Where micro-operations were counted, counters tell ports, else times do, both by classes of blocking
+instructions; a core that issues in order has pairing rules instead (`InOrder`). What the store has decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import candidates
 from cyclescope.infer.ports.class_questions import ClassQuestions, are_compared
-from cyclescope.infer.ports.counted import CountedFacts, ports_of
+from cyclescope.infer.ports.classes import Classes, blockers_of, pairs_of
+from cyclescope.infer.ports.counted import (
+    CountedEvidence,
+    CountedJudge,
+    Counters,
+    grouped_by_counts,
+    ports_of,
+)
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
-from cyclescope.infer.ports.in_order import ORDER, InOrder, InOrderFacts, issues_in_order
+from cyclescope.infer.ports.in_order import ORDER, InOrder, issues_in_order
 from cyclescope.infer.ports.questions import SLOWEST
-from cyclescope.infer.ports.timed import TimedFacts
+from cyclescope.infer.ports.timed import TimedEvidence, TimedJudge, grouped_by_time
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
@@ -33,22 +40,31 @@ NO_FILLER = "no stable throughput of NOP or of a move tells how many instruction
 
 
 class Approach(Protocol):
-    """What is asked of a core's ports, and what the answers tell."""
-
-    @property
-    def facts(self) -> FrontEndFacts:
-        """What is known of its front end, and more."""
+    """What is asked of a core's ports, and what the answers tell: `TimedPorts`, `CountedPorts`, `InOrder`."""
 
     @property
     def in_order(self) -> bool:
-        """Whether it issues in program order."""
+        """Whether the core issues in program order."""
+
+    @property
+    def front_end(self) -> FrontEndFacts:
+        """What is known of its front end."""
+
+    @property
+    def width(self) -> float:
+        """Instructions that it takes in a cycle."""
 
     @property
     def ports(self) -> PortBuilder | None:
         """What tells ports; None where a core shows none."""
 
-    def stages(self, plans: PortPlanner, store: Store, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
-        """What to ask, stage by stage; the answers of one are in the store before the next begins."""
+    def stages(
+        self, plans: PortPlanner, forms: Sequence[InstructionForm], again: Callable[[], Approach]
+    ) -> Iterator[Stage]:
+        """What to ask, stage by stage; the answers of one are in the store before the next begins.
+
+        `again` reads what the store tells by then.
+        """
 
     def is_complete(self, planner: Planner) -> bool:
         """Whether all that usages rest on was asked."""
@@ -57,79 +73,129 @@ class Approach(Protocol):
         """What is known of a form, or why nothing is."""
 
 
-class ByClasses:
-    """Ports from classes of blocking instructions.
+# --- by classes of blocking instructions --------------------------------------------------------------
+
+
+class TimedPorts:
+    """Ports by what blocking instructions and others take together.
 
     `known` is a machine that gives ports their names where they match, and nothing else.
     """
 
     in_order = False
 
-    def __init__(self, facts: PortFacts, known: MachineModel | None = None) -> None:
-        self.facts = facts
+    def __init__(self, front_end: FrontEndFacts, known: MachineModel | None = None) -> None:
+        self.front_end = front_end
         self._known = known
 
-    @cached_property
-    def _builder(self) -> PortBuilder:
-        return PortBuilder(self.facts, self._known)
-
     @property
+    def width(self) -> float:
+        """Slots of the front end in a cycle."""
+        return self.front_end.width
+
+    @cached_property
     def ports(self) -> PortBuilder | None:
         """What tells ports; None where nothing fills the front end."""
-        return self._builder if self.facts.filler else None
+        front_end = self.front_end
+        if not front_end.filler:
+            return None
+        blockers = blockers_of(front_end, front_end.width)  # others need slots beside them to be timed
+        pairs = pairs_of(front_end.records)
+        classes = Classes(front_end.table, blockers, grouped_by_time(blockers, pairs), pairs)
+        evidence = TimedEvidence(classes, front_end.width, front_end.records)
+        return PortBuilder(TimedJudge(PortFacts(front_end, evidence, front_end.records), self._known))
 
-    def stages(self, plans: PortPlanner, store: Store, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
+    def stages(
+        self, plans: PortPlanner, forms: Sequence[InstructionForm], again: Callable[[], Approach]
+    ) -> Iterator[Stage]:
         """Those of classes; none where nothing fills the front end."""
-        table = self.facts.table
-        if self.facts.filler:
-            yield from ClassQuestions(plans, lambda: read_port_facts(store, table), forms).stages()
+        if self.ports:
+            yield from ClassQuestions(plans, lambda: _ports(again()), forms).stages()
 
     def is_complete(self, planner: Planner) -> bool:
         """Whether the classes were compared to the end."""
-        return are_compared(self.facts, planner)
+        return self.ports is None or are_compared(self.ports.facts, planner)
 
     def usage(self, form: InstructionForm, planner: Planner) -> PortUsage:
         """What is known of a form, or why nothing is."""
-        cycles = self.facts.throughputs.get(form.id)
-        return self._builder.usage(form, cycles, self._why_none(form, planner))
-
-    def _why_none(self, form: InstructionForm, planner: Planner) -> str:
-        """Why a form has no port usage, or ""."""
-        facts = self.facts
-        if not facts.filler:
-            return NO_FILLER
-        if form.id in facts.confined:
-            return ""
-        try:
-            planner.instances(form, 1)
-        except Unmeasurable as error:
-            return str(error)
-        if facts.alone.get(form.id, 0.0) > SLOWEST:
-            return f"two instances take {facts.alone[form.id]:.0f} cycles: too long to be hidden"
-        if form.id not in facts.alone:
-            return "not measured"
-        if form.id not in facts.slots:
-            return "its front-end slots could not be measured"
-        return "no blocking instruction of its register files leaves it the registers that it needs"
+        return _usage(self.ports, form, planner)
 
 
-def read_port_facts(store: Store, table: Table, forms: Sequence[InstructionForm] | None = None) -> PortFacts:
-    """What a store tells of the ports of a core that issues out of order, of the given forms or of all."""
-    throughputs, events = store.throughputs(), store.events()
-    readings = _readings(store)
+class CountedPorts:
+    """Ports by what was counted on them; `events` are the names of what the records count."""
 
-    def facts(records: Iterable[Record]) -> PortFacts:
-        if any(map(ports_of, events)):
-            return CountedFacts(table, throughputs, records, readings, events)
-        return TimedFacts(table, throughputs, records, readings)
+    in_order = False
 
-    if forms is None:
-        return facts(store.records_of((ALONE, PAIRS, PORTS)))
-    names = [form.id for form in forms]
-    known = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
-    common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), known)]
-    wanted = list(dict.fromkeys([*facts(common).typical, *names]))
-    return facts([*common, *store.records_of((PORTS,), wanted)])
+    def __init__(self, front_end: FrontEndFacts, events: Sequence[str]) -> None:
+        self.front_end = front_end
+        self._counters = Counters(front_end.records, events)
+
+    @property
+    def width(self) -> float:
+        """Slots of the front end in a cycle."""
+        return self.front_end.width
+
+    @cached_property
+    def ports(self) -> PortBuilder | None:
+        """What tells ports; None where nothing fills the front end."""
+        front_end = self.front_end
+        if not front_end.filler:
+            return None
+        blockers = blockers_of(front_end, front_end.width + 1)  # they need not leave slots to others
+        grouping = grouped_by_counts(front_end, blockers, self._counters.filled)
+        classes = Classes(front_end.table, blockers, grouping, pairs_of(front_end.records))
+        evidence = CountedEvidence(classes, self._counters)
+        return PortBuilder(CountedJudge(PortFacts(front_end, evidence, front_end.records), self._counters))
+
+    def stages(
+        self, plans: PortPlanner, forms: Sequence[InstructionForm], again: Callable[[], Approach]
+    ) -> Iterator[Stage]:
+        """Those of classes, and of those that a form alone was counted on."""
+        if self.ports:
+            seen = self._counters.was_seen_on
+            yield from ClassQuestions(plans, lambda: _ports(again()), forms, seen).stages()
+
+    def is_complete(self, planner: Planner) -> bool:
+        """Whether the classes were compared to the end."""
+        return self.ports is None or are_compared(self.ports.facts, planner)
+
+    def usage(self, form: InstructionForm, planner: Planner) -> PortUsage:
+        """What is known of a form, or why nothing is."""
+        return _usage(self.ports, form, planner)
+
+
+def _ports(approach: Approach) -> PortBuilder:
+    """What tells ports of a core that has some."""
+    assert approach.ports is not None, "what filled the front end does no more"
+    return approach.ports
+
+
+def _usage(ports: PortBuilder | None, form: InstructionForm, planner: Planner) -> PortUsage:
+    if ports is None:
+        return PortUsage(None, None, reason=NO_FILLER)
+    cycles = ports.facts.front_end.throughputs.get(form.id)
+    return ports.usage(form, cycles, _why_none(ports.facts, form, planner))
+
+
+def _why_none(facts: PortFacts, form: InstructionForm, planner: Planner) -> str:
+    """Why a form has no port usage, or ""."""
+    if form.id in facts.confined:
+        return ""
+    try:
+        planner.instances(form, 1)
+    except Unmeasurable as error:
+        return str(error)
+    alone = facts.front_end.alone
+    if alone.get(form.id, 0.0) > SLOWEST:
+        return f"two instances take {alone[form.id]:.0f} cycles: too long to be hidden"
+    if form.id not in alone:
+        return "not measured"
+    if form.id not in facts.front_end.slots:
+        return "its front-end slots could not be measured"
+    return "no blocking instruction of its register files leaves it the registers that it needs"
+
+
+# --- what a store has ---------------------------------------------------------------------------------
 
 
 def read_approach(
@@ -139,12 +205,26 @@ def read_approach(
     forms: Sequence[InstructionForm] | None = None,
 ) -> Approach:
     """How the ports of a store's core are found, with what it tells of the given forms or of all."""
-    if not issues_in_order(store.records_of((ORDER,))):
-        return ByClasses(read_port_facts(store, table, forms), known)
+    throughputs, readings = store.throughputs(), FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
     names = None if forms is None else [form.id for form in forms]
-    records = store.records_of((ALONE, PORTS), names)
-    return InOrder(InOrderFacts(table, store.throughputs(), records, _readings(store)))
 
+    def front_end(records: Iterable[Record]) -> FrontEndFacts:
+        return FrontEndFacts(table, throughputs, records, readings)
 
-def _readings(store: Store) -> FrontEndReadings:
-    return FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
+    if issues_in_order(store.records_of((ORDER,))):
+        return InOrder(front_end(store.records_of((ALONE, PORTS), names)))
+    events = store.events()
+    counts = any(map(ports_of, events))
+
+    def by_classes(records: Iterable[Record]) -> TimedPorts | CountedPorts:
+        if counts:
+            return CountedPorts(front_end(records), events)
+        return TimedPorts(front_end(records), known)
+
+    if names is None:
+        return by_classes(store.records_of((ALONE, PAIRS, PORTS)))
+    every = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
+    common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), every)]
+    ports = by_classes(common).ports
+    wanted = list(dict.fromkeys([*(ports.facts.typical if ports else ()), *names]))
+    return by_classes([*common, *store.records_of((PORTS,), wanted)])

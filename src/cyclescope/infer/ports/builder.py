@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Protocol
 
 import msgspec
 
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import Explanation
-from cyclescope.infer.ports.candidates import domains, is_locked, memory_of
-from cyclescope.infer.ports.facts import PortCounts, PortFacts
-from cyclescope.infer.ports.front_end import dropped
+from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.groups import PortGroups
-from cyclescope.infer.ports.naming import named
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
-from cyclescope.model.machine import MachineModel, Operation
+from cyclescope.model.machine import Operation
 from cyclescope.model.ports import notation, port_throughput
 
 NOISE = 0.08  # micro-operations: less of a resource is none
@@ -25,13 +23,12 @@ NEEDS_PORT = "its front-end slots are not known: it reads as none, though it nee
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
-MORE = 0.3  # micro-operations counted that are not explained
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
 CERTAIN = 0.995  # of the odds: `high` promises as much
 TELLING = 0.95  # of the odds: `medium` promises as much
 UNLIKELY = 100.0  # times less likely than the best: other usages are not told
 MOST_OTHERS = 3  # other usages that are told
-DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
+ELSEWHERE = "it runs slower than these ports allow: something else limits it"
 _ORDER = (HIGH, MEDIUM, LOW)
 
 
@@ -59,42 +56,73 @@ class PortUsage(msgspec.Struct, frozen=True):
     slot_range: tuple[float, float] | None = None
 
 
-class PortBuilder:
-    """Port usage of every form from the facts.
+class PortJudge(Protocol):
+    """What makes usages of readings: of times, or of counts."""
 
-    `known` is a machine that gives ports their names where they match, and nothing else.
-    """
-
-    def __init__(self, facts: PortFacts, known: MachineModel | None = None) -> None:
-        self.facts = facts
-        self.known = known
-        self._known: dict[tuple[str, float | None], PortUsage] = {}
-
-    @cached_property
-    def _named(self) -> tuple[tuple[str, ...], Structure]:
-        return named(self.facts, self.known)
+    @property
+    def facts(self) -> PortFacts:
+        """What was found of classes and forms."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the ports."""
-        return self._named[0]
+
+    @property
+    def naming(self) -> str:
+        """Where the names are from, as a note of a machine model."""
 
     @property
     def structure(self) -> Structure:
         """The ports, in the order of their names."""
-        return self._named[1]
 
-    @cached_property
+    @property
     def groups(self) -> PortGroups:
         """Classes that share ports, and what explains readings among them."""
-        return PortGroups(self.facts, self.structure)
+
+    def explain(self, form: InstructionForm, throughput: float, slots: float | None) -> list[Explanation]:
+        """What explains a form's readings, the likeliest first; `slots` as far as they tell."""
+
+    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> str:
+        """Why a form keeps others waiting that need none of its ports, or ""."""
+
+    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
+        """What no experiment shows of a form, or ""."""
+
+    def doubts(
+        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
+    ) -> Iterator[tuple[str, str]]:
+        """What speaks against a usage that fits all confinements, and the confidence that it leaves."""
+
+
+class PortBuilder:
+    """Port usage of every form, as a judge of the readings has it."""
+
+    def __init__(self, judge: PortJudge) -> None:
+        self.judge = judge
+        self.facts = judge.facts
+        self._known: dict[tuple[str, float | None], PortUsage] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the ports."""
+        return self.judge.names
+
+    @property
+    def structure(self) -> Structure:
+        """The ports, in the order of their names."""
+        return self.judge.structure
+
+    @property
+    def memory(self) -> frozenset[int]:
+        """Ports of classes that do nothing but access memory."""
+        return self.judge.groups.memory
 
     @cached_property
     def resources(self) -> dict[str, tuple[str, float]]:
         """Name and capacity of the resource that each class stands for."""
         structure = self.structure
         found = {}
-        for name, width in self.facts.widths.items():
+        for name, width in self.facts.classes.widths.items():
             if name in self.facts.renamed:
                 continue
             ports = structure.sets.get(name)
@@ -107,20 +135,19 @@ class PortBuilder:
         known = self._known.get((form.id, throughput))
         if known is None:
             found = self._usage(form, throughput, reason)
-            known = msgspec.structs.replace(found, slot_range=self.facts.slot_range(form))
+            known = msgspec.structs.replace(found, slot_range=self.facts.front_end.slot_range(form))
             if form.id in self.facts.confined:
                 self._known[form.id, throughput] = known
         return known
 
     def _usage(self, form: InstructionForm, throughput: float | None, reason: str) -> PortUsage:
-        slots = self.facts.slots.get(form.id)
-        shown, _ = self.facts.told(form)
+        slots = self.facts.front_end.slots.get(form.id)
+        shown, _ = self.facts.front_end.told(form)
         confined = self.facts.confined.get(form.id)
         if confined is None:
             return PortUsage(shown, None, reason=reason or "not measured")
         microcoded = slots is not None and slots > MICROCODED
-        told = None if microcoded or self.facts.counters else shown
-        found = self.groups.explain(form, throughput or math.inf, told)
+        found = self.judge.explain(form, throughput or math.inf, None if microcoded else shown)
         return self._combined(form, found, confined, shown, microcoded, throughput or 0.0)
 
     def missed(self, form: InstructionForm, usage: PortUsage) -> set[str]:
@@ -145,9 +172,9 @@ class PortBuilder:
     ) -> PortUsage:
         best = found[0]
         missed = best.missed > MISSED
-        stalls = "" if self.facts.counters else _stalls(form, microcoded, missed)
+        stalls = self.judge.stalls(form, microcoded, missed)
         known = () if missed and stalls else best.operations  # what stalls cost is not to look like ports
-        missing = self._missing(form, known)
+        missing = self.judge.missing(form, known)
         complete = not missing and best.complete and not (missed and stalls)
         usage = notation(known, self.names)
         if not complete:
@@ -166,10 +193,10 @@ class PortBuilder:
             levels.append(LOW)
             notes.append(stalls)
         elif complete:
-            doubts = list(self._doubts(form, known, slots, throughput))
+            doubts = list(self.judge.doubts(form, known, slots, throughput))
             notes += [sentence for sentence, _ in doubts]
             levels += [level for _, level in doubts]
-            if self._is_loose(known, throughput, confined):
+            if self._may_have_fewer(known, throughput, confined):
                 levels.append(MEDIUM)
                 notes.append("one of its micro-operations may have fewer ports than the class that it is of")
         return PortUsage(
@@ -181,7 +208,7 @@ class PortBuilder:
 
     def _sureness(self, ports: Sequence[int]) -> float:
         """Share of the odds that a set of ports has: that of the classes that it is of."""
-        own, sets, sure = set(ports), self.structure.sets, self.facts.sure
+        own, sets, sure = set(ports), self.structure.sets, self.facts.evidence.sure
         same = [sure.get(name, 1.0) for name, some in sets.items() if own == set(some)]
         around = [sure.get(name, 1.0) for name, some in sets.items() if own < set(some)]
         return max(same) if same else min(around, default=1.0)
@@ -200,62 +227,11 @@ class PortBuilder:
         self, form: InstructionForm, slots: float | None, known: Sequence[Operation]
     ) -> tuple[float | None, str]:
         """Slots with a remark; none of what needs a port, which is not dropped."""
-        return (None, NEEDS_PORT) if known and slots == 0 else (slots, self.facts.told(form)[1])
+        return (None, NEEDS_PORT) if known and slots == 0 else (slots, self.facts.front_end.told(form)[1])
 
-    def _missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
-        """What no experiment shows of a form, or ""."""
-        counters = self.facts.counters
-        total = counters.total(form.id, range(self.structure.ports)) if counters else None
-        if total is not None:
-            more = total - sum(op.count for op in known)
-            return f"{more:.1f} micro-operations are on ports that no class fills" if more > MORE else ""
-        if not self.facts.knows_memory(form):
-            return "no blocking instruction shows which ports its memory access needs"
-        return ""
-
-    def _doubts(
-        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
-    ) -> Iterator[tuple[str, str]]:
-        """What speaks against a usage that fits all confinements, and the confidence that it leaves.
-
-        What runs slower for less than `DIVIDES` cycles may have fewer ports than were told, or share some.
-        """
-        counters = self.facts.counters
-        if max(port_throughput(known), (slots or 0.0) / self.facts.width) < SLOWER * throughput:
-            level = MEDIUM if throughput > DIVIDES or counters else LOW
-            yield "it runs slower than these ports allow: something else limits it", level
-        if counters:  # the rest was counted
-            never = self._never_there(counters, form, known, throughput)
-            yield from ((sentence, MEDIUM) for sentence in never)
-            return
-        count = sum(round(op.count) for op in known)
-        if (idle := round(slots or 0) - count) > 0:
-            hidden = not self.facts.hiding.isdisjoint(domains(form))
-            level = MEDIUM if dropped(form) or (known and not hidden) else LOW
-            yield f"{idle} of its slots need no port, or one of a set as wide as the front end", level
-        elif memory_of(form) is not None and self._may_hide(form, known):
-            yield "a micro-operation for any of as many ports as the front end has slots would not show", LOW
-
-    def _never_there(
-        self,
-        counters: PortCounts,
-        form: InstructionForm,
-        known: Sequence[Operation],
-        throughput: float,
-    ) -> Iterator[str]:
-        """Ports on which nothing was counted, if the form would be no slower without them."""
-        for op in known:
-            unused = counters.unused(form.id, op.ports)
-            fewer = msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in unused))
-            rest = [other for other in known if other is not op]
-            if (
-                unused
-                and fewer.ports
-                and not port_throughput([*rest, fewer]) > 1.05 * throughput + 0.02 > 0.02
-            ):
-                yield f"it was never counted on {', '.join(self.names[p] for p in unused)}"
-
-    def _is_loose(self, known: Sequence[Operation], throughput: float, confined: Mapping[str, float]) -> bool:
+    def _may_have_fewer(
+        self, known: Sequence[Operation], throughput: float, confined: Mapping[str, float]
+    ) -> bool:
         """Whether one of several micro-operations, on a single port, would make the form no slower.
 
         Nor would it cost more among smaller classes: none of them has that port.
@@ -266,7 +242,7 @@ class PortBuilder:
         return several and any(
             port_throughput([*_less(known, op), msgspec.structs.replace(op, ports=(port,))]) <= most
             and not self._shows(port, op, confined)
-            for op in single if self.groups.memory.isdisjoint(op.ports) for port in op.ports
+            for op in single if self.memory.isdisjoint(op.ports) for port in op.ports
         )  # fmt: skip
 
     def _shows(self, port: int, op: Operation, confined: Mapping[str, float]) -> bool:
@@ -274,17 +250,17 @@ class PortBuilder:
         sets = self.structure.sets
         return any(port in sets[n] and not set(op.ports) <= set(sets[n]) for n in confined if n in sets)
 
-    def _may_hide(self, form: InstructionForm, known: Sequence[Operation]) -> bool:
-        """Whether a form may have a micro-operation beside those for memory that no experiment shows."""
-        beside = [op for op in known if self.groups.memory.isdisjoint(op.ports)]
-        return not beside and not self.facts.hiding.isdisjoint(domains(form))
+
+def runs_slower(known: Sequence[Operation], slots: float | None, width: float, throughput: float) -> bool:
+    """Whether ports and slots allow a form to run faster than it does: something else limits it."""
+    return max(port_throughput(known), (slots or 0.0) / width) < SLOWER * throughput
 
 
-def _stalls(form: InstructionForm, microcoded: bool, missed: bool) -> str:
-    """Why a form keeps others waiting that need none of its ports, or ""."""
-    if microcoded:
-        return "microcoded: dispatch stalls while the sequencer delivers"
-    return "locked: other accesses to memory wait for it" if missed and is_locked(form) else ""
+def unseen_access(facts: PortFacts, form: InstructionForm) -> str:
+    """That nothing tells which ports a form's memory access needs, or ""."""
+    if facts.knows_memory(form):
+        return ""
+    return "no blocking instruction shows which ports its memory access needs"
 
 
 def _less(operations: Sequence[Operation], one: Operation) -> list[Operation]:

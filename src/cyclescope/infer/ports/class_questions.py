@@ -29,21 +29,32 @@ UNIT = 0.9, 12.0  # cycles of forms that show hidden resources
 
 
 class ClassQuestions:
-    """The stages that tell ports; `read` gives what the answers so far tell."""
+    """The stages that tell ports; `read` gives what the answers so far tell.
+
+    `was_seen_on` says whether a form alone was counted on some ports: never, where nothing is counted.
+    """
 
     def __init__(
-        self, plans: PortPlanner, read: Callable[[], PortFacts], forms: Sequence[InstructionForm]
+        self,
+        plans: PortPlanner,
+        read: Callable[[], PortBuilder],
+        forms: Sequence[InstructionForm],
+        was_seen_on: Callable[[str, Iterable[int]], bool] = lambda form, ports: False,
     ) -> None:
         self.plans = plans
-        self._read = read
+        self._read_ports = read
         self._forms = forms
+        self._was_seen_on = was_seen_on
         self._structure: Structure | None = None
         self._usages: dict[str, PortUsage] = {}  # of forms that were not measured again since
+
+    def _read(self) -> PortFacts:
+        return self._read_ports().facts
 
     def stages(self) -> Iterator[Stage]:
         """Names and questions; each begins when the answers of the one before can be read."""
         asked: set[tuple[str, str, int]] = set()
-        while uncompared := [pair for pair in self._read().uncompared if pair not in asked]:
+        while uncompared := [pair for pair in self._read().classes.uncompared if pair not in asked]:
             asked.update(uncompared)  # some have no registers for both, and no answer
             yield CLASSES, partial(self._compared, self._read(), uncompared)
         yield BETWEEN, lambda: self._between_classes(self._read())
@@ -51,7 +62,7 @@ class ClassQuestions:
         yield AMONG, lambda: self._against(classes, self._forms, 0)
         yield MEMORY, lambda: self._for_memory(classes)
         yield AGAIN, self._again
-        yield HIDDEN, lambda: self._hidden(self._read())
+        yield HIDDEN, self._hidden
 
     def _compared(self, facts: PortFacts, pairs: Iterable[tuple[str, str, int]]) -> Iterator[Question]:
         for one, other, width in pairs:
@@ -63,9 +74,10 @@ class ClassQuestions:
             yield self.plans.pair(*forms, (first, second), order)
 
     def _between_classes(self, facts: PortFacts) -> Iterator[Question]:
-        names = sorted(facts.widths)
+        widths = facts.classes.widths
+        names = sorted(widths)
         for one, other in combinations(names, 2):
-            yield from self._pair(facts, one, other, facts.widths[one], facts.widths[other])
+            yield from self._pair(facts, one, other, widths[one], widths[other])
         for more in (0, SPARE):
             yield from self._against(facts, [facts.table[name] for name in names], more, everything=True)
 
@@ -82,31 +94,31 @@ class ClassQuestions:
 
         `everything` means those of all classes, `only` some of them.
         """
-        classes = [(facts.table[name], width) for name, width in facts.widths.items()]
-        was_seen = facts.counters.was_seen_on if facts.counters else _never
+        files = facts.classes.files
+        classes = [(facts.table[name], width) for name, width in facts.classes.widths.items()]
         for form in forms:
             mine = domains(form)
             for blocker, width in classes:
-                near = everything or facts.files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
-                near = near or was_seen(form.id, facts.structure.sets.get(blocker.id, ()))
+                near = everything or files[blocker.id] <= mine or _touches(facts, blocker.id, mine)
+                near = near or self._was_seen_on(form.id, facts.structure.sets.get(blocker.id, ()))
                 cycles = _hiding(facts, form, width)
                 if near and cycles and (only is None or blocker.id in only):
                     yield self.plans.against(form, blocker, width, cycles + more, more > 0, look)
 
     def _for_memory(self, facts: PortFacts) -> Iterator[Question]:
         """Loads and stores in a second place: what they take depends on what was accessed before them."""
-        access = {name for name, files in facts.files.items() if "m" in files}
+        access = {name for name, files in facts.classes.files.items() if "m" in files}
         yield from self._against(
             facts, (form for form in self._forms if memory_of(form) is not None), SPARE, only=access
         )
 
     def _again(self) -> Iterator[Question]:
         """What the best explanation misses, as before and with more blocking; accesses that none expects."""
-        facts = self._read()
-        builder = PortBuilder(facts)
+        builder = self._read_ports()
+        facts = builder.facts
         self._structure, self._usages = facts.structure, {}
         for form in self._forms:
-            usage = builder.usage(form, facts.throughputs.get(form.id))
+            usage = builder.usage(form, facts.front_end.throughputs.get(form.id))
             doubtful = usage.ports is not None and usage.confidence != HIGH and not usage.microcoded
             missed = builder.missed(form, usage) if doubtful else set()
             for more in (0, SPARE):
@@ -119,22 +131,28 @@ class ClassQuestions:
 
     def _beside_stand_in(self, facts: PortFacts, form: InstructionForm, head: str) -> Iterator[Question]:
         """A form among those accesses of a class that are of another register file."""
-        width, other = facts.widths[head], facts.table[facts.stand_ins[head]]
+        width, other = facts.classes.widths[head], facts.table[facts.classes.stand_ins[head]]
         if cycles := _hiding(facts, form, width):
             for more in (0, SPARE):
                 yield self.plans.against(form, other, width, cycles + more, more > 0)
 
-    def _hidden(self, facts: PortFacts) -> Iterator[Question]:
+    def _hidden(self) -> Iterator[Question]:
         """Forms of every kind among those that run slower than their ports allow: do they share a unit?"""
+        ports = self._read_ports()
+        facts, throughputs, widths = (
+            ports.facts,
+            ports.facts.front_end.throughputs,
+            ports.facts.classes.widths,
+        )
         known = (form for form in self._forms if form.id in facts.confined)
         same = facts.structure == self._structure  # else the ports have other numbers
-        units = hidden_units(PortBuilder(facts), known, self._usages if same else {})
+        units = hidden_units(ports, known, self._usages if same else {})
         slow = [facts.table[name] for name in units.slow if _may_block(facts, name)]
-        for form in map(facts.table.__getitem__, {**units.alike, **facts.widths}):
+        for form in map(facts.table.__getitem__, {**units.alike, **widths}):
             for unit in slow:
-                alone = facts.throughputs[unit.id]
-                cycles = _hiding(facts, form, math.ceil(facts.slots[unit.id] / alone))
-                told = form.id in facts.widths or facts.throughputs[form.id] > PART * alone
+                alone = throughputs[unit.id]
+                cycles = _hiding(facts, form, math.ceil(facts.front_end.slots[unit.id] / alone))
+                told = form.id in widths or throughputs[form.id] > PART * alone
                 if cycles and told and not domains(form).isdisjoint(domains(unit)):
                     count = math.ceil(cycles / alone)
                     yield self.plans.against(form, unit, 1, count)
@@ -144,7 +162,7 @@ def _unexpected(facts: PortFacts, form: InstructionForm) -> list[str]:
     """Classes of accesses that a form costs something although it accesses no memory in their way."""
     confined = facts.confined.get(form.id, {})
     return [
-        head for head in facts.stand_ins
+        head for head in facts.classes.stand_ins
         if confined.get(head, 0.0) > EITHER and not _accesses_like(form, facts.table[head])
     ]  # fmt: skip
 
@@ -155,27 +173,23 @@ def _accesses_like(form: InstructionForm, access: InstructionForm) -> bool:
     return any(op.is_memory and (op.write if writes else op.read) for op in form.operands)
 
 
-def _never(form: str, ports: Iterable[int]) -> bool:
-    """Whether timing sees a form alone on some ports."""
-    return False
-
-
 def _may_block(facts: PortFacts, form: str) -> bool:
     """Whether a slow form is fast enough to stand beside others, and leaves them slots."""
     if is_locked(facts.table[form]):  # what limits it is the lock
         return False
-    slots = facts.slots.get(form, math.inf)
+    slots, cycles = facts.front_end.slots.get(form, math.inf), facts.front_end.throughputs[form]
     fast, slow = UNIT
-    return slots <= MICROCODED and fast <= facts.throughputs[form] <= slow and form not in facts.widths
+    return slots <= MICROCODED and fast <= cycles <= slow and form not in facts.classes.widths
 
 
 def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
     """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
-    alone = facts.alone.get(form.id, math.inf)
-    if alone > SLOWEST or form.id not in facts.slots:
+    front_end = facts.front_end
+    alone = front_end.alone.get(form.id, math.inf)
+    if alone > SLOWEST or form.id not in front_end.slots:
         return 0
-    spare = facts.width - width
-    slots = max(facts.slots[form.id], 1.0) * INSTANCES
+    spare = front_end.width - width
+    slots = max(front_end.slots[form.id], 1.0) * INSTANCES
     crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
     escaping = min(math.ceil(1.2 * slots) + 1, LONGEST)  # one port may have to take them all
     needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
@@ -188,7 +202,7 @@ def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:
     MMX blocking instructions are for others only where their ports are no other class's, and never for
     x87, whose stack they fill.
     """
-    mine = facts.files[blocker]
+    mine = facts.classes.files[blocker]
     if "z" in mine:  # what is shorter runs beside them as it would never without
         return "z" in files
     if len(mine) > 1 or ("x" in mine and ("s" in files or blocker not in facts.alone_with_ports)):
@@ -201,13 +215,13 @@ def are_compared(facts: PortFacts, planner: Planner) -> bool:
 
     Some pairs leave no registers for both, and are never compared.
     """
-    plans, table, widths = PortPlanner(planner), facts.table, facts.widths
-    names = sorted(facts.compared or widths)  # what was found to be a class since, is none
+    plans, table, widths = PortPlanner(planner), facts.table, facts.classes.widths
+    names = sorted(facts.classes.compared or widths)  # what was found to be a class since, is none
     pairs = [(a, b, widths[a], widths[b]) for a, b in combinations(names, 2)]
-    wanted = [(a, b, w, v) for a, b, w, v in pairs if frozenset((a, b)) not in facts.pairs]
+    wanted = [(a, b, w, v) for a, b, w, v in pairs if frozenset((a, b)) not in facts.classes.pairs]
     questions = [plans.pair(table[a], table[b], (w, v), 0) for a, b, w, v in wanted]
     if facts.confined.keys() <= widths.keys():  # others come when all classes are known
-        uncompared = facts.uncompared
+        uncompared = facts.classes.uncompared
         questions += [plans.pair(table[a], table[b], (width, width), 0) for a, b, width in uncompared]
         questions += [
             plans.against(table[a], table[b], widths[b], cycles)

@@ -3,93 +3,101 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from cyclescope.infer.ports.candidates import candidates, domains, files_of, preference, stores, updates
 from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
+from cyclescope.isa.table import Table
 from cyclescope.measure.ports import PAIRS, blocked
+from cyclescope.measure.record import Record
 
 SHUT = 1.2  # times as long as on all ports that either of two classes has: one port of four is shut, or more
 SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 
+Blockers = Mapping[tuple[str, int], Sequence[str]]  # candidates by register files and width, the best first
+Pairs = Mapping[frozenset[str], float]
 
-class ClassFacts(FrontEndFacts, ABC):
-    """Classes of blocking instructions; `records` are those of port experiments."""
 
-    @property
-    @abstractmethod
-    def widest(self) -> float:
-        """What the rate of blocking instructions has to stay below."""
+class Grouping(NamedTuple):
+    """Members of classes by representative, and pairs with their width that are still to be compared."""
 
-    @property
-    @abstractmethod
-    def grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
-        """Members by representative, and the pairs (with their width) that are still to be compared."""
+    members: Mapping[str, list[str]]
+    uncompared: Sequence[tuple[str, str, int]]
 
-    @cached_property
-    def blockers(self) -> dict[tuple[str, int], list[str]]:
-        """Candidates of one slot, by register file and width, one per mnemonic, the best first."""
-        best: dict[tuple[str, str, bool, int], tuple[tuple[object, ...], str]] = {}
-        for form in candidates(self.table):
-            form_id = form.id
-            if (
-                form_id not in self.throughputs
-                or not ONE_SLOT[0] < self.slots.get(form_id, 0.0) < ONE_SLOT[1]
-            ):
-                continue
-            rate = 1 / self.throughputs[form_id]
-            width = round(rate)
-            if not 1 <= width < self.widest or abs(rate - width) > EVEN * width:
-                continue
-            if updates(form) and self.alone.get(form_id, math.inf) * width > MOST_WAITING:
-                continue  # its instances would wait for each other
-            key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
-            choice = preference(form), form_id
-            if key not in best or choice < best[key]:
-                best[key] = choice
-        groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
-        for (files, _, _, width), choice in best.items():
-            groups.setdefault((files, width), []).append(choice)
-        return {key: [name for _, name in sorted(some)] for key, some in sorted(groups.items())}
 
-    @cached_property
-    def pairs(self) -> dict[frozenset[str], float]:
-        """Times as long as one class alone, for two forms that would each fill their ports."""
-        found: dict[frozenset[str], float] = {}
-        for r in self._records:
-            if r.quantity == PAIRS:
-                key = frozenset((r.form, r.source))
-                ratio = r.cycles / blocked(r.variant)
-                found[key] = min(ratio, found.get(key, math.inf))
-        return found
+def blockers_of(front_end: FrontEndFacts, widest: float) -> dict[tuple[str, int], list[str]]:
+    """Candidates of one slot, by register file and width, one per mnemonic, the best first.
 
-    @property
-    def classes(self) -> dict[str, list[str]]:
-        """Members by representative: forms that take twice as long together as alone."""
-        return self.grouped[0]
+    `widest` is what their rate has to stay below.
+    """
+    best: dict[tuple[str, str, bool, int], tuple[tuple[object, ...], str]] = {}
+    for form in candidates(front_end.table):
+        form_id = form.id
+        if (
+            form_id not in front_end.throughputs
+            or not ONE_SLOT[0] < front_end.slots.get(form_id, 0.0) < ONE_SLOT[1]
+        ):
+            continue
+        rate = 1 / front_end.throughputs[form_id]
+        width = round(rate)
+        if not 1 <= width < widest or abs(rate - width) > EVEN * width:
+            continue
+        if updates(form) and front_end.alone.get(form_id, math.inf) * width > MOST_WAITING:
+            continue  # its instances would wait for each other
+        key = "".join(sorted(files_of(form))), form.mnemonic, stores(form), width
+        choice = preference(form), form_id
+        if key not in best or choice < best[key]:
+            best[key] = choice
+    groups: dict[tuple[str, int], list[tuple[tuple[object, ...], str]]] = {}
+    for (files, _, _, width), choice in best.items():
+        groups.setdefault((files, width), []).append(choice)
+    return {key: [name for _, name in sorted(some)] for key, some in sorted(groups.items())}
 
-    @property
-    def uncompared(self) -> list[tuple[str, str, int]]:
-        """Forms to be compared next, with their width, before the classes are complete."""
-        return self.grouped[1]
+
+def pairs_of(records: Iterable[Record]) -> dict[frozenset[str], float]:
+    """Times as long as one class alone, for two forms that would each fill their ports."""
+    found: dict[frozenset[str], float] = {}
+    for r in records:
+        if r.quantity == PAIRS:
+            key = frozenset((r.form, r.source))
+            ratio = r.cycles / blocked(r.variant)
+            found[key] = min(ratio, found.get(key, math.inf))
+    return found
+
+
+class Classes:
+    """The classes by their representatives, with the candidates that they are made of and times of pairs."""
+
+    def __init__(self, table: Table, blockers: Blockers, grouping: Grouping, pairs: Pairs) -> None:
+        self.table = table
+        self.blockers = blockers
+        self.members, self.uncompared = grouping
+        self.pairs = pairs
 
     @cached_property
     def widths(self) -> dict[str, int]:
-        """Width of each class by its representative."""
+        """Width of each class."""
         return {
             name: width
             for (_, width), group in self.blockers.items()
             for name in group
-            if name in self.classes
+            if name in self.members
         }
 
     @cached_property
     def files(self) -> dict[str, frozenset[str]]:
-        """Register files of each class by its representative."""
+        """Register files of each class."""
         groups = self.blockers.items()
-        return {name: frozenset(f) for (f, _), group in groups for name in group if name in self.classes}
+        return {name: frozenset(f) for (f, _), group in groups for name in group if name in self.members}
+
+    @cached_property
+    def compared(self) -> frozenset[str]:
+        """Classes that were measured together with another one."""
+        heads = self.members.keys()
+        return frozenset().union(*(pair for pair in self.pairs if len(pair) > 1 and pair <= heads))
 
     @cached_property
     def stand_ins(self) -> dict[str, str]:
@@ -98,14 +106,15 @@ class ClassFacts(FrontEndFacts, ABC):
         A store needs its datum as well: what waits for what brings vectors to it need not wait for others.
         """
         found = {}
-        for head, members in self.classes.items():
+        for head, members in self.members.items():
             mine = domains(self.table[head])
             others = [name for name in members if domains(self.table[name]) != mine]
             if "m" in self.files[head] and others:
                 found[head] = others[0]
         return found
 
-    def _differ_in_length(self, one: str, other: str) -> bool:
+    def differ_in_length(self, one: str, other: str) -> bool:
+        """Whether one of two classes is of the widest vectors and the other of shorter ones."""
         return "z" in self.files[one] ^ self.files[other] and "v" in self.files[one] | self.files[other]
 
     @cached_property
@@ -120,6 +129,6 @@ class ClassFacts(FrontEndFacts, ABC):
         }
         told = [
             ratio * max(self.widths[one], self.widths[other]) / (self.widths[one] + self.widths[other])
-            for (one, other), ratio in pairs.items() if self._differ_in_length(one, other)
+            for (one, other), ratio in pairs.items() if self.differ_in_length(one, other)
         ]  # fmt: skip
         return not told or sum(times > SHUT for times in told) >= SHUT_PAIRS

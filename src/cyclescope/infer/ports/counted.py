@@ -7,19 +7,32 @@ instruction are read off instead of inferred, and what is confined to them is co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from cyclescope.infer.likelihood.noise import Look
+import msgspec
+
+from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.structure import Structure
+from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, explanations
+from cyclescope.infer.ports.builder import ELSEWHERE, runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import files_of
+from cyclescope.infer.ports.classes import Blockers, Classes, Grouping
 from cyclescope.infer.ports.facts import ERROR, PortFacts
-from cyclescope.isa.table import Table
+from cyclescope.infer.ports.front_end import FrontEndFacts
+from cyclescope.infer.ports.groups import PortGroups
+from cyclescope.infer.timing.results import MEDIUM
+from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
-from cyclescope.measure.record import FrontEndReadings, Record
+from cyclescope.measure.record import Record
+from cyclescope.model.machine import Operation
+from cyclescope.model.ports import port_throughput
 
 BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
 SEEN = 0.05  # micro-operations of an instance: no stray event
+MORE = 0.3  # micro-operations counted that are not explained
+COUNTS = alike(Tail(0.01, 0.1))  # counts hardly scatter, whatever is chosen
 SINGLE = (0.9, 1.1)  # micro-operations of a blocking instruction
 
 
@@ -59,6 +72,13 @@ class Counters:
                 found[r.form] = frozenset().union(*busy), sum(busy.values()) / blocked(r.variant)
         return found
 
+    def beside(self, widths: Mapping[str, int]) -> Iterator[tuple[str, str, float]]:
+        """Forms, classes, and micro-operations of a form that are on the ports that a class fills."""
+        for r in self._records:
+            if r.quantity == PORTS and r.source in widths:
+                blocking = blocked(r.variant) * widths[r.source]
+                yield r.form, r.source, (self.count(r, self.filled[r.source][0]) - blocking) / INSTANCES
+
     def total(self, form: str, ports: Iterable[int]) -> float | None:
         """Micro-operations of a form on some ports with nothing around it; None where none were counted."""
         record = self._alone.get(form)
@@ -84,57 +104,40 @@ class Counters:
         return tuple(p for p in ports if self.labels[p] not in self._used.get(form, ()))
 
 
-class CountedFacts(PortFacts):
-    """Facts with counters; `events` are the names of what the records count.
+def grouped_by_counts(
+    front_end: FrontEndFacts, blockers: Blockers, filled: Mapping[str, tuple[frozenset[str], float]]
+) -> Grouping:
+    """One candidate per set of ports that it fills, and those that have not been looked at."""
+    candidates = {name: width for (_, width), group in blockers.items() for name in group}
+    heads: dict[tuple[frozenset[str], frozenset[str]], str] = {}
+    found: dict[str, list[str]] = {}
+    missing = [(name, name, width) for name, width in candidates.items() if name not in filled]
+    for name, width in candidates.items():
+        ports, count = filled.get(name, (frozenset(), 0.0))
+        files = frozenset(files_of(front_end.table[name]))
+        if len(files) > 1 or len(ports) != width or not SINGLE[0] < count / (2 * width) < SINGLE[1]:
+            continue
+        found.setdefault(heads.setdefault((files, ports), name), []).append(name)
+    for (files, ports), name in heads.items():
+        near = [other for some, other in heads if some == files]
+        if candidates[name] >= front_end.width and not all(ports >= other for other in near):
+            del found[name]  # it may have more ports than the front end can fill
+    return Grouping(found, missing)
 
-    Records without counters are left out.
+
+class CountedEvidence:
+    """What counters tell of classes of blocking instructions, and of forms among them.
+
+    All classes are sets of ports: what is not one micro-operation on as many ports as run per cycle is no
+    class here. And all is certain, as the counters name the ports.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        throughputs: Mapping[str, float],
-        records: Iterable[Record],
-        readings: FrontEndReadings,
-        events: Sequence[str],
-    ) -> None:
-        super().__init__(table, throughputs, records, readings)
-        self._counters = Counters(self._records, events)
+    units: Mapping[str, str] = {}
+    sure: Mapping[str, float] = {}
 
-    @property
-    def counters(self) -> Counters:
-        """What was counted."""
-        return self._counters
-
-    @property
-    def widest(self) -> float:
-        """Ports of a blocking instruction need not leave slots to others."""
-        return self.width + 1
-
-    @cached_property
-    def grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
-        """One candidate per set of ports that it fills, and those that have not been looked at."""
-        candidates = {name: width for (_, width), group in self.blockers.items() for name in group}
-        filled = self.counters.filled
-        heads: dict[tuple[frozenset[str], frozenset[str]], str] = {}
-        found: dict[str, list[str]] = {}
-        missing = [(name, name, width) for name, width in candidates.items() if name not in filled]
-        for name, width in candidates.items():
-            ports, count = filled.get(name, (frozenset(), 0.0))
-            files = frozenset(files_of(self.table[name]))
-            if len(files) > 1 or len(ports) != width or not SINGLE[0] < count / (2 * width) < SINGLE[1]:
-                continue
-            found.setdefault(heads.setdefault((files, ports), name), []).append(name)
-        for (files, ports), name in heads.items():
-            near = [other for some, other in heads if some == files]
-            if candidates[name] >= self.width and not all(ports >= other for other in near):
-                del found[name]  # it may have more ports than the front end can fill
-        return found, missing
-
-    @property
-    def units(self) -> dict[str, str]:
-        """None: what is not one micro-operation on as many ports as run per cycle is no class here."""
-        return {}
+    def __init__(self, classes: Classes, counters: Counters) -> None:
+        self.classes = classes
+        self.counters = counters
 
     @cached_property
     def structure(self) -> Structure:
@@ -142,27 +145,90 @@ class CountedFacts(PortFacts):
         labels = self.counters.labels
         place = {name: n for n, name in enumerate(labels)}
         filled = self.counters.filled
-        sets = {name: tuple(sorted(place[p] for p in filled[name][0])) for name in self.classes}
+        sets = {name: tuple(sorted(place[p] for p in filled[name][0])) for name in self.classes.members}
         return Structure(len(labels), sets)
-
-    @property
-    def sure(self) -> dict[str, float]:
-        """All is certain: the counters name the ports."""
-        return {}
 
     @cached_property
     def confined(self) -> dict[str, dict[str, float]]:
         """Micro-operations of a form that are confined to a class, by form and representative."""
         found: dict[str, dict[str, float]] = {}
-        for r in self._records:
-            if r.quantity == PORTS and r.source in self.widths and r.counters:
-                blocking = blocked(r.variant) * self.widths[r.source]
-                counted = self.counters.count(r, self.counters.filled[r.source][0])
-                value = (counted - blocking) / INSTANCES
-                some = found.setdefault(r.form, {})
-                some[r.source] = min(value, some.get(r.source, value))
+        for form, head, value in self.counters.beside(self.classes.widths):
+            some = found.setdefault(form, {})
+            some[head] = min(value, some.get(head, value))
         return found
 
     def looks(self, form: str) -> dict[str, Sequence[Look]]:
         """What was counted of a form, by representative."""
         return {name: (Look(value, ERROR),) for name, value in self.confined.get(form, {}).items()}
+
+
+class CountedJudge:
+    """What makes usages of counts: the counters name the ports, whatever else takes time."""
+
+    naming = "ports have the names that the performance counters give them"
+
+    def __init__(self, facts: PortFacts, counters: Counters) -> None:
+        self.facts = facts
+        self.names = counters.labels
+        self.structure = facts.structure
+        self._counters = counters
+
+    @cached_property
+    def groups(self) -> PortGroups:
+        """Classes that share ports, and what explains counts among them."""
+        return PortGroups(self.facts, self.structure, COUNTS)
+
+    def explain(self, form: InstructionForm, throughput: float, slots: float | None) -> list[Explanation]:
+        """What explains a form's counts, the likeliest first; slots tell nothing more."""
+        groups, found = self.groups, []
+        for (group, solver), some in groups.looks(form):
+            ports = {p for ports in group.values() for p in ports}
+            total, per_slot = self._counters.total(form.id, ports), self.facts.per_slot(form)
+            least = _least(some, group)
+            found.append(solver.candidates(least, throughput, groups.expected(form), total, per_slot, {}))
+        return explanations(found, Told(throughput, None, groups.accesses(form), groups.memory))
+
+    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> str:
+        """Nothing that counts would show."""
+        return ""
+
+    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
+        """What no class shows of a form though it was counted, or ""."""
+        total = self._counters.total(form.id, range(self.structure.ports))
+        if total is None:
+            return unseen_access(self.facts, form)
+        more = total - sum(op.count for op in known)
+        return f"{more:.1f} micro-operations are on ports that no class fills" if more > MORE else ""
+
+    def doubts(
+        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
+    ) -> Iterator[tuple[str, str]]:
+        """What speaks against a usage that fits all counts, and the confidence that it leaves."""
+        if runs_slower(known, slots, self.facts.front_end.width, throughput):
+            yield ELSEWHERE, MEDIUM
+        for op in known:
+            unused = self._counters.unused(form.id, op.ports)
+            fewer = msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in unused))
+            rest = [other for other in known if other is not op]
+            if (
+                unused
+                and fewer.ports
+                and not port_throughput([*rest, fewer]) > 1.05 * throughput + 0.02 > 0.02
+            ):
+                yield f"it was never counted on {', '.join(self.names[p] for p in unused)}", MEDIUM
+
+
+def _least(looks: Mapping[str, Sequence[Look]], ports: Mapping[str, Ports]) -> dict[str, Sequence[Look]]:
+    """The least of what was counted for classes of the same ports: each is an upper bound.
+
+    What was timed is none where a class does not fill its ports all the time.
+    """
+    best: dict[Ports, str] = {}
+    for name, some in looks.items():
+        if _lowest(some) < _lowest(looks.get(best.get(ports[name], ""), ())):
+            best[ports[name]] = name
+    return {name: looks[name] for name in best.values()}
+
+
+def _lowest(looks: Sequence[Look]) -> float:
+    return min((look.value for look in looks), default=math.inf)

@@ -79,7 +79,7 @@ class PortCampaign:
         self._places = {form.id: number for number, form in enumerate(forms, 1)}
         if not self.run_front_end(both, deadline):
             return False
-        stages = self.approach().stages(self.plans, self.store, forms)
+        stages = self.approach().stages(self.plans, forms, self.approach)
         return all(self.settle(stage, make(), deadline) for stage, make in stages)
 
     def run_front_end(self, forms: Sequence[InstructionForm], deadline: float = math.inf) -> bool:
@@ -92,9 +92,9 @@ class PortCampaign:
         yield ORDER, lambda: order_questions(self.table, self.plans)
         yield WIDTHS, lambda: width_questions(self.table, self.plans, forms)
         known = self.approach()
-        if not known.in_order and known.facts.filler:
-            yield SLOTS, lambda: slot_questions(self.approach().facts, self.plans, forms)
-            yield SECOND_SLOTS, lambda: second_slot_questions(self.approach().facts, self.plans, forms)
+        if not known.in_order and known.front_end.filler:
+            yield SLOTS, lambda: slot_questions(self.approach().front_end, self.plans, forms)
+            yield SECOND_SLOTS, lambda: second_slot_questions(self.approach().front_end, self.plans, forms)
 
     def approach(self, known: MachineModel | None = None) -> Approach:
         """What the store tells by now; `known` gives names to ports."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from statistics import median
@@ -12,10 +11,11 @@ from cyclescope.infer.likelihood.evidence import FULL
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.candidates import memory_of, register_bits
-from cyclescope.infer.ports.classes import ClassFacts
-from cyclescope.infer.ports.front_end import ONE_SLOT
+from cyclescope.infer.ports.classes import Classes
+from cyclescope.infer.ports.front_end import ONE_SLOT, FrontEndFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
+from cyclescope.measure.record import Record
 
 EITHER = 0.5  # micro-operations: rather one than none
 HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
@@ -23,65 +23,64 @@ ERROR = 0.05  # micro-operations by which a count is off, or a reading that does
 FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 
 
-class PortCounts(Protocol):
-    """What performance counters say of single forms; ports are numbers of `labels`."""
+class PortEvidence(Protocol):
+    """What shows the ports of classes and what forms cost these: time, or counters."""
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        """Names of the ports."""
-
-    def total(self, form: str, ports: Iterable[int]) -> float | None:
-        """Micro-operations of a form on some ports with nothing around it; None where none were counted."""
-
-    def was_seen_on(self, form: str, ports: Iterable[int]) -> bool:
-        """Whether a form alone was counted on some of the ports."""
-
-    def unused(self, form: str, ports: Iterable[int]) -> tuple[int, ...]:
-        """Ports on which a form was never counted, neither alone nor where others were blocked."""
-
-
-class PortFacts(ClassFacts):
-    """Structure and confinements, however they are found: by time or by counters."""
+    def classes(self) -> Classes:
+        """Classes of blocking instructions."""
 
     @property
-    @abstractmethod
-    def counters(self) -> PortCounts | None:
-        """What was counted; None where timing has to tell."""
-
-    @property
-    @abstractmethod
     def confined(self) -> Mapping[str, Mapping[str, float]]:
         """Micro-operations of a form that are confined to a class, by form and representative."""
 
-    @abstractmethod
     def looks(self, form: str) -> Mapping[str, Sequence[Look]]:
         """Readings of a form, in micro-operations confined to a class, that tell ports, by representative."""
 
     @property
-    @abstractmethod
     def units(self) -> Mapping[str, str]:
         """Classes that are not sets of ports, with the reason: hidden resources."""
 
     @property
-    @abstractmethod
     def structure(self) -> Structure:
         """The ports."""
 
     @property
-    @abstractmethod
     def sure(self) -> Mapping[str, float]:
         """Share of the odds that the ports of a class have, by representative; what is absent is certain."""
 
-    @cached_property
-    def compared(self) -> frozenset[str]:
-        """Classes that were measured together with another one."""
-        heads = self.classes.keys()
-        return frozenset().union(*(pair for pair in self.pairs if len(pair) > 1 and pair <= heads))
+
+class PortFacts:
+    """What follows from the front end, the classes and their ports, whatever showed them.
+
+    `records` are those of port experiments.
+    """
+
+    def __init__(self, front_end: FrontEndFacts, evidence: PortEvidence, records: Iterable[Record]) -> None:
+        self.table = front_end.table
+        self.front_end = front_end
+        self.evidence = evidence
+        self._records = records
+
+    @property
+    def classes(self) -> Classes:
+        """Classes of blocking instructions."""
+        return self.evidence.classes
+
+    @property
+    def structure(self) -> Structure:
+        """The ports."""
+        return self.evidence.structure
+
+    @property
+    def confined(self) -> Mapping[str, Mapping[str, float]]:
+        """Micro-operations of a form that are confined to a class, by form and representative."""
+        return self.evidence.confined
 
     @cached_property
     def typical(self) -> list[str]:
         """Forms by which others are judged: members of the classes, and forms that differ in width only."""
-        members = {name for group in self.classes.values() for name in group}
+        members = {name for group in self.classes.members.values() for name in group}
         mnemonics = {self.table[name].mnemonic for name in members}
         alike = (f.id for f in self.table if f.mnemonic in mnemonics and memory_of(f) is None)
         return sorted(members.union(alike))
@@ -91,9 +90,9 @@ class PortFacts(ClassFacts):
         """Micro-operations that one slot of forms with operands of so many bits brings, where not one."""
         found: dict[int, list[float]] = {}
         for form in self.typical:
-            if ONE_SLOT[0] < self.slots.get(form, 0.0) < ONE_SLOT[1]:
+            if ONE_SLOT[0] < self.front_end.slots.get(form, 0.0) < ONE_SLOT[1]:
                 some = self.confined.get(form, {})
-                costs = [v for name, v in some.items() if "m" not in self.files[name] and v < HALVES]
+                costs = [v for name, v in some.items() if "m" not in self.classes.files[name] and v < HALVES]
                 most = max(costs, default=0.0)
                 if most > EITHER:
                     found.setdefault(register_bits(self.table[form]), []).append(most)
@@ -105,9 +104,10 @@ class PortFacts(ClassFacts):
         return self._per_slot.get(register_bits(form), 1)
 
     @cached_property
-    def held(self) -> dict[str, dict[str, float]]:
+    def waits(self) -> dict[str, dict[str, float]]:
         """Cycles for which a form keeps others waiting that run slower than their ports allow, by both."""
-        records = [r for r in self._records if r.quantity == PORTS and r.source not in self.widths]
+        widths = self.classes.widths
+        records = [r for r in self._records if r.quantity == PORTS and r.source not in widths]
         among = {r.form: r.cycles / (blocked(r.variant) + INSTANCES) for r in records if r.form == r.source}
         found: dict[str, dict[str, float]] = {}
         for r in records:
@@ -121,12 +121,13 @@ class PortFacts(ClassFacts):
         op = memory_of(form)
         if op is None:
             return True
-        names = (
-            name for head in self.structure.sets if "m" in self.files[head] for name in self.classes[head]
-        )
-        moves = [self.table[name] for name in names]
+        heads = (head for head in self.structure.sets if "m" in self.classes.files[head])
+        moves = [self.table[name] for head in heads for name in self.classes.members[head]]
         done = [other for move in moves if (other := memory_of(move)) is not None]
         return (not op.read or any(o.read for o in done)) and (not op.write or any(o.write for o in done))
+
+    def _fills_the_front_end(self, width: float) -> bool:
+        return width > FULL * self.front_end.width
 
     @cached_property
     def hiding(self) -> frozenset[str]:
@@ -134,8 +135,9 @@ class PortFacts(ClassFacts):
 
         Not where a class nearly as wide is known: what is faster than it needs no port then.
         """
-        wide = (name for name in self.structure.sets if self.widths[name] > FULL * self.width)
-        return self.saturating.difference(*(self.files[name] for name in wide))
+        widths, files = self.classes.widths, self.classes.files
+        wide = (name for name in self.structure.sets if self._fills_the_front_end(widths[name]))
+        return self.front_end.saturating.difference(*(files[name] for name in wide))
 
     @cached_property
     def renamed(self) -> frozenset[str]:
@@ -143,27 +145,25 @@ class PortFacts(ClassFacts):
 
         What a form costs among them is its slots, for one renamer or all: that is no unit besides.
         """
-        known = self.structure.sets
-        return frozenset(
-            n for n, width in self.widths.items() if n not in known and width > FULL * self.width
-        )
+        known, widths = self.structure.sets, self.classes.widths.items()
+        return frozenset(n for n, width in widths if n not in known and self._fills_the_front_end(width))
 
     @cached_property
     def reach(self) -> dict[str, frozenset[str]]:
         """Register files of the classes that share ports with each class, itself among them."""
-        structure = self.structure
+        structure, files = self.structure, self.classes.files
         found = {}
-        for name in self.classes:
+        for name in self.classes.members:
             mine = set(structure.sets.get(name, ()))
             near = [n for n, ports in structure.sets.items() if not mine.isdisjoint(ports)]
-            found[name] = frozenset().union(self.files[name], *[self.files[n] for n in near])
+            found[name] = frozenset().union(files[name], *[files[n] for n in near])
         return found
 
     @cached_property
     def alone_with_ports(self) -> set[str]:
         """Classes that no class of another register file equals."""
-        sets = self.structure.sets
+        sets, files = self.structure.sets, self.classes.files
         return {
             name for name, ports in sets.items()
-            if not any(other == ports and self.files[n] != self.files[name] for n, other in sets.items())
+            if not any(other == ports and files[n] != files[name] for n, other in sets.items())
         }  # fmt: skip

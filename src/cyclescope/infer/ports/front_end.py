@@ -37,7 +37,8 @@ NOTHING = FrontEndReadings()
 class FrontEndFacts:
     """Width, fetching and slots.
 
-    `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments.
+    `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments, of
+    which those that failed are left out.
     """
 
     def __init__(
@@ -52,12 +53,12 @@ class FrontEndFacts:
         self.throughputs = {form: cycles for form, cycles in throughputs.items() if known(form)}
         some = [[reading for reading in part if known(reading.form)] for part in readings]
         self._readings, self._widths, self._lengths = some
-        self._records = [r for r in records if r.verdict != FAILED]
+        self.records = [r for r in records if r.verdict != FAILED]
 
     @cached_property
     def alone(self) -> dict[str, float]:
         """Cycles of `INSTANCES` instances with nothing around; by the throughput where rounds disagree."""
-        some = [r for r in self._records if r.quantity == ALONE]
+        some = [r for r in self.records if r.quantity == ALONE]
         least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
         return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
 

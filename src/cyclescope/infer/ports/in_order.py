@@ -12,7 +12,7 @@ cycle; they are measured by alternating two forms.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import msgspec
@@ -30,7 +30,6 @@ from cyclescope.kernel.kernel import CANARY, LONG, Kernel
 from cyclescope.measure.plan import Experiment, Key, Planner
 from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, Stage
 from cyclescope.measure.record import STABLE, Record
-from cyclescope.measure.store import Store
 
 ORDER = "order"
 SLOW = 4  # in the first chain: what all but the last wait is lost in order; any queue holds them
@@ -114,23 +113,31 @@ def issues_in_order(records: Iterable[Record]) -> bool:
 # --- what it tells ---------------------------------------------------------------------------------
 
 
-class InOrderFacts(FrontEndFacts):
-    """Facts of a core that issues in order: how fast forms are alone, and in pairs."""
+class InOrder:
+    """A core that issues in order, by how fast forms are alone and in pairs: an `Approach`."""
+
+    in_order = True
+    ports = None
+
+    def __init__(self, front_end: FrontEndFacts) -> None:
+        self.table = front_end.table
+        self.front_end = front_end
 
     @cached_property
     def width(self) -> float:
         """Instructions that issue in a cycle: the width, or where it is not told those of the fastest."""
-        if self.width_fact.is_told:
-            return self.width_fact.slots
-        fastest = min((t for f, t in self.throughputs.items() if is_candidate(self.table[f])), default=1.0)
-        return float(round(1 / fastest))
+        if self.front_end.width_fact.is_told:
+            return self.front_end.width_fact.slots
+        times = self.front_end.throughputs.items()
+        return float(round(1 / min((t for f, t in times if is_candidate(self.table[f])), default=1.0)))
 
     @cached_property
     def partners(self) -> list[str]:
         """Forms that others are paired with: one of each register file and rate, plain loads and stores."""
         chosen: dict[tuple[str, float, str], str] = {}
-        for form_id in sorted(self.throughputs, key=lambda name: (len(self.table[name].operands), name)):
-            form, rate = self.table[form_id], 1 / self.throughputs[form_id]
+        throughputs = self.front_end.throughputs
+        for form_id in sorted(throughputs, key=lambda name: (len(self.table[name].operands), name)):
+            form, rate = self.table[form_id], 1 / throughputs[form_id]
             if self._is_partner(form) and 0.95 < rate < self.width + 0.5:
                 files = files_of(form)
                 memory = form_id if "m" in files else ""
@@ -139,51 +146,38 @@ class InOrderFacts(FrontEndFacts):
 
     def _is_partner(self, form: InstructionForm) -> bool:
         """Whether instances of a form wait for nothing but their turn."""
-        return form.id in self.alone and is_candidate(form) and not updates(form)
+        return form.id in self.front_end.alone and is_candidate(form) and not updates(form)
 
     @cached_property
     def paired(self) -> dict[str, dict[str, float]]:
         """Cycles of an instance of a form and one of another, by both."""
         found: dict[str, dict[str, float]] = {}
-        for r in self._records:
+        for r in self.front_end.records:
             if r.quantity == PORTS:
                 found.setdefault(r.form, {})[r.source] = r.cycles / INSTANCES
         return found
 
     def rules(self, form: str) -> tuple[list[str], list[str]]:
         """Forms that issue in one cycle with a form, and those that do not."""
-        least = max(self.throughputs.get(form, 0.0), 1.0)
-        alone = self.alone.get(form, math.inf) / INSTANCES
+        least = max(self.front_end.throughputs.get(form, 0.0), 1.0)
+        alone = self.front_end.alone.get(form, math.inf) / INSTANCES
         if alone > least + TOGETHER or alone > LONGEST:
             return [], []  # its instances wait for each other, or noise is longer than a cycle
         pairs = self.paired.get(form, {}).items()
         together = [other for other, cycles in pairs if cycles < least + TOGETHER]
         return together, [other for other, cycles in pairs if cycles > least + APART]
 
-
-class InOrder:
-    """Pairing rules in place of ports: an approach (see `approach.py`)."""
-
-    in_order = True
-    ports = None
-
-    def __init__(self, facts: InOrderFacts) -> None:
-        self.facts = facts
-
-    @property
-    def width(self) -> float:
-        """Instructions that issue in a cycle."""
-        return self.facts.width
-
-    def stages(self, plans: PortPlanner, store: Store, forms: Sequence[InstructionForm]) -> Iterator[Stage]:
+    def stages(
+        self, plans: PortPlanner, forms: Sequence[InstructionForm], again: Callable[[], object]
+    ) -> Iterator[Stage]:
         """One: every form alternating with every partner."""
         yield PAIRED, lambda: self._pairs(plans, forms)
 
     def _pairs(self, plans: PortPlanner, forms: Iterable[InstructionForm]) -> Iterator[Question]:
         for form in forms:
-            short = self.facts.alone.get(form.id, math.inf) <= INSTANCES * LONGEST
-            for name in self.facts.partners if short else ():
-                yield plans.against(form, self.facts.table[name], 1, INSTANCES)
+            short = self.front_end.alone.get(form.id, math.inf) <= INSTANCES * LONGEST
+            for name in self.partners if short else ():
+                yield plans.against(form, self.table[name], 1, INSTANCES)
 
     def is_complete(self, planner: Planner) -> bool:
         """Always: what was not paired has no rules."""
@@ -191,7 +185,7 @@ class InOrder:
 
     def usage(self, form: InstructionForm, planner: Planner) -> PortUsage:
         """No ports, with the rules as the reason."""
-        together, apart = self.facts.rules(form.id)
+        together, apart = self.rules(form.id)
         words = [
             f"issues in one cycle with {', '.join(together)}" if together else "",
             f"not with {', '.join(apart)}" if apart else "",

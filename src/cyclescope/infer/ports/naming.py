@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.model.library import names, shipped
 from cyclescope.model.machine import FormCost, MachineModel
 
@@ -24,12 +23,14 @@ def known_machine(machine: str) -> MachineModel | None:
     return shipped(name) if name in names() else None
 
 
-def named(facts: PortFacts, known: MachineModel | None) -> tuple[tuple[str, ...], Structure]:
-    """Names of measured ports, a known machine's in its order before neutral ones; the structure by them."""
-    found = facts.structure
-    if facts.counters:  # which know the names
-        return facts.counters.labels, found
-    told = port_names(found.ports, found.sets, facts.classes, known)
+def named(
+    found: Structure, members: Mapping[str, Sequence[str]], known: MachineModel | None
+) -> tuple[tuple[str, ...], Structure]:
+    """Names of measured ports, a known machine's in its order before neutral ones; the structure by them.
+
+    `members` are the forms of each class.
+    """
+    told = port_names(found.ports, found.sets, members, known)
     places = known.ports if known else ()
     order = sorted(range(found.ports), key=lambda p: _place(told[p], places))
     sets = {n: tuple(sorted(map(order.index, ports))) for n, ports in found.sets.items()}

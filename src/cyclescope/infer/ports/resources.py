@@ -64,7 +64,7 @@ def hidden_units(
     costs = {
         form.id: _cost(usages.get(form.id) or ports.usage(form, cycles), cycles)
         for form in forms
-        if (cycles := ports.facts.throughputs.get(form.id)) is not None
+        if (cycles := ports.facts.front_end.throughputs.get(form.id)) is not None
     }
     weights = {form: view.weights(form, cost) for form, cost in costs.items()}
     return Hidden(costs, weights, view.capacities, ports.facts)
@@ -86,13 +86,13 @@ class _View:
         self.sets = {_set_name(some, ports.names): some for some in _unions(known)}
         self.names = {
             name: _set_name(known[name], ports.names) if name in known else f"unit of {name}"
-            for name in self.facts.widths
+            for name in self.facts.classes.widths
             if name not in self.facts.renamed
         }
         self.capacities = {name: float(len(some)) for name, some in self.sets.items()} | {
-            label: float(self.facts.widths[name]) for name, label in self.names.items()
+            label: float(self.facts.classes.widths[name]) for name, label in self.names.items()
         }
-        self.memory = ports.groups.memory
+        self.memory = ports.memory
         self._counts: dict[tuple[Operation, ...], Mapping[str, float]] = {}
 
     def weights(self, form: str, cost: FormCost) -> dict[str, float]:
@@ -177,8 +177,8 @@ class Hidden:
         facts: PortFacts,
     ) -> None:
         self._costs = costs
-        self._held = facts.held
-        self._classes = facts.widths
+        self._waits = facts.waits
+        self._classes = facts.classes.widths
         self.slow: dict[str, list[str]] = {}
         self.alike: dict[str, list[str]] = {}
         heads: dict[object, str] = {}
@@ -190,7 +190,7 @@ class Hidden:
             if not cost.microcoded:  # its sequencer stalls all others
                 self.alike.setdefault(heads[key], []).append(form)
             allowed = [cycles / capacities[name] for name, cycles in weights[form].items()]
-            allowed += [port_throughput(cost.operations), cost.slots / facts.width]
+            allowed += [port_throughput(cost.operations), cost.slots / facts.front_end.width]
             if cost.throughput > SLOWER * max(allowed):
                 self.slow.setdefault(heads[key], []).append(form)
 
@@ -206,7 +206,7 @@ class Hidden:
 
     def _is_unit(self, slow: str) -> bool:
         """Whether what limits a form was seen to be no port: blocking instructions do not hold it."""
-        seen = [(width, self._held.get(name, {}).get(slow)) for name, width in self._classes.items()]
+        seen = [(width, self._waits.get(name, {}).get(slow)) for name, width in self._classes.items()]
         return any(some is not None for _, some in seen) and all(
             some is None or some < PART / width for width, some in seen
         )
@@ -214,7 +214,7 @@ class Hidden:
     def _share(self, one: str, other: str) -> bool:
         """Whether each of two forms holds what limits the other for as long as it runs alone."""
         both = ((one, other), (other, one))
-        return all(self._held.get(f, {}).get(unit, 0.0) > MOSTLY * self._alone(f) for f, unit in both)
+        return all(self._waits.get(f, {}).get(unit, 0.0) > MOSTLY * self._alone(f) for f, unit in both)
 
     def _alone(self, form: str) -> float:
         return self._costs[form].throughput or math.inf
@@ -223,9 +223,9 @@ class Hidden:
         """Cycles for which forms hold each unit."""
         found: dict[str, dict[str, float]] = {}
         for head, forms in self.alike.items():
-            held = next((self._held[form] for form in forms if form in self._held), {})
+            waits = next((self._waits[form] for form in forms if form in self._waits), {})
             some: dict[str, float] = {}
-            for unit, cycles in held.items():
+            for unit, cycles in waits.items():
                 if unit not in self.names or not self._is_unit(unit):
                     continue
                 if cycles > max(MOSTLY * self._alone(head), SURE * self._alone(unit)):

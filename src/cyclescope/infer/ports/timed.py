@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from statistics import fmean
@@ -20,53 +20,61 @@ from cyclescope.infer.likelihood.evidence import (
 )
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure, UnionEvidence, solve_structure, sureness
-from cyclescope.infer.ports.candidates import domains, is_move, updates
-from cyclescope.infer.ports.facts import ERROR, PortFacts
+from cyclescope.infer.likelihood.usage import Explanation, Told, explanations
+from cyclescope.infer.ports.builder import ELSEWHERE, runs_slower, unseen_access
+from cyclescope.infer.ports.candidates import domains, is_locked, is_move, memory_of, updates
+from cyclescope.infer.ports.classes import Blockers, Classes, Grouping, Pairs
+from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.front_end import dropped
+from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
+from cyclescope.infer.ports.naming import named
+from cyclescope.infer.timing.results import LOW, MEDIUM
+from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 from cyclescope.measure.record import Record
+from cyclescope.model.machine import MachineModel, Operation
 
 SAME = 1.9  # times as long as one alone: the same ports
 APART = 0.06  # of the time alone: disjoint ports
 VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
 PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
+DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
+_ALIKE_PORTS = "those that serve the same classes of forms are interchangeable"
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
 _ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
 
 
-class TimedFacts(PortFacts):
-    """Facts where nothing is counted."""
+def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
+    """Classes of forms that take twice as long together as alone."""
+    found: dict[str, list[str]] = {}
+    missing: list[tuple[str, str, int]] = []
+    for (_, width), group in blockers.items():
+        heads: list[str] = []
+        for name in group:
+            ratios = [(head, pairs.get(frozenset((head, name)))) for head in heads]
+            unknown = next((head for head, ratio in ratios if ratio is None), None)
+            head = next((head for head, ratio in ratios if ratio is not None and ratio > SAME), None)
+            if head is None and unknown is not None:
+                missing.append((unknown, name, width))
+                continue
+            if head is None:
+                heads.append(name)
+            found.setdefault(head or name, []).append(name)
+    return Grouping(found, missing)
 
-    @property
-    def counters(self) -> None:
-        """Nothing was counted."""
-        return
 
-    @property
-    def widest(self) -> float:
-        """Others need slots beside blocking instructions to be timed."""
-        return self.width
+class TimedEvidence:
+    """What blocking instructions of classes tell by the time that they and others take.
 
-    # --- classes -----------------------------------------------------------------------------------
+    `width` is that of the front end; `records` are those of port experiments.
+    """
 
-    @cached_property
-    def grouped(self) -> tuple[dict[str, list[str]], list[tuple[str, str, int]]]:
-        """Members by representative, and the pairs (with their width) that are still to be compared."""
-        found: dict[str, list[str]] = {}
-        missing: list[tuple[str, str, int]] = []
-        for (_, width), group in self.blockers.items():
-            heads: list[str] = []
-            for name in group:
-                ratios = [(head, self.pairs.get(frozenset((head, name)))) for head in heads]
-                unknown = next((head for head, ratio in ratios if ratio is None), None)
-                head = next((head for head, ratio in ratios if ratio is not None and ratio > SAME), None)
-                if head is None and unknown is not None:
-                    missing.append((unknown, name, width))
-                    continue
-                if head is None:
-                    heads.append(name)
-                found.setdefault(head or name, []).append(name)
-        return found, missing
+    def __init__(self, classes: Classes, width: float, records: Iterable[Record]) -> None:
+        self.table = classes.table
+        self.classes = classes
+        self.width = width
+        self._records = records
 
     # --- confinement -------------------------------------------------------------------------------
 
@@ -77,7 +85,9 @@ class TimedFacts(PortFacts):
         Of blocking instructions of several register files those count that it costs least: the others need
         something else beside the ports that all of them have.
         """
-        heads = dict.fromkeys(self.widths) | {name: head for head, name in self.stand_ins.items()}
+        heads = dict.fromkeys(self.classes.widths) | {
+            name: head for head, name in self.classes.stand_ins.items()
+        }
         found: dict[str, dict[str, dict[str, list[Record]]]] = {}
         for r in self._records:
             if r.quantity == PORTS and r.source in heads:
@@ -93,7 +103,7 @@ class TimedFacts(PortFacts):
 
         Those with the fewest cycles of blocking have the instances spread, the others in one place.
         """
-        scale, found = self.widths[head] / INSTANCES, []
+        scale, found = self.classes.widths[head] / INSTANCES, []
         for some in records.values():
             cycles = [blocked(r.variant) for r in some]
             least = min(cycles)
@@ -103,22 +113,21 @@ class TimedFacts(PortFacts):
             ])  # fmt: skip
         return min(found, key=_low)
 
-    def readings(self, form: str) -> dict[str, Sequence[Look]]:
+    def readings(self, form: str) -> Mapping[str, Sequence[Look]]:
         """Readings of a form in micro-operations that are confined to a class, by representative."""
-        some = self._looks.get(form, {})
-        return {n: some.get(n) or (Look(v, ERROR),) for n, v in self.confined.get(form, {}).items()}
+        return self._looks.get(form, {})
 
     def looks(self, form: str) -> Mapping[str, Sequence[Look]]:
         """The readings that tell ports: not those of the widest vectors among others where ports are shut."""
         found = self.readings(form)
-        if not self.shuts or "z" not in domains(self.table[form]) or not self._has_widest:
+        if not self.classes.shuts or "z" not in domains(self.table[form]) or not self._has_widest:
             return found
-        return {name: some for name, some in found.items() if "v" not in self.files[name]}
+        return {name: some for name, some in found.items() if "v" not in self.classes.files[name]}
 
     @cached_property
     def _has_widest(self) -> bool:
         """Whether vectors of 512 bits have classes of their own."""
-        return any("z" in self.files[name] for name in self.structure.sets)
+        return any("z" in self.classes.files[name] for name in self.structure.sets)
 
     @cached_property
     def confined(self) -> dict[str, dict[str, float]]:
@@ -132,18 +141,18 @@ class TimedFacts(PortFacts):
     @cached_property
     def units(self) -> dict[str, str]:
         """Classes that are not sets of ports, with the reason: hidden resources."""
-        return {name: reason for name in self.classes if (reason := self._is_no_blocker(name))}
+        return {name: reason for name in self.classes.members if (reason := self._is_no_blocker(name))}
 
     def _is_no_blocker(self, name: str) -> str:
         """Why the forms of a class are not single micro-operations that keep ports busy, or ""."""
-        if len(self.files[name]) > 1:
+        if len(self.classes.files[name]) > 1:
             return "it needs ports of two register files"
-        if self.compared and name not in self.compared:
+        if self.classes.compared and name not in self.classes.compared:
             return "it was not compared with the other classes: measure again"
         if not self._is_sound(name):
             return "its instances do not keep their ports busy"
-        sound = [o for o in self.classes if self._is_sound(o) and self._tells(name, o)]
-        near = [o for o in sound if self.widths[o] <= FULL * self.width]
+        sound = [o for o in self.classes.members if self._is_sound(o) and self._tells(name, o)]
+        near = [o for o in sound if self.classes.widths[o] <= FULL * self.width]
         around = [o for o in near if self._taken(name, o)]
         several = any(self._taken(name, other) > 1 for other in around if other != name)
         if several or any(self._apart(*pair) for pair in combinations(around, 2)):
@@ -161,22 +170,22 @@ class TimedFacts(PortFacts):
         """
         mine = self._class(name)
         beside = [o for o in others if o != name and self._class(o).sides == mine.sides]
-        wide = [o for o in beside if self.widths[o] >= mine.width]
+        wide = [o for o in beside if self.classes.widths[o] >= mine.width]
         return bool(beside) and self._only_moves(name) and all(map(self._only_moves, wide))
 
     def _only_moves(self, name: str) -> bool:
         """Whether a class has nothing but moves between registers."""
-        return all(is_move(self.table[member]) for member in self.classes[name])
+        return all(is_move(self.table[member]) for member in self.classes.members[name])
 
     def _fills_the_front_end(self, name: str, others: Sequence[str]) -> bool:
         """Whether what limits a class may be renaming: nearly as many as the front end has slots run.
 
         Of instructions that need no port, as moves that are eliminated, some cores rename a little less.
         """
-        if self.widths[name] <= FULL * self.width:
+        if self.classes.widths[name] <= FULL * self.width:
             return False
         mine = self._class(name)
-        near = [self._class(o) for o in others if o != name and self.widths[o] <= FULL * self.width]
+        near = [self._class(o) for o in others if o != name and self.classes.widths[o] <= FULL * self.width]
         near = [other for other in near if other.sides == mine.sides]
         return bool(near) and not any(are_seen_to_share(self._pair(mine, o), self.width) for o in near)
 
@@ -186,39 +195,40 @@ class TimedFacts(PortFacts):
         Stores may take longer: they leave in pairs only if they go to the same cache line.
         """
         count = self._taken(name, name, 1)
-        return count == 1 or (count > 1 and "m" in self.files[name])
+        return count == 1 or (count > 1 and "m" in self.classes.files[name])
 
     def _taken(self, name: str, other: str, default: int = 0) -> int:
         """The likeliest number of micro-operations that a form of a class costs another."""
         looks = self.readings(name).get(other)
-        return count_of(_lowest(looks), self.widths[other] > FULL * self.width) if looks else default
+        return count_of(_lowest(looks), self.classes.widths[other] > FULL * self.width) if looks else default
 
     def _apart(self, one: str, other: str) -> bool:
         """Whether two classes are seen to have no port in common."""
-        ratio = self.pairs.get(frozenset((one, other)), math.inf)
-        return self.widths[one] + self.widths[other] <= self.width and ratio < 1 + APART
+        ratio = self.classes.pairs.get(frozenset((one, other)), math.inf)
+        return self.classes.widths[one] + self.classes.widths[other] <= self.width and ratio < 1 + APART
 
     def _related(self, one: str, other: str) -> bool:
         """Whether two classes may share ports at all: those for memory are apart from the others."""
-        return ("m" in self.files[one]) == ("m" in self.files[other])
+        return ("m" in self.classes.files[one]) == ("m" in self.classes.files[other])
 
     @cached_property
     def structure(self) -> Structure:
         """The ports."""
-        widths = {name: w for name, w in self.widths.items() if name not in self.units}
+        widths = {name: w for name, w in self.classes.widths.items() if name not in self.units}
+        members = self.classes.members
         kinds = {
-            name: (_ORDER.index(file), min(self.classes[name], key=lambda n: (updates(self.table[n]), n)))
-            for name in widths if (file := "".join(self.files[name])) in _ORDER
+            name: (_ORDER.index(file), min(members[name], key=lambda n: (updates(self.table[n]), n)))
+            for name in widths if (file := "".join(self.classes.files[name])) in _ORDER
         }  # fmt: skip
         return solve_structure(widths, self._evidence, kinds)
 
     @cached_property
     def _evidence(self) -> list[UnionEvidence]:
-        classes = [self._class(name) for name in sorted(self.widths) if name not in self.units]
+        classes = [self._class(name) for name in sorted(self.classes.widths) if name not in self.units]
         return evidence_of([self._pair(*pair) for pair in paired(classes)], self.width)
 
     def _class(self, name: str) -> Class:
-        return Class(name, self.widths[name], sides_of(self.files[name], _SIDES))
+        return Class(name, self.classes.widths[name], sides_of(self.classes.files[name], _SIDES))
 
     @cached_property
     def sure(self) -> dict[str, float]:
@@ -228,7 +238,7 @@ class TimedFacts(PortFacts):
     def _pair(self, one: Class, other: Class) -> ClassPair:
         if self._switches(one.name, other.name):
             return ClassPair(one, other, None, (), ())
-        ratio = self.pairs.get(frozenset((one.name, other.name)))
+        ratio = self.classes.pairs.get(frozenset((one.name, other.name)))
         together = None if ratio is None else Look(ratio, PAIR_ERROR)
         inside = (
             self.readings(first.name).get(second.name, ()) for first, second in ((one, other), (other, one))
@@ -241,7 +251,91 @@ class TimedFacts(PortFacts):
 
     def _switches(self, one: str, other: str) -> bool:
         """Whether two classes together tell nothing: of vectors that shut ports to the others."""
-        return self.shuts and self._differ_in_length(one, other)
+        return self.classes.shuts and self.classes.differ_in_length(one, other)
+
+
+class TimedJudge:
+    """What makes usages of times.
+
+    `known` is a machine that gives ports their names where they match, and nothing else.
+    """
+
+    def __init__(self, facts: PortFacts, known: MachineModel | None) -> None:
+        self.facts = facts
+        self._known = known
+
+    @cached_property
+    def _named(self) -> tuple[tuple[str, ...], Structure]:
+        return named(self.facts.structure, self.facts.classes.members, self._known)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the ports."""
+        return self._named[0]
+
+    @property
+    def naming(self) -> str:
+        """Where the names are from: those of the known machine where they match, or none."""
+        if self._known is None or set(self.names).isdisjoint(self._known.ports):
+            return f"ports have neutral names; {_ALIKE_PORTS}"
+        known = self._known.borrowed.core if self._known.borrowed else self._known.name
+        return (
+            f"ports have the names, and nothing else, of the machine {known} where they match; {_ALIKE_PORTS}"
+        )
+
+    @property
+    def structure(self) -> Structure:
+        """The ports, in the order of their names."""
+        return self._named[1]
+
+    @cached_property
+    def groups(self) -> PortGroups:
+        """Classes that share ports, and what explains readings among them."""
+        return PortGroups(self.facts, self.structure, learned_scatter(self.facts, self.structure))
+
+    @cached_property
+    def _accesses(self) -> AccessCosts:
+        return AccessCosts(self.facts)
+
+    def explain(self, form: InstructionForm, throughput: float, slots: float | None) -> list[Explanation]:
+        """What explains a form's readings, the likeliest first; `slots` as far as they tell."""
+        groups, found = self.groups, []
+        for (group, solver), some in groups.looks(form):
+            beside = {} if groups.is_memory(group) else self._accesses.of(form, group)
+            per_slot = self.facts.per_slot(form)
+            found.append(solver.candidates(some, throughput, groups.expected(form), None, per_slot, beside))
+        return explanations(found, Told(throughput, slots, groups.accesses(form), groups.memory))
+
+    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> str:
+        """Why a form keeps others waiting that need none of its ports, or ""."""
+        if microcoded:
+            return "microcoded: dispatch stalls while the sequencer delivers"
+        return "locked: other accesses to memory wait for it" if missed and is_locked(form) else ""
+
+    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
+        """What no experiment shows of a form, or ""."""
+        return unseen_access(self.facts, form)
+
+    def doubts(
+        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
+    ) -> Iterator[tuple[str, str]]:
+        """What speaks against a usage that fits all confinements, and the confidence that it leaves.
+
+        What runs slower for less than `DIVIDES` cycles may have fewer ports than were told, or share some.
+        """
+        if runs_slower(known, slots, self.facts.front_end.width, throughput):
+            yield ELSEWHERE, MEDIUM if throughput > DIVIDES else LOW
+        hidden = not self.facts.hiding.isdisjoint(domains(form))
+        count = sum(round(op.count) for op in known)
+        if (idle := round(slots or 0) - count) > 0:
+            level = MEDIUM if dropped(form) or (known and not hidden) else LOW
+            yield f"{idle} of its slots need no port, or one of a set as wide as the front end", level
+        elif memory_of(form) is not None and hidden and self._is_access(known):
+            yield "a micro-operation for any of as many ports as the front end has slots would not show", LOW
+
+    def _is_access(self, known: Sequence[Operation]) -> bool:
+        """Whether all micro-operations that were found are for memory."""
+        return all(not self.groups.memory.isdisjoint(op.ports) for op in known)
 
 
 def _low(looks: Sequence[Look]) -> float:

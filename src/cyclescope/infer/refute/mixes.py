@@ -40,16 +40,16 @@ class MixModel:
         self.usages = usages
         costs = {form: self._cost(form, usage) for form, usage in usages.items()}
         found, capacities = with_resources(costs, builder)
-        core = Core(self.facts.width, whole=self.facts.whole)
+        core = Core(self.facts.front_end.width, whole=self.facts.front_end.whole)
         self._model = MachineModel(
             "", self.facts.table.isa, Provenance(MEASURED), core, builder.names, found, capacities
         )
 
     def _cost(self, form: str, usage: PortUsage) -> FormCost:
         """With slots as they were read where they are not told."""
-        slots = self.facts.slots.get(form) if usage.slots is None else usage.slots
+        slots = self.facts.front_end.slots.get(form) if usage.slots is None else usage.slots
         return FormCost(
-            slots, usage.operations, throughput=self.facts.throughputs.get(form),
+            slots, usage.operations, throughput=self.facts.front_end.throughputs.get(form),
             microcoded=usage.microcoded, confidence=usage.confidence, alternatives=usage.alternatives,
         )  # fmt: skip
 
@@ -60,7 +60,7 @@ class MixModel:
             form for form, usage in sorted(self.usages.items())
             if usage.operations is not None and not usage.microcoded
             and self._model.forms[form].slots is not None
-            and self.facts.throughputs.get(form, math.inf) <= SLOWEST
+            and self.facts.front_end.throughputs.get(form, math.inf) <= SLOWEST
         ]  # fmt: skip
 
     @property
@@ -199,5 +199,6 @@ class MixDrawer:
 
         Alone, two instances that wait for nothing take as long as two do in a longer sequence.
         """
-        alone = self._model.facts.alone.get(name, 0.0)
-        return alone if alone > INSTANCES * FREE * self._model.facts.throughputs.get(name, 0.0) else 0.0
+        front_end = self._model.facts.front_end
+        alone = front_end.alone.get(name, 0.0)
+        return alone if alone > INSTANCES * FREE * front_end.throughputs.get(name, 0.0) else 0.0

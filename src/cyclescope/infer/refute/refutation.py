@@ -50,10 +50,9 @@ class Refutation:
         self._store = store
         self._draw = draw
         facts = builder.facts
-        self._planner = MixPlanner(plans, facts.shuts)
-        usages = {
-            form: builder.usage(facts.table[form], facts.throughputs.get(form)) for form in facts.confined
-        }
+        self._planner = MixPlanner(plans, facts.classes.shuts)
+        cycles = facts.front_end.throughputs
+        usages = {form: builder.usage(facts.table[form], cycles.get(form)) for form in facts.confined}
         self._model = MixModel(builder, usages)
 
     @cached_property

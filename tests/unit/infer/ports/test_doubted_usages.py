@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
-from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.ports.builder import PortBuilder
+from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.infer.timing.results import LOW, MEDIUM
 from cyclescope.model.machine import Operation
+from tests.support.classes import classes_of, facts_by_time
+from tests.support.front_ends import StatedFrontEnd
 
 
 def doubts(table, name, known, slots, throughput):
-    facts = SimpleNamespace(
-        counters=None, width=5.0, hiding=frozenset(), structure=Structure(2, {}), files={}, classes={}
-    )
-    return dict(PortBuilder(facts)._doubts(table[name], known, slots, throughput))
+    facts = facts_by_time(classes_of(table, {}, {}), (), StatedFrontEnd(table, 5.0))
+    return dict(TimedJudge(facts, None).doubts(table[name], known, slots, throughput))
 
 
 def test_what_is_slow_for_few_cycles_may_have_fewer_ports(table):

@@ -47,7 +47,9 @@ def facts_of(table, tmp_path, front_end, width=6, noise=QUIET):
     machine = draw_machine(7, list(table), width=width, ports=12)
     backend = SimulatedBackend(machine, noise=noise, loops=Loops(1, width), front_end=front_end)
     with closing(backend), closing(Store(tmp_path / "s.sqlite", "m")) as store:
-        facts = Campaign(table, backend, store).front_end([table[name] for name in (ADD, IMUL, PADDD)]).facts
+        facts = (
+            Campaign(table, backend, store).front_end([table[name] for name in (ADD, IMUL, PADDD)]).front_end
+        )
         return facts, None if noise.burst else build_model(store, table)
 
 

@@ -72,11 +72,11 @@ def test_a_core_that_issues_in_order_says_so_in_place_of_ports(ordered):
 
 def test_pairing_rules(ordered):
     """The X60 issues two instructions a cycle, one of them for floating point."""
-    facts = ordered[2].facts
-    together, apart = facts.rules("FADD_D")
+    approach = ordered[2]
+    together, apart = approach.rules("FADD_D")
     assert {"LD", "SD"} <= set(together)
-    assert any(facts.table[name].operands[0].file == "f" for name in apart)
-    together, apart = facts.rules("ADD")
+    assert any(approach.table[name].operands[0].file == "f" for name in apart)
+    together, apart = approach.rules("ADD")
     assert not apart
     assert {"LD", "SD"} <= set(together)
 

@@ -6,14 +6,16 @@ import pytest
 
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.usage import UsageSolver
+from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.class_questions import ClassQuestions
-from cyclescope.infer.ports.groups import PortGroups
-from cyclescope.infer.ports.timed import TimedFacts
+from cyclescope.infer.ports.groups import AccessCosts
+from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PORTS, PortPlanner
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
-from tests.support.stated import stated
+from tests.support.classes import classes_of, facts_by_time
+from tests.support.front_ends import StatedFrontEnd
 
 STORE, PLAIN = "VMOVUPS (M128, XMM)", "MOV (M64, R64)"
 ALU, MOVE, ADD = "LEA_B_D32 (R64)", "VMOVAPD_28 (XMM, XMM)", "VPADDB (XMM, XMM, XMM)"
@@ -28,10 +30,9 @@ def reading(form, source, cycles, more):
     return Record(form, PORTS, source, "", f"x{cycles}", cycles + more, 0.05, "ok", 2, ())
 
 
-def facts_of(table, records=(), classes=CLASSES, widths=WIDTHS, files=FILES):
-    facts = TimedFacts(table, {}, records)
-    pairs = {frozenset((STORE, ALU)): 1.0, frozenset((MOVE, ADD)): 10 / 6}
-    return stated(facts, width=8.0, widths=widths, files=files, grouped=(classes, []), pairs=pairs)
+def facts_of(table, records=(), classes=CLASSES, widths=WIDTHS, files=FILES, **front_end):
+    known = classes_of(table, widths, files, classes, {(STORE, ALU): 1.0, (MOVE, ADD): 10 / 6})
+    return facts_by_time(known, records, StatedFrontEnd(table, 8.0, **front_end))
 
 
 def test_of_stores_of_two_register_files_those_count_that_a_form_costs_least(table):
@@ -46,9 +47,11 @@ def test_of_stores_of_two_register_files_those_count_that_a_form_costs_least(tab
 def test_a_store_that_a_load_is_not_expected_to_cost_is_asked_of_another_register_file(table):
     def asked(cost, form):
         records = [reading(form, STORE, cycles, cost) for cycles in (8, 13)]
-        facts = stated(facts_of(table, records), slots={form: 1.0}, alone={form: 1.0})
+        builder = PortBuilder(
+            TimedJudge(facts_of(table, records, slots={form: 1.0}, alone={form: 1.0}), None)
+        )
         plans = PortPlanner(Planner(table, lambda form: True))
-        questions = ClassQuestions(plans, lambda: facts, [table[form]])._again()
+        questions = ClassQuestions(plans, lambda: builder, [table[form]])._again()
         return [q.key[4] for q in questions if q.key[2] == PLAIN]
 
     assert asked(1.0, FUSED) == ["x8", "x13"]
@@ -58,7 +61,7 @@ def test_a_store_that_a_load_is_not_expected_to_cost_is_asked_of_another_registe
 
 def test_instances_that_stand_together_are_those_among_more_blocking_instructions(table):
     records = [reading(FUSED, STORE, cycles, 0.0) for cycles in (13, 8)]
-    looks = facts_of(table, records).looks(FUSED)[STORE]
+    looks = facts_of(table, records).evidence.looks(FUSED)[STORE]
     assert [look.together for look in looks] == [True, False]
 
 
@@ -91,10 +94,9 @@ def test_what_is_usual_of_instances_that_stand_together_needs_no_other_micro_ope
 def test_what_stores_of_one_register_file_alone_cost_a_class_is_a_micro_operation_of_them(table):
     """On a Zen 5 the datum of a general register takes an ALU, that of a vector none."""
     own = [reading(name, ALU, 8, 1 / 3) for name in (PLAIN, STORE)]
-    groups = PortGroups(facts := facts_of(table, own), facts.structure)
-    assert groups._accesses_cost[True] == {ALU: pytest.approx(1.0)}
-    groups = PortGroups(facts := facts_of(table, [own[0], reading(STORE, ALU, 8, 0.0)]), facts.structure)
-    assert groups._accesses_cost[True] == {}
+    assert AccessCosts(facts_of(table, own)).by_kind[True] == {ALU: pytest.approx(1.0)}
+    free = facts_of(table, [own[0], reading(STORE, ALU, 8, 0.0)])
+    assert AccessCosts(free).by_kind[True] == {}
 
 
 @pytest.mark.parametrize(
@@ -110,5 +112,5 @@ def test_moves_that_run_more_often_than_anything_else_show_no_ports(table, wide,
         table, [reading(n, n, 8, 2 / w) for n, w in ((MOVE, most), (ADD, 4))],
         {MOVE: wide, ADD: [ADD]}, {MOVE: most, ADD: 4}, {MOVE: frozenset("v"), ADD: frozenset("v")},
     )  # fmt: skip
-    assert (MOVE in found.units) == renaming
-    assert ADD not in found.units
+    assert (MOVE in found.evidence.units) == renaming
+    assert ADD not in found.evidence.units

@@ -10,9 +10,9 @@ from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
-from cyclescope.infer.ports.counted import CountedFacts
+from cyclescope.infer.ports.counted import CountedEvidence, Counters
 from cyclescope.infer.ports.facts import ERROR
-from cyclescope.infer.ports.groups import PortGroups
+from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.questions import (
     FIRST_LOOK,
     SECOND_LOOK,
@@ -21,13 +21,14 @@ from cyclescope.infer.ports.questions import (
     simple_forms,
     slot_questions,
 )
-from cyclescope.infer.ports.timed import TimedFacts
+from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, PortPlanner
-from cyclescope.measure.record import FrontEndReadings, Record
+from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
-from tests.support.stated import stated
+from tests.support.classes import classes_of, cost_records, facts_by_time
+from tests.support.front_ends import StatedFrontEnd
 
 TWO, OTHER, THREE = "VPHMINPOSUW (XMM, XMM)", "VCVTDQ2PD (XMM, XMM)", "VBROADCASTSS (XMM, XMM)"
 FOUR, LOAD = "VPADDB (XMM, XMM, XMM)", "MOV (R64, M64)"
@@ -37,17 +38,8 @@ FILES = {name: frozenset("m" if name == LOAD else "v") for name in WIDTHS}
 
 def facts_of(table, pairs, confined, width=6.0, widths=WIDTHS, files=FILES):
     """Facts with pairs as times (of one class alone) and confinements as measured."""
-    facts = TimedFacts(table, {}, ())
-    stated(
-        facts,
-        width=width,
-        widths=widths,
-        files=files,
-        confined=confined,
-        grouped=({name: [name] for name in widths}, []),
-        pairs={frozenset(pair): ratio for pair, ratio in pairs.items()},
-    )
-    return facts
+    classes = classes_of(table, widths, files, pairs=pairs)
+    return facts_by_time(classes, cost_records(classes, confined), StatedFrontEnd(table, width))
 
 
 @pytest.fixture
@@ -70,7 +62,7 @@ def uneven(table):
 
 def test_a_class_that_holds_others_up_is_ports_where_pairs_show_that_they_escape(table, uneven):
     facts = facts_of(table, *uneven)
-    assert facts.units == {}
+    assert facts.evidence.units == {}
     sets = {name: set(ports) for name, ports in facts.structure.sets.items()}
     assert sets[THREE] == sets[TWO] | sets[OTHER]
     assert sets[THREE] < sets[FOUR]
@@ -84,7 +76,7 @@ def test_a_slow_form_that_one_round_found_fast_is_not_counted(table, verdict):
     fast = {form.id: 0.25 for form in simple_forms(table)}
 
     def asked(cycles):
-        facts = TimedFacts(table, fast | {TWO: cycles}, [lucky])
+        facts = FrontEndFacts(table, fast | {TWO: cycles}, [lucky])
         return len(list(slot_questions(facts, plans, [table[TWO]])))
 
     longest = SLOWEST / INSTANCES
@@ -100,7 +92,7 @@ def test_what_leaves_its_buffers_slowly_is_not_counted(table, each, counted):
     plans = PortPlanner(Planner(table, lambda form: True))
     buffered = Record(TWO, ALONE, "", "", "", 4.0, 0.1, "ok", 2, ())
     fast = {form.id: 0.25 for form in simple_forms(table)}
-    facts = TimedFacts(table, fast | {TWO: each}, [buffered])
+    facts = FrontEndFacts(table, fast | {TWO: each}, [buffered])
     asked = [*slot_questions(facts, plans, [table[TWO]])]
     assert bool(asked) == counted
 
@@ -108,7 +100,7 @@ def test_what_leaves_its_buffers_slowly_is_not_counted(table, each, counted):
 def test_one_reading_makes_no_unit_but_a_doubt(table, uneven):
     pairs, confined = uneven
     facts = facts_of(table, pairs | {(THREE, FOUR): 7 / 3}, confined)
-    assert not facts.units
+    assert not facts.evidence.units
     assert facts.structure.sets.keys() == WIDTHS.keys()
 
 
@@ -121,7 +113,7 @@ def test_a_class_that_the_others_contradict_is_no_set_of_ports(table, uneven):
         THREE: {TWO: 2.0, OTHER: 2.0, THREE: 1.0, FOUR: 2.0},
     }  # fmt: skip
     facts = facts_of(table, pairs, confined)
-    left = {*facts.units, *facts.structure.left_out}
+    left = {*facts.evidence.units, *facts.structure.left_out}
     assert left == {THREE}
     assert facts.structure.sets.keys() == WIDTHS.keys() - left
 
@@ -148,8 +140,8 @@ def test_whether_ports_are_shut_to_shorter_vectors_is_asked(table, times, shuts)
     own = {name: {name: 1.0} for name in LONG}
     inside = {name: own[name] | {THREE: 1.0} for name in (WIDE, WIDER)} if pairs else {}
     facts = facts_of(table, pairs | {(WIDE, WIDER): 1.0}, own | inside, 8.0, LONG, LONG_FILES)
-    assert facts.shuts == shuts
-    assert bool(facts.looks(WIDE).get(THREE)) == (bool(pairs) and not shuts)
+    assert facts.classes.shuts == shuts
+    assert bool(facts.evidence.looks(WIDE).get(THREE)) == (bool(pairs) and not shuts)
     if times == (1.0, 1.0):
         assert set(facts.structure.sets[WIDE]) < set(facts.structure.sets[THREE])
 
@@ -169,7 +161,7 @@ def test_what_nearly_fills_the_front_end_is_ports_where_it_shares_some(table, mo
         MOVE: {MOVE: 1.0, ADD: 0.0, ROTATE: 0.0},
     }  # fmt: skip
     facts = facts_of(table, pairs, confined, 8.0, widths, dict.fromkeys(widths, frozenset("r")))
-    assert (MOVE in facts.units) == is_unit
+    assert (MOVE in facts.evidence.units) == is_unit
     assert facts.renamed == ({MOVE} if is_unit else set())
     assert {*facts.structure.sets} == widths.keys() - ({MOVE} if is_unit else set())
 
@@ -182,16 +174,9 @@ def test_accesses_to_memory_are_one_micro_operation_if_they_cost_one_at_best(tab
     def taken(*cycles):
         """Of a store among loads; of what it costs alone, nothing is known."""
         records = [port_record(store, LOAD, f"x8.{n}", c) for n, c in enumerate(cycles)]
-        facts = TimedFacts(table, {}, records)
-        stated(
-            facts,
-            width=8.0,
-            widths=widths,
-            files=dict.fromkeys(widths, frozenset("m")),
-            grouped=({name: [name] for name in widths}, []),
-            pairs={},
-        )
-        return "more than one" in facts.units.get(store, "")
+        classes = classes_of(table, widths, dict.fromkeys(widths, "m"))
+        facts = facts_by_time(classes, records, StatedFrontEnd(table, 8.0))
+        return "more than one" in facts.evidence.units.get(store, "")
 
     one, two = 8 + INSTANCES / 4, 8 + 2 * INSTANCES / 4
     assert [taken(one, two), taken(two, one), taken(two, two)] == [False, False, True]
@@ -201,25 +186,21 @@ def test_what_loads_cost_each_other_is_no_second_micro_operation(table):
     """Waiting for flags is: what forms of other classes cost more than one does not count."""
     confined = {LOAD: {LOAD: 1.0, THREE: 1.3}, TWO: {TWO: 1.0, THREE: 1.3}}
     facts = facts_of(table, {}, confined)
-    groups = PortGroups(facts, facts.structure)
-    assert [groups._usual(name)[THREE] for name in (LOAD, TWO)] == [1.3, 1.0]
+    groups = TimedJudge(facts, None).groups
+    assert [groups._usual(name)[THREE] for name in (LOAD, TWO)] == pytest.approx([1.3, 1.0])
 
 
 def test_what_is_not_proved_is_asked_again_in_loops_of_whole_cycles(table):
-    facts = TimedFacts(table, {TWO: 0.5, THREE: 0.5}, ())
     unsure, sure = SlotCount(1.2, 0.05, None, 1.2, 1.7), SlotCount(1.0, 0.05, 1, 1.0, 1.0)
-    stated(
-        facts,
-        filler="NOP",
+    front_end = StatedFrontEnd(
+        table,
+        throughputs={TWO: 0.5, THREE: 0.5},
         counts={TWO: unsure, THREE: sure},
         alone={TWO: 2.0, THREE: 2.0},
-        width=6.0,
         width_fact=FoundWidth(6.0, 0.0),
-        padding=0,
-        together=1,
     )
     asked = second_slot_questions(
-        facts, PortPlanner(Planner(table, lambda f: True)), [table[TWO], table[THREE]]
+        front_end, PortPlanner(Planner(table, lambda f: True)), [table[TWO], table[THREE]]
     )
     variants = [question.key[-1] for question in asked if question.key[0] == TWO]
     counts = [tuple(map(int, text[1:].split("."))) for text in variants]
@@ -288,8 +269,8 @@ def test_a_form_that_costs_less_than_its_class_does_is_not_of_it():
     ],
 )
 def test_what_disturbs_a_look_only_makes_it_more(table, cycles, cost):
-    facts = TimedFacts(table, {}, [port_record("ADD", TWO, v, c) for v, c in cycles.items()])
-    stated(facts, widths={TWO: 2})
+    records = [port_record("ADD", TWO, v, c) for v, c in cycles.items()]
+    facts = facts_by_time(classes_of(table, {TWO: 2}, FILES), records)
     assert facts.confined["ADD"][TWO] == pytest.approx(cost)
 
 
@@ -300,8 +281,8 @@ def test_counts_tell_ports_whatever_else_takes_time(table, cycles):
         Record(TWO, PAIRS, TWO, "", "x8", 16.0, 0.0, "ok", 2, (), counters=(16.0, 16.0, 0.0)),
         Record("ADD", PORTS, TWO, "", "x8", cycles, 0.0, "ok", 2, (), counters=(9.0, 9.0, 1.0)),
     ]
-    facts = CountedFacts(table, {}, records, FrontEndReadings(), ("p0", "p1", "p2"))
-    [look] = stated(facts, widths={TWO: 2}).looks("ADD")[TWO]
+    counters = Counters(records, ("p0", "p1", "p2"))
+    [look] = CountedEvidence(classes_of(table, {TWO: 2}, FILES), counters).looks("ADD")[TWO]
     assert INSTANCES == 2
     assert look.value == pytest.approx(1.0)
 
@@ -314,8 +295,9 @@ def per_slot(table, costs):
     """Of 512-bit and of 128-bit forms with one slot that cost this among the blocking instructions."""
     wide = [f.id for f in table if [op.cls for op in f.operands if not op.implicit] == ["ZMM"] * 3]
     assert len(wide) > len(costs)
-    facts = facts_of(table, {}, {n: {FOUR: cost} for n, cost in zip(wide, costs, strict=False)})
-    stated(facts, slots=dict.fromkeys(wide, 1.0), typical=wide)
+    classes = classes_of(table, WIDTHS, FILES, WIDTHS | {name: [name] for name in WIDTHS} | {FOUR: wide})
+    records = cost_records(classes, {n: {FOUR: cost} for n, cost in zip(wide, costs, strict=False)})
+    facts = facts_by_time(classes, records, StatedFrontEnd(table, slots=dict.fromkeys(wide, 1.0)))
     narrow = table["VPADDD (XMM, XMM, XMM)"]
     return facts.per_slot(table[wide[0]]), facts.per_slot(narrow)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import sqlite3
 from contextlib import closing
 
@@ -11,16 +10,19 @@ import pytest
 from benchmarks.round_trip import compare, measure, sample
 from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.front_end.slots import SlotCount
+from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.ports.approach import read_port_facts
+from cyclescope.infer.ports.approach import NO_FILLER, read_approach
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import candidates, preference
 from cyclescope.infer.ports.experiments import PortCampaign
+from cyclescope.infer.ports.facts import ERROR, PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
-from cyclescope.infer.ports.timed import TimedFacts
+from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.table import load_table
+from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.model import library
@@ -28,7 +30,8 @@ from cyclescope.model.library import llvm_model
 from cyclescope.model.resources import resource_throughput
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
-from tests.support.stated import stated
+from tests.support.classes import StatedEvidence, classes_of
+from tests.support.front_ends import StatedFrontEnd
 
 SAMPLED = ("znver3", "skylake", "haswell", "drawn:3", "drawn:5")
 ALL = (
@@ -88,20 +91,20 @@ def skylake_store(table, tmp_path_factory):
 @pytest.fixture(scope="module")
 def skylake(skylake_store, table):
     """What they tell."""
-    return read_port_facts(skylake_store, table)
+    return read_approach(skylake_store, table).ports
 
 
-def usage(facts, table, name):
-    return PortBuilder(facts).usage(table[name], facts.throughputs.get(name))
+def usage(builder, table, name):
+    return builder.usage(table[name], builder.facts.front_end.throughputs.get(name))
 
 
-def ports_of(facts, name):
-    return set(facts.structure.sets[name])
+def ports_of(builder, name):
+    return set(builder.structure.sets[name])
 
 
 def test_classes_know_their_ports(skylake):
-    by_width = {(f, w) for name in skylake.structure.sets for f, w in
-                [("".join(skylake.files[name]), skylake.widths[name])]}  # fmt: skip
+    classes = skylake.facts.classes
+    by_width = {("".join(classes.files[name]), classes.widths[name]) for name in skylake.structure.sets}
     assert {
         ("r", 4),
         ("r", 2),
@@ -116,8 +119,9 @@ def test_classes_know_their_ports(skylake):
 
 
 def test_integer_and_vector_classes_share_ports(skylake):
-    wide = next(n for n, f in skylake.files.items() if f == {"r"} and skylake.widths[n] == 4)
-    vector = next(n for n, f in skylake.files.items() if f == {"v"} and skylake.widths[n] == 3)
+    files, widths = skylake.facts.classes.files, skylake.facts.classes.widths
+    wide = next(n for n, f in files.items() if f == {"r"} and widths[n] == 4)
+    vector = next(n for n, f in files.items() if f == {"v"} and widths[n] == 3)
     assert ports_of(skylake, vector) < ports_of(skylake, wide)
 
 
@@ -133,10 +137,11 @@ def test_a_usage_says_what_was_found(skylake, table):
 
 def test_slots_are_not_told_where_the_width_was_disturbed(skylake, table):
     name = "SHL (R64, I8)"
-    assert skylake.told(table[name]) == (1.0, "")
-    slower = [r._replace(cycles=1.045 * r.cycles) for r in skylake._widths]
-    readings = FrontEndReadings(skylake._readings, slower)
-    disturbed = FrontEndFacts(table, skylake.throughputs, (), readings)
+    front_end = skylake.facts.front_end
+    assert front_end.told(table[name]) == (1.0, "")
+    slower = [r._replace(cycles=1.045 * r.cycles) for r in front_end._widths]
+    readings = FrontEndReadings(front_end._readings, slower)
+    disturbed = FrontEndFacts(table, front_end.throughputs, (), readings)
     slots, reason = disturbed.told(table[name])
     assert slots is None
     assert "as the width is not: no two kinds" in reason
@@ -152,10 +157,18 @@ def test_slots_are_not_told_where_the_width_was_disturbed(skylake, table):
 )
 def test_slots_that_what_needs_a_port_cannot_have_are_not_told(skylake, table, whole, shown, told):
     name = "SHL (R64, I8)"
-    facts = copy.copy(skylake)
-    count = SlotCount(float(whole or 1), 0.02, whole, 0.9, 1.1, "" if whole is not None else "vague")
-    stated(facts, slots=skylake.slots | {name: count.slots}, counts=skylake.counts | {name: count})
-    found = usage(facts, table, name)
+    known, count = skylake.facts.front_end, SlotCount(float(whole or 1), 0.02, whole, 0.9, 1.1, "vague")
+    front_end = StatedFrontEnd(
+        table,
+        width=known.width,
+        throughputs=known.throughputs,
+        slots=known.slots | {name: count.slots},
+        counts=known.counts | {name: count},
+        width_fact=known.width_fact,
+        saturating=known.saturating,
+    )
+    facts = PortFacts(front_end, skylake.facts.evidence, ())
+    found = usage(PortBuilder(TimedJudge(facts, None)), table, name)
     assert found.operations
     assert found.slots == shown
     assert told in found.note
@@ -181,7 +194,7 @@ def test_idle_slots_are_a_doubt(skylake, table):
 
 
 def test_what_was_not_measured_has_no_ports(skylake, table):
-    found = PortBuilder(skylake).usage(table["DIVPD (XMM, XMM)"], 4.0, "its instances need others")
+    found = skylake.usage(table["DIVPD (XMM, XMM)"], 4.0, "its instances need others")
     assert (found.ports, found.reason) == (None, "its instances need others")
 
 
@@ -189,14 +202,15 @@ def test_a_form_looks_the_same_alone_as_among_all(table, tmp_path):
     machine = load_model("znver3")
     forms = candidates(table)[::8]
     with closing(measure(machine, table, forms, LOUD, tmp_path / "store.sqlite")) as store:
-        everything, few = read_port_facts(store, table), read_port_facts(store, table, forms[:8])
-    assert few.classes == everything.classes
-    both = PortBuilder(everything), PortBuilder(few)
-    usual = [[solver.usual for _, solver in builder.groups.groups] for builder in both]
+        both = [read_approach(store, table, forms=some).ports for some in (None, forms[:8])]
+    members = [builder.facts.classes.members for builder in both]
+    assert members[0] == members[1]
+    groups = [builder.judge.groups for builder in both]
+    usual = [[solver.usual for _, solver in some.groups] for some in groups]
     assert usual[0] == usual[1]
-    assert both[0].groups.noise == both[1].groups.noise
+    assert groups[0].noise == groups[1].noise
     for form in forms[:8]:
-        one, other = (builder.usage(form, everything.throughputs.get(form.id)) for builder in both)
+        one, other = (usage(builder, table, form.id) for builder in both)
         assert one == other
 
 
@@ -207,8 +221,8 @@ def test_results_do_not_depend_on_the_models_that_ship(table, tmp_path, monkeypa
 
     def inferred(file):
         with closing(measure(machine, table, forms, QUIET, tmp_path / file)) as store:
-            builder = PortBuilder(read_port_facts(store, table))
-            return [builder.usage(form, builder.facts.throughputs.get(form.id)) for form in forms]
+            builder = read_approach(store, table).ports
+            return [usage(builder, table, form.id) for form in forms]
 
     before = inferred("with.sqlite")
     for name in ("shipped", "summaries", "_archive", "_shipped"):
@@ -222,7 +236,7 @@ def test_a_run_that_was_stopped_goes_on(table, tmp_path):
     forms = sample(table, machine, 5)
     with closing(measure(machine, table, forms, QUIET, tmp_path / "whole.sqlite")) as store:
         whole = store.count()
-        expected = PortBuilder(read_port_facts(store, table)).facts.structure
+        expected = read_approach(store, table).ports.facts.structure
     stages = []
     original = PortCampaign.settle
 
@@ -236,7 +250,7 @@ def test_a_run_that_was_stopped_goes_on(table, tmp_path):
             measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite").close()
     with closing(measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite")) as store:
         assert store.count() == whole
-        assert read_port_facts(store, table).structure == expected
+        assert read_approach(store, table).ports.facts.structure == expected
 
 
 def test_what_is_in_the_store_is_not_made_again(skylake_store, table, tmp_path, monkeypatch):
@@ -255,20 +269,13 @@ def test_what_microcode_and_locks_do_is_no_port_unless_all_of_it_is_explained(ta
     sets = {"LEA_B_D32 (R64)": (0, 1), "MOV (M64, R64)": (2, 3), "MOV (R64, M64)": (2, 3)}
 
     def usages(access):
-        confined = {name: access if "M64" in name else 1.0 for name in sets}
-        facts = TimedFacts(table, dict.fromkeys(names, 9.0), ())
-        stated(
-            facts,
-            slots=dict.fromkeys(names, 2.0) | {names[0]: 30.0},
-            width=6.0,
-            saturating=(),
-            confined=dict.fromkeys(names, confined),
-            structure=Structure(4, sets),
-            widths=dict.fromkeys(sets, 2),
-            grouped=({name: [name] for name in sets}, []),
-            files={name: frozenset("m" if "M64" in name else "r") for name in sets},
-        )
-        builder = PortBuilder(facts)
+        files = {name: "m" if "M64" in name else "r" for name in sets}
+        classes = classes_of(table, dict.fromkeys(sets, 2), files)
+        looks = {name: [Look(access if "M64" in name else 1.0, ERROR)] for name in sets}
+        found = StatedEvidence(classes, dict.fromkeys(names, looks), Structure(4, sets))
+        slots = dict.fromkeys(names, 2.0) | {names[0]: 30.0}
+        front_end = StatedFrontEnd(table, throughputs=dict.fromkeys(names, 9.0), slots=slots)
+        builder = PortBuilder(TimedJudge(PortFacts(front_end, found, ()), None))
         return [builder.usage(table[name], 9.0) for name in names]
 
     assert [found.ports for found in usages(1.05)] == ["1*p01+1*p23"] * 3
@@ -284,9 +291,11 @@ def test_a_core_without_a_filler_says_so(table, tmp_path):
     machine = llvm_model("alderlake")  # where NOP has no slot
     form = table["IMUL (R64, R64)"]
     with closing(measure(machine, table, [form], QUIET, tmp_path / "store.sqlite")) as store:
-        facts = read_port_facts(store, table)
-        assert facts.filler == ""
-        assert PortBuilder(facts).usage(form, 1.0).ports is None
+        found = read_approach(store, table)
+        assert (found.front_end.filler, found.ports) == ("", None)
+        planner = Planner(table, lambda form: True)
+        assert found.is_complete(planner)
+        assert found.usage(form, planner).reason == NO_FILLER
 
 
 def test_forms_that_hold_ports_for_other_reasons_are_conflicts(skylake, table):
@@ -301,7 +310,7 @@ def test_errors_of_the_clock_go_both_ways(table):
     readings = [
         Reading(form, "", "", f"x{n}.2", (n + 2 * (1 + wrong)) / 6, 0.03, 2) for n, wrong in counts.items()
     ]
-    facts = TimedFacts(table, {"NOP": 1 / 6}, (), FrontEndReadings(readings))
+    facts = FrontEndFacts(table, {"NOP": 1 / 6}, (), FrontEndReadings(readings))
     assert facts.slots[form] == pytest.approx(1)
 
 
@@ -330,6 +339,7 @@ def test_usages_that_miss_what_was_counted_are_of_low_confidence():
     assert usage.operations is None
     assert "on ports that no class fills" in usage.note
     assert usage.confidence == LOW
+    assert comparison.builder.judge.naming == "ports have the names that the performance counters give them"
 
 
 def test_ports_on_which_nothing_was_counted_are_a_doubt():

@@ -22,16 +22,16 @@ WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1, "r
 FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
 
 
-def resources(confined, form_reads_memory=False, held=None, **costs):
+def resources(confined, form_reads_memory=False, waits=None, **costs):
     form = SimpleNamespace(operands=[SimpleNamespace(is_memory=form_reads_memory)])
     facts = SimpleNamespace(
-        widths=WIDTHS, files=FILES, confined=confined, width=6.0,
-        table=dict.fromkeys(costs, form), held=held or {}, renamed=frozenset({"renamed move"}),
+        classes=SimpleNamespace(widths=WIDTHS, files=FILES), front_end=SimpleNamespace(width=6.0),
+        confined=confined, table=dict.fromkeys(costs, form), waits=waits or {},
+        renamed=frozenset({"renamed move"}),
     )  # fmt: skip
     ports = SimpleNamespace(
-        facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"),
-        groups=SimpleNamespace(memory=frozenset((4, 5, 6))),
-    )  # fmt: skip
+        facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"), memory=frozenset((4, 5, 6))
+    )
     found, capacities = with_resources(costs, ports)
     assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
     return {form: dict(cost.resources) for form, cost in found.items()}, capacities
@@ -121,8 +121,8 @@ def test_forms_that_are_equal_share_what_limits_them(slow):
 
 def test_forms_that_wait_for_each_other_share_what_limits_them(slow):
     other = FormCost(1, (Operation((1, 2)),), throughput=3)
-    held = {"A": {"A": 2.0, "B": 1.97}, "B": {"A": 2.9, "B": 3.0}, "left": {"A": 0.02, "B": 0.01}}
-    found, capacities = resources({}, held=held, A=slow, B=other)
+    waits = {"A": {"A": 2.0, "B": 1.97}, "B": {"A": 2.9, "B": 3.0}, "left": {"A": 0.02, "B": 0.01}}
+    found, capacities = resources({}, waits=waits, A=slow, B=other)
     assert found["A"]["what limits A"] == 2
     assert found["B"]["what limits A"] == 3
     assert "what limits B" not in capacities
@@ -130,9 +130,9 @@ def test_forms_that_wait_for_each_other_share_what_limits_them(slow):
 
 def test_a_form_that_its_ports_explain_may_hold_what_limits_others(slow):
     explained = FormCost(1, (Operation((1,)), Operation((2,))), throughput=1)
-    held = {"A": {"A": 2.0}, "C": {"A": 1.6}, "D": {"A": 0.3}, "left": {"A": 0.02}}
+    waits = {"A": {"A": 2.0}, "C": {"A": 1.6}, "D": {"A": 0.3}, "left": {"A": 0.02}}
     costs = {"A": slow, "C": explained, "D": FormCost(1, (Operation((0, 1, 2)),), throughput=0.33)}
-    found, _ = resources({}, held=held, **costs)
+    found, _ = resources({}, waits=waits, **costs)
     assert found["C"]["what limits A"] == 1  # no longer than it runs
     assert "what limits A" not in found["D"]
 
@@ -140,8 +140,8 @@ def test_a_form_that_its_ports_explain_may_hold_what_limits_others(slow):
 @pytest.mark.parametrize("blocking", [{}, {"left": {"A": 0.5}}])
 def test_nothing_shares_what_may_be_a_port(slow, blocking):
     other = FormCost(1, (Operation((1, 2)),), throughput=3)
-    held = {"A": {"A": 2.0, "B": 1.97}, "B": {"A": 2.9, "B": 3.0}} | blocking
-    found, _ = resources({}, held=held, A=slow, B=other)
+    waits = {"A": {"A": 2.0, "B": 1.97}, "B": {"A": 2.9, "B": 3.0}} | blocking
+    found, _ = resources({}, waits=waits, A=slow, B=other)
     assert found["A"].keys().isdisjoint(name for name in found["B"] if name.startswith("what"))
 
 

@@ -35,13 +35,13 @@ def builder_of(throughputs):
     """What makes usages of forms that take one of four ports; throughputs in cycles by name."""
     facts = SimpleNamespace(
         table=_Table({name: SimpleNamespace(id=name, mnemonic=name, operands=()) for name in throughputs}),
-        widths={"any": 4}, renamed=frozenset(), files={"any": frozenset("r")},
-        confined={name: {"any": 1.0} for name in throughputs}, held={}, alone={}, slots={}, width=4.0,
-        whole=False, shuts=False, throughputs=throughputs,
+        classes=SimpleNamespace(widths={"any": 4}, files={"any": frozenset("r")}, shuts=False),
+        front_end=SimpleNamespace(alone={}, slots={}, width=4.0, whole=False, throughputs=throughputs),
+        renamed=frozenset(), confined={name: {"any": 1.0} for name in throughputs}, waits={},
     )  # fmt: skip
     return SimpleNamespace(
         facts=facts, structure=Structure(4, {"any": PORTS}), names=tuple("0123"),
-        groups=SimpleNamespace(memory=frozenset()), usage=lambda form, cycles: USAGE,
+        memory=frozenset(), usage=lambda form, cycles: USAGE,
     )  # fmt: skip
 
 
@@ -107,7 +107,8 @@ def test_each_unit_that_forms_share_has_four_mixes():
 
 def waiting(alone, predicted, ring=4, throughput=0.5):
     """Whether a form waits for itself in a mix of so many predicted cycles."""
-    facts = SimpleNamespace(alone={"A": alone}, throughputs={"A": throughput}, table={})
+    front_end = SimpleNamespace(alone={"A": alone}, throughputs={"A": throughput})
+    facts = SimpleNamespace(front_end=front_end, table={})
     model = SimpleNamespace(facts=facts, cycles=lambda forms: predicted)
     planner = SimpleNamespace(parts=lambda forms: {form.id: SimpleNamespace(ring=ring) for form in forms})
     drawer = MixDrawer(model, planner, random.Random(1))

@@ -12,8 +12,7 @@ import pytest
 from benchmarks.round_trip import measure, sample
 from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.ports.approach import read_port_facts
-from cyclescope.infer.ports.builder import PortBuilder
+from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.readout import Readout
 from cyclescope.infer.refute.calibration import (
     ASKED,
@@ -45,9 +44,9 @@ def store(table, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(store, table):
-    facts = read_port_facts(store, table)
-    builder = PortBuilder(facts)
-    usages = {name: builder.usage(table[name], facts.throughputs.get(name)) for name in facts.confined}
+    builder = read_approach(store, table).ports
+    cycles = builder.facts.front_end.throughputs
+    usages = {name: builder.usage(table[name], cycles.get(name)) for name in builder.facts.confined}
     units = stored_verdicts(store).units
     whole = MixModel(builder, usages)
     return whole.only_with(units)
