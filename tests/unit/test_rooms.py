@@ -106,3 +106,27 @@ def test_no_two_files_of_tests_have_one_name():
     """Without packages pytest takes them for one module, and runs none of them."""
     names = Counter(path.name for path in Path(__file__).parents[1].rglob("test_*.py"))
     assert {name: number for name, number in names.items() if number > 1} == {}
+
+
+LIBRARIES = {
+    "highspy": ["infer/timing/solver.py"],
+    "elftools": ["analyze/read/binary.py", "analyze/read/dwarf.py"],
+    "jinja2": ["report/pages/rendering.py"],
+    "rich": ["report/progress.py", "report/tables.py"],
+}
+
+
+def libraries(path: Path) -> set[str]:
+    """Packages that a module imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_each_library_is_known_in_one_place():
+    used = {str(path.relative_to(PACKAGE)): libraries(path) for path in sorted(PACKAGE.rglob("*.py"))}
+    assert {name: [file for file, some in used.items() if name in some] for name in LIBRARIES} == LIBRARIES

@@ -15,6 +15,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.record import Record
 from cyclescope.measure.rows import Evidence
 from cyclescope.measure.store import Store
+from cyclescope.report.tables import aligned
 
 SCHEMA_VERSION = 1
 EMULATED = "emulated: no meaning (what runs and what depends on what is real, the cycles are an emulator's)"
@@ -98,11 +99,7 @@ def _latencies(latencies: Sequence[Latency]) -> list[str]:
     if not latencies:
         return []
     rows = [_row(group) for group in _groups(latencies)]
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    lines = ["  latency"]
-    for row in rows:
-        cells = "  ".join(f"{cell:{width}}" for cell, width in zip(row[:4], widths, strict=True))
-        lines.append(f"    {cells}  {row[4]}".rstrip())
+    lines = ["  latency", *aligned(rows, range(5), "    ")]
     if any(latency.convention for latency in latencies):
         names = sorted({n for lat in latencies for n in lat.convention.split(", ") if n})
         lines.append(f"    * rests on the conventions: {', '.join(names)} (docs: method/conventions)")

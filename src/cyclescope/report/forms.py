@@ -13,6 +13,7 @@ from cyclescope.isa.riscv64.configuration import setup_code
 from cyclescope.isa.riscv64.legality import configurations
 from cyclescope.isa.table import Table
 from cyclescope.isa.text import example
+from cyclescope.report.tables import aligned
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
@@ -21,12 +22,8 @@ _X86_FIELDS = 10  # of Operand
 
 def forms_text(forms: Sequence[InstructionForm]) -> str:
     """One line per form: id, features, and LLVM's name, or an example where that is the id."""
-    width = max(len(f.id) for f in forms)
-    lines = [
-        f"{f.id:{width}}  {'+'.join(f.features):24} {example(f) if f.bits else f.llvm}".rstrip()
-        for f in forms
-    ]
-    return "\n".join([*lines, counted(len(forms), "form")])
+    rows = [(f.id, "+".join(f.features), example(f) if f.bits else f.llvm) for f in forms]
+    return "\n".join([*aligned(rows, range(3)), counted(len(forms), "form")])
 
 
 def forms_json(table: Table, forms: Sequence[InstructionForm]) -> str:

@@ -13,6 +13,7 @@ from cyclescope.host.identity import Identity
 from cyclescope.isa.registry import instruction_set
 from cyclescope.measure.survey import Survey
 from cyclescope.report.card import EMULATED
+from cyclescope.report.tables import aligned
 from cyclescope.session.counting.process import CountedProcess
 
 SCHEMA_VERSION = 1
@@ -111,7 +112,7 @@ def events_text(events: Sequence[NamedEvent], why: str) -> str:
     for source, some in groupby(events, key=lambda event: event.source):
         every = list(some)
         there = [event for event in every if not event.why_not]
-        lines += [f"{event.name:<32} {source:<10} {event.code.partition('=')[2]}" for event in there]
+        lines += aligned([(e.name, source, e.code.partition("=")[2]) for e in there], (0, 1, 2))
         lines += _refused(source, [event for event in every if event.why_not])
     if not any(event.of_core and not event.why_not for event in events):
         lines.append(f"events of the core: none ({why or 'none could be opened'})")
@@ -134,11 +135,12 @@ def counted_text(found: CountedProcess) -> str:
     """A line per event."""
     how = "until it ended" if found.ended else "and it goes on"
     lines = [f"process {found.process}: counted for {found.seconds:.3f} s, {how}"]
+    rows = []
     for count in found.counts:
         shared = "" if count.share >= _ALWAYS else f"   (counted {count.share:.0%} of the time, scaled)"
         number = f"{count.value:,.0f}".replace(",", " ")
-        lines.append(f"{number:>20}  {count.name}{_unit(count.name)}{shared}")
-    return "\n".join(lines)
+        rows.append((number, f"{count.name}{_unit(count.name)}{shared}"))
+    return "\n".join([*lines, *aligned(rows, (1,), "  ")])
 
 
 def _unit(name: str) -> str:

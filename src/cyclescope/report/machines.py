@@ -11,6 +11,7 @@ from cyclescope.model.facts import CoreAnswer
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
+from cyclescope.report.tables import aligned
 from cyclescope.report.words import BINDING_TEXTS, borrowing, calibration_lines, counted
 
 SCHEMA_VERSION = 1
@@ -30,18 +31,10 @@ def list_text(machines: Iterable[Summary]) -> str:
          _origin(m.provenance))
         for m in found
     ]  # fmt: skip
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    right = {2, 3, 5}
-    lines = [
-        "  ".join(
-            f"{c:>{w}}" if k in right else f"{c:{w}}"
-            for k, (c, w) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
+    lines = aligned(rows, (0, 1, 4, 6))
     lent = [f"  {m.name}: {', '.join(m.lends_to)}" for m in found if m.lends_to]
     lines += [_LENT, *lent] if lent else []
-    return "\n".join([*(line.rstrip() for line in lines), counted(len(found), "machine")])
+    return "\n".join([*lines, counted(len(found), "machine")])
 
 
 def list_json(machines: Iterable[Summary]) -> str:
@@ -130,10 +123,9 @@ def _resources(model: MachineModel, most: int) -> Iterable[tuple[str, str]]:
         return
     used = Counter(name for cost in model.forms.values() for name in cost.resources)
     order = sorted(model.resources, key=lambda name: -used[name])
-    width = max(len(name) for name in order[:most])
     yield "resources", f"{len(order)}: cycles they have per cycle, and how many forms take some"
-    for name in order[:most]:
-        yield "", f"{name:{width}}  {model.resources[name]:5g}  {used[name]:6d}"
+    rows = [(name, f"{model.resources[name]:g}", str(used[name])) for name in order[:most]]
+    yield from (("", line) for line in aligned(rows, (0,)))
     if rest := order[most:]:
         yield "", f"and {len(rest)} that at most {counted(used[rest[0]], 'form')} take: --all lists them"
 
@@ -211,9 +203,8 @@ def _latencies(cost: FormCost) -> list[str]:
         (f"{source} -> {target}{'.' + ' '.join(flags) if target == 'flags' else ''}", cycles)
         for (source, target, cycles), flags in groups.items()
     ]
-    width = max((len(row[0]) for row in rows), default=0)
     return [
-        f"  {'latency' if not k else '':11} {pair:{width}}  {cycles}" for k, (pair, cycles) in enumerate(rows)
+        f"  {'latency' if not number else '':11} {line}" for number, line in enumerate(aligned(rows, (0, 1)))
     ]
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from cyclescope.infer.timing.results import UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old
+from cyclescope.report.tables import aligned
 from cyclescope.report.words import counted
 
 _NONE, _HIDDEN, _UNKNOWN = "none", "hidden", "unknown"
@@ -33,12 +34,7 @@ def outputs_text(timings: Sequence[FormTiming]) -> str:
     found = waiting(timings)
     rows = [(t.id, f"{lat.source} -> {lat.target}", _cycles(lat), lat.confidence)
             for t in found for lat in t.latencies]  # fmt: skip
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    lines = [
-        f"{form_id:{widths[0]}}  {pair:{widths[1]}}  {cycles:>{widths[2]}}  {confidence}"
-        for form_id, pair, cycles, confidence in rows
-    ]
-    return "\n".join([*lines, *_summary(timings, len(found))])
+    return "\n".join([*aligned(rows, (0, 1, 3)), *_summary(timings, len(found))])
 
 
 def _cycles(latency: Latency) -> str:

@@ -14,6 +14,7 @@ from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, resolved, why_none
 from cyclescope.report.card import EMULATED
+from cyclescope.report.tables import aligned
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
@@ -22,14 +23,11 @@ _NOT_RESOLVED = "not resolved"
 
 def list_text(probes: Iterable[Probe], isa: str) -> str:
     """Probes with their questions, and why some have no kernels on an instruction set."""
-    found = list(probes)
-    width = max(len(probe.name) for probe in found)
-    lines = []
-    for probe in found:
-        why = why_none(probe, isa)
-        lines.append(f"{probe.name:{width}}  {probe.question}")
-        lines += [f"{'':{width}}  not here: {why}"] if why else []
-    return "\n".join(lines)
+    rows = []
+    for probe in probes:
+        rows.append((probe.name, probe.question))
+        rows += [("", f"not here: {why}")] if (why := why_none(probe, isa)) else []
+    return "\n".join(aligned(rows, (0, 1)))
 
 
 def list_json(probes: Iterable[Probe], isa: str) -> str:
@@ -73,8 +71,7 @@ def _by_reason(facts: Iterable[Fact]) -> list[str]:
 
 def fact_lines(facts: Sequence[Fact]) -> list[str]:
     """One line per fact."""
-    width = max((len(fact.subject) for fact in facts), default=0)
-    return [f"  {fact.subject:{width}}  {_told(fact)}" for fact in facts]
+    return aligned([(fact.subject, _told(fact)) for fact in facts], (0, 1), "  ")
 
 
 def _told(fact: Fact) -> str:

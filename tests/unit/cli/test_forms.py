@@ -10,9 +10,9 @@ import pytest
 def test_forms_are_listed_with_an_example(cyclescope):
     done = cyclescope("forms", "--isa", "aarch64", "ldpx*")
     assert done.out.splitlines() == [
-        "LDPXi     BASE                     ldp x1, x2, [x3, #0]",
-        "LDPXpost  BASE                     ldp x2, x3, [x1], #8",
-        "LDPXpre   BASE                     ldp x2, x3, [x1, #0]!",
+        "LDPXi     BASE  ldp x1, x2, [x3, #0]",
+        "LDPXpost  BASE  ldp x2, x3, [x1], #8",
+        "LDPXpre   BASE  ldp x2, x3, [x1, #0]!",
         "3 forms",
     ]
 

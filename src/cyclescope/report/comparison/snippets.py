@@ -16,7 +16,7 @@ from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import Measurement
 from cyclescope.report.bench import EMULATION, NOT_KNOWN, SCHEMA_VERSION, bench_json
 from cyclescope.report.card import EMULATED
-from cyclescope.report.tables import table
+from cyclescope.report.tables import aligned, table
 
 _BAR = 40  # characters of the longest
 _PARTS = " ▏▎▍▌▋▊▉█"  # eighths of a character
@@ -113,19 +113,17 @@ def comparison_json(timed: Sequence[TimedSnippet], machine: str, frequency: floa
 def sweep_text(timed: Sequence[TimedSnippet], machine: str) -> str:
     """A bar per number of a sweep, from 0 on; what is not `ok` has its range."""
     most = max([one.cycles for one in timed if math.isfinite(one.cycles)], default=0.0)
-    width = max(len(_short(one.snippet.name)) for one in timed)
-    lines = [f"core cycles per copy, on {machine}"]
-    for one in timed:
-        if one.emulated:
-            lines.append(f"{_short(one.snippet.name):{width}} {NOT_KNOWN}")
-            continue
-        known = one.measured.verdict == STABLE
-        value = f"{one.cycles:10.4f} +-{one.error:.4f}"
-        told = (
-            value if known else f"{one.cycles:10.4f} to {one.cycles + one.error:.4f} {one.measured.verdict}"
-        )
-        lines.append(f"{_short(one.snippet.name):{width}} {told:22} {_bar(one.cycles, most)}".rstrip())
-    return _with_note("\n".join(lines), timed)
+    rows = [(_short(one.snippet.name), *_swept(one, most)) for one in timed]
+    return _with_note("\n".join([f"core cycles per copy, on {machine}", *aligned(rows, (0, 2, 3))]), timed)
+
+
+def _swept(one: TimedSnippet, most: float) -> tuple[str, str, str]:
+    """Cycles, what is known of their error, and the bar."""
+    if one.emulated:
+        return "", NOT_KNOWN, ""
+    known = one.measured.verdict == STABLE
+    error = f"+-{one.error:.4f}" if known else f"to {one.cycles + one.error:.4f} {one.measured.verdict}"
+    return f"{one.cycles:.4f}", error, _bar(one.cycles, most)
 
 
 def _bar(value: float, most: float) -> str:

@@ -19,6 +19,7 @@ from cyclescope.analyze.predict.prediction import (
     Prediction,
 )
 from cyclescope.model.machine import ASSUMED, EXTRACTED, MEASURED, Provenance
+from cyclescope.report.tables import aligned
 from cyclescope.report.words import borrowing, counted, listed, plain, with_lender
 
 SCHEMA_VERSION = 1
@@ -160,8 +161,7 @@ def _bounds(found: Prediction) -> str:
         distance = "" if name == found.bottleneck else f"{cycles - found.cycles:+.2f}"
         rows.append((bound_words(found, name), f"{cycles:.2f}", distance))
     rows += [(f"({words})", f"{cycles:.2f}", "") for words, cycles in no_bounds(found)]
-    left, middle, right = (max(len(row[k]) for row in rows) for k in range(3))
-    return "\n".join(f"{a:{left}}  {b:>{middle}}  {c:>{right}}".rstrip() for a, b, c in rows)
+    return "\n".join(aligned(rows, (0,)))
 
 
 def no_bounds(found: Prediction) -> list[tuple[str, float]]:
@@ -184,10 +184,9 @@ def _table(found: Prediction) -> str:
     head = [*where, *ports, "CP", "LCD", "instruction"]
     rows = [[*where_cells(row, where), *_cells(found, row, ports), _shown(row)] for row in found.instructions]
     sums = [[*[""] * (len(where) - 1), *row] for row in sum_rows(found, ports)]
-    widths = [max(len(row[k]) for row in (head, *rows, *sums)) for k in range(len(head) - 1)]
-    lines = [_line(head, widths)]
-    lines += [_marked(row, _line(cells, widths)) for row, cells in zip(found.instructions, rows, strict=True)]
-    return "\n".join([*lines, *(_line(cells, widths) for cells in sums)])
+    first, *lines = aligned([head, *rows, *sums], (len(head) - 1,))
+    shown = [_marked(row, line) for row, line in zip(found.instructions, lines, strict=False)]
+    return "\n".join([first, *shown, *lines[len(rows) :]])
 
 
 def where_columns(found: Prediction) -> list[str]:
@@ -233,11 +232,6 @@ def _shown(row: InstructionCost) -> str:
     return f"{text}  [{remarks}]" if remarks else text
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    left = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=False))
-    return f"{left}  {cells[-1]}".rstrip()
-
-
 def _marked(row: InstructionCost, line: str) -> str:
     """Bold on the critical path, red in the slowest loop-carried chain."""
     codes = (_BOLD if row.critical_path is not None else "") + (_RED if row.loop_carried is not None else "")
@@ -280,16 +274,8 @@ def comparison_text(found: Iterable[Prediction | NotPredicted]) -> str:
     compared = (*(WORDS[name] for name in _COMPARED), WORDS[CRITICAL_PATH])
     head = ("machine", "cycles", "upper", *compared, "bound by")
     rows = [head, *map(_row, shown)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     lines = [machine_line(one) for one in shown if isinstance(one, Prediction) and one.borrowed]
-    lines += [
-        "  ".join(
-            f"{c:{w}}" if k in (0, len(head) - 1) else f"{c:>{w}}"
-            for k, (c, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *aligned(rows, (0, len(head) - 1))])
 
 
 def _row(one: Prediction | NotPredicted) -> tuple[str, ...]:
