@@ -22,11 +22,9 @@ Edges = Mapping[tuple[str, str], tuple[str, Emitter]]
 class Links(ABC):
     """Links of an instruction set, as far as `executes` says that they may be used.
 
-    `edges` has key and maker of each one-step link by register files; `routes` the places to go through
-    where there is none, shortest first.
+    `routes` are the places to go through where there is no link of one step, shortest first.
     """
 
-    edges: Edges = {}
     routes: Sequence[tuple[Place, ...]] = ((),)
 
     def __init__(self, table: Table, executes: Callable[[InstructionForm], bool]) -> None:
@@ -45,6 +43,11 @@ class Links(ABC):
     def fits(self, source: Place, target: Place) -> bool:
         """Whether the one-step link exists for these widths."""
         return True
+
+    @property
+    @abstractmethod
+    def edges(self) -> Edges:
+        """Key and maker of each link of one step, by register files."""
 
     @abstractmethod
     def detail(self, source: Place, target: Place) -> str:

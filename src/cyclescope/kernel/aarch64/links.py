@@ -48,7 +48,7 @@ class AArch64Links(Helpers):
         return self.has("ORR_ZZZ") and self.has("PTRUE_B")
 
     @cached_property
-    def edges(self) -> Edges:  # type: ignore[override]
+    def edges(self) -> Edges:
         """See `Links`."""
         found: dict[tuple[str, str], tuple[str, Emitter]] = {
             ("r", "r"): ("r>r", lambda s, t: [self.make("SBFMXri", t.number, s.number, 0, 31)]),

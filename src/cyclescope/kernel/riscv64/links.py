@@ -64,7 +64,7 @@ class RiscV64Links(Helpers):
         return self.has("VSETVLI") and self.has("VAND_VI")
 
     @cached_property
-    def edges(self) -> Edges:  # type: ignore[override]
+    def edges(self) -> Edges:
         """See `Links`."""
         found: dict[tuple[str, str], tuple[str, Emitter]] = {
             ("r", "r"): ("r>r", lambda s, t: [self.make("ADDIW", t.number, s.number, 0)]),
