@@ -212,10 +212,44 @@ class CostClasses(msgspec.Struct, frozen=True, kw_only=True):
     outside: Collection[str] = ()
 
 
+class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
+    """Mnemonics by what code for all instruction sets asks about them: see `isa.registry.mnemonics`.
+
+    `streaming` begin stores that go around the caches. `idioms` begin, without VEX's letter, those of which
+    vendors' optimization manuals say that one register for both sources makes a zero idiom or breaks the
+    dependency (Intel: dependency breaking idioms; AMD: zeroing idioms). `counting` begin branches that count
+    beside what they test. `reloads` load a general register whole, `accesses` do nothing but load or store,
+    `fillers` nothing but move between registers; `moving` is in the names of all moves. What is `answered` is
+    so by the machine around a core.
+    `exchanges` leave in each operand what was in the other, `sums` put a sum in the place of one of both.
+
+    What cores that are drawn at random do: `renamed` are moves that they may eliminate, `transfers` moves to
+    and from memory whose latency they may shorten, `drawn_idioms` begin what may be an idiom, and
+    `after_moves` share a slot with one of `copies` to their target.
+    """
+
+    streaming: tuple[str, ...] = ()
+    idioms: tuple[str, ...] = ()
+    counting: tuple[str, ...] = ()
+    reloads: tuple[str, ...] = ()
+    accesses: tuple[str, ...] = ()
+    fillers: tuple[str, ...] = ()
+    moving: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
+    exchanges: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
+    transfers: tuple[str, ...] = ()
+    drawn_idioms: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    after_moves: tuple[str, ...] = ()
+
+
 class Arithmetic(msgspec.Struct, frozen=True, kw_only=True):
-    """Meanings of mnemonics: `results` of those that addresses are made by, elements, classes of costs."""
+    """Meanings of mnemonics: `results` of those that addresses are made by, elements, costs, other kinds."""
 
     results: Mapping[str, ResultKind] = {}
+    kinds: MnemonicKinds = MnemonicKinds()
     elements: ElementRules = ElementRules()
     costs: CostClasses = CostClasses()
 

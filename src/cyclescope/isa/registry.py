@@ -39,11 +39,20 @@ def instruction_set(name: str) -> InstructionSet:
     return found
 
 
+@cache
+def mnemonics(kind: str) -> tuple[str, ...]:
+    """Mnemonics, or their beginnings, of a kind in all instruction sets: see `MnemonicKinds`."""
+    every = (getattr(record.arithmetic.kinds, kind) for record in instruction_sets())
+    return tuple(dict.fromkeys(name for some in every for name in some))
+
+
 def register(record: InstructionSet) -> None:
     """Add an instruction set that does not ship; what was read of another of that name stays read."""
     _added[record.name] = record
+    mnemonics.cache_clear()
 
 
 def unregister(name: str) -> None:
     """Take one away that was added."""
     _added.pop(name, None)
+    mnemonics.cache_clear()

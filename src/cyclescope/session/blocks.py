@@ -14,7 +14,7 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction, Register
 from cyclescope.analyze.decode.decoder import NEXT, decoder
 from cyclescope.errors import CyclescopeError
 from cyclescope.isa.register import domain
-from cyclescope.isa.registry import DEFAULT, instruction_set
+from cyclescope.isa.registry import DEFAULT, instruction_set, mnemonics
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.patterns import pattern
 from cyclescope.kernel.state import (
@@ -107,7 +107,7 @@ def _unfit(origin: ProgramBlock, block: Block) -> str:
             return f"unknown instruction: {one.problem}"
         if one.form.encoding is not None and (why := unmeasurable(one.form)):
             return f"{one.form.mnemonic}: {why}"
-        if "serializing" in one.form.attributes or one.form.mnemonic in ("CPUID", "RDTSC", "RDTSCP"):
+        if "serializing" in one.form.attributes or one.form.mnemonic in mnemonics("answered"):
             return f"{one.form.mnemonic} is for the machine around it to answer"
     if any(step.flow != NEXT for step in decoder(origin.isa).steps(origin.code, 0)):
         return "it branches"

@@ -17,6 +17,7 @@ from cyclescope.infer.timing.remarks import Idiom
 from cyclescope.infer.timing.results import EXACT, LOW, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import mnemonics
 from cyclescope.isa.table import Table, load_table
 from cyclescope.kernel.variant import Kind
 from cyclescope.model.comparison.agreement import RELATIVE, Comparison, Match, Quantity, compare
@@ -27,12 +28,6 @@ from cyclescope.session.subjects import Subject
 
 STEP = 0.5  # cycles: latencies are whole numbers, so that a difference of less is none
 _ORDINARY = ("register", "flag")  # sources of which one expects the same latency
-# Beginnings of mnemonics of which vendors' optimization manuals say that one register for both sources makes
-# a zero idiom or breaks the dependency (Intel: dependency breaking idioms; AMD: zeroing idioms). Others come
-# first; nothing else depends on the list.
-_DOCUMENTED = (
-    "XOR", "SUB", "SBB", "PXOR", "XORP", "PSUB", "PCMPEQ", "PCMPGT", "PANDN", "ANDNP", "KXOR", "KXNOR",
-)  # fmt: skip
 
 
 class Discovery(msgspec.Struct, frozen=True):
@@ -166,7 +161,7 @@ def _idioms(timing: FormTiming, form: InstructionForm) -> Iterator[Discovery]:
     """Zero idioms and broken dependencies; those that no manual lists weigh more."""
     if timing.idiom in (Idiom.ZERO, Idiom.BREAKING):
         plain = form.mnemonic.removeprefix("V")
-        listed = plain.startswith(_DOCUMENTED)
+        listed = plain.startswith(mnemonics("idioms"))
         more = "" if listed else ", which no manual that we know of lists"
         yield Discovery(timing.id, timing.idiom + more, float(not listed))
 

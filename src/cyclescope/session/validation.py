@@ -10,6 +10,7 @@ import msgspec
 
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.backend.base import BlockBackend, BlockEffort
+from cyclescope.isa.registry import mnemonics
 from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_blocks
 from cyclescope.model.machine import Borrowed
 from cyclescope.session.accuracy import Accuracy, PredictedTime, accuracy
@@ -271,7 +272,7 @@ def _calculations(one: BlockInstruction, memory: bool) -> Iterator[str]:
         yield "division or root"
     if classes & set(_VECTORS):
         yield "vector, floating point" if form.element in _FLOATS else "vector, integer"
-    elif not memory and form.mnemonic.startswith("MOV"):
+    elif not memory and form.mnemonic.startswith(mnemonics("moving")):
         yield "move"
     elif "MUL" in form.mnemonic:
         yield "multiplication"

@@ -17,13 +17,12 @@ import msgspec
 from cyclescope.isa.dataflow import OLD, Node, is_old, overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm, model_form_id
 from cyclescope.isa.operand import Operand
-from cyclescope.isa.registry import instruction_set
+from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
 
 ZERO, BREAKING = "zero", "breaking"
 USUAL_LATENCY = 1.0  # cycles where the model says nothing: what most instructions take, on any core
-_EXCHANGES = ("XCHG", "FXCH")
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
 
 Item = TypeVar("Item")
@@ -116,12 +115,12 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
     def is_apart(self, source: Node, target: Node) -> bool:
         """Whether a target gets nothing of a source: what an exchange leaves of an operand is in the other.
 
-        XADD puts a sum into the one and its old value into the other.
+        A sum is put into the one, and its old value into the other.
         """
         if source.name != target.name or source.part != "register":
             return False
         name = self.form.mnemonic
-        return name in _EXCHANGES or (name == "XADD" and source.name == "op2")
+        return name in mnemonics("exchanges") or (name in mnemonics("sums") and source.name == "op2")
 
     def _bases(self, loads: bool) -> set[str]:
         """Registers that implicit memory operands go by."""

@@ -142,7 +142,7 @@ class _Recipe(msgspec.Struct, frozen=True):
 
 def _cost(seed: int, shape: DrawnPorts, core: Core, form: InstructionForm, kinds: CostClasses) -> FormCost:
     stem = _stem(form)
-    if "nop" in form.attributes or form.mnemonic == "NOP":
+    if "nop" in form.attributes:
         return FormCost(slots=1.0, operations=())
     if stem in kinds.microcoded or not form.attributes.isdisjoint(_MICROCODE):
         return _microcoded(_draw(seed, "microcode", stem), shape, core, form)

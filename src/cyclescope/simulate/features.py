@@ -15,15 +15,12 @@ import msgspec
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
-from cyclescope.isa.registry import instruction_set
+from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.model.machine import FormCost, MachineModel, Operation
 from cyclescope.simulate.front_end import FrontEnd
 
-_MOVES = ("MOV", "MOVAPS", "MOVDQA", "MOVZX", "MOVSXD")
-_TRANSFERS = ("MOV", "MOVZX", "MOVSXD", "MOVSS", "MOVQ", "MOVUPS", "PUSH", "POP")
 _OFTEN = 0.5
 _SHORTENED = 2.0  # cycles: a latency is at least one
-_IDIOMS = ("XOR", "SUB", "AND", "PXOR", "PXORD", "PSUB", "PAND", "PCMP", "PADDD")
 
 
 def with_drawn_renamer(machine: MachineModel, forms: Iterable[InstructionForm], seed: int) -> MachineModel:
@@ -34,7 +31,7 @@ def with_drawn_renamer(machine: MachineModel, forms: Iterable[InstructionForm], 
             costs[form.id] = _transferred(machine, form)
         elif _is_move(form):
             costs[form.id] = _moved(machine, form, _draw(seed, "move", _key(form)).random() < 0.5)
-        elif _stem(form).startswith(_IDIOMS) and form.memory < 0:
+        elif _stem(form).startswith(mnemonics("drawn_idioms")) and form.memory < 0:
             kind = _draw(seed, "idiom", _key(form)).choice(("", "zero", "breaking"))
             costs[form.id] = msgspec.structs.replace(costs[form.id], idiom=kind)
     return msgspec.structs.replace(machine, forms=costs)
@@ -57,12 +54,12 @@ def with_drawn_scheduler(
 
 def _is_move(form: InstructionForm) -> bool:
     both = len(form.operands) == 2 and all(op.is_register for op in form.operands)
-    return both and _stem(form) in _MOVES and len({domain(op.cls) for op in form.operands}) == 1
+    return both and _stem(form) in mnemonics("renamed") and len({domain(op.cls) for op in form.operands}) == 1
 
 
 def _is_transfer(form: InstructionForm) -> bool:
     memory = [op for op in form.operands if op.is_memory]
-    return len(memory) == 1 and _stem(form) in _TRANSFERS
+    return len(memory) == 1 and _stem(form) in mnemonics("transfers")
 
 
 def _transferred(machine: MachineModel, form: InstructionForm) -> FormCost:

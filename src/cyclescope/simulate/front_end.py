@@ -11,11 +11,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import mnemonics
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.model.dispatch import dispatch_cycles
-
-_MOVE = "MOV"
-_FUSES = ("ADD", "SUB", "AND", "OR", "XOR", "INC", "NOT")  # with a move to their target right before them
 
 
 class FrontEnd(msgspec.Struct, frozen=True):
@@ -71,13 +69,13 @@ PLAIN = FrontEnd()
 
 def is_nop(form: InstructionForm) -> bool:
     """Whether a form does nothing at all."""
-    return "nop" in form.attributes or form.mnemonic in ("NOP", "C_NOP")
+    return "nop" in form.attributes
 
 
 def _is_fused(first: Instruction, second: Instruction) -> bool:
     """Whether a move's target is what a simple instruction of the same width works on."""
     both = first.form, second.form
-    if first.form.mnemonic != _MOVE or second.form.mnemonic not in _FUSES:
+    if first.form.mnemonic not in mnemonics("copies") or second.form.mnemonic not in mnemonics("after_moves"):
         return False
     if any(form.bits is not None or form.memory >= 0 for form in both):
         return False

@@ -28,6 +28,7 @@ from cyclescope.analyze.depend.followed import LocatedInstruction, known_accesse
 from cyclescope.analyze.depend.memory import Memory, Passage, through_memory
 from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves
 from cyclescope.analyze.depend.ways import KnownWays
+from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import CoreBehaviour
 
 _OUTSIDE = (None, 0.0)  # a source from outside the loop
@@ -207,7 +208,7 @@ class _Builder:
             return False
         base = location_of(source.base)
         same = base == location_of(target.base) and source.index is None and target.index is None
-        plain = form.mnemonic in ("MOV", "POP") or form.operands[load[1]].write
+        plain = form.mnemonic in mnemonics("reloads") or form.operands[load[1]].write
         width = form.operands[load[1]].width
         whole = _WHOLE <= width <= other.operands[store[1]].width and form.vector_width == 0
         wanted = self.family.renamed == "any" or base == STACK_POINTER

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import CoreBehaviour
 
 
@@ -52,8 +53,8 @@ def _written(instruction: BlockInstruction) -> tuple[str, int] | None:
 
 
 def _is_plain_branch(form: InstructionForm) -> bool:
-    """A conditional branch by flags, not LOOP or JRCXZ."""
-    return form.flags_read != 0 and not form.mnemonic.startswith("LOOP")
+    """A conditional branch by flags, which counts nothing."""
+    return form.flags_read != 0 and not form.mnemonic.startswith(mnemonics("counting"))
 
 
 def _fusible(instruction: BlockInstruction, form: InstructionForm) -> bool:

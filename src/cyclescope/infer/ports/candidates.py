@@ -9,7 +9,7 @@ from cyclescope.isa.find.pattern import select
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
-from cyclescope.isa.registry import instruction_sets
+from cyclescope.isa.registry import instruction_sets, mnemonics
 from cyclescope.isa.table import Table
 
 MOST_BYTES = 8  # of a blocking instruction: longer ones are limited by fetching
@@ -23,7 +23,6 @@ _APART = frozenset(
 )  # fmt: skip
 _STATE = frozenset((*MODES, "VL", "VTYPE"))  # read, and never written by a blocking instruction
 _WHOLE = ("GPR64", "GPR", "FPR64", "V128", "ZPR64", "PPR64", "PPR8", "PPRAny", "VR")  # begin LLVM's classes
-_PLAIN_MOVES = ("MOV", "VMOVUPS", "MOVUPS")  # a load or a store and nothing else
 _CLASSES = ("R64", "XMM", "K", "MM")
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _NARROW = ("R32", "R8l")
@@ -115,7 +114,7 @@ def is_candidate(form: InstructionForm) -> bool:
     if any(op.fixed for op in registers) or any(op.is_memory and op.implicit for op in form.operands):
         return False
     if form.memory >= 0:
-        moves = form.mnemonic in _PLAIN_MOVES and len(form.operands) == 2 and len(registers) == 1
+        moves = form.mnemonic in mnemonics("accesses") and len(form.operands) == 2 and len(registers) == 1
         return moves and registers[0].cls in ("R64", "XMM")
     if any(op.cls == "MM" and op.read and op.write for op in registers):  # too few to hide the latency
         return False
@@ -150,7 +149,12 @@ def preference(form: InstructionForm) -> tuple[object, ...]:
 
 def is_move(form: InstructionForm) -> bool:
     """Whether a form moves values between registers, by its name."""
-    return memory_of(form) is None and "MOV" in form.mnemonic
+    return memory_of(form) is None and is_called_move(form)
+
+
+def is_called_move(form: InstructionForm) -> bool:
+    """Whether a form is a move by its name, wherever from and to."""
+    return any(part in form.mnemonic for part in mnemonics("moving"))
 
 
 def stores(form: InstructionForm) -> bool:

@@ -15,9 +15,9 @@ from cyclescope.infer.front_end.dispatch import (
 from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
 from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
 from cyclescope.infer.front_end.width import GRAIN, FoundWidth, Rate, rates_of, width_of
-from cyclescope.infer.ports.candidates import files_of, is_candidate
+from cyclescope.infer.ports.candidates import files_of, is_called_move, is_candidate
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.registry import instruction_set, instruction_sets
+from cyclescope.isa.registry import instruction_set, instruction_sets, mnemonics
 from cyclescope.isa.table import Table
 from cyclescope.measure.front_end import IDIOMS, MOVES
 from cyclescope.measure.front_end import NOPS as NOP_KIND
@@ -129,9 +129,10 @@ class FrontEndFacts:
     @cached_property
     def _fastest(self) -> str:
         """A move at least as fast as NOP, or half as fast, as some cores fuse NOPs in pairs; else NOP."""
+        copies = mnemonics("copies")
         others = {f: t for f, t in self.throughputs.items() if t > FASTEST and self._is_filler(f)}
         best = min(
-            others, key=lambda f: (round(others[f], 2), self.table[f].mnemonic != "MOV", f), default=""
+            others, key=lambda f: (round(others[f], 2), self.table[f].mnemonic not in copies, f), default=""
         )
         name = instruction_set(self.table.isa).roles.nop
         nop = self.throughputs.get(name, math.inf)
@@ -141,7 +142,7 @@ class FrontEndFacts:
 
     def _is_filler(self, form_id: str) -> bool:
         form = self.table[form_id]
-        plain = form.mnemonic in ("MOV", "VMOVAPS") and form.memory < 0
+        plain = form.mnemonic in mnemonics("fillers") and form.memory < 0
         return plain and all(op.is_register and op.cls in ("R64", "XMM") for op in form.operands)
 
     @cached_property
@@ -225,7 +226,7 @@ class FrontEndFacts:
         for form_id, slots in self.slots.items():
             form = self.table[form_id]
             fast = self.throughputs.get(form_id, math.inf) * self.width < 1 + EVEN
-            if fast and slots > ONE_SLOT[0] and is_candidate(form) and "MOV" not in form.mnemonic:
+            if fast and slots > ONE_SLOT[0] and is_candidate(form) and not is_called_move(form):
                 found |= files_of(form)
         return frozenset(found)
 
@@ -244,5 +245,5 @@ def dropped(form: InstructionForm) -> str:
     """Why a form may take no slot, "" where nothing is known that could drop it."""
     if is_nop(form):
         return "a NOP that is dropped"
-    plain = "MOV" in form.mnemonic and len(form.operands) == 2
+    plain = is_called_move(form) and len(form.operands) == 2
     return "a move that is eliminated" if plain and all(op.is_register for op in form.operands) else ""

@@ -23,13 +23,13 @@ from cyclescope.infer.timing.results import (
     rounded,
 )
 from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.registry import mnemonics
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
 from cyclescope.kernel.variant import SPEEDS, Kind
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 
 _ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
-_STREAMING = ("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR")
 _FASTER = 0.95  # of a NOP's time: less is no throughput
 _CUTS = 0.95  # cycles: no front end takes as long for the instructions that cut dependencies
 _WAITS = 1.5  # times what chains through several bases take: nearer to them the chains may be what shows
@@ -39,7 +39,7 @@ _AGREED = 1.03  # two sequences within this ratio confirm each other
 
 def streams_out(form: InstructionForm) -> bool:
     """Whether the form's stores bypass the cache."""
-    streams = form.mnemonic.startswith(_STREAMING)
+    streams = form.mnemonic.startswith(mnemonics("streaming"))
     return streams and any(op.is_memory and op.write for op in form.operands)
 
 

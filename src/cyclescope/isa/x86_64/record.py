@@ -11,6 +11,7 @@ from cyclescope.isa.record import (
     InstructionSet,
     LinkRules,
     Markers,
+    MnemonicKinds,
     Relocations,
     ResultKind,
     Toolchain,
@@ -49,6 +50,7 @@ _SIMPLE = """
     ADD SUB AND OR XOR INC DEC NEG NOT TEST CMP MOVZX MOVSX MOVSXD PAND POR PXOR PANDN ANDPS ANDPD ORPS ORPD
     XORPS XORPD PADDB PADDW PADDD PADDQ PSUBB PSUBW PSUBD PSUBQ PANDD PANDQ PORD PORQ PXORD PXORQ
 """
+_IDIOMS = "XOR SUB SBB PXOR XORP PSUB PCMPEQ PCMPGT PANDN ANDNP KXOR KXNOR"
 _OUTSIDE = """
 CLDEMOTE CLFLUSH CLFLUSHOPT CLWB CLZERO MOVDIR64B MOVDIRI PAUSE RDRAND RDSEED RDTSC RDTSCP TPAUSE UMWAIT
 XGETBV
@@ -98,6 +100,23 @@ RECORD = InstructionSet(
             "SHL": ResultKind.SHIFTED,
             "IMUL": ResultKind.PRODUCT,
         },
+        kinds=MnemonicKinds(
+            streaming=("MOVNT", "VMOVNT", "MASKMOV", "VMASKMOVDQU", "CLZERO", "MOVDIR"),
+            idioms=tuple(_IDIOMS.split()),
+            counting=("LOOP",),
+            reloads=("MOV", "POP"),
+            accesses=("MOV", "VMOVUPS", "MOVUPS"),
+            fillers=("MOV", "VMOVAPS"),
+            answered=("CPUID", "RDTSC", "RDTSCP"),
+            exchanges=("XCHG", "FXCH"),
+            sums=("XADD",),
+            renamed=("MOV", "MOVAPS", "MOVDQA", "MOVZX", "MOVSXD"),
+            transfers=("MOV", "MOVZX", "MOVSXD", "MOVSS", "MOVQ", "MOVUPS", "PUSH", "POP"),
+            drawn_idioms=("XOR", "SUB", "AND", "PXOR", "PXORD", "PSUB", "PAND", "PCMP", "PADDD"),
+            moving=("MOV",),
+            copies=("MOV",),
+            after_moves=("ADD", "SUB", "AND", "OR", "XOR", "INC", "NOT"),
+        ),
         elements=ElementRules(
             floats=_FLOATS, integers=_INTEGERS, changing=_CHANGING, untyped=_UNTYPED, typed=True
         ),
