@@ -145,10 +145,10 @@ class PlacedCosts:
         self.units = Units.of(machine)
         self.load, self.forward = load_latency(machine), forward_latency(machine)
         self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
-        self.family = behaviour_of(machine)
+        self.behaviour = behaviour_of(machine)
         self.moves = instruction_set(machine.isa).roles.moves
         self.plain_store = frozenset(
-            map(machine.ports.index, set(self.family.plain_store) & set(machine.ports))
+            map(machine.ports.index, set(self.behaviour.plain_store) & set(machine.ports))
         )
         self._plain: dict[str, PlacedCost] = {}
         self._variants: dict[tuple[str, CostVariant], PlacedCost] = {}
@@ -175,17 +175,17 @@ class PlacedCosts:
 
     def _own(self, form: InstructionForm) -> FormCost | None:
         found = known_cost(form, self.machine)
-        if found is not None and self.family.merges:
+        if found is not None and self.behaviour.merges:
             found = _merging(form, found)
         if found is None or not self.is_slower_x87(form):
             return found
-        most = self.family.x87_most
+        most = self.behaviour.x87_most
         stack = {p: (cycles, most) for p, cycles in found.latencies.items() if _within_stack(p, form)}
         return msgspec.structs.replace(found, ranges=stack)
 
     def is_slower_x87(self, form: InstructionForm) -> bool:
         """Whether a model's latency of x87 arithmetic may be less than the core's."""
-        extracted = self.machine.provenance.kind == EXTRACTED and self.family.x87_most > 0
+        extracted = self.machine.provenance.kind == EXTRACTED and self.behaviour.x87_most > 0
         return extracted and "x87" in form.attributes and _X87_ARITHMETIC.fullmatch(form.mnemonic) is not None
 
     def is_borrowed(self, form: InstructionForm) -> bool:

@@ -103,7 +103,7 @@ class _Builder:
     ) -> None:
         self.instructions = instructions
         self.shapes = shapes
-        self.family = shapes.family
+        self.behaviour = shapes.behaviour
         self.plain = [shapes.plain(one.form) for one in instructions if one.form is not None]
         self.places = tuple(self._places()) if like is None else like.places
         self.through = self._through_memory() if like is None else like.through
@@ -118,7 +118,7 @@ class _Builder:
             first.append(len(owner))
             owner += [number] * len(shape.columns)
         through = self._from_memory(chosen, first)
-        nodes = _Nodes(chosen, self.places, first, through, self.family)
+        nodes = _Nodes(chosen, self.places, first, through, self.behaviour)
         inputs = tuple(nodes.inputs())
         return Graph(
             self.instructions, tuple(chosen), self.places, tuple(first), tuple(owner), inputs,
@@ -132,7 +132,7 @@ class _Builder:
             top = (top + shape.form.x87_pops) & 7
 
     def _through_memory(self) -> Memory:
-        loads = self.family.banks or self.family.crossing
+        loads = self.behaviour.banks or self.behaviour.crossing
         if not loads and not any(shape.stores for shape in self.plain):
             return Memory()
         rows = zip(self.instructions, self.plain, self.places, strict=True)
@@ -150,14 +150,14 @@ class _Builder:
             for one, shape, places in rows
         ]  # fmt: skip
         in_flight = self.shapes.machine.core.store_buffer or STORES_IN_FLIGHT
-        return through_memory(lines, in_flight, self.family, self.shapes.machine.isa)
+        return through_memory(lines, in_flight, self.behaviour, self.shapes.machine.isa)
 
     # --- variants --------------------------------------------------------------------------------
 
     def _chosen(self) -> list[PlacedCost]:
         """The shape of every instruction in its surroundings."""
-        fused = fused_pairs(self.instructions, self.family)
-        joined = joined_moves(self.instructions, self.family)
+        fused = fused_pairs(self.instructions, self.behaviour)
+        joined = joined_moves(self.instructions, self.behaviour)
         renamed = self._renamed()
         passing, passes = self._known_ways()
         chosen = []
@@ -183,16 +183,16 @@ class _Builder:
         return chosen
 
     def _known_ways(self) -> tuple[dict[int, float], set[int]]:
-        if not self.memory or not self.family.passing or self.shapes.ends == LEAST_PROVED:
+        if not self.memory or not self.behaviour.passing or self.shapes.ends == LEAST_PROVED:
             return {}, set()
-        ways = KnownWays(self.instructions, self.plain, self.places, self.memory, self.family.passing)
+        ways = KnownWays(self.instructions, self.plain, self.places, self.memory, self.behaviour.passing)
         return ways.told()
 
     def _renamed(self) -> set[int]:
         """Loads and stores whose data do not go through memory."""
         if self.shapes.ends == LEAST_PROVED:
             return {number for p in self.memory for number in (p.load[0], p.store[0])}
-        if not self.family.renamed:
+        if not self.behaviour.renamed:
             return set()
         pairs = [(p.load, p.store) for p in self.memory]
         good = {load for load, store in pairs if self._is_renamed(load, store)}
@@ -211,7 +211,7 @@ class _Builder:
         plain = form.mnemonic in mnemonics("reloads") or form.operands[load[1]].write
         width = form.operands[load[1]].width
         whole = _WHOLE <= width <= other.operands[store[1]].width and form.vector_width == 0
-        wanted = self.family.renamed == "any" or base == STACK_POINTER
+        wanted = self.behaviour.renamed == "any" or base == STACK_POINTER
         return same and plain and whole and wanted and other.vector_width == 0
 
     def _from_memory(
@@ -250,10 +250,10 @@ class _Nodes:
         places: Sequence[Places],
         first: Sequence[int],
         memory: dict[tuple[int, int], tuple[int, int, float]],
-        family: CoreBehaviour,
+        behaviour: CoreBehaviour,
     ) -> None:
         self._shapes, self._places, self._first, self._memory = shapes, places, first, memory
-        self._early, self._stack_update = family.early, family.stack_update
+        self._early, self._stack_update = behaviour.early, behaviour.stack_update
         self.carried: list[Carried] = []
         self.base: list[float] = []
         self._numbers: dict[tuple[int, int], int] = {}

@@ -11,7 +11,7 @@ from cyclescope.isa.registry import mnemonics
 from cyclescope.model.behaviour.published import CoreBehaviour
 
 
-def fused_pairs(instructions: Sequence[BlockInstruction], family: CoreBehaviour) -> set[int]:
+def fused_pairs(instructions: Sequence[BlockInstruction], behaviour: CoreBehaviour) -> set[int]:
     """Positions of the first instructions of pairs that the front end makes one micro-operation."""
     found: set[int] = set()
     for number, (one, branch) in enumerate(pairwise(instructions)):
@@ -20,12 +20,12 @@ def fused_pairs(instructions: Sequence[BlockInstruction], family: CoreBehaviour)
             continue
         if first is None or not _is_plain_branch(second):
             continue
-        if family.fuses(first.mnemonic, second.mnemonic) and _fusible(one, first):
+        if behaviour.fuses(first.mnemonic, second.mnemonic) and _fusible(one, first):
             found.add(number)
     return found
 
 
-def joined_moves(instructions: Sequence[BlockInstruction], family: CoreBehaviour) -> set[int]:
+def joined_moves(instructions: Sequence[BlockInstruction], behaviour: CoreBehaviour) -> set[int]:
     """Positions of moves that share a slot with the operation behind them, which works on their copy.
 
     In loops: so it was found there, and not where code is decoded anew.
@@ -40,7 +40,7 @@ def joined_moves(instructions: Sequence[BlockInstruction], family: CoreBehaviour
             continue
         plain = not any(op.is_memory for form in (first, second) for op in form.operands)
         written, changed = (_written(one) for one in (move, other))
-        if plain and written and written == changed and (first.mnemonic, second.mnemonic) in family.pairs:
+        if plain and written and written == changed and (first.mnemonic, second.mnemonic) in behaviour.pairs:
             found.add(number)
     return found - {number + 1 for number in found}
 

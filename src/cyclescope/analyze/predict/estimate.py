@@ -63,7 +63,7 @@ class BlockBounds:
     def situation(self) -> Situation:
         """What effects look at."""
         costs = self._graphs.shapes
-        return Situation(self.block, self.graph, self.shapes, self.machine, costs.forward, costs.family)
+        return Situation(self.block, self.graph, self.shapes, self.machine, costs.forward, costs.behaviour)
 
     @cached_property
     def deciding(self) -> dict[str, float]:

@@ -21,7 +21,7 @@ def notes(graph: Graph, shapes: PlacedCosts, unknown: Mapping[int, Unknown]) -> 
     yield from _about_latencies(graph, shapes)
     stack = [one for one in graph.instructions if one.form and shapes.is_slower_x87(one.form)]
     if stack:
-        most = f"up to {shapes.family.x87_most:g} are published"
+        most = f"up to {shapes.behaviour.x87_most:g} are published"
         yield f"LLVM has SSE's latencies for x87 additions and multiplications here, {most}: {_places(stack)}"
     yield from _about_memory(graph, shapes)
     borrowed = sorted({s.form.id for s in graph.shapes if shapes.is_borrowed(s.form)})
