@@ -64,6 +64,14 @@ def test_processes_of_one_core_agree_behind_stores():
     assert one.error < 0.06 * one.value
 
 
+def test_processes_of_one_core_agree_on_a_fence():
+    """MFENCE of a Zen 5, five processes; an operation at a place takes the same in all."""
+    one, other = (judged(f"MFENCE, {atomics.BY_ITSELF}", (at, 0.4)) for at in (76.392, 78.89))
+    assert one.high >= other.low
+    assert one.error < 0.06 * one.value
+    assert judged(ONE, (20.0, 0.1)).error == pytest.approx(0.1)
+
+
 def test_behind_stores_it_is_what_they_do_not_take_anyway():
     assert judged(BEHIND, (30.0, 0.3)).value == pytest.approx(22.0)
     assert judged(ONE, (30.0, 0.3)).value == pytest.approx(30.0)

@@ -2,7 +2,8 @@
 
 A narrow operation on a register and a narrow write to it that needs nothing of it, in turn. Where the write
 is merged, both are one chain, as with a second operation that reads the old value; where parts are renamed
-apart, it is as short as with a write of the whole register.
+apart, it is as short as with a write of the whole register. Of the flags the carry is kept by an instruction
+that writes all others: it is a chain of additions with carry, or not.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _PARTS: Mapping[str, tuple[Part, ...]] = {
              "SHL (R16, I8): a #3"),
         Part("low 32 bits of XMM", "MOVSS_0F10 (XMM, XMM): a c", "ADDSS (XMM, XMM): a c",
              "MOVAPS_0F28 (XMM, XMM): a c", "MULSS (XMM, XMM): a d"),
+        Part("flags but the carry", "INC (R64): e", "ADC_11 (R64, R64): e d", "LEA_B_D32 (R64): e d",
+             "ADC_11 (R64, R64): a d"),
     ),
 }  # fmt: skip
 

@@ -1,0 +1,93 @@
+"""Does a branch know how another one before it went?
+
+A branch on a random sign, which nobody predicts, and another one on the same sign, with branches in between
+that are always taken: where it is predicted by the first, only that one costs anything. Controls are a second
+branch on another random sign, and one that always goes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from cyclescope.model.facts import CoreAnswer
+from cyclescope.probe.branches.misprediction import INCREMENT, MULTIPLIER
+from cyclescope.probe.code import NUMBERS, PARALLEL, Setting, written
+from cyclescope.probe.levels import is_higher, steady
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+
+BRANCHES_BETWEEN = (
+    0,
+    8,
+    32,
+    64,
+)  # branches between the two: a history that is as long has to reach over them
+LEAST_SIGN_COST = 1.0  # cycles that another random sign costs, wrong every second time: less is no prediction
+_PAIRS = 4  # in a body, which then keeps the number
+_PLACE = 64  # bytes from the data, where the number is kept
+_ASKED, _WAITS, _FREE = "same sign", "another sign", "always the same way"
+_SIGNS: Mapping[str, str] = {_ASKED: "a", _WAITS: "c", _FREE: "b"}
+
+
+class SignPair(NamedTuple):
+    """The next number in a, by e and f, its square in c; a branch on the sign of @, and one always taken."""
+
+    number: tuple[str, ...]
+    branch: tuple[str, ...]
+    taken: tuple[str, ...]
+    load: str
+    store: str
+
+
+_WAYS: Mapping[str, SignPair] = {
+    "x86-64": SignPair(
+        ("IMUL (R64, R64): a e", "ADD_01 (R64, R64): a f", "MOV_89 (R64, R64): c a", "IMUL (R64, R64): c a"),
+        ("TEST (R64, R64): @ @", "JS (Rel8): #0"), ("TEST (R64, R64): b b", "JNZ (Rel8): #0"),
+        "MOV (R64, M64): a p", "MOV (M64, R64): p a",
+    ),
+    "aarch64": SignPair(
+        ("MADDXrrr: a a e f", "MADDXrrr: c a a z"), ("SUBSXrs: z @ z #0", "Bcc: #4 #1"), ("CBNZX: b #1",),
+        "LDRXui: a p", "STRXui: a p",
+    ),
+    "riscv64": SignPair(
+        ("MUL: a a e", "ADD: a a f", "MUL: c a a"), ("BLT: @ z #2",), ("BNE: b z #2",),
+        "LD: a p", "SD: a p",
+    ),
+}  # fmt: skip
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    for between in BRANCHES_BETWEEN if isa in _WAYS else ():
+        points = tuple(_point(isa, part, between) for part in _SIGNS)
+        yield ProbeCase(f"{between} branches in between", points, is_quick=between == BRANCHES_BETWEEN[0])
+
+
+def _point(isa: str, part: str, between: int) -> Point:
+    way = _WAYS[isa]
+    first, second = (
+        [text.replace("@", sign) for text in way.branch] for sign in ("a", _SIGNS[part])
+    )  # fmt: skip
+    pair = [*way.number, *first, *way.taken * between, *second]
+    registers = {"e": MULTIPLIER, "f": INCREMENT, "b": 1}
+    numbers = tuple((NUMBERS[isa][letter], value) for letter, value in registers.items())
+    lines = written(isa, *pair * _PAIRS, f"{way.store} +{_PLACE}")
+    begin = written(isa, f"{way.load} +{_PLACE}")
+    return Point(part, lines, 0, PARALLEL, Setting(numbers=numbers), _PAIRS, begin)
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    asked, waits, free = (readings.get(part) for part in _SIGNS)
+    if (waits - free).low < LEAST_SIGN_COST:
+        raise Unresolved("branches on random signs take hardly longer")
+    answer = CoreAnswer.ABSENT if is_higher(asked, free, waits) else CoreAnswer.PRESENT
+    return ProbeVerdict(answer, None, steady(asked, waits, free))
+
+
+PROBE = Probe(
+    "correlated-branches",
+    "Does a branch know how another one before it went, on the same condition?",
+    Model.TWO_LEVEL,
+    _cases,
+    _judge,
+    ("Agner Fog, test programs, branch", "A. Seznec, TAGE"),
+)

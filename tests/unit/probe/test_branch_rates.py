@@ -1,0 +1,43 @@
+"""How many branches a cycle takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.isa.table import load_table
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import instruction
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.question import Readings, Unresolved
+
+PROBE = PROBES["branch-rates"]
+ISAS = ["x86-64", "aarch64", "riscv64"]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_an_answer_is_branches_by_cycles(isa):
+    for case in PROBE.cases(isa):
+        (point,) = case.points
+        found = {(point.part, point.x): Interval(0.495, 0.505)}
+        assert PROBE.judge(case, Readings(found, {})).value.value == pytest.approx(2.0, abs=0.01)
+        with pytest.raises(Unresolved, match="differ"):
+            PROBE.judge(case, Readings({(point.part, point.x): Interval(0.4, 0.6)}, {}))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_jumps_are_as_far_apart_as_they_say(isa):
+    """A jump, and what fills the bytes up to the next."""
+    table = load_table(isa)
+    for case in PROBE.cases(isa):
+        (point,) = case.points
+        if case.subject.startswith("taken"):
+            spacing = int(case.subject.split()[1])
+            code = [instruction(table, line).code() for line in point.lines]
+            begins, at = [], 0
+            for line, one in zip(point.lines, code, strict=True):
+                begins += [at] if line.form == point.lines[0].form else []
+                at += len(one)
+            assert begins[: point.count] == [spacing * n for n in range(point.count)]
+        else:
+            branches = [line for line in point.lines if line.form == point.lines[0].form]
+            assert len(branches) == point.count
