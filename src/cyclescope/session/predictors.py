@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -20,7 +20,9 @@ from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.peers.osaca import Osaca
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.isa.registry import instruction_set
+from cyclescope.model.facts import SCHEDULER
 from cyclescope.model.machine import MachineModel
+from cyclescope.probe.catalogue import NEEDED
 from cyclescope.session.blocks import decoded
 from cyclescope.session.machines import stand_in_for, vendor_of
 
@@ -66,6 +68,40 @@ def predictors(names: Sequence[str], machine: MachineModel) -> tuple[list[BlockP
         except (BackendUnavailable, UsageError) as error:
             absent[name] = str(error)
     return found, absent
+
+
+class AblatedPredictor(NamedTuple):
+    """One of our predictors, on a machine without what a probe found."""
+
+    probe: str
+    name: str
+    predictor: BlockPredictor
+
+
+def ablated(names: Sequence[str], machine: MachineModel) -> list[AblatedPredictor]:
+    """Our own among these predictors without what each probe found that predictions use.
+
+    Raises UsageError for a machine that no probe was asked about.
+    """
+    asked = {fact.probe for fact in machine.facts}
+    own = [name for name in names if name in (ANALYTIC, SIMULATED)]
+    found = [
+        AblatedPredictor(probe, name, _MAKERS[name](without(machine, probe)))
+        for probe in NEEDED if probe in asked
+        for name in own
+    ]  # fmt: skip
+    if not found:
+        raise UsageError(
+            f"the model of {machine.name} has nothing that a probe found", "measure the machine first"
+        )
+    return found
+
+
+def without(machine: MachineModel, probe: str) -> MachineModel:
+    """A machine without what a probe found."""
+    core = msgspec.structs.replace(machine.core, binding="") if probe == SCHEDULER else machine.core
+    facts = tuple(fact for fact in machine.facts if fact.probe != probe)
+    return msgspec.structs.replace(machine, facts=facts, core=core)
 
 
 @contextmanager

@@ -16,7 +16,13 @@ from cyclescope.model.machine import Borrowed
 from cyclescope.session.accuracy import Accuracy, PredictedTime, accuracy
 from cyclescope.session.block_files import Timed
 from cyclescope.session.blocks import BlockCase, ProgramBlock, case_of, cases, text_of
-from cyclescope.session.predictors import ANALYTIC, BlockAnswer, BlockPredictor, cpu_seconds
+from cyclescope.session.predictors import (
+    ANALYTIC,
+    AblatedPredictor,
+    BlockAnswer,
+    BlockPredictor,
+    cpu_seconds,
+)
 
 _FEWEST = 3  # blocks of a group that is told apart
 NO_BOUND = "not predicted"
@@ -57,10 +63,25 @@ class BlockGroup(msgspec.Struct, frozen=True):
     predictors: dict[str, Accuracy]
 
 
+class Ablation(msgspec.Struct, frozen=True):
+    """How far a predictor is off without what a probe found: on all blocks, and on those that it changes.
+
+    `changed` are blocks whose prediction is another one without it.
+    """
+
+    probe: str
+    predictor: str
+    every: Accuracy
+    every_without: Accuracy
+    changed: Accuracy
+    changed_without: Accuracy
+
+
 class ValidationSection(msgspec.Struct, frozen=True):
     """All about the blocks in one notion.
 
-    `counts` is by verdict, `reasons` how many blocks are not clean for each reason, by verdict.
+    `counts` is by verdict, `reasons` how many blocks are not clean for each reason, by verdict. `ablations`
+    are there where somebody asked for them.
     """
 
     notion: str
@@ -71,6 +92,7 @@ class ValidationSection(msgspec.Struct, frozen=True):
     by_group: tuple[BlockGroup, ...]
     by_length: tuple[BlockGroup, ...]
     by_bound: tuple[BlockGroup, ...]
+    ablations: tuple[Ablation, ...] = ()
 
     @property
     def clean(self) -> list[BlockRow]:
@@ -128,8 +150,9 @@ def section(
     found: Sequence[tuple[BlockCase, BlockTiming]],
     predictors: Sequence[BlockPredictor],
     report: Report = lambda what, done, of: None,
+    ablated: Sequence[AblatedPredictor] = (),
 ) -> ValidationSection:
-    """Predict all blocks that were timed, and compare."""
+    """Predict all blocks that were timed, and compare; also by predictors that know less of the machine."""
     clean = [n for n, (_, timing) in enumerate(found) if timing.is_clean]
     blocks = [found[n][0].block for n in clean]
     answers: list[dict[str, BlockAnswer]] = [{} for _ in found]
@@ -145,7 +168,34 @@ def section(
         results.append(_result(predictor, own, pairs, taken[0]))
     rows = tuple(_row(*pair, own) for pair, own in zip(found, answers, strict=True))
     names = [predictor.name for predictor in predictors]
-    return _section(notion, rows, tuple(results), names)
+    timings = [found[n][1] for n in clean]
+    lines = []
+    for done, one in enumerate(ablated):
+        report(f"without {one.probe}", done, len(ablated))
+        with_it = [answers[n][one.name] for n in clean]
+        lines.append(_ablation(one, timings, with_it, one.predictor.answers(blocks)))
+    return msgspec.structs.replace(_section(notion, rows, tuple(results), names), ablations=tuple(lines))
+
+
+def _ablation(
+    one: AblatedPredictor,
+    timings: Sequence[BlockTiming],
+    with_it: Sequence[BlockAnswer],
+    without: Sequence[BlockAnswer],
+) -> Ablation:
+    """What a predictor says with and without a probe, on blocks that have both answers."""
+    both = [n for n, pair in enumerate(zip(with_it, without, strict=True)) if None not in _cycles(pair)]
+    changed = [n for n in both if with_it[n].cycles != without[n].cycles]
+    told = [
+        accuracy(_pairs([timings[n] for n in chosen], [answers[n] for n in chosen]))
+        for chosen in (both, changed)
+        for answers in (with_it, without)
+    ]
+    return Ablation(one.probe, one.name, *told)
+
+
+def _cycles(answers: Iterable[BlockAnswer]) -> list[float | None]:
+    return [answer.cycles for answer in answers]
 
 
 def _pairs(timings: Sequence[BlockTiming], answers: Sequence[BlockAnswer]) -> list[PredictedTime]:

@@ -7,10 +7,13 @@ import json
 import shutil
 from html import unescape
 
+import msgspec
 import pytest
 
 from cyclescope.backend.base import Calibration, Capabilities
+from cyclescope.model.facts import FUSION, CoreAnswer, Fact
 from cyclescope.model.library import llvm_model
+from cyclescope.model.schema import write_model
 from tests.support.machine import IDENTITY
 from tests.support.simulated_blocks import SimulatedBlocks, sample
 
@@ -125,6 +128,21 @@ def test_a_page(cyclescope, opened, blocks, tmp_path):
     assert "https:" not in text
 
 
+def test_what_probes_are_worth_is_in_every_view(cyclescope, opened, blocks, tmp_path):
+    facts = (Fact(FUSION, "CMP_39 (R64, R64) + JZ (Rel8)", CoreAnswer.FUSED),)
+    machine, page = tmp_path / "machine.json", tmp_path / "page.html"
+    write_model(msgspec.structs.replace(llvm_model("znver3"), facts=facts), machine)
+    asked = ("validate", "--blocks", blocks, "--predictors", "analytic", "--arch", machine, "--ablation")
+    ran = cyclescope(*asked, "--as", "loop", "--html", page)
+    assert "what the probe found" in ran.out
+    assert "fusion" in ran.out
+    assert "What the probe found" in page.read_text()
+    found = json.loads(cyclescope(*asked, "--as", "loop", "--json").out)
+    (line,) = found["notions"]["loop"]["ablations"]
+    assert (line["probe"], line["predictor"], line["blocks"]) == ("fusion", "analytic", 5)
+    assert line["mape"] == line["mape_without"]
+
+
 @needs_compiler
 def test_blocks_of_our_loops_where_none_are_given(cyclescope, opened, monkeypatch):
     monkeypatch.setattr("cyclescope.session.compiled.COMPILERS", ("cc",))
@@ -144,6 +162,7 @@ def test_blocks_of_our_loops_where_none_are_given(cyclescope, opened, monkeypatc
         (("--measured", "/absent"), "cannot be read"),
         (("--kernels", "/absent"), "is no folder"),
         (("--arch", "neoverse-v2"), "executes aarch64"),
+        (("--arch", "znver3", "--ablation"), "nothing that a probe found"),
         (("--kernels", "--target", "exec:/absent"), "leave out --target"),
     ],
 )

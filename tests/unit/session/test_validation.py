@@ -11,9 +11,20 @@ from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.peers.llvm_mca import NAMES
 from cyclescope.errors import UsageError
 from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR
+from cyclescope.model.facts import FUSION, SCHEDULER, STACK_ENGINE, CoreAnswer, Fact
 from cyclescope.model.library import llvm_model
+from cyclescope.probe.catalogue import NEEDED
 from cyclescope.session.blocks import LOOP, UNROLLED, ProgramBlock, decoded
-from cyclescope.session.predictors import ANALYTIC, SIMULATED, BlockAnswer, predictors
+from cyclescope.session.predictors import (
+    ANALYTIC,
+    LLVM_MCA,
+    SIMULATED,
+    AblatedPredictor,
+    BlockAnswer,
+    ablated,
+    predictors,
+    without,
+)
 from cyclescope.session.validation import (
     explained,
     groups_of,
@@ -203,3 +214,62 @@ def test_llvm_mca_takes_blocks_and_loops(model, notion):
     assert found.predictors[0].failures == 0
     chain = next(row for row in found.rows if row.where == "chain")
     assert chain.answers["llvm-mca"].cycles == pytest.approx(6, rel=0.02)
+
+
+# --- what probes are worth ---------------------------------------------------------------------------
+
+
+class Fixed:
+    """Predicts the same of every block, and nothing of one."""
+
+    name, model = ANALYTIC, "fixed"
+
+    def __init__(self, cycles, silent=()):
+        self.cycles, self.silent = cycles, silent
+
+    def answers(self, blocks):
+        texts = [b"".join(one.code for one in block).hex() for block in blocks]
+        found = {text: self.cycles.get(text, 1.0) for text in texts}
+        return [BlockAnswer(None if text in self.silent else found[text]) for text in texts]
+
+
+def asked(model):
+    facts = (
+        Fact(FUSION, "CMP_39 (R64, R64) + JZ (Rel8)", CoreAnswer.FUSED),
+        Fact(SCHEDULER, "chained a", CoreAnswer.VALUE, 1.0, 0.1),
+    )
+    core = msgspec.structs.replace(model.core, binding="random")
+    return msgspec.structs.replace(model, facts=facts, core=core)
+
+
+def test_a_machine_without_what_a_probe_found_has_the_rest(model):
+    machine = asked(model)
+    assert {fact.probe for fact in without(machine, FUSION).facts} == {SCHEDULER}
+    assert without(machine, FUSION).core.binding == "random"
+    assert without(machine, SCHEDULER).core.binding == ""
+    assert without(machine, STACK_ENGINE) == machine
+
+
+def test_every_probe_that_was_asked_is_left_out_once_for_each_of_our_predictors(model):
+    found = ablated((ANALYTIC, SIMULATED, LLVM_MCA), asked(model))
+    pairs = [(one.probe, one.name) for one in found]
+    assert sorted(pairs) == sorted((p, n) for p in (FUSION, SCHEDULER) for n in (ANALYTIC, SIMULATED))
+    assert {probe for probe, _ in pairs} <= set(NEEDED)
+    with pytest.raises(UsageError, match="nothing that a probe found"):
+        ablated((ANALYTIC,), model)
+
+
+def test_what_a_probe_is_worth_is_told_of_all_blocks_and_of_those_that_it_changes(model):
+    """Of six blocks one is predicted twice as long without it, and one has no answer."""
+    found = timed(SimulatedBlocks(model), BLOCKS, UNROLLED)
+    times = [timing.cycles for _, timing in found]
+    right = {block.code.hex(): cycles for block, cycles in zip(BLOCKS, times, strict=True)}
+    wrong = right | {CODES["chain"]: 2 * right[CODES["chain"]]}
+    less = AblatedPredictor(FUSION, ANALYTIC, Fixed(wrong, silent=(CODES["stack"],)))
+    (line,) = section(UNROLLED, found, [Fixed(right)], ablated=[less]).ablations
+    assert (line.probe, line.predictor) == (FUSION, ANALYTIC)
+    assert line.every.blocks == line.every_without.blocks == len(BLOCKS) - 1
+    assert line.every.mape == pytest.approx(0)
+    assert line.every_without.mape == pytest.approx(100 / (len(BLOCKS) - 1))
+    assert (line.changed.blocks, line.changed.mape) == (1, pytest.approx(0))
+    assert line.changed_without.mape == pytest.approx(100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -25,7 +25,14 @@ from cyclescope.session.block_files import read_block_file, read_timings, write_
 from cyclescope.session.blocks import LOOP, NOTIONS, UNROLLED, ProgramBlock
 from cyclescope.session.compiled import KERNELS, basic_blocks, builds, timed_loops
 from cyclescope.session.machines import default_machine, load_model
-from cyclescope.session.predictors import DEFAULT, NAMES, BlockPredictor, predictors
+from cyclescope.session.predictors import (
+    DEFAULT,
+    NAMES,
+    AblatedPredictor,
+    BlockPredictor,
+    ablated,
+    predictors,
+)
 from cyclescope.session.validation import Validation, ValidationSection, known, sampled, section, timed
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -49,6 +56,8 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--seed", type=int, default=SEED, show_default=True, help="Of the sample."),
     click.option("--worst", type=click.IntRange(min=0), default=WORST, show_default=True,
                  help="Blocks to list that are furthest off."),
+    click.option("--ablation", is_flag=True,
+                 help="Also predictions without what each probe found of the core."),
     click.option("--output", type=OutputFile(), metavar="FILE", help="Write the timed blocks here, as CSV."),
     click.option("--html", "as_html", type=OutputFile(), metavar="FILE", help="Write a page here."),
     target_option,
@@ -70,6 +79,7 @@ class ValidationOptions(msgspec.Struct, frozen=True):
     seed: int
     link: Link
     cpu: int | None
+    ablation: bool = False
 
 
 def _with_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -82,8 +92,8 @@ def _with_options(function: Callable[..., None]) -> Callable[..., None]:
 @_with_options
 def command(
     blocks: Path | None, kernels: Path | None, measured: Path | None, names: str, arch: str | None,
-    notion: str, sample: int | None, seed: int, worst: int, output: Path | None, as_html: Path | None,
-    link: Link, cpu: int | None, as_json: bool,
+    notion: str, sample: int | None, seed: int, worst: int, ablation: bool, output: Path | None,
+    as_html: Path | None, link: Link, cpu: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare predictions with what blocks and loops really take.
 
@@ -97,7 +107,7 @@ def command(
     if not chosen:
         raise UsageError("no predictor", f"choose from {', '.join(NAMES)}")
     wanted = ValidationOptions(
-        blocks, kernels, measured, chosen, arch, _AS[notion], sample or 0, seed, link, cpu
+        blocks, kernels, measured, chosen, arch, _AS[notion], sample or 0, seed, link, cpu, ablation
     )
     with reporter() as report:
         found = _validated(wanted, lambda what, done, of: report(Progress(what, done, of)))
@@ -125,25 +135,36 @@ def _validated(wanted: ValidationOptions, report: _Report) -> Validation:
         return _measured(wanted, backend, identity, report)
 
 
-def _models(wanted: ValidationOptions, isa: str) -> tuple[MachineModel, list[BlockPredictor], dict[str, str]]:
-    """The machine and the predictors, before anything is measured."""
+class _Models(NamedTuple):
+    """The machine, the predictors, those that are not there, and those that know less of the machine."""
+
+    machine: MachineModel
+    chosen: list[BlockPredictor]
+    absent: dict[str, str]
+    ablated: list[AblatedPredictor]
+
+
+def _models(wanted: ValidationOptions, isa: str) -> _Models:
+    """What predicts, before anything is measured."""
     machine = load_model(wanted.arch) if wanted.arch else default_machine(isa)
     if machine.isa != isa:
         what = f"{machine.name} executes {machine.isa}, the blocks are {isa}"
         raise UsageError(what, "{arch} names another machine")
-    return machine, *predictors(wanted.names, machine)
+    chosen, absent = predictors(wanted.names, machine)
+    less = ablated(wanted.names, machine) if wanted.ablation else []
+    return _Models(machine, chosen, absent, less)
 
 
 def _remembered(wanted: ValidationOptions, path: Path, report: _Report) -> Validation:
     """Blocks that were timed before."""
     isa = load_model(wanted.arch).isa if wanted.arch else host_isa()
-    machine, chosen, absent = _models(wanted, isa)
+    machine, chosen, absent, less = _models(wanted, isa)
     every, problems = read_timings(path, isa)
     keys = list(dict.fromkeys((one.block.code, one.block) for one in every))
     drawn = {block.code for block in sampled([block for _, block in keys], wanted.sample, wanted.seed)}
     some = [one for one in every if one.block.code in drawn]
     sections = [
-        section(notion, known(some, notion), chosen, report)
+        section(notion, known(some, notion), chosen, report, less)
         for notion in wanted.notions
         if any(one.notion == notion for one in some)
     ]
@@ -162,15 +183,15 @@ def _measured(
     wanted: ValidationOptions, backend: NativeBackend, identity: Identity, report: _Report
 ) -> Validation:
     isa = backend.capabilities().isa
-    machine, chosen, absent = _models(wanted, isa)
+    machine, chosen, absent, less = _models(wanted, isa)
     nop = calibrated(backend, identity).nop
     if wanted.kernels is not None:
         started = Validation(identity.machine, machine.name, (), absent, borrowed=machine.borrowed)
-        return _loops(wanted, chosen, nop, started, report)
+        return _loops(wanted, chosen, less, nop, started, report)
     blocks, problems = _blocks(wanted, isa)
     some = sampled(blocks, wanted.sample, wanted.seed)
     sections = tuple(
-        section(notion, timed(backend, some, notion, report=report), chosen, report)
+        section(notion, timed(backend, some, notion, report=report), chosen, report, less)
         for notion in wanted.notions
     )
     return Validation(
@@ -191,6 +212,7 @@ def _blocks(wanted: ValidationOptions, isa: str) -> tuple[Sequence[ProgramBlock]
 def _loops(
     wanted: ValidationOptions,
     chosen: Sequence[BlockPredictor],
+    less: Sequence[AblatedPredictor],
     nop: float,
     found: Validation,
     report: _Report,
@@ -201,7 +223,7 @@ def _loops(
     every = builds(folder)
     some = every if not wanted.sample else _drawn(every, wanted)
     timings = timed_loops(some, nop, lambda done, of: report(KERNELS, done, of))
-    parts: tuple[ValidationSection, ...] = (section(KERNELS, timings, chosen, report),)
+    parts: tuple[ValidationSection, ...] = (section(KERNELS, timings, chosen, report, less),)
     return msgspec.structs.replace(found, sections=parts, given=len(every))
 
 

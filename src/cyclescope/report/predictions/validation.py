@@ -17,6 +17,7 @@ from cyclescope.session.blocks import LOOP, UNROLLED
 from cyclescope.session.compiled import KERNELS
 from cyclescope.session.predictors import ANALYTIC, BlockAnswer
 from cyclescope.session.validation import (
+    Ablation,
     BlockGroup,
     BlockRow,
     PredictorResult,
@@ -29,6 +30,9 @@ SCHEMA_VERSION = 1
 WORST = 10  # blocks that are listed
 _LONGEST = 90  # characters of a block in a table
 TITLES = {UNROLLED: "copies without a loop", LOOP: "loops of one copy", KERNELS: "loops of compiled programs"}
+ABLATION_HEAD = (
+    "what the probe found", "predictor", "with it", "without", "blocks it changes", "with it", "without"
+)  # fmt: skip
 HEAD = ("", "MAPE", "median", "tau", "<5 %", "<10 %", "low", "high", "in interval", "failed", "s/1000")
 
 
@@ -60,7 +64,18 @@ def _section_lines(part: ValidationSection, most: int) -> Iterable[str]:
         if groups:
             yield ""
             yield table(group_rows(title, groups, [one.name for one in part.predictors]), 1).rstrip()
+    if part.ablations:
+        yield ""
+        yield table([ABLATION_HEAD, *map(ablation_cells, part.ablations)], 2).rstrip()
     yield from _worst_lines(part, most)
+
+
+def ablation_cells(one: Ablation) -> tuple[str, ...]:
+    """A probe as a row: mean errors with and without what it found."""
+    return (
+        one.probe, one.predictor, percent(one.every.mape), percent(one.every_without.mape),
+        str(one.changed.blocks), percent(one.changed.mape), percent(one.changed_without.mape),
+    )  # fmt: skip
 
 
 def counts(part: ValidationSection) -> str:
@@ -179,6 +194,7 @@ def _section_data(part: ValidationSection, most: int) -> dict[str, Any]:
         "by_group": [_group_data(group, names) for group in part.by_group],
         "by_length": [_group_data(group, names) for group in part.by_length],
         "by_bound": [_group_data(group, names) for group in part.by_bound],
+        "ablations": [_ablation_data(one) for one in part.ablations],
         "worst": [
             {**row_data(m.row), "error": rounded(100 * m.error), "explanation": m.explanation}
             for m in (worst(part, name, most) if name else [])
@@ -193,6 +209,15 @@ def _predictor_data(one: PredictorResult) -> dict[str, Any]:
     return {
         "model": one.model, **found, "failures": one.failures, "reasons": one.reasons,
         "cpu_seconds_per_1000": seconds,
+    }  # fmt: skip
+
+
+def _ablation_data(one: Ablation) -> dict[str, Any]:
+    return {
+        "probe": one.probe, "predictor": one.predictor, "blocks": one.every.blocks,
+        "mape": rounded(one.every.mape), "mape_without": rounded(one.every_without.mape),
+        "changed": one.changed.blocks, "changed_mape": rounded(one.changed.mape),
+        "changed_mape_without": rounded(one.changed_without.mape),
     }  # fmt: skip
 
 

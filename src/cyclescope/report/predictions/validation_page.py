@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from cyclescope.measure.blocks import CLEAN
 from cyclescope.report.predictions.html import render
 from cyclescope.report.predictions.validation import (
+    ABLATION_HEAD,
     HEAD,
     TITLES,
+    ablation_cells,
     cycles,
     group_rows,
     groups_of,
@@ -77,10 +79,20 @@ def _section(part: ValidationSection, most: int) -> dict[str, Any]:
         "head": HEAD[1:],
         "predictors": [(row_cells(one), one.model) for one in part.predictors] if part.clean else [],
         "plots": [plot(part.clean, one) for one in names] if part.clean else [],
-        "groups": [group_rows(title, groups, names) for title, groups in groups_of(part) if groups],
+        "groups": [*_groups(part, names), *_ablations(part)],
         "names": names,
         "worst": [_miss(one.row, one.error, one.explanation) for one in misses],
     }
+
+
+def _groups(part: ValidationSection, names: Sequence[str]) -> Iterable[Sequence[Sequence[str]]]:
+    return (group_rows(title, groups, names) for title, groups in groups_of(part) if groups)
+
+
+def _ablations(part: ValidationSection) -> Iterable[Sequence[Sequence[str]]]:
+    """A table where somebody asked for it."""
+    if part.ablations:
+        yield [ABLATION_HEAD, *map(ablation_cells, part.ablations)]
 
 
 def _reasons(part: ValidationSection) -> list[tuple[str, str, int]]:
