@@ -56,6 +56,20 @@ def test_a_store_has_points_and_answers(cyclescope, tmp_path):
         assert store.facts() == facts
 
 
+def test_a_card_of_everything_in_the_store(cyclescope, tmp_path):
+    """Also of what was asked before."""
+    path = tmp_path / "s.sqlite"
+    cyclescope(*MOVES, "--store", path)
+    asked = ("probe", "accesses", "--quick", "--simulated", "neoverse-v2", "--card")
+    told = cyclescope(*asked, "--store", path).out
+    assert "register moves" in told
+    assert "  loads  " in told
+    assert "confidence" not in told
+    alone = cyclescope(*asked).out
+    assert "register moves" not in alone
+    assert "  loads  " in alone
+
+
 def test_a_page(cyclescope, tmp_path):
     page = tmp_path / "card.html"
     assert cyclescope(*MOVES, "--html", page).code == 0

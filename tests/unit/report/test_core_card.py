@@ -48,6 +48,13 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+def test_the_card_comes_first(asked):
+    text = core_card("a machine", "x86-64", asked)
+    assert text.index('class="card"') < text.index(asked[0].probe.question)
+    assert "anything (NOPs)" in text
+    assert 'class="card"' not in core_card("a machine", "x86-64", [])
+
+
 def test_every_answer_is_there(asked):
     text = core_card("a <machine>", "x86-64", asked)
     assert "a &lt;machine&gt;" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -18,8 +19,12 @@ from cyclescope.cli.options import (
 )
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import isa_of
+from cyclescope.measure.store import Store
+from cyclescope.model.facts import Fact
 from cyclescope.probe.catalogue import chosen
+from cyclescope.probe.run import NO_TIME, Asked
 from cyclescope.report.pages.core_card import core_card
+from cyclescope.report.pages.core_summary import card_text
 from cyclescope.report.probes import asked_json, asked_text, head, list_json, list_text, summary
 from cyclescope.session.probes import open_session, simulated_core
 
@@ -31,6 +36,7 @@ from cyclescope.session.probes import open_session, simulated_core
 @click.option("--all", "everything", is_flag=True, help="Also what is not resolved, with the reason.")
 @click.option("--simulated", metavar="CORE",
               help="A simulated core instead: a machine's name or file, or drawn:SEED.")  # fmt: skip
+@click.option("--card", "as_card", is_flag=True, help="Print one page that sums up all answers in the store.")
 @click.option("--html", "page", type=OutputFile(), metavar="FILE",
               help="Write a page with answers and curves here.")  # fmt: skip
 @target_option
@@ -43,6 +49,7 @@ def command(
     quick: bool,
     everything: bool,
     simulated: str | None,
+    as_card: bool,
     page: Path | None,
     link: Link,
     cpu: int | None,
@@ -68,16 +75,32 @@ def command(
     session = open_session(link, cpu, store, core)
     with closing(session.backend):
         isa, found = session.table.isa, []
-        if not as_json:
+        if not as_json and not as_card:
             click.echo(head(session.machine, session.emulated))
         for asked in session.run(probes, quick):
             found.append(asked)
-            if not as_json:
+            if not as_json and not as_card:
                 click.echo(asked_text(asked, isa, everything))
         found.sort(key=lambda asked: probes.index(asked.probe))
         if page is not None:
             page.write_text(core_card(session.machine, isa, found), encoding="utf-8")
-        click.echo(asked_json(session.machine, isa, found) if as_json else summary(found, session.path))
+        if as_json:
+            click.echo(asked_json(session.machine, isa, found))
+        else:
+            if as_card:
+                click.echo(card_text(session.machine, _known(session.path, found)))
+            click.echo(summary(found, session.path))
+
+
+def _known(path: Path | None, asked: Sequence[Asked]) -> list[Fact]:
+    """What was found now, and what a store has of other questions."""
+    now = [fact for one in asked for fact in one.facts]
+    if path is None:
+        return now
+    with closing(Store(path, readonly=True)) as store:
+        kept = store.facts()
+    new = {(fact.probe, fact.subject) for fact in now if fact.reason != NO_TIME}
+    return [fact for fact in kept if (fact.probe, fact.subject) not in new] + now
 
 
 def _check_writable(page: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.run import Asked, ProbeReading, why_none
+from cyclescope.report.pages.core_summary import card_lines
 from cyclescope.report.pages.heat import HeatMap, heat_maps
 from cyclescope.report.pages.rendering import rendered
 from cyclescope.report.words import printable
@@ -100,13 +102,16 @@ def _short(value: float) -> str:
 
 
 def core_card(machine: str, isa: str, asked: Iterable[Asked]) -> str:
-    """The page."""
+    """The page: everything on one card, then probe by probe."""
+    every = list(asked)
+    facts = [fact for one in every for fact in one.facts]
     return rendered(
         _TEMPLATES,
         "core_card.html",
         title=f"what {printable(machine)} answered",
         machine=printable(machine),
-        probes=[_answered(one, isa) for one in asked],
+        card=[(heading, list(rows)) for heading, rows in groupby(card_lines(facts), lambda row: row.heading)],
+        probes=[_answered(one, isa) for one in every],
         width=CURVE_WIDTH,
         height=CURVE_HEIGHT,
         edge=_EDGE,
