@@ -12,7 +12,7 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 
 SEED = random.SystemRandom().randrange(1 << 30)
-CORES = 60
+CORES = 200
 PROBE = PROBES["branch-targets"]
 CASES = {case.subject: case for case in PROBE.cases("x86-64")}
 FIRST = CASES["first level, jumps"]

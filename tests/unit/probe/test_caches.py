@@ -13,7 +13,7 @@ from cyclescope.probe.memory import caches
 from cyclescope.probe.question import Readings, Unresolved
 
 SEED = random.SystemRandom().randrange(1 << 30)
-CORES = 100
+CORES = 200
 PROBE = PROBES["caches"]
 CASES = {case.subject: case for case in PROBE.cases("x86-64")}
 KIB = 1024

@@ -12,7 +12,7 @@ from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.sizes import decoded
 
 SEED = random.SystemRandom().randrange(1 << 30)
-CORES = 100
+CORES = 200
 PROBE = PROBES["decoded"]
 CASES = {case.subject: case for case in PROBE.cases("x86-64")}
 COUNT = CASES["instructions"]
