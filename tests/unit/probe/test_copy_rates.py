@@ -250,3 +250,17 @@ def true_value(backend, assembler, case):
     if "asked" in cycles:
         return cycles["asked"] / cycles["aligned"]
     return 64 / cycles[SIZES[case.subject.rpartition(", ")[2]]]
+
+
+def test_beginnings_in_lines_are_a_grid_of_each_method():
+    """Of all pairs but the one that the others are compared with."""
+    grids: dict[str, list[tuple[str, str]]] = {}
+    for case in PROBE.cases("x86-64"):
+        if case.place:
+            grids.setdefault(case.place.title, []).append((case.place.row, case.place.column))
+    assert len(grids) == len([method for method in copies.METHODS["x86-64"] if method.compared])
+    for some in grids.values():
+        assert len(set(some)) == len(some) == len(copies.LINE_PLACES) ** 2 - 1
+    names = [one.name for one in copies.ALIGNMENTS]
+    assert len(set(names)) == len(names)
+    assert "source 16 bytes and destination 1 byte into a line" in names

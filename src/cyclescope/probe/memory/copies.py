@@ -7,6 +7,7 @@ call, a loop and its end take comes on top, while REP has all that it takes in i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import NamedTuple
 
 from cyclescope.kernel.state import CHAIN_BASE, FIRST_WINDOW
@@ -16,7 +17,16 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import precise
 from cyclescope.probe.memory.bandwidth import WALKS
 from cyclescope.probe.memory.caches import KIB, SPACING
-from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.probe.question import (
+    GridPlace,
+    Model,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+)
 
 COPY_SIZES = tuple(64 << 2 * n for n in range(6))  # bytes: powers of two, to which a place is cut
 CHUNK = 64  # bytes that readings are per: of the least size
@@ -74,23 +84,35 @@ _PAIRS = {"aarch64"}  # where an instruction has two registers
 
 
 class Alignment(NamedTuple):
-    """Where source and destination begin, in bytes from a page."""
+    """Where source and destination begin, in bytes from a page; `in_line` says how far into lines."""
 
     name: str
     source: int
     destination: int
     quick: bool = False
+    in_line: tuple[int, int] | None = None
 
 
 BEHIND_SOURCE = "behind the source's place of a page"  # loads come soon after a store to theirs
 TAKEN_FOR_THE_SAME = 0.13  # of the time: a Zen 5 takes 1.00 or 1.12 times as long, as pages lie
 IN_LINES = Alignment("", 0, AWAY)
+LINE_PLACES = (0, 1, 16, 32, 48)  # bytes into a line that source and destination begin at, each with each
+
+
+def _into_line(source: int, destination: int) -> Alignment:
+    """A copy that begins so many bytes into lines, at places of a page that are far from each other."""
+    told = [f"{at} byte{'s' if at > 1 else ''}" for at in (source, destination)]
+    if source == destination:
+        name = f"both {told[0]} into a line"
+    else:
+        places = zip(("source", "destination"), told, (source, destination), strict=True)
+        name = f"{' and '.join(f'{what} {text}' for what, text, at in places if at)} into a line"
+    is_quick = (source, destination) in ((0, 1), (1, 0))
+    return Alignment(name, source, AWAY + destination, is_quick, (source, destination))
+
+
 ALIGNMENTS = (
-    Alignment("source 1 byte into a line", 1, AWAY, quick=True),
-    Alignment("destination 1 byte into a line", 0, AWAY + 1, quick=True),
-    Alignment("both 1 byte into a line", 1, AWAY + 1),
-    Alignment("source 32 bytes into a line", 32, AWAY),
-    Alignment("destination 32 bytes into a line", 0, AWAY + 32),
+    *(_into_line(*both) for both in product(LINE_PLACES, repeat=2) if any(both)),
     Alignment("destination at the source's place of a page", 0, 0),
     Alignment(f"destination 16 bytes {BEHIND_SOURCE}", 0, 16),
     Alignment(f"destination 64 bytes {BEHIND_SOURCE}", 0, 64, quick=True),
@@ -120,7 +142,16 @@ def _compared(isa: str, method: CopyMethod, place: Alignment) -> ProbeCase:
     asked = copied(isa, method, ALIGNED_SIZE, place, _ASKED)
     aligned = copied(isa, method, ALIGNED_SIZE, part=_IN_LINES)
     subject = f"{method.name}, {_named(ALIGNED_SIZE)}, {place.name}"
-    return ProbeCase(subject, (asked, aligned), method.quick and place.quick)
+    return ProbeCase(subject, (asked, aligned), method.quick and place.quick, _grid_place(method, place))
+
+
+def _grid_place(method: CopyMethod, place: Alignment) -> GridPlace | None:
+    """Where it is among all beginnings in lines."""
+    if place.in_line is None:
+        return None
+    source, destination = place.in_line
+    title = f"{method.name}, {_named(ALIGNED_SIZE)}: times as long as both at the beginning of a line"
+    return GridPlace(title, f"source + {source}", f"destination + {destination}")
 
 
 def copied(
