@@ -1,12 +1,12 @@
 """A draft of a scheduling model against measured blocks: what it predicts, and what it costs to be one.
 
-    python -m benchmarks.draft --model M.json --measured TIMED.csv [--llvm sapphirerapids]
+    python -m benchmarks.draft --model M.json --measured TIMED.csv [--llvm NAME] [--built PROGRAM:CPU]
 
 The model of a measured machine is written as LLVM's, read again, and both predict blocks that were timed on
 that machine (`validate --output`), with the same predictor: what differs is what the format cannot express.
 Then each thing that a draft lacks is taken from the whole model alone, which says how much of the error is
 its. `--llvm` names the model that LLVM uses for the core today: in the same predictor, and in the llvm-mca
-that is installed. llvm-mca itself cannot be run with a draft without building LLVM.
+that is installed. `--built` is an llvm-mca that was built with the draft, and what it calls the CPU.
 """
 
 from __future__ import annotations
@@ -95,12 +95,17 @@ def _ports(model: MachineModel, draft: MachineModel) -> MachineModel:
 # --- predicting ---------------------------------------------------------------------------------------
 
 
-def contenders(model: MachineModel, draft: MachineModel, llvm: str) -> Iterator[tuple[str, BlockPredictor]]:
+def contenders(
+    model: MachineModel, draft: MachineModel, llvm: str, built: str
+) -> Iterator[tuple[str, BlockPredictor]]:
     """Who predicts, the whole model and the draft first."""
     yield "the whole model", Analytic(model)
     yield DRAFT, Analytic(draft)
     for name, less in without(model, draft).items():
         yield name, Analytic(less)
+    if built:
+        program, _, cpu = built.rpartition(":")
+        yield f"{DRAFT}, its llvm-mca", LlvmMca(model, cpu, program)
     if llvm:
         today = llvm_model(llvm)
         yield f"{TODAY} {today.name}, same predictor", Analytic(today)
@@ -111,7 +116,7 @@ def contenders(model: MachineModel, draft: MachineModel, llvm: str) -> Iterator[
             print(f"no llvm-mca: {error}")
 
 
-def compare(model: MachineModel, measured: Path, llvm: str) -> Sequence[Check]:
+def compare(model: MachineModel, measured: Path, llvm: str, built: str) -> Sequence[Check]:
     """Errors on the blocks of a file, in each way that they were timed."""
     draft = drafted(model)
     print(f"{model.name}: {len(model.forms)} forms, {len(draft.forms)} in the draft\n")
@@ -120,7 +125,7 @@ def compare(model: MachineModel, measured: Path, llvm: str) -> Sequence[Check]:
     for notion in NOTIONS:
         some = [(case.block, timing.cycles) for case, timing in known(timings, notion) if timing.is_clean]
         if some:
-            found += _section(notion, some, list(contenders(model, draft, llvm)))
+            found += _section(notion, some, list(contenders(model, draft, llvm, built)))
     return found
 
 
@@ -160,8 +165,9 @@ def main() -> None:
     options.add_argument("--model", required=True, help="a model of a measured machine")
     options.add_argument("--measured", type=Path, required=True, help="blocks that were timed on it")
     options.add_argument("--llvm", default="", help="LLVM's name of the core that its model of today is of")
+    options.add_argument("--built", default="", help="PROGRAM:CPU, an llvm-mca that was built with the draft")
     chosen = options.parse_args()
-    present("draft", lambda: compare(load_model(chosen.model), chosen.measured, chosen.llvm))
+    present("draft", lambda: compare(load_model(chosen.model), chosen.measured, chosen.llvm, chosen.built))
 
 
 if __name__ == "__main__":

@@ -7,11 +7,24 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from cyclescope.formats.llvm.scheduling import BEFORE
+from cyclescope.formats.llvm.scheduling import BEFORE, NO_INSTANCES
 
 NAMES = ("llvm-tblgen", *(f"llvm-tblgen-{n}" for n in range(14, 24)))
 TARGETS = ("lib/llvm-{}/include/llvm/Target/Target.td", "include/llvm-{}/llvm/Target/Target.td")
 RENAMED = 18  # version from which cycles of resources have today's name
+LISTED = 22  # version from which TableGen lists what a target has defined
+# As targets have it: classes of their own, which a model has to know, of instructions that no draft has; one
+# is another model's name for several.
+OWN_CLASSES = """
+    def WriteOwn : SchedWrite;
+    def WritePair : SchedWrite;
+    def WriteBoth : WriteSequence<[WriteOwn, WriteOwn]>;
+    def ReadOwn : SchedRead;
+    def Elsewhere : SchedMachineModel { let CompleteModel = 0; }
+    def : SchedAlias<WritePair, WriteBoth> { let SchedModel = Elsewhere; }
+    def NotInDrafts : Known, Sched<[WriteOwn, ReadOwn]>;
+    def NorThis : Known, Sched<[WritePair]>;
+"""
 
 
 def version_of(program: str) -> int:
@@ -58,12 +71,14 @@ def generated(text: str, what: str, tblgen: tuple[str, int, Path], folder: Path)
         {"".join(f'def R{c} : Register<"r{c}">; ' for c in classes)}
         {"".join(f'def {c} : RegisterClass<"X", [i64], 64, (add R{c})>; ' for c in classes)}
         {"".join(f"def {one} : Known; " for one in opcodes(text))}
+        {OWN_CLASSES if version >= LISTED else ""}
         def XInstrInfo : InstrInfo;
         def X : Target {{ let InstructionSet = XInstrInfo; }}
         include "draft.td"
         def : ProcessorModel<"measured", {model[1]}, []>;
     """)
     options = [f"-D{BEFORE}"] if version < RENAMED else []
+    options += [f"-D{NO_INSTANCES}"] if version < LISTED else []
     done = subprocess.run(
         [program, what, *options, "-I", folder, "-I", includes, folder / "all.td"],
         capture_output=True, text=True, check=False,

@@ -180,13 +180,12 @@ def _told(found: BlockEstimate) -> BlockAnswer:
 
 
 class LlvmMca:
-    """llvm-mca's steady state on LLVM's model of the core."""
+    """llvm-mca's steady state on LLVM's model of the core; `cpu` and `program` where they are others."""
 
     name = LLVM_MCA
 
-    def __init__(self, machine: MachineModel) -> None:
-        cpu = llvm_name(machine)
-        self._backend = LlvmMcaBackend(cpu, isa=machine.isa)
+    def __init__(self, machine: MachineModel, cpu: str = "", program: str | None = None) -> None:
+        self._backend = LlvmMcaBackend(cpu or llvm_name(machine), program, isa=machine.isa)
         self.model = self._backend.capabilities().description
 
     def answers(self, blocks: Sequence[Block]) -> list[BlockAnswer]:

@@ -197,7 +197,7 @@ def test_llvm_takes_it(isa, tblgen, tmp_path):
     assert len(found) == len(set(found)) > 2
     assert "Znver9Write0" in generated(text, "-gen-subtarget", tblgen, tmp_path)
     (tmp_path / "all.json").write_text(generated(text, "-dump-json", tblgen, tmp_path))
-    model = read_dump(tmp_path / "all.json", Request("again", "a draft", isa=isa)).model
+    model = read_dump(tmp_path / "all.json", Request("again", "a draft", column="measured", isa=isa)).model
     written = again(text, tmp_path, isa)
     assert named(model) == named(written)
 
@@ -239,4 +239,19 @@ def test_probes_tell_how_much_is_in_flight(tmp_path):
 
 def test_nothing_is_said_of_buffers_that_nobody_asked_for():
     text = write(exchanged(1)).text
-    assert not any(word in text for word in ("MicroOpBufferSize", "Queue<", "MispredictPenalty"))
+    assert not any(word in text for word in ("Queue<", "MispredictPenalty"))
+
+
+@pytest.mark.parametrize(
+    ("core", "said", "again_"),
+    [({}, "10000; // not known", (0, False)), ({"reorder_buffer": 97}, "97;", (97, False)),
+     ({"in_order": True}, "0; // in order", (0, True))],
+)  # fmt: skip
+def test_only_cores_that_issue_in_order_are_said_to(core, said, again_, tmp_path):
+    """LLVM takes a model without a number for one of a core that does."""
+    model = exchanged(1)
+    model = msgspec.structs.replace(model, core=msgspec.structs.replace(model.core, **core))
+    text = write(model).text
+    assert f"let MicroOpBufferSize = {said}" in text
+    found = again(text, tmp_path).core
+    assert (found.reorder_buffer, found.in_order) == again_

@@ -15,7 +15,7 @@ import msgspec
 from cyclescope.formats.exchange import Draft, FormatError, Imported, Request, cycles
 from cyclescope.formats.llvm.classes import Advance, Processor, SchedulingClass, Write
 from cyclescope.formats.llvm.operands import opcode_forms
-from cyclescope.formats.llvm.renaming import IDIOMS, MEMBERS
+from cyclescope.formats.llvm.renaming import IDIOMS, MEMBERS, UNLIMITED
 from cyclescope.formats.llvm.resources import ProcessorResource
 from cyclescope.formats.text import contents
 from cyclescope.isa.table import load_table
@@ -44,6 +44,10 @@ _STATEMENTS = {
     "queue": re.compile(r"def \w+ : (?:Load|Store)Queue<\w+>;"),
     "file": re.compile(r"def \w+ : RegisterFile<\d{1,6}, [\w, \[\]]*>;"),
     "function": re.compile(r"def : (\w+)<\[\s([\w\s,<>\[\]]*)\s\]>;"),
+    "rest": re.compile(
+        r"foreach one = !instances<\w+>\(\) in\s+if !not\(!or\([\w!<>(), ]*\)\) then\s+"
+        r"def : (?:WriteRes<one, \[\]> \{ let Unsupported = 1; \}|ReadAdvance<one, 0>;)"
+    ),
     "choice": re.compile(r"def : InstRW<\[([\w, ]*)\], \(instrs\s([\w,\s]*)\)>;"),
 }
 _MEMBER = re.compile(rf"(?:{'|'.join(sorted(set(MEMBERS.values())))})<\[([\w,\s]*)\]")
@@ -135,9 +139,11 @@ class _Draft:
     def _take_model(self, name: str, told: dict[str, str]) -> None:
         self._prefix = f"{name.removesuffix('Model')}Port"
         numbers = {key: int(value) for key, value in told.items()}
+        in_flight = numbers.get("MicroOpBufferSize", UNLIMITED)
         self.core = Core(
             float(numbers.get("IssueWidth", 0)),
-            reorder_buffer=numbers.get("MicroOpBufferSize", 0),
+            reorder_buffer=0 if in_flight == UNLIMITED else in_flight,
+            in_order=in_flight == 0,
             load_latency=float(numbers.get("LoadLatency", 0)),
             mispredict_penalty=float(numbers.get("MispredictPenalty", 0)),
             width_kind=ASSUMED,

@@ -26,16 +26,31 @@ from cyclescope.formats.llvm.operands import (
     operands,
     results,
 )
-from cyclescope.formats.llvm.renaming import Renaming, renaming, renaming_lines, unsaid_lines
+from cyclescope.formats.llvm.renaming import UNLIMITED, Renaming, renaming, renaming_lines, unsaid_lines
 from cyclescope.formats.origin import origin
 from cyclescope.formats.rates import with_rates
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.sizes import with_sizes
-from cyclescope.model.machine import FormCost, MachineModel, Operation
+from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 
 BEFORE = "LLVM_BEFORE_18"  # a macro for llvm-tblgen: cycles of resources had another name
+NO_INSTANCES = "LLVM_BEFORE_22"  # another: nothing lists what a target has defined
+# What a target's own classes cost is not known: without a word about them no target takes a model.
+REST = f"""
+#ifdef {BEFORE}
+#define {NO_INSTANCES}
+#endif
+#ifndef {NO_INSTANCES}
+// Of opcodes that are not above nothing is known.
+foreach one = !instances<SchedWrite>() in
+  if !not(!or(!isa<SchedWriteRes>(one), !isa<SchedWriteVariant>(one), !isa<WriteSequence>(one))) then
+    def : WriteRes<one, []> {{ let Unsupported = 1; }}
+foreach one = !instances<SchedRead>() in
+  if !not(!or(!isa<SchedReadAdvance>(one), !isa<SchedReadVariant>(one))) then
+    def : ReadAdvance<one, 0>;
+#endif""".split("\n")
 WIDTH = 100  # characters of a line
 SPARE = 0.25  # of a cycle: what a count may be above a whole number and still be that one
 UNKNOWN = "unknown"  # a core that has no name
@@ -237,6 +252,7 @@ def _lines(
         yield from _definition(model, prefix, number, one, opcodes)
     yield from _queues(model, prefix)
     yield from renaming_lines(renamed, prefix, WIDTH)
+    yield from REST
     yield f"}} // SchedModel = {prefix}Model"
 
 
@@ -251,19 +267,27 @@ def _groups(used: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 def _head(model: MachineModel, prefix: str) -> Iterator[str]:
     core = with_sizes(model.core, model.facts)
     known = {
-        "IssueWidth": round(core.width), "MicroOpBufferSize": core.reorder_buffer,
-        "LoadLatency": round(core.load_latency), "MispredictPenalty": round(core.mispredict_penalty),
+        "IssueWidth": round(core.width), "LoadLatency": round(core.load_latency),
+        "MispredictPenalty": round(core.mispredict_penalty),
     }  # fmt: skip
     yield "// A draft of a scheduling model."
     yield from (f"// {_comment(line)}" for line in origin(model))
     yield "// The opcodes are those of LLVM 22. The queues in front of ports are not known."
-    yield f"// Before LLVM 18: llvm-tblgen -D{BEFORE}"
+    yield f"// Before LLVM 22: llvm-tblgen -D{NO_INSTANCES}, before LLVM 18: -D{BEFORE}"
     yield ""
     yield f"def {prefix}Model : SchedMachineModel {{"
+    yield f"  let MicroOpBufferSize = {_in_flight(core)}"
     yield from (f"  let {name} = {value};" for name, value in known.items() if value)
     yield "  let CompleteModel = 0; // forms whose ports are not known are missing"
     yield "}"
     yield ""
+
+
+def _in_flight(core: Core) -> str:
+    """How many micro-operations wait to be executed: a model that does not say it issues in order."""
+    if core.in_order:
+        return "0; // in order"
+    return f"{core.reorder_buffer};" if core.reorder_buffer else f"{UNLIMITED}; // not known: no limit"
 
 
 def _queues(model: MachineModel, prefix: str) -> Iterator[str]:
