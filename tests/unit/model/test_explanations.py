@@ -189,3 +189,27 @@ def test_what_takes_no_time_told_as_a_rate(there, reason):
     first, second = (FormCost(latencies=latencies(op2_op1=cycles)) for cycles in (0.0, there))
     assert reasons(first, second, "MOVAPS_0F28 (XMM, XMM)") == {"op2->op1": reason}
     assert reasons(second, first, "MOVAPS_0F28 (XMM, XMM)") == {"op2->op1": reason}
+
+
+@pytest.mark.parametrize(
+    ("rate", "there", "reason"),
+    [(4.0, 3.98, Reason.SELF_LIMITED), (4.0, 3.85, Reason.OPEN), (4.0, 3.0, Reason.OPEN), (1.0, 1.0, None)],
+)
+def test_the_rate_of_a_chain_alone_is_no_latency(rate, there, reason):
+    """A latency of 2 cycles shows only among others where an instruction is executed once in four."""
+    first = FormCost(latencies=latencies(op1_op1=min(2.0, rate)), throughput=rate)
+    told = {"op1->op1": reason} if reason else {}
+    for throughput in (rate, None):
+        second = FormCost(latencies=latencies(op1_op1=there), throughput=throughput)
+        assert reasons(first, second, "RCL (R64, I8)") == told
+        assert reasons(second, first, "RCL (R64, I8)") == told
+
+
+@pytest.mark.parametrize(
+    ("there", "reason"), [(19.85, Reason.CLOCK), (19.7, Reason.OPEN), (20.3, Reason.OPEN)]
+)
+def test_clocks_are_off_by_a_hundredth(there, reason):
+    first, second = (FormCost(latencies=latencies(op2_op1=cycles)) for cycles in (20.0, there))
+    assert reasons(first, second, "SQRTPD (XMM, XMM)") == {"op2->op1": reason}
+    bound = FormCost(ranges={"op2->op1": (0.0, there)})
+    assert reasons(first, bound, "SQRTPD (XMM, XMM)") == ({"op2->op1": reason} if there < 20 else {})
