@@ -20,7 +20,7 @@ from cyclescope.infer.ports.front_end import EVEN
 from cyclescope.infer.ports.resources import port_resources, with_resources
 from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.refute.calibration import Verdicts
-from cyclescope.infer.scheduler import binding_of
+from cyclescope.infer.scheduler import NOT_TOLD, scheduling_of
 from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.remarks import Cause, Idiom
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency
@@ -84,8 +84,9 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
         store.machine, table.isa, provenance, core, names, costs, capacities,
         facts=asked, calibration=calibration,
     ))  # fmt: skip
-    binding = "" if core.in_order else binding_of(model, asked, table)
-    return msgspec.structs.replace(model, core=msgspec.structs.replace(core, binding=binding))
+    way = NOT_TOLD if core.in_order else scheduling_of(model, asked, table)
+    known = msgspec.structs.replace(core, binding=way.binding, wakeup=way.wakeup)
+    return msgspec.structs.replace(model, core=known)
 
 
 def _possible(model: MachineModel) -> MachineModel:

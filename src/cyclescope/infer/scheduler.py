@@ -1,60 +1,119 @@
-"""When does a core choose the ports of operations? The policy that makes its readings likeliest.
+"""How does a core schedule operations? The way that makes its readings likeliest.
 
-Every policy of the simulated core predicts the kernels of the probe `scheduler` with the model that was
-measured; the likelihood of the readings chooses among them.
+Every way of the simulated core predicts the kernels of the probe `scheduler` with the model that was
+measured: when ports are chosen, whether results are announced before they are sure, and on which ports. The
+likelihood of the readings chooses among them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import combinations
+
+import msgspec
 
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
 from cyclescope.isa.table import Table
 from cyclescope.model.facts import SCHEDULER, Fact
-from cyclescope.model.machine import BINDINGS, IDEAL, MachineModel
+from cyclescope.model.machine import BINDINGS, IDEAL, MachineModel, Wakeup
 from cyclescope.probe.code import Assembler
-from cyclescope.probe.core.scheduler import scheduler_cases
+from cyclescope.probe.core.scheduler import CHAINED, of_form, scheduler_cases
 
 _PART = 0.1  # of the cycles by which a prediction may be off, as mixes of measured forms are
-_FAR = 8.0  # nats: readings that no policy comes near tell of something else
-_CLEAR = 3.0  # nats by which a policy has to be likelier than ports chosen at the start: odds of 20 : 1
+_FAR = 8.0  # nats: readings that no way comes near tell of something else
+_CLEAR = 3.0  # nats by which a way has to be likelier than ports chosen at the start: odds of 20 : 1
 _FEWEST = 4  # readings: fewer are explained by chance
+_SIMULATED_INSTRUCTIONS = 8_000  # of a kernel that does not repeat: its average is within 1 %
+
+Ports = tuple[int, ...]
 
 
-def predicted(machine: MachineModel, table: Table, policy: str) -> dict[str, float]:
+class Scheduling(msgspec.Struct, frozen=True):
+    """When operations get their ports, and how results are announced: fields of `Core`; "" for not known."""
+
+    binding: str
+    wakeup: Wakeup | None = None
+
+
+NOT_TOLD = Scheduling("")
+
+
+def predicted(machine: MachineModel, table: Table, way: Scheduling) -> dict[str, float]:
     """Cycles of the probe's kernels by subject, as far as the model knows their instructions."""
     from cyclescope.simulate.program import Simulator  # loads the engine
 
-    simulator, assembler = Simulator(machine, policy), Assembler(table)
+    core = msgspec.structs.replace(machine.core, wakeup=way.wakeup)
+    simulator = Simulator(msgspec.structs.replace(machine, core=core), way.binding)
+    assembler = Assembler(table)
     found: dict[str, float] = {}
     for subject, point in scheduler_cases(table.isa):
         kernel = assembler.kernel(point.lines, point.flags)
         if all(simulator.knows(one.form) for one in kernel.body):
-            found[subject] = simulator.run(kernel.body, kernel.state).cycles
+            found[subject] = simulator.run(kernel.body, kernel.state, _SIMULATED_INSTRUCTIONS).cycles
     return found
 
 
-def binding_of(machine: MachineModel, facts: Iterable[Fact], table: Table) -> str:
-    """The policy that the readings of the probe speak for, "" where they speak for none.
+def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) -> Scheduling:
+    """The way that the readings of the probe speak for, `NOT_TOLD` where they speak for none.
 
     Where none is plainly likelier than ports that are chosen when operations start, nothing is said.
     """
     read = {f.subject: f for f in facts if f.probe == SCHEDULER and f.value is not None}
     if len(read) < _FEWEST or not machine.ports:
-        return ""
+        return NOT_TOLD
+    ideal = Scheduling(IDEAL)
     try:
-        made = {policy: predicted(machine, table, policy) for policy in BINDINGS}
+        made = {way: predicted(machine, table, way) for way in ways(machine, table.isa)}
     except (BackendUnavailable, UnsupportedInstruction, UsageError):
-        return ""
-    nats = {policy: _nats(read, cycles) for policy, cycles in made.items()}
-    likeliest = min(BINDINGS, key=nats.__getitem__)
-    known = len(read.keys() & made[IDEAL].keys())
-    return likeliest if known >= _FEWEST and nats[likeliest] + _CLEAR <= nats[IDEAL] else ""
+        return NOT_TOLD
+    nats = {way: _nats(read, cycles) for way, cycles in made.items()}
+    likeliest = min(nats, key=nats.__getitem__)
+    known = len(read.keys() & made[ideal].keys())
+    return likeliest if known >= _FEWEST and nats[likeliest] + _CLEAR <= nats[ideal] else NOT_TOLD
+
+
+def ways(machine: MachineModel, isa: str) -> list[Scheduling]:
+    """All ways that are tried, the simplest first."""
+    early = [Scheduling(IDEAL, wakeup) for wakeup in _wakeups(machine, isa)]
+    return [*map(Scheduling, BINDINGS), *early]
+
+
+def _wakeups(machine: MachineModel, isa: str) -> Iterator[Wakeup]:
+    """Early announcement on the ports of plain additions, in one scheduler or in two equal parts."""
+    cost = machine.forms.get(of_form(isa, CHAINED))
+    operations = cost.operations if cost is not None and cost.operations is not None else ()
+    if len(operations) != 1 or len(operations[0].ports) < 2:
+        return
+    ports = tuple(sorted(operations[0].ports))
+    yield Wakeup(ports)
+    kinds, seen = _kinds(machine, ports), set()
+    for parts in _halves(ports):
+        alike = tuple(sorted(tuple(sorted(kinds[port] for port in part)) for part in parts))
+        if alike not in seen:
+            seen.add(alike)
+            yield Wakeup(ports, parts)
+
+
+def _kinds(machine: MachineModel, ports: Collection[int]) -> dict[int, int]:
+    """Ports that the same sets of ports have are of one kind: one stands for the other."""
+    costs = machine.forms.values()
+    sets = sorted({op.ports for cost in costs for op in cost.operations or ()})
+    member = {port: tuple(port in one for one in sets) for port in ports}
+    numbers = {one: n for n, one in enumerate(sorted(set(member.values())))}
+    return {port: numbers[one] for port, one in member.items()}
+
+
+def _halves(ports: Ports) -> Iterator[tuple[Ports, Ports]]:
+    """All ways to divide ports into two equal parts; none of an odd number of ports."""
+    half = len(ports) // 2
+    for others in combinations(ports[1:], half - 1) if len(ports) % 2 == 0 else ():
+        one = (ports[0], *others)
+        yield one, tuple(port for port in ports if port not in one)
 
 
 def _nats(read: Mapping[str, Fact], made: Mapping[str, float]) -> float:
-    """Nats against the readings where a policy takes so many cycles; one that is far off counts once."""
+    """Nats against the readings where a way takes so many cycles; one that is far off counts once."""
     return math.fsum(min(_against(fact, made[name]), _FAR) for name, fact in read.items() if name in made)
 
 

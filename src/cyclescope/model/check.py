@@ -28,6 +28,7 @@ from cyclescope.model.machine import (
     MachineModel,
     Operation,
     Provenance,
+    Wakeup,
 )
 
 TOLD = 3  # defects in an error of one line
@@ -174,11 +175,25 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
     yield from _text_problems("core.width_source", core.width_source)
     if core.binding not in ("", *BINDINGS):
         yield f"core.binding: unknown {shown(core.binding)!r}; there are {', '.join(BINDINGS)}"
+    if core.wakeup is not None:
+        yield from _wakeup_problems(core.wakeup, port_count)
     for scheduler in core.schedulers:
         place = f"core.schedulers: {shown(scheduler.name)}"
         yield from _name_problems("core.schedulers", scheduler.name)
         yield from _outside(f"{place}: entries", scheduler.entries, limits.ENTRIES)
         yield from _port_problems(f"{place}: ports", scheduler.ports, port_count)
+
+
+def _wakeup_problems(wakeup: Wakeup, port_count: int) -> Iterator[str]:
+    yield from _port_problems("core.wakeup: ports", wakeup.ports, port_count)
+    if len(wakeup.clusters) > limits.CLUSTERS:
+        yield f"core.wakeup: clusters: {len(wakeup.clusters)}, more than {limits.CLUSTERS}"
+        return
+    for cluster in wakeup.clusters:
+        yield from _port_problems("core.wakeup: clusters", cluster, port_count)
+    ports = [port for cluster in wakeup.clusters for port in cluster]
+    if ports and sorted(ports) != sorted(wakeup.ports):
+        yield "core.wakeup: clusters: every one of its ports has to be in one of them"
 
 
 def _length_problems(lengths: Sequence[tuple[int, float]]) -> Iterator[str]:

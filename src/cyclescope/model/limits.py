@@ -11,6 +11,7 @@ FILE_BYTES = 24 << 20  # of JSON; 5.4 MB, measured ones 8 MB. In memory it is up
 UNPACKING_BYTES = 128 << 20  # memory for a compressed file; `xz -9` asks for 65 MiB
 PORTS = 64  # 32; the simulated core has its sets of ports in 64 bits
 SCHEDULERS = 64  # 17; as many queues has the simulated core
+CLUSTERS = 8  # 2; the simulated core has room for as many
 RESOURCES = 1024  # measured models have up to about 100
 FORMS = 1 << 16  # 16 879; no instruction table has so many, RISC-V's under every VTYPE included
 OPERATIONS = 64  # 9 kinds of micro-operations in one form; the simulated core holds 256 operations

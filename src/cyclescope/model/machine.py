@@ -71,6 +71,18 @@ class Scheduler(msgspec.Struct, frozen=True, omit_defaults=True):
     entries: int = 0
 
 
+class Wakeup(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A scheduler that announces results before they are sure.
+
+    Operations of one cycle on some ports (indices) wake up what reads their results when they ask for a port,
+    not when they get one: what is woken up too early takes a port for nothing. `clusters` are parts of these
+    ports, one of which an operation gets at dispatch that may use them all; none where the scheduler is one.
+    """
+
+    ports: tuple[int, ...]
+    clusters: tuple[tuple[int, ...], ...] = ()
+
+
 class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is not about single forms; 0 where it is not known.
 
@@ -79,7 +91,8 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     the width is known where that is not as the whole model is (`MachineModel.width`). `fetch` is in bytes of
     code per cycle; `lengths` has (bytes, cycles) where a cycle's slots take as many cycles with instructions
     of so many bytes; `nops` is how many NOPs next to each other share a slot where that is not one. `binding`
-    says when and how operations get their ports, "" where nobody knows.
+    says when and how operations get their ports, "" where nobody knows; `wakeup` how results are announced
+    where that is before they are sure.
     """
 
     width: float
@@ -98,6 +111,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     lengths: tuple[tuple[int, float], ...] = ()
     nops: int = 1
     binding: str = ""
+    wakeup: Wakeup | None = None
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

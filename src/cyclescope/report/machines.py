@@ -12,7 +12,7 @@ from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
 from cyclescope.report.tables import aligned
-from cyclescope.report.words import BINDING_TEXTS, borrowing, calibration_lines, counted
+from cyclescope.report.words import BINDING_TEXTS, borrowing, calibration_lines, counted, wakeup_text
 
 SCHEMA_VERSION = 1
 _LENT = "cores without a model of their own, by the machine whose costs and ports stand in for theirs:"
@@ -57,7 +57,7 @@ def machine_text(model: MachineModel, everything: bool = False) -> str:
         ("from", ", ".join(filter(None, (_origin(model.provenance), model.provenance.licence)))),
         ("core", ", ".join(_core(model))),
         *((("width", f"{model.width.kind}: {model.width.source}"),) if model.core.width_kind else ()),
-        *_front_end(model.core),
+        *_front_end(model),
         ("ports", f"{len(model.ports)}: {' '.join(model.ports)}" if model.ports else "not known"),
         *(("scheduler", _scheduler(model, *s)) for s in _schedulers(model.core)),
         *_resources(model, len(model.resources) if everything else _MOST_RESOURCES),
@@ -77,8 +77,9 @@ def head_lines(model: MachineModel) -> list[str]:
     return [f"{model.name}: {borrowing(model.borrowed)}", ""] if model.borrowed else []
 
 
-def _front_end(core: Core) -> Iterable[tuple[str, str]]:
-    """What limits the front end besides its width, as far as it was measured."""
+def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
+    """What limits the front end besides its width, and how operations are scheduled, as far as is known."""
+    core = model.core
     if core.lengths:
         limit = f"{core.fetch:g} bytes per cycle" if core.fetch else "no limit by bytes"
         slow = [f"{cycles:.2f} of {size}" for size, cycles in core.lengths if cycles > _LIMITED]
@@ -86,6 +87,8 @@ def _front_end(core: Core) -> Iterable[tuple[str, str]]:
         yield "fetch", limit + (longer if slow else f", of {core.lengths[0][0]} to {core.lengths[-1][0]}")
     if core.binding:
         yield "scheduler", BINDING_TEXTS[core.binding]
+    if core.wakeup:
+        yield "", wakeup_text(core.wakeup, model.ports)
     if core.nops != 1:
         shared = f"{core.nops} next to each other share a slot" if core.nops else "take no slot"
         yield "NOPs", shared

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from cyclescope.model.calibration import NEAR, ClaimCalibration, Held
-from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC, Borrowed, MachineModel
+from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC, Borrowed, MachineModel, Wakeup
 
 BINDING_TEXTS = {
     IDEAL: "operations get their ports when they start",
@@ -101,3 +101,10 @@ def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {_plain(key): _plain(one) for key, one in value.items()}
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:
+    """How results are announced, and on which ports."""
+    where = ", ".join(f"p{''.join(names[n] for n in some)}" for some in wakeup.clusters or (wakeup.ports,))
+    parts = f", each operation in one of {where}" if wakeup.clusters else f" on {where}"
+    return f"what reads a result is woken up when it asks for a port, perhaps too early{parts}"

@@ -15,6 +15,7 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.analyze.predict.estimate import BlockEstimate
+from cyclescope.analyze.predict.prediction import LOOP_CARRIED
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.peers.osaca import Osaca
@@ -163,13 +164,14 @@ class Simulated(_Own):
     name = SIMULATED
 
     def _of(self, block: Block) -> BlockAnswer:
-        found = self._predictor.bounds(block)
+        found = self._predictor.bounds(block, simulate=self._predictor.machine.core.in_order)
         cycles = self._predictor.simulated(found.graph)
         if cycles is None:
             return BlockAnswer(None, reason="it cannot be simulated")
-        upper = self._predictor.simulated(found.graph, late=True)
-        beside = (found.deciding.get(effect.name, 0.0) for effect in EFFECTS)  # it knows nothing of these
-        return msgspec.structs.replace(_told(found.estimate(upper)), cycles=max(cycles, *beside))
+        unknown = (LOOP_CARRIED, *(effect.name for effect in EFFECTS))  # it knows the last iteration alone
+        cycles = max(cycles, *(found.deciding.get(name, 0.0) for name in unknown))
+        upper = max(self._predictor.simulated(found.graph, late=True) or 0.0, cycles)
+        return msgspec.structs.replace(_told(found.estimate(upper)), cycles=cycles)
 
 
 def _told(found: BlockEstimate) -> BlockAnswer:

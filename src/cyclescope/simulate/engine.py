@@ -55,7 +55,9 @@ class _Trace(ctypes.Structure):
 class Layout(msgspec.Struct, frozen=True):
     """The core around the ports. `width` is in slots per cycle, buffers in entries.
 
-    `queues` are (set of ports, entries) of the schedulers; a port in none waits for nothing.
+    `queues` are (set of ports, entries) of the schedulers; a port in none waits for nothing. `announcing` is
+    a set of ports whose operations of one cycle announce their results when they ask for a port, `clusters`
+    are sets of which an operation that may use all of them gets one.
     """
 
     width: float
@@ -66,6 +68,8 @@ class Layout(msgspec.Struct, frozen=True):
     in_order: bool = False
     policy: str = IDEAL
     queues: tuple[tuple[int, int], ...] = ()
+    announcing: int = 0
+    clusters: tuple[int, ...] = ()
 
     def words(self) -> array[int]:
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
@@ -76,9 +80,11 @@ class Layout(msgspec.Struct, frozen=True):
         words = [
             max(round(self.width * ONE), 1), self.reorder_buffer, self.load_buffer, self.store_buffer,
             int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
+            _signed(self.announcing), len(self.clusters),
         ]  # fmt: skip
         for ports, entries in self.queues:
             words += [_signed(ports), entries]
+        words += map(_signed, self.clusters)
         return array("q", words)
 
 

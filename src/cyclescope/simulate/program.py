@@ -24,6 +24,7 @@ from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
 from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template, with_room
 from cyclescope.simulate.engine import (
+    LIMIT,
     MOST_PORTS,
     UNLIMITED,
     WINDOW,
@@ -81,17 +82,17 @@ class Simulator:
         """Whether the machine has the instruction."""
         return cost_of(self.machine, form) is not None
 
-    def run(self, instructions: Sequence[Instruction], state: MachineState) -> Steady:
-        """Steady state of a loop. Raises UnsupportedInstruction.
+    def run(self, instructions: Sequence[Instruction], state: MachineState, limit: int = LIMIT) -> Steady:
+        """Steady state of a loop, looked for in about `limit` instructions. Raises UnsupportedInstruction.
 
         A loop that the front end bounds leaves room in the scheduler.
         """
         if self._roomy is not None:
-            found = self._roomy.run(instructions, state)
+            found = self._roomy.run(instructions, state, limit)
             slots = self._slots_of(list(path(instructions, self.machine.isa)))
             if found.cycles <= _AS_DELIVERED * sum(slots) / self.machine.core.width:
                 return found
-        found = self.engine.run(self.body(instructions, state))
+        found = self.engine.run(self.body(instructions, state), limit)
         if self.front_end == PLAIN:
             return found
         taken = list(path(instructions, self.machine.isa))
@@ -250,14 +251,20 @@ class Simulator:
 def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
     """The engine's core for a machine; sizes that the model does not know are no limit."""
     queues = tuple(
-        (sum(1 << p for p in set(s.ports)), s.entries)
+        (_set(s.ports), s.entries)
         for s in sorted(core.schedulers, key=lambda s: len(s.ports))
         if s.entries and s.ports
     )
     return Layout(
         core.width, max(ports, 1), core.reorder_buffer or WINDOW, core.load_buffer or UNLIMITED,
         core.store_buffer or UNLIMITED, core.in_order, policy, queues[:MOST_PORTS],
+        _set(core.wakeup.ports) if core.wakeup else 0,
+        tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (),
     )  # fmt: skip
+
+
+def _set(ports: Iterable[int]) -> int:
+    return sum(1 << port for port in set(ports))
 
 
 def register_of(instruction: Instruction, position: int) -> tuple[str, int]:

@@ -9,10 +9,10 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.infer import scheduler
-from cyclescope.infer.scheduler import binding_of, predicted
+from cyclescope.infer.scheduler import NOT_TOLD, Scheduling, predicted, scheduling_of, ways
 from cyclescope.isa.table import load_table
 from cyclescope.model.facts import SCHEDULER, CoreAnswer, Fact
-from cyclescope.model.machine import BINDINGS, GROUPED, IDEAL, ROUND_ROBIN, STATIC
+from cyclescope.model.machine import BINDINGS, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Wakeup
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
@@ -22,9 +22,14 @@ CORES = {"skylake": "x86-64", "neoverse-v2": "aarch64", "sifive-p670": "riscv64"
 SEED = random.SystemRandom().randrange(1 << 30)
 
 
-def read(machine, table, policy, error=0.01):
+def binding_of(machine, facts, table):
+    """The policy alone."""
+    return scheduling_of(machine, facts, table).binding
+
+
+def read(machine, table, policy, error=0.01, wakeup=None):
     """Facts as a core with a policy would give them."""
-    cycles = predicted(machine, table, policy)
+    cycles = predicted(machine, table, Scheduling(policy, wakeup))
     return [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, error) for name, value in cycles.items()]
 
 
@@ -42,7 +47,7 @@ def test_the_policy_of_a_simulated_core_is_found(core, policy):
     (asked,) = ask([PROBES["scheduler"]], backend, table)
     assert sum(fact.is_resolved for fact in asked.facts) >= 8, f"seed {SEED}"
     found = binding_of(machine, asked.facts, table)
-    truth, told = (predicted(machine, table, one) for one in (policy, found or policy))
+    truth, told = (predicted(machine, table, Scheduling(one)) for one in (policy, found or policy))
     far = [name for name in truth if abs(told[name] - truth[name]) > 0.15 * truth[name]]
     assert far == [], f"seed {SEED}"
 
@@ -72,8 +77,9 @@ def made_up(monkeypatch, **cycles):
     usual = dict.fromkeys(BINDINGS, 2.0) | {name.replace("_", " "): value for name, value in cycles.items()}
     names = ("one", "two", "three", "four")
     monkeypatch.setattr(
-        scheduler, "predicted", lambda machine, table, policy: dict.fromkeys(names, usual[policy])
-    )
+        scheduler, "predicted",
+        lambda machine, table, way: dict.fromkeys(names, usual[way.binding] + (way.wakeup is not None)),
+    )  # fmt: skip
     return [Fact(SCHEDULER, name, CoreAnswer.VALUE, 1.0, 0.01) for name in names]
 
 
@@ -91,9 +97,47 @@ def test_a_single_reading_counts_eight_nats_at_most(monkeypatch, skylake, table,
     alike = dict.fromkeys(("one", "two", "three"), 1.0)
     made = {STATIC: dict.fromkeys(alike, others) | {"far": 9.0}}
     monkeypatch.setattr(
-        scheduler, "predicted", lambda machine, table, policy: made.get(policy, alike | {"far": 1.0})
+        scheduler, "predicted", lambda machine, table, way: made.get(way.binding, alike | {"far": 1.0})
     )
     facts = [
         Fact(SCHEDULER, name, CoreAnswer.VALUE, value, 0.01) for name, value in (alike | {"far": 9.0}).items()
     ]
     assert binding_of(skylake, facts, table) == told
+
+
+def with_wakeup(machine, clusters=()):
+    """How additions' ports of a machine are scheduled where they announce results."""
+    (operation,) = machine.forms["ADD_01 (R64, R64)"].operations
+    return Wakeup(operation.ports, clusters)
+
+
+def test_early_announcement_is_told_from_ports_chosen_late_or_at_the_start(skylake, table):
+    early = with_wakeup(skylake)
+    facts = read(skylake, table, IDEAL, wakeup=early)
+    assert scheduling_of(skylake, facts, table) == Scheduling(IDEAL, early)
+    parts = with_wakeup(skylake, (early.ports[:2], early.ports[2:]))
+    told = scheduling_of(skylake, read(skylake, table, IDEAL, wakeup=parts), table)
+    assert told.binding == IDEAL
+    assert len(told.wakeup.clusters) == 2
+    assert scheduling_of(skylake, read(skylake, table, IDEAL), table) == NOT_TOLD
+
+
+def test_a_noisy_core_that_announces_early_is_found(skylake, table):
+    early = with_wakeup(skylake)
+    core = msgspec.structs.replace(skylake.core, wakeup=early)
+    backend = SimulatedBackend(
+        msgspec.structs.replace(skylake, core=core), IDEAL, noise=msgspec.structs.replace(NOISE, seed=SEED)
+    )
+    (asked,) = ask([PROBES["scheduler"]], backend, table)
+    assert scheduling_of(skylake, asked.facts, table).wakeup is not None, f"seed {SEED}"
+
+
+def test_ways_differ_in_what_ports_can_tell(skylake, table):
+    """Ports of one kind stand for each other; without ports of additions nothing is announced."""
+    early = [way.wakeup for way in ways(skylake, "x86-64") if way.wakeup]
+    assert early[0] == with_wakeup(skylake)
+    assert 2 <= len(early) <= 1 + 3
+    add = "ADD_01 (R64, R64)"
+    unknown = msgspec.structs.replace(skylake.forms[add], operations=None)
+    blind = msgspec.structs.replace(skylake, forms=dict(skylake.forms) | {add: unknown})
+    assert [way.binding for way in ways(blind, "x86-64")] == list(BINDINGS)

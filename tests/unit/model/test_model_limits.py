@@ -12,6 +12,7 @@ import pytest
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.check import ModelError, checked, problems
 from cyclescope.model.library import shipped, sound
+from cyclescope.model.limits import CLUSTERS
 from cyclescope.model.machine import (
     DRAWN,
     PUBLISHED,
@@ -21,6 +22,7 @@ from cyclescope.model.machine import (
     Operation,
     Provenance,
     Scheduler,
+    Wakeup,
 )
 from cyclescope.model.schema import decode, encode, read_model
 
@@ -177,6 +179,19 @@ def test_a_published_width_has_a_source():
     assert next(problems(model({"width_kind": "x"}))).startswith("core.width_kind: unknown 'x'")
     assert next(problems(model({"binding": "x"}))).startswith("core.binding: unknown 'x'; there are ideal, ")
     assert not list(problems(model({"binding": "grouped"})))
+
+
+def test_results_are_announced_on_ports_that_there_are():
+    said = "core.wakeup: "
+    assert not list(problems(model({"wakeup": Wakeup((0,))})))
+    assert not list(problems(model({"wakeup": Wakeup((0,), ((0,),))})))
+    assert next(problems(model({"wakeup": Wakeup(())}))) == f"{said}ports: none"
+    assert next(problems(model({"wakeup": Wakeup((99,))}))).startswith(f"{said}ports: [99] do not exist")
+    assert next(problems(model({"wakeup": Wakeup((0,), ((99,),))}))).startswith(f"{said}clusters: [99]")
+    twice = model({"wakeup": Wakeup((0,), ((0,), (0,)))})
+    assert next(problems(twice)) == f"{said}clusters: every one of its ports has to be in one of them"
+    many = model({"wakeup": Wakeup((0,), ((0,),) * (CLUSTERS + 1))})
+    assert next(problems(many)) == f"{said}clusters: {CLUSTERS + 1}, more than {CLUSTERS}"
 
 
 def test_simulated_backends_and_predictions_ask_too():

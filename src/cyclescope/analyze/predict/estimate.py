@@ -20,10 +20,13 @@ from cyclescope.analyze.predict.prediction import (
     NO_BOUNDS,
     PORTS,
     PORTS_FIXED,
+    SCHEDULED,
 )
 from cyclescope.analyze.predict.uncertainty import interval
 from cyclescope.model.binding import port_bound
 from cyclescope.model.machine import ASSUMED, EXTRACTED
+
+_BOUND_SAME = 0.005  # relative: simulated cycles so near to a bound are that bound, but for averaging
 
 
 class BlockEstimate(msgspec.Struct, frozen=True):
@@ -42,15 +45,17 @@ class BlockEstimate(msgspec.Struct, frozen=True):
 class BlockBounds:
     """The bounds of one block on one machine.
 
-    `in_order` are the simulated cycles of cores that execute in order, 0 elsewhere; with `fixed`, operations
-    are split evenly over their ports.
+    `in_order` are the simulated cycles of cores that execute in order, `scheduled` those of cores whose
+    scheduler is known to lose ports, 0 elsewhere; with `fixed`, operations are split evenly over their ports.
     """
 
     def __init__(
-        self, block: Block, graph: Graph, graphs: Graphs, in_order: float = 0.0, fixed: bool = False
-    ) -> None:
+        self, block: Block, graph: Graph, graphs: Graphs, in_order: float = 0.0, fixed: bool = False,
+        scheduled: float = 0.0,
+    ) -> None:  # fmt: skip
         self.block, self.graph, self.machine = block, graph, graphs.machine
         self._graphs, self._in_order, self._fixed = graphs, in_order, fixed
+        self._scheduled = scheduled
         self.shapes = graph.shapes
         self.loads = bounds.port_loads(self.shapes)
 
@@ -74,7 +79,10 @@ class BlockBounds:
         found[FRONT_END] = max(bounds.front_end(self.shapes, self.machine.core.width), self._fetched)
         found[LOOP_CARRIED] = self.slowest_chain
         more = {effect.name: effect.of(self.situation) for effect in EFFECTS} | {IN_ORDER: self._in_order}
-        return found | {name: cycles for name, cycles in more.items() if cycles}
+        found |= {name: cycles for name, cycles in more.items() if cycles}
+        if self._scheduled > (1 + _BOUND_SAME) * max(found.values()):
+            found[SCHEDULED] = self._scheduled
+        return found
 
     @cached_property
     def bottleneck(self) -> str:
@@ -105,7 +113,7 @@ class BlockBounds:
         That is time in memory, latencies that are ranges, a width that nobody claims, and the throughput of
         forms that the machine's own model does not know.
         """
-        left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, *effects.ASSUMED)
+        left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED)
         sure = [c for n, c in self.deciding.items() if n not in left_out]
         own = (shape for shape in self.shapes if not self._graphs.shapes.is_borrowed(shape.form))
         rest = max(*sure, self._sure_front_end, max(bounds.units(own).values(), default=0.0))

@@ -11,6 +11,7 @@ from cyclescope.model.machine import Borrowed, Provenance, Width
 
 PORTS, PORTS_FIXED, FRONT_END = "ports", "ports_fixed", "front_end"
 LOOP_CARRIED, CRITICAL_PATH, IN_ORDER = "loop_carried", "critical_path", "in_order"
+SCHEDULED = "scheduler"
 CRITICAL_PATH_FIXED = "critical_path_fixed"
 NO_BOUNDS = (CRITICAL_PATH, CRITICAL_PATH_FIXED, PORTS_FIXED)  # what a loop may be faster than
 

@@ -121,8 +121,10 @@ class Predictor:
 
     def _bounds(self, block: Block, known: Sequence[int], fixed: bool, simulate: bool) -> BlockBounds:
         graph = self.graph([block.instructions[n] for n in known])
-        in_order = self.simulated(graph) if simulate and self.machine.core.in_order else None
-        return BlockBounds(block, graph, self._graphs, in_order or 0.0, fixed)
+        core = self.machine.core
+        in_order = self.simulated(graph) if simulate and core.in_order else None
+        scheduled = self.simulated(graph) if simulate and core.wakeup and not fixed else None
+        return BlockBounds(block, graph, self._graphs, in_order or 0.0, fixed, scheduled or 0.0)
 
     def _split(self, block: Block, ignore_unknown: bool) -> tuple[dict[int, Unknown], list[int]]:
         """Instructions of a block without a cost, and the positions of the others."""

@@ -3,14 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIGURATION 8 /* numbers ahead of the queues */
+#define CONFIGURATION 10 /* numbers ahead of the queues */
 #define HEAD 8          /* numbers ahead of a template's latencies */
 
-/* width, entries, loads, stores, in order, policy, ports, queues, then ports and entries per queue. */
+/* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, then ports and
+ * entries per queue, then ports per cluster. Only where ports are chosen at issue are there the latter two. */
 EXPORT struct core *core_new(const int64_t *words, int32_t count)
 {
     if (count < CONFIGURATION || words[6] < 1 || words[6] > PORTS || words[7] < 0 ||
-        words[7] > QUEUES || count != CONFIGURATION + 2 * words[7] || words[0] < 1 || words[1] < 1)
+        words[7] > QUEUES || words[9] < 0 || words[9] > CLUSTERS ||
+        count != CONFIGURATION + 2 * words[7] + words[9] || words[0] < 1 || words[1] < 1)
         return NULL;
     struct core *core = calloc(1, sizeof *core);
     if (!core)
@@ -23,6 +25,10 @@ EXPORT struct core *core_new(const int64_t *words, int32_t count)
     core->policy = (int32_t)words[5];
     core->ports = (int32_t)words[6];
     core->queues = (int32_t)words[7];
+    core->announcing = core->policy == IDEAL ? (uint64_t)words[8] : 0;
+    core->clusters = core->policy == IDEAL ? (int32_t)words[9] : 0;
+    for (int32_t n = 0; n < core->clusters; n++)
+        core->cluster[n] = (uint64_t)words[CONFIGURATION + 2 * core->queues + n];
     for (int32_t q = 0; q < core->queues; q++) {
         core->queue_ports[q] = (uint64_t)words[CONFIGURATION + 2 * q];
         core->queue_entries[q] = (int32_t)words[CONFIGURATION + 2 * q + 1];
@@ -64,6 +70,22 @@ static int32_t *copied(const int64_t **words, int32_t count)
     return copy;
 }
 
+/* Targets that a cycle of an operation makes: there is nothing else that they wait for. */
+static uint32_t announced(const struct template *t, const struct operation *op)
+{
+    uint32_t found = op->early || op->slack || op->cycles > ONE ? 0 : op->feeds;
+    for (int32_t target = 0; target < t->targets; target++) {
+        int later = t->base[target] > ONE;
+        for (int32_t s = 0; s < t->sources; s++) {
+            int32_t latency = t->latency[s * t->targets + target];
+            later |= latency != NEVER && latency != ONE;
+        }
+        if (later)
+            found &= ~(1u << target);
+    }
+    return found;
+}
+
 static int read_operations(struct template *t, const int64_t *words)
 {
     t->operation = calloc((size_t)t->operations + 1, sizeof *t->operation);
@@ -79,6 +101,7 @@ static int read_operations(struct template *t, const int64_t *words)
         op->after = copied(&words, t->sources);
         if (!op->after)
             return -1;
+        op->announced = announced(t, op);
     }
     return t->operation ? 0 : -1;
 }

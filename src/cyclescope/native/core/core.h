@@ -13,6 +13,7 @@
 #define ONE 1024
 #define PORTS 64
 #define QUEUES 64
+#define CLUSTERS 8 /* of ports */
 #define MOST_OPERATIONS 256 /* of one template */
 #define MOST_TARGETS 32
 #define NEVER INT32_MIN       /* a pair without a latency, a source that is not waited for */
@@ -31,6 +32,7 @@ struct operation {
     int32_t slack;  /* cycles that it waits when the instruction runs alone: latencies include them */
     uint32_t feeds; /* targets that wait for it, as a set */
     int32_t *after; /* per source: parts between its arrival and readiness, or NEVER */
+    uint32_t announced; /* targets that are there a cycle after it, wherever the sources are */
 };
 
 struct template {
@@ -62,6 +64,7 @@ struct program {
     int32_t count, operations, link_count, class_count;
     int32_t most_sources, most_targets, most_operations, most_links;
     int fractional; /* whether some port is busy for less than a cycle */
+    int32_t *within; /* per class: the first of its classes within clusters, NEVER where it has none */
 };
 
 struct heap {
@@ -74,6 +77,9 @@ struct core {
     int32_t entries, loads, stores, in_order, policy, ports, queues;
     uint64_t queue_ports[QUEUES];
     int32_t queue_entries[QUEUES];
+    uint64_t announcing; /* ports whose operations of a cycle announce their results as they ask for a port */
+    int32_t clusters;
+    uint64_t cluster[CLUSTERS]; /* an operation that may use all of these ports gets one of the clusters */
     struct template **templates;
     int32_t template_count, template_room;
     struct heap heaps[MOST_OPERATIONS];

@@ -31,13 +31,6 @@ static int32_t in_turn(struct run *r, uint64_t ports, int32_t class)
     return port;
 }
 
-/* A number that has nothing to do with the one that it is made of. */
-static uint64_t any_number(int64_t of)
-{
-    uint64_t hash = (uint64_t)of * 0x9E3779B97F4A7C15ull;
-    return (hash ^ hash >> 31) * 0xBF58476D1CE4E5B9ull;
-}
-
 /* Other ports within a cycle of dispatch, those first that were least loaded when it began: what was counted by
  * then is all that is known (after Abel and Reineke, uiCA 2022). Which of equals comes first is not known. */
 static int32_t in_group(struct run *r, uint64_t ports)
@@ -98,10 +91,21 @@ static int32_t chosen(struct run *r, int32_t at)
     }
 }
 
+/* The class of an operation, within any of the clusters if it may use the ports of all. */
+static int32_t class_of(const struct run *r, int32_t at)
+{
+    int32_t class = r->p->classes[at], first = r->p->within[class];
+    if (first == NEVER)
+        return class;
+    int64_t number = r->tail % SPREAD * MOST_OPERATIONS + at - r->p->body[r->position].first_operation;
+    return first + (int32_t)((any_number(number) >> 32) % (uint64_t)r->core->clusters);
+}
+
 static int bind_one(struct run *r, int32_t at, struct pending *op)
 {
+    op->class = class_of(r, at);
     if (r->core->policy == IDEAL)
-        return bind_queue(r, r->p->ports[at], op);
+        return bind_queue(r, r->p->masks[op->class], op);
     op->port = chosen(r, at);
     op->queue = op->port == NONE ? NONE : r->queue_of[op->port];
     return op->port != NONE;
@@ -207,7 +211,8 @@ static void start_all(struct run *r, const struct match *m)
 {
     for (uint64_t left = m->taken; left; left &= left - 1) {
         int32_t rank = __builtin_ctzll(left);
-        start(r, m->key[rank], rank);
+        if (!is_vain(r, m->key[rank], rank))
+            start(r, m->key[rank], rank);
     }
 }
 
@@ -292,6 +297,8 @@ void issue(struct run *r)
     else
         while (r->ready && issue_ideal(r) && r->p->fractional)
             ;
+    if (r->core->announcing)
+        ask_again(r);
 }
 
 /* The first cycle after this one in which a busy port is free, UNKNOWN where none is busy. */

@@ -19,6 +19,7 @@ void program_free(struct program *p)
     free(p->classes);
     free(p->masks);
     free(p->ports);
+    free(p->within);
 }
 
 static int32_t larger(int32_t a, int32_t b)
@@ -207,6 +208,25 @@ static int classify(struct program *p, const struct core *core)
     return 0;
 }
 
+/* Classes of operations that may use the ports of all clusters, within each of them. */
+static int divide(struct program *p, const struct core *core)
+{
+    uint64_t all = 0;
+    for (int32_t n = 0; n < core->clusters; n++)
+        all |= ranked(core->cluster[n], p, core->ports);
+    for (int32_t c = 0, whole = p->class_count; c < whole; c++) {
+        p->within[c] = NEVER;
+        if (!core->clusters || (p->masks[c] & all) != all)
+            continue;
+        if (p->class_count + core->clusters > MOST_OPERATIONS)
+            return FAILED_INPUT;
+        p->within[c] = p->class_count;
+        for (int32_t n = 0; n < core->clusters; n++)
+            p->masks[p->class_count++] = p->masks[c] & ~(all & ~ranked(core->cluster[n], p, core->ports));
+    }
+    return 0;
+}
+
 static int32_t locations_of(const int32_t *words, int32_t count)
 {
     int32_t most = 0;
@@ -230,14 +250,16 @@ int program_build(struct program *p, const struct core *core, const int32_t *wor
     if (status)
         return status;
     p->classes = array(p->operations, sizeof *p->classes);
-    p->masks = array(p->operations, sizeof *p->masks);
+    p->masks = array(p->operations * (1 + core->clusters), sizeof *p->masks);
     p->ports = array(p->operations, sizeof *p->ports);
-    if (!p->classes || !p->masks || !p->ports)
+    p->within = array(p->operations, sizeof *p->within);
+    if (!p->classes || !p->masks || !p->ports || !p->within)
         return FAILED_MEMORY;
     if (core->policy == IDEAL)
         rank_ports(p, core, p->port_of);
     else
         for (int32_t n = 0; n < core->ports; n++)
             p->port_of[n] = (uint8_t)n;
-    return classify(p, core);
+    status = classify(p, core);
+    return status ? status : divide(p, core);
 }

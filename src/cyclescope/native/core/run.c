@@ -149,7 +149,11 @@ static void cycle(struct run *r)
     retire(r);
     if (!r->core->in_order)
         wake(r);
+    if (r->core->announcing)
+        ask_early(r);
     issue(r);
+    if (r->core->announcing)
+        announce(r);
     dispatch(r);
 }
 
@@ -278,6 +282,9 @@ static size_t lay_out(struct run *r, size_t ring)
     r->values = piece(r->core, &used, ring * (size_t)p->most_targets, sizeof *r->values);
     r->arrivals = piece(r->core, &used, ring * (size_t)p->most_sources, sizeof *r->arrivals);
     r->next_reader = piece(r->core, &used, ring * (size_t)p->most_links, sizeof *r->next_reader);
+    r->asked = piece(r->core, &used, ring * (size_t)p->most_operations, sizeof *r->asked);
+    r->hoping = piece(r->core, &used, ring * (size_t)p->most_operations, sizeof *r->hoping);
+    r->in_vain = piece(r->core, &used, PORTS, sizeof *r->in_vain);
     return used;
 }
 

@@ -7,6 +7,8 @@
 #define WHEEL 1024 /* cycles ahead that a wake-up is found at once */
 #define NONE (-1)
 
+enum { HOPING = 1, ASKING }; /* for a port, in the next cycle or in this one */
+
 /* An instruction in flight. */
 struct instance {
     int32_t index;      /* in the body */
@@ -20,6 +22,8 @@ struct pending {
     int64_t ready; /* cycle in which it could issue */
     int64_t issued; /* cycle, or NONE */
     int32_t waits;  /* links that it still waits for */
+    int32_t class;  /* of ports, within its cluster where it has one */
+    int32_t early;  /* HOPING or ASKING: its sources were announced and are not there, else 0 */
     int32_t port, queue; /* rank; NONE where not bound */
     int32_t next;        /* in the same bucket of the wheel */
 };
@@ -28,6 +32,7 @@ struct value {
     int64_t at;   /* when it is there, or UNKNOWN */
     int64_t late; /* cycles that its operations waited for ports */
     int32_t waits;
+    int32_t announced; /* its operation has asked for a port and got none yet */
     int32_t readers; /* first of a list of reader numbers: ring slot * most_links + link */
 };
 
@@ -36,6 +41,7 @@ struct arrival {
     int64_t at, late;
 };
 
+#define SPREAD 1024 /* instructions after which operations go to the same clusters again */
 #define PATTERN 64 /* cycles after which what looks like chance comes again, so that loops get periodic */
 
 struct run {
@@ -56,6 +62,10 @@ struct run {
     int32_t used[PORTS];           /* the same: operations that were bound in this cycle */
     int64_t grouped_at;
     int32_t failed, active;
+    int32_t asking, vain, hopes; /* entries of the lists below */
+    int32_t *asked;   /* operations that were ready in this cycle for the first time */
+    uint64_t *in_vain; /* operations that got a port in this cycle before their sources were there */
+    int32_t *hoping;  /* operations whose sources were announced and are not there */
     struct instance *instances;
     struct pending *operations;
     struct value *values;
@@ -116,6 +126,20 @@ void wake(struct run *r);
 int bind_all(struct run *r, int64_t sequence);
 void issue(struct run *r);
 int64_t next_port(const struct run *r);
+
+/* announce.c: results that are announced before they are there */
+void hope(struct run *r, int64_t slot, int32_t o);
+void announce(struct run *r);
+void ask_early(struct run *r);
+int is_vain(struct run *r, uint64_t key, int32_t rank);
+void ask_again(struct run *r);
+
+/* A number that has nothing to do with the one that it is made of. */
+static inline uint64_t any_number(int64_t of)
+{
+    uint64_t hash = (uint64_t)of * 0x9E3779B97F4A7C15ull;
+    return (hash ^ hash >> 31) * 0xBF58476D1CE4E5B9ull;
+}
 
 /* state.c */
 uint64_t fingerprint(struct run *r);

@@ -19,6 +19,8 @@ static uint64_t mix_values(uint64_t hash, struct run *r, int64_t slot, int64_t n
         int32_t t = __builtin_ctz(left);
         int known = values[t].at != UNKNOWN;
         hash = mix(hash, known ? ahead(values[t].at, now_at) : -1 - values[t].late);
+        if (values[t].announced)
+            hash = mix(hash, t);
     }
     return hash;
 }
@@ -39,6 +41,8 @@ static uint64_t mix_unfinished(uint64_t hash, struct run *r, int64_t slot, int64
         hash = mix(hash, waits ? ops[o].waits * 4096 + ops[o].port * 64 + ops[o].queue : -2);
         if (waits && !ops[o].waits)
             hash = mix(hash, ops[o].ready - r->now);
+        if (waits && (ops[o].early || r->core->clusters))
+            hash = mix(hash, ops[o].early * MOST_OPERATIONS + ops[o].class);
     }
     return hash;
 }
@@ -55,6 +59,8 @@ uint64_t fingerprint(struct run *r)
             hash = mix(hash, r->turn[c]);
     if (r->core->policy == GROUPED)
         hash = mix(hash, r->now % PATTERN);
+    if (r->core->clusters)
+        hash = mix(hash, r->tail % SPREAD);
     for (int64_t sequence = r->head; sequence < r->tail; sequence++) {
         int64_t slot = sequence & r->mask;
         const struct instance *i = &r->instances[slot];

@@ -38,8 +38,12 @@ static void arrive(struct run *r, int64_t slot, int32_t s, int64_t at)
         arrival->at = at;
     struct pending *ops = operations_of(r, slot);
     for (int32_t o = 0; o < form->operations; o++)
-        if (form->operation[o].after[s] != NEVER && !--ops[o].waits)
-            schedule(r, slot, o);
+        if (form->operation[o].after[s] != NEVER) {
+            if (!--ops[o].waits)
+                schedule(r, slot, o);
+            else if (r->core->announcing)
+                hope(r, slot, o);
+        }
     struct value *values = values_of(r, slot);
     for (uint32_t left = live_of(r, slot); left; left &= left - 1) {
         int32_t t = __builtin_ctz(left);
@@ -162,10 +166,11 @@ void connect(struct run *r, int64_t sequence)
     for (int32_t s = 0; s < form->sources; s++)
         arrivals_of(r, slot)[s] = (struct arrival){0, 0};
     for (uint32_t left = live; left; left &= left - 1)
-        values[__builtin_ctz(left)] = (struct value){UNKNOWN, 0, 1, NONE}; /* 1: until all is linked */
+        values[__builtin_ctz(left)] = (struct value){UNKNOWN, 0, 1, 0, NONE}; /* 1: until all is linked */
     for (int32_t o = 0; o < form->operations; o++) {
         ops[o].waits = form->operation[o].early ? 0 : form->early;
         ops[o].issued = NONE;
+        ops[o].early = 0;
         for (uint32_t fed = form->operation[o].feeds & live; fed; fed &= fed - 1)
             values[__builtin_ctz(fed)].waits++;
     }
@@ -173,6 +178,8 @@ void connect(struct run *r, int64_t sequence)
     for (int32_t o = 0; o < form->operations; o++)
         if (!ops[o].waits)
             schedule(r, slot, o);
+        else if (r->core->announcing)
+            hope(r, slot, o);
     for (; live; live &= live - 1)
         if (!--values[__builtin_ctz(live)].waits)
             settle(r, slot, __builtin_ctz(live));
@@ -192,10 +199,13 @@ void wake(struct run *r)
             kept = place;
             continue;
         }
+        if (r->core->announcing)
+            r->asked[r->asking++] = place;
+        if (op->early == ASKING)
+            continue;
         int64_t slot = place / most, sequence = r->head + ((slot - r->head) & r->mask);
-        int32_t o = place % most, at = r->p->body[r->instances[slot].index].first_operation + o;
-        int32_t queue = r->core->policy == IDEAL ? r->p->classes[at] : op->port;
-        if (heap_push(&r->core->heaps[queue], key_of(sequence, o)))
+        int32_t queue = r->core->policy == IDEAL ? op->class : op->port;
+        if (heap_push(&r->core->heaps[queue], key_of(sequence, place % most)))
             r->failed = FAILED_MEMORY;
         r->ready++;
     }

@@ -2,8 +2,9 @@
 
 A core that chooses ports when operations start gives each a free one. One that chooses them before, when
 nobody knows what will be ready when, sends some to ports that are busy, and a chain waits for what only hangs
-on it. So chains of one-cycle operations are asked with others that read what they write, fewer than fill the
-ports; a model says what each policy makes of that (`infer.scheduler`).
+on it. One that wakes up the readers of a result when the operation asks for a port, not when it gets one,
+loses ports to readers that are too early. So one-cycle operations are asked with others that read what they
+write, near and far, few and many; a model says what each way to schedule makes of it (`infer.scheduler`).
 """
 
 from __future__ import annotations
@@ -14,35 +15,71 @@ from cyclescope.model.facts import SCHEDULER, CoreAnswer
 from cyclescope.probe.code import written
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
 
-_ADD, _READ, _SHIFT, _SHIFTED = "chained", "reading", "chained shift", "shift reading"
+CHAINED = "chained"
+_READ, _MAKE, _IDLE = "reading", "making", "idle"
+_SHIFT, _SHIFTED, _SHIFT_MAKE, _SLOW = "chained shift", "shift reading", "making shift", "slow making"
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "x86-64": {
-        _ADD: "ADD_01 (R64, R64): {} h", _READ: "CMP_39 (R64, R64): {} h",
+        CHAINED: "ADD_01 (R64, R64): {} h", _READ: "CMP_39 (R64, R64): {} h",
+        _MAKE: "LEA_B_D8 (R64): {} h +8", _IDLE: "CMP_39 (R64, R64): g h",
         _SHIFT: "SHL (R64, I8): {} #1", _SHIFTED: "RORX (R64, R64, I8): f {} #1",
+        _SHIFT_MAKE: "RORX (R64, R64, I8): {} h #1", _SLOW: "IMUL (R64, R64, I8): {} h #3",
     },
     "aarch64": {
-        _ADD: "ADDXrs: {0} {0} h #0", _READ: "ADDXrs: f {0} h #0",
+        CHAINED: "ADDXrs: {0} {0} h #0", _READ: "ADDXrs: f {0} h #0",
+        _MAKE: "ADDXrs: {0} h h #0", _IDLE: "ADDXrs: f h h #0",
         _SHIFT: "LSLVXr: {0} {0} h", _SHIFTED: "LSLVXr: f {0} h",
+        _SHIFT_MAKE: "LSLVXr: {0} h h", _SLOW: "MADDXrrr: {0} h h z",
     },
     "riscv64": {
-        _ADD: "ADD: {0} {0} h", _READ: "ADD: f {0} h", _SHIFT: "SLL: {0} {0} h", _SHIFTED: "SLL: f {0} h",
+        CHAINED: "ADD: {0} {0} h", _READ: "ADD: f {0} h", _MAKE: "ADD: {0} h h", _IDLE: "ADD: f h h",
+        _SHIFT: "SLL: {0} {0} h", _SHIFTED: "SLL: f {0} h",
+        _SHIFT_MAKE: "SLL: {0} h h", _SLOW: "MUL: {0} h h",
     },
 }  # fmt: skip
-# Per round, in the order of the program: operations, and the register of the chain that they are of or read.
+# Per round, in the order of the program: operations, and the register that they write or read.
 _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
-    ((_ADD, "a"), (_READ, "a")),
-    ((_ADD, "a"), (_READ, "a"), (_READ, "a")),
-    ((_ADD, "a"), (_READ, "a"), (_READ, "a"), (_READ, "a")),
-    ((_ADD, "a"), (_ADD, "b"), (_READ, "a")),
-    ((_ADD, "a"), (_ADD, "b"), (_READ, "a"), (_READ, "b")),
-    ((_ADD, "a"), (_ADD, "b"), (_ADD, "c")),
-    ((_ADD, "a"), (_ADD, "b"), (_ADD, "c"), (_READ, "a")),
-    ((_ADD, "a"), (_ADD, "a"), (_READ, "a"), (_READ, "a"), (_READ, "a")),
+    ((CHAINED, "a"), (_READ, "a")),
+    ((CHAINED, "a"), (_READ, "a"), (_READ, "a")),
+    ((CHAINED, "a"), (_READ, "a"), (_READ, "a"), (_READ, "a")),
+    ((CHAINED, "a"), (CHAINED, "b"), (_READ, "a")),
+    ((CHAINED, "a"), (CHAINED, "b"), (_READ, "a"), (_READ, "b")),
+    ((CHAINED, "a"), (CHAINED, "a"), (_READ, "a"), (_READ, "a"), (_READ, "a")),
+    ((CHAINED, "a"), (CHAINED, "b"), (CHAINED, "c"), (_READ, "a")),
     ((_SHIFT, "a"), (_READ, "a"), (_READ, "a")),
     ((_SHIFT, "a"), (_SHIFTED, "a")),
     ((_SHIFT, "a"), (_SHIFTED, "a"), (_READ, "a")),
-    ((_SHIFT, "a"), (_ADD, "a"), (_READ, "a"), (_SHIFTED, "a")),
+    ((_SHIFT, "a"), (CHAINED, "a"), (_READ, "a"), (_SHIFTED, "a")),
+    *(tuple((CHAINED, name) for name in "abcdefgh"[:many]) for many in range(3, 7)),
+    *(((CHAINED, "a"), *many * ((_IDLE, ""),)) for many in (1, 2, 3, 4)),
+    *(((CHAINED, "a"), (_READ, "a"), *many * ((_IDLE, ""),)) for many in (1, 2, 3)),
+    ((CHAINED, "a"), (CHAINED, "b"), (_IDLE, "")),
+    ((CHAINED, "a"), (CHAINED, "b"), (_IDLE, ""), (_IDLE, "")),
+    ((CHAINED, "a"), (_MAKE, "b"), (_READ, "b")),
+    ((CHAINED, "a"), (_READ, "a"), (_MAKE, "b"), (_READ, "b")),
+    ((CHAINED, "a"), (_MAKE, "b"), (_READ, "b"), (_IDLE, "")),
+    ((CHAINED, "a"), (_SHIFTED, "a"), (_READ, "a")),
+    ((CHAINED, "a"), (_READ, "a"), (_SHIFT_MAKE, "b"), (_READ, "b")),
+    *(((_MAKE, "a"), *many * ((_READ, "a"),)) for many in (1, 2, 3)),
+    *(((_MAKE, "a"), *apart * ((_IDLE, ""),), (_READ, "a")) for apart in (1, 2, 3, 4, 6, 8, 12)),
+    ((_MAKE, "a"), (_MAKE, "b"), (_READ, "a"), (_READ, "b")),
+    ((_MAKE, "a"), (_MAKE, "b"), (_MAKE, "c"), (_READ, "a"), (_READ, "b"), (_READ, "c")),
+    ((_MAKE, "a"), (CHAINED, "a"), (_READ, "a")),
+    ((_MAKE, "a"), (CHAINED, "a"), (CHAINED, "a"), (CHAINED, "a"), (_READ, "a")),
+    ((_MAKE, "a"), (_MAKE, "b"), (_MAKE, "c"), (_MAKE, "d"), (_READ, "a")),
+    ((_MAKE, "a"), (_SHIFTED, "a")),
+    ((_MAKE, "a"), (_SHIFTED, "a"), (_READ, "a"), (_IDLE, "")),
+    ((_SHIFT_MAKE, "a"), (_READ, "a")),
+    ((_SHIFT_MAKE, "a"), (_READ, "a"), (_READ, "a")),
+    ((_SHIFT_MAKE, "a"), (_SHIFTED, "a")),
+    ((_SLOW, "a"), (_READ, "a")),
+    ((_SLOW, "a"), (_READ, "a"), (_READ, "a"), (_IDLE, "")),
 )
+
+
+def of_form(isa: str, what: str) -> str:
+    """The form of an operation of the kernels."""
+    return _TEXTS[isa][what].partition(": ")[0]
 
 
 def scheduler_cases(isa: str) -> Iterator[tuple[str, Point]]:

@@ -14,6 +14,7 @@ from cyclescope.analyze.predict.prediction import (
     LOOP_CARRIED,
     PORTS,
     PORTS_FIXED,
+    SCHEDULED,
     InstructionCost,
     NotPredicted,
     Prediction,
@@ -26,6 +27,7 @@ SCHEMA_VERSION = 1
 WORDS = {
     PORTS: "ports", PORTS_FIXED: "ports, split evenly", FRONT_END: "front end",
     LOOP_CARRIED: "loop-carried dependency", CRITICAL_PATH: "critical path", IN_ORDER: "in-order issue",
+    SCHEDULED: "scheduler",
     **{effect.name: effect.words for effect in EFFECTS},
 }  # fmt: skip
 _SPREADS = {
