@@ -129,8 +129,7 @@ class Effort(msgspec.Struct, frozen=True):
 class BlockEffort(msgspec.Struct, frozen=True):
     """How hard to measure a basic block: low-cluster samples wanted, tries, core cycles of a sample.
 
-    `pages` are those that a block may touch; `seed` is of the order; the usual number of copies is halved
-    `halvings` times.
+    `pages` are those that a block may touch; `seed` is of the order.
     """
 
     want: int = 12
@@ -138,7 +137,6 @@ class BlockEffort(msgspec.Struct, frozen=True):
     pages: int = 64
     target: float = 20000.0
     seed: int = 1
-    halvings: int = 0
 
 
 class BlockSample(msgspec.Struct, frozen=True, array_like=True):

@@ -347,9 +347,7 @@ class NativeBackend:
     def blocks(self, kernels: Sequence[Kernel], effort: BlockEffort) -> list[BlockSample]:
         """Time basic blocks as they are; `flags` of kernels are those of `kernel.program`."""
         seed = effort.seed & 0xFFFFFFFF
-        head = _BLOCKS.pack(
-            effort.want, effort.maximum, seed, effort.pages, effort.target, effort.halvings, 0
-        )
+        head = _BLOCKS.pack(effort.want, effort.maximum, seed, effort.pages, effort.target, 0, 0)
         answer = self._ask(_Job(BLOCKS, head, kernels, answers.BLOCK))
         return self._believe(lambda: answers.blocks_of(answer))
 

@@ -1,8 +1,8 @@
 """Timing basic blocks of programs: several passes over all of them, and a verdict for each.
 
 A block is clean where two passes agree, and where the shorter half of its copies takes what the longer half
-takes; where it does not, it is tried with fewer copies, which smaller caches of instructions hold. What is
-not clean is counted with the reason; nothing is left out.
+takes. It is not tried with fewer copies: what a core takes in during the first fence makes them too fast.
+What is not clean is counted with the reason; nothing is left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ GRAIN = 0.005  # cycles: below, two values are the same; a tenth of what tells t
 LINEAR = 0.05  # of a block's time: what the halves of the copies may differ by
 AGREEING = 2  # passes
 PASSES, MOST_PASSES = 3, 8  # over all blocks; over those that are not clean after these
-HALVINGS = 2  # of the number of copies, at most: to 300 instructions, which some reorder buffers hold
 BATCH = 50  # blocks between two words on the progress
 
 _REASONS = {
@@ -104,7 +103,6 @@ class _Passes:
     ) -> None:
         self._backend, self._kernels, self._effort, self._report = backend, kernels, effort, report
         self._samples: list[list[BlockSample]] = [[] for _ in kernels]
-        self._halvings = [0] * len(kernels)
         self._done, self._of = 0, PASSES * len(kernels)
 
     def timings(self) -> list[BlockTiming]:
@@ -112,21 +110,16 @@ class _Passes:
         for number in range(MOST_PASSES):
             chosen = everything if number < PASSES else self._doubtful()
             self._of = max(self._of, self._done + len(chosen))
-            for halvings in range(HALVINGS + 1):
-                self._pass([n for n in chosen if self._halvings[n] == halvings], number, halvings)
+            self._pass(chosen, number)
         return [judged(samples) for samples in self._samples]
 
     def _doubtful(self) -> list[int]:
         """Blocks that another pass may make clean."""
         verdicts = [judged(samples).verdict for samples in self._samples]
-        for n, verdict in enumerate(verdicts):
-            if verdict == NONLINEAR and self._halvings[n] < HALVINGS:
-                self._halvings[n] += 1
-                self._samples[n].clear()
         return [n for n, verdict in enumerate(verdicts) if verdict not in (CLEAN, FAILED)]
 
-    def _pass(self, chosen: Sequence[int], number: int, halvings: int) -> None:
-        effort = msgspec.structs.replace(self._effort, seed=self._effort.seed + number, halvings=halvings)
+    def _pass(self, chosen: Sequence[int], number: int) -> None:
+        effort = msgspec.structs.replace(self._effort, seed=self._effort.seed + number)
         for first in range(0, len(chosen), BATCH):
             some = chosen[first : first + BATCH]
             answers = self._backend.blocks([self._kernels[n] for n in some], effort)

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 
-#define HALVINGS_MOST 16u
 #define FEW_PAGES 6 /* what walks through more than these is not in the first-level cache any more */
 
 static void block_work(const struct batch *b, uint32_t item)
@@ -27,12 +26,12 @@ static void block_died(const struct batch *b, uint32_t item, uint32_t detail)
 
 /* A block that walks through memory touches fewer pages in fewer copies; one that touches many anyway gets
  * all that it may. Returns whether to begin again, without pages. */
-static int fewer_copies(const struct kernel *kernel, unsigned usual, int *walks)
+static int fewer_copies(const struct kernel *kernel, int *walks)
 {
     if (!*walks)
         return 0;
     *walks = blocks_copies(kernel, blocks_halvings + 1) < blocks_copies(kernel, blocks_halvings);
-    blocks_halvings = *walks ? blocks_halvings + 1 : usual;
+    blocks_halvings = *walks ? blocks_halvings + 1 : 0;
     pages_forget();
     return 1;
 }
@@ -49,7 +48,7 @@ static int again(const struct kernel *kernel, const struct blocks *request, stru
     case PAGE_IMPOSSIBLE:
         return 0;
     default:
-        if (fewer_copies(kernel, request->halvings, walks))
+        if (fewer_copies(kernel, walks))
             return 1;
         r->status = STATUS_PAGES;
         r->detail = 0;
@@ -64,7 +63,7 @@ static void supervise_block(const struct batch *batch, uint32_t item)
     struct block_result *r = (struct block_result *)batch->results + item;
     int walks = 1;
     pages_forget();
-    blocks_halvings = request->halvings < HALVINGS_MOST ? request->halvings : HALVINGS_MOST;
+    blocks_halvings = 0;
     for (;;) {
         uint32_t detail = 0;
         r->status = STATUS_NOT_RUN;

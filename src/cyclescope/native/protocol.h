@@ -172,7 +172,7 @@ struct result {
 struct blocks {
     uint32_t want, maximum, seed, pages; /* low-cluster samples; tries; order; pages that one may touch */
     double target;                       /* core cycles of a sample */
-    uint32_t halvings, reserved;         /* of the usual number of copies */
+    uint32_t reserved[2];
 };
 
 /* In kernel.flags of a BLOCKS request. */

@@ -124,29 +124,6 @@ def test_clean_blocks_get_the_usual_passes_and_doubtful_ones_more():
     assert passes == [PASSES, PASSES + 2, MOST_PASSES]
 
 
-class Thrifty(Scripted):
-    """Linear with so many halvings at least."""
-
-    def __init__(self, needed):
-        super().__init__()
-        self.needed, self.halvings = needed, []
-
-    def blocks(self, kernels, effort):
-        self.halvings.append(effort.halvings)
-        right = effort.halvings >= self.needed
-        return [sample(2.0 if right else 3.0, linearity=1.0 if right else 0.8) for _ in kernels]
-
-
-@pytest.mark.parametrize(("needed", "verdict"), [(1, CLEAN), (2, CLEAN), (3, NONLINEAR)])
-def test_blocks_that_are_not_linear_get_fewer_copies(needed, verdict):
-    backend = Thrifty(needed)
-    (found,) = time_blocks(backend, kernels(1))
-    assert found.verdict == verdict
-    assert found.cycles == (2.0 if verdict == CLEAN else 3.0)
-    assert backend.halvings[:PASSES] == [0] * PASSES
-    assert max(backend.halvings) == min(needed, 2)
-
-
 def test_failures_are_not_tried_again():
     backend = Scripted([sample(0.0, SIGNAL, detail=4)])
     time_blocks(backend, kernels(1))
