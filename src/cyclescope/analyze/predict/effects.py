@@ -78,7 +78,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 EFFECTS = (
     Effect(name="taken_branches", words="taken branches", data=Data.NONE,
            cycles=lambda s: bounds.branches(s.shapes, s.block.loop and not s.is_measured)),
-    Effect(name="resources", words="shared resources", data=Data.THROUGHPUT,
+    Effect(name="resources", words="shared resources", data=Data.THROUGHPUT, assumed=True,
            parts=lambda s: bounds.resources(s.shapes, s.machine)),
     Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
            parts=lambda s: bounds.units(s.shapes)),

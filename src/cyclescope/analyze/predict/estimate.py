@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED
+from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED, PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
@@ -110,16 +110,20 @@ class BlockBounds:
     def lower(self) -> float:
         """The greatest bound without what is assumed, at most what is expected.
 
-        That is time in memory, latencies that are ranges, a width that nobody claims, and the throughput of
-        forms that the machine's own model does not know.
+        That is time in memory, latencies that are ranges, a width that nobody claims, shared resources (ports
+        say what is sure of them), and the throughput of forms that the machine's own model does not know.
         """
         left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED)
         sure = [c for n, c in self.deciding.items() if n not in left_out]
-        own = (shape for shape in self.shapes if not self._graphs.shapes.is_borrowed(shape.form))
+        own = (shape for shape in self.shapes if self._is_known(shape))
         rest = max(*sure, self._sure_front_end, max(bounds.units(own).values(), default=0.0))
         if self.slowest_chain > rest:  # what is proved of it is no more
             rest = max(rest, self.least_chain)
         return min(rest, self.cycles)
+
+    def _is_known(self, shape: PlacedCost) -> bool:
+        """Whether the machine's own model has the throughput of a form, and not just the most that it is."""
+        return not self._graphs.shapes.is_borrowed(shape.form) and shape.cost.throughput is not None
 
     @cached_property
     def _sure_front_end(self) -> float:

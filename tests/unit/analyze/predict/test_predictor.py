@@ -77,10 +77,20 @@ def test_shared_resources_and_units_that_are_no_ports():
     model = Predictor(msgspec.structs.replace(machine, resources={"path": 2.0}))
     found = model.predict(block("imul rax, rbx; imul rcx, rdx"))
     assert (found.bounds["resources"], found.resources) == (3, {"path": 3})
-    assert (model.predict(block("imul rax, rbx; imul rcx, rdx; imul rsi, rdx")).full) == ("path",)
+    found = model.predict(block("imul rax, rbx; imul rcx, rdx; imul rsi, rdx"))
+    assert found.full == ("path",)
+    assert (found.cycles, found.lower) == (4.5, 3)  # its port is sure, the resource is not
     assert model.predict(block("vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2")).cycles == 5
     assert "units" not in model.predict(block("vmulpd ymm0, ymm1, ymm2")).bounds  # its port explains it
     assert model.predict(block("xor edx, edx; mov eax, ebx; div rcx")).bounds["units"] == 7
+
+
+def test_what_is_only_known_to_be_at_most_so_is_no_lower_bound():
+    text = "vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2"
+    known = Predictor(changed(toy(), VADDPD_YMM_YMM_YMM={"throughput": 2.5})).predict(block(text))
+    assert (known.cycles, known.lower) == (5, 5)
+    most = Predictor(changed(toy(), VADDPD_YMM_YMM_YMM={"throughput_most": 2.5})).predict(block(text))
+    assert (most.cycles, most.lower) == (5, 1)
 
 
 def test_locked_instructions_wait_for_memory():
