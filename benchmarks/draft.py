@@ -116,7 +116,7 @@ def contenders(
             print(f"no llvm-mca: {error}")
 
 
-def compare(model: MachineModel, measured: Path, llvm: str, built: str) -> Sequence[Check]:
+def compare(model: MachineModel, measured: Path, llvm: str, built: str = "") -> Sequence[Check]:
     """Errors on the blocks of a file, in each way that they were timed."""
     draft = drafted(model)
     print(f"{model.name}: {len(model.forms)} forms, {len(draft.forms)} in the draft\n")
