@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-BETWEEN = "  "
+_BETWEEN = "  "
 
 
 def table(rows: Sequence[Sequence[str]], words: int) -> str:
     """Rows of cells, the first one the head, as text; the first `words` columns are words."""
-    return "".join(f"{line}\n" for line in aligned(rows, range(words), BETWEEN))
+    return "".join(f"{line}\n" for line in aligned(rows, range(words), _BETWEEN))
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int], indent: str = "") -> list[str]:
@@ -21,7 +21,7 @@ def aligned(rows: Sequence[Sequence[str]], left: Collection[int], indent: str = 
     Those of other columns end below each other.
     """
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    return [(indent + BETWEEN.join(_cells(row, widths, left))).rstrip() for row in rows]
+    return [(indent + _BETWEEN.join(_cells(row, widths, left))).rstrip() for row in rows]
 
 
 def _cells(row: Sequence[str], widths: Sequence[int], left: Collection[int]) -> list[str]:

@@ -12,7 +12,7 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.infer.again import disturbed
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.ports.approach import NO_FILLER
-from cyclescope.infer.ports.in_order import FAST, SLOW, order_forms
+from cyclescope.infer.ports.in_order import QUICK, SLOW, order_forms
 from cyclescope.isa.registry import instruction_set, isa_names
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.variant import SECOND_LOOKS
@@ -153,6 +153,6 @@ def test_the_order_of_issue_is_asked_for(machine):
     machine.run(quantities=FIRST | {PORTS})
     with closing(Store(machine.path, readonly=True)) as store:
         orders = list(store.records_of(("order",)))
-    fast = [f"x{count}" for count in FAST]
+    fast = [f"x{count}" for count in QUICK]
     assert [r.variant for r in orders] == [f"x{SLOW}", *fast, *fast]
     assert all(r.verdict == STABLE for r in orders)

@@ -23,8 +23,8 @@ from cyclescope.infer.ports.counted import (
 )
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
-from cyclescope.infer.ports.in_order import ORDER, InOrder, issues_in_order
-from cyclescope.infer.ports.questions import SLOWEST
+from cyclescope.infer.ports.in_order import ORDER_OF_ISSUE, InOrder, issues_in_order
+from cyclescope.infer.ports.questions import LONGEST_PAIR
 from cyclescope.infer.ports.timed import TimedEvidence, TimedJudge, grouped_by_time
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
@@ -186,7 +186,7 @@ def _why_none(facts: PortFacts, form: InstructionForm, planner: Planner) -> str:
     except Unmeasurable as error:
         return str(error)
     alone = facts.front_end.alone
-    if alone.get(form.id, 0.0) > SLOWEST:
+    if alone.get(form.id, 0.0) > LONGEST_PAIR:
         return f"two instances take {alone[form.id]:.0f} cycles: too long to be hidden"
     if form.id not in alone:
         return "not measured"
@@ -211,7 +211,7 @@ def read_approach(
     def front_end(records: Iterable[Record]) -> FrontEndFacts:
         return FrontEndFacts(table, throughputs, records, readings)
 
-    if issues_in_order(store.records_of((ORDER,))):
+    if issues_in_order(store.records_of((ORDER_OF_ISSUE,))):
         return InOrder(front_end(store.records_of((ALONE, PORTS), names)))
     events = store.events()
     counts = any(map(ports_of, events))

@@ -22,10 +22,10 @@ NOISE = 0.08  # micro-operations: less of a resource is none
 NEEDS_PORT = "its front-end slots are not known: it reads as none, though it needs a port"
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
-WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
-SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
+_WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
+_SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
 CERTAIN = 0.995  # of the odds: `high` promises as much
-TELLING = 0.95  # of the odds: `medium` promises as much
+_TELLING = 0.95  # of the odds: `medium` promises as much
 UNLIKELY = 100.0  # times less likely than the best: other usages are not told
 MOST_OTHERS = 3  # other usages that are told
 ELSEWHERE = "it runs slower than these ports allow: something else limits it"
@@ -253,7 +253,7 @@ class PortBuilder:
 
 def runs_slower(known: Sequence[Operation], slots: float | None, width: float, throughput: float) -> bool:
     """Whether ports and slots allow a form to run faster than it does: something else limits it."""
-    return max(port_throughput(known), (slots or 0.0) / width) < SLOWER * throughput
+    return max(port_throughput(known), (slots or 0.0) / width) < _SLOWER * throughput
 
 
 def unseen_access(facts: PortFacts, form: InstructionForm) -> str:
@@ -276,7 +276,7 @@ def level_of(best: Explanation, structure: float = 1.0) -> str:
     `structure` is the share of its ports.
     """
     share = best.share * structure
-    if not best.complete or best.missed > WHOLE or share < TELLING:
+    if not best.complete or best.missed > _WHOLE or share < _TELLING:
         return LOW
     return HIGH if share >= CERTAIN else MEDIUM
 
@@ -286,7 +286,7 @@ def _conflict(best: Explanation) -> str:
     held = [part.missed for part in best.parts if part.operations is None]
     if held:
         return f"conflict: it holds ports for {max(held):.1f} port cycles"
-    if best.missed > WHOLE:
+    if best.missed > _WHOLE:
         return f"its ports miss what it costs a class by {best.missed:.1f} micro-operations"
     return ""
 

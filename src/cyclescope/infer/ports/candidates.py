@@ -12,7 +12,7 @@ from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_sets, mnemonics
 from cyclescope.isa.table import Table
 
-MOST_BYTES = 8  # of a blocking instruction: longer ones are limited by fetching
+_MOST_BYTES = 8  # of a blocking instruction: longer ones are limited by fetching
 _LEFT_OUT = frozenset(
     ("x87", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return", "stack",
      "high_byte", "lock", "vsib")
@@ -104,7 +104,7 @@ def is_candidate(form: InstructionForm) -> bool:
         return _is_fixed_width_candidate(form)
     if form.encoding is None or not form.attributes.isdisjoint(_LEFT_OUT):
         return False
-    if form.encoding.length > MOST_BYTES:
+    if form.encoding.length > _MOST_BYTES:
         return False
     registers = [op for op in form.operands if op.is_register]
     if "evex" in form.attributes and (form.memory >= 0 or any(op.cls != _WIDEST for op in registers)):

@@ -14,15 +14,15 @@ from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import MICROCODED, PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, stores
 from cyclescope.infer.ports.facts import EITHER, PortFacts
-from cyclescope.infer.ports.questions import SLOWEST, made
-from cyclescope.infer.ports.resources import PART, hidden_units
+from cyclescope.infer.ports.questions import LONGEST_PAIR, made
+from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.infer.workload import AGAIN, AMONG, BETWEEN, CLASSES, HIDDEN, MEMORY
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import INSTANCES, PortPlanner, Question, Stage
 
-LEAST = 8  # cycles of blocking
+_LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
 LONGEST = 64
 UNIT = 0.9, 12.0  # cycles of forms that show hidden resources
@@ -152,7 +152,7 @@ class ClassQuestions:
             for unit in slow:
                 alone = throughputs[unit.id]
                 cycles = _hiding(facts, form, math.ceil(facts.front_end.slots[unit.id] / alone))
-                told = form.id in widths or throughputs[form.id] > PART * alone
+                told = form.id in widths or throughputs[form.id] > SMALLEST_PART * alone
                 if cycles and told and not domains(form).isdisjoint(domains(unit)):
                     count = math.ceil(cycles / alone)
                     yield self.plans.against(form, unit, 1, count)
@@ -186,13 +186,13 @@ def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
     """Cycles of blocking that hide the form's own limits; 0 where that would be too many."""
     front_end = facts.front_end
     alone = front_end.alone.get(form.id, math.inf)
-    if alone > SLOWEST or form.id not in front_end.slots:
+    if alone > LONGEST_PAIR or form.id not in front_end.slots:
         return 0
     spare = front_end.width - width
     slots = max(front_end.slots[form.id], 1.0) * INSTANCES
     crowded = math.ceil(1.2 * slots / spare) + 1 if spare > 0 else 0
     escaping = min(math.ceil(1.2 * slots) + 1, LONGEST)  # one port may have to take them all
-    needed = max(LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
+    needed = max(_LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
     return needed if needed <= LONGEST else 0
 
 

@@ -29,11 +29,11 @@ from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
 
-BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
-SEEN = 0.05  # micro-operations of an instance: no stray event
+_BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
+_SEEN = 0.05  # micro-operations of an instance: no stray event
 MORE = 0.3  # micro-operations counted that are not explained
 COUNTS = alike(Tail(0.01, 0.1))  # counts hardly scatter, whatever is chosen
-SINGLE = (0.9, 1.1)  # micro-operations of a blocking instruction
+_SINGLE = (0.9, 1.1)  # micro-operations of a blocking instruction
 
 
 def ports_of(event: str) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Counters:
             if r.quantity == PAIRS and r.form == r.source:
                 busy = {
                     ports: r.counters[place] for place, ports in self._events
-                    if r.counters[place] > BUSY * len(ports) * r.cycles
+                    if r.counters[place] > _BUSY * len(ports) * r.cycles
                 }  # fmt: skip
                 found[r.form] = frozenset().union(*busy), sum(busy.values()) / blocked(r.variant)
         return found
@@ -87,7 +87,7 @@ class Counters:
 
     def was_seen_on(self, form: str, ports: Iterable[int]) -> bool:
         """Whether a form alone was counted on some of the ports."""
-        return (self.total(form, ports) or 0.0) > SEEN
+        return (self.total(form, ports) or 0.0) > _SEEN
 
     @cached_property
     def _used(self) -> dict[str, frozenset[str]]:
@@ -95,7 +95,7 @@ class Counters:
         for r in self._records:
             if r.quantity in (ALONE, PORTS):
                 own, _ = self.filled.get(r.source, (frozenset(), 0.0))
-                some = [ports for place, ports in self._events if r.counters[place] > SEEN * INSTANCES]
+                some = [ports for place, ports in self._events if r.counters[place] > _SEEN * INSTANCES]
                 found.setdefault(r.form, set()).update(*[ports for ports in some if not ports <= own])
         return {form: frozenset(ports) for form, ports in found.items()}
 
@@ -115,7 +115,7 @@ def grouped_by_counts(
     for name, width in candidates.items():
         ports, count = filled.get(name, (frozenset(), 0.0))
         files = frozenset(files_of(front_end.table[name]))
-        if len(files) > 1 or len(ports) != width or not SINGLE[0] < count / (2 * width) < SINGLE[1]:
+        if len(files) > 1 or len(ports) != width or not _SINGLE[0] < count / (2 * width) < _SINGLE[1]:
             continue
         found.setdefault(heads.setdefault((files, ports), name), []).append(name)
     for (files, ports), name in heads.items():

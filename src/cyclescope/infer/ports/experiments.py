@@ -43,7 +43,7 @@ from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 
 CAREFUL = Effort(rounds=2, want=8, target=8000.0)
-SHORT = Effort(rounds=2, want=4, target=3500.0)  # half the time of usual efforts, and as good here
+_SHORT = Effort(rounds=2, want=4, target=3500.0)  # half the time of usual efforts, and as good here
 THRICE = Effort(rounds=3, want=4, target=3500.0)  # neighbours disturb two rounds alike more often than three
 
 
@@ -132,4 +132,4 @@ def _effort(stage: str) -> Effort:
         return PROVING
     if stage in (SLOTS, SECOND_SLOTS):
         return COUNTING
-    return THRICE if stage == AGAIN else SHORT
+    return THRICE if stage == AGAIN else _SHORT

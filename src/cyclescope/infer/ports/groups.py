@@ -15,7 +15,7 @@ from cyclescope.infer.ports.candidates import memory_of
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.isa.form import InstructionForm
 
-SURE = 0.9  # of the odds: readings of a form that is explained so well tell how readings scatter
+_SURE = 0.9  # of the odds: readings of a form that is explained so well tell how readings scatter
 SLOWED = 0.3  # micro-operations: as much of a class that accesses leave alone is no noise
 TAUGHT = 400  # forms that tell it: shares of a hundredth are known within half of that
 
@@ -128,7 +128,7 @@ def _off(
         beside = {} if groups.is_memory(group) else accesses.of(form, group)
         candidates = solver.candidates(looks, throughput, groups.expected(form), beside=beside)
         found = explanations([candidates], Told(throughput)) if candidates else []
-        if not found or found[0].share < SURE or not found[0].complete:
+        if not found or found[0].share < _SURE or not found[0].complete:
             continue
         sets = [op.ports for op in found[0].operations for _ in range(round(op.count))]
         for name, some in looks.items():

@@ -31,13 +31,13 @@ from cyclescope.measure.plan import Experiment, Key, Planner
 from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, Stage
 from cyclescope.measure.record import STABLE, Record
 
-ORDER = "order"
+ORDER_OF_ISSUE = "order"
 SLOW = 4  # in the first chain: what all but the last wait is lost in order; any queue holds them
-FAST = (8, 12, 16, 24)  # in the second: one of them takes about as long as the first
+QUICK = (8, 12, 16, 24)  # in the second: one of them takes about as long as the first
 LOST = 0.5  # of the wait for the first chain: halfway between none and all
-CLEAR = 1.2  # times as long in order as out of order: less cannot be told by a reading
-TOGETHER, APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
-IN_ORDER = "in order: ports cannot be told"
+_CLEAR = 1.2  # times as long in order as out of order: less cannot be told by a reading
+TOGETHER, _APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
+WITHOUT_PORTS = "in order: ports cannot be told"
 LONGEST = 40.0  # cycles of a form of which a cycle more or less is seen
 _MOST = 12  # forms that others are paired with
 
@@ -66,9 +66,9 @@ def order_questions(table: Table, plans: PortPlanner) -> Iterator[Question]:
     (fast,) = block.take(1)
     second = (msgspec.structs.replace(fast, registers=fast.registers[:1] * len(fast.registers)),)
     for key, items in (
-        ((slow.id, ORDER, "", "", f"x{SLOW}"), first),
-        *(((beside.id, ORDER, "", "", f"x{count}"), second * count) for count in FAST),
-        *(((slow.id, ORDER, beside.id, "", f"x{count}"), first + second * count) for count in FAST),
+        ((slow.id, ORDER_OF_ISSUE, "", "", f"x{SLOW}"), first),
+        *(((beside.id, ORDER_OF_ISSUE, "", "", f"x{count}"), second * count) for count in QUICK),
+        *(((slow.id, ORDER_OF_ISSUE, beside.id, "", f"x{count}"), first + second * count) for count in QUICK),
     ):
         yield Question(key, partial(_loop, key, items, chain.kernel))
 
@@ -97,14 +97,14 @@ def issues_in_order(records: Iterable[Record]) -> bool:
     Of every count it is known what both kinds of cores would take: what was taken lies nearer to that of the
     one or of the other, all counts together, those that tell them apart best counting most.
     """
-    found = [r for r in records if r.quantity == ORDER and r.verdict == STABLE]
+    found = [r for r in records if r.quantity == ORDER_OF_ISSUE and r.verdict == STABLE]
     alone = {(r.form, r.variant): r.cycles for r in found if not r.source}
     lost = apart = 0.0
     for record in found:
         first = alone.get((record.form, f"x{SLOW}"), 0.0)
         second = alone.get((record.source, record.variant), 0.0)
         hidden, behind = max(first, second), first * (SLOW - 1) / SLOW + second
-        if first and second and behind > CLEAR * hidden:
+        if first and second and behind > _CLEAR * hidden:
             lost += (record.cycles - hidden) * (behind - hidden)
             apart += (behind - hidden) ** 2
     return lost > LOST * apart
@@ -165,7 +165,7 @@ class InOrder:
             return [], []  # its instances wait for each other, or noise is longer than a cycle
         pairs = self.paired.get(form, {}).items()
         together = [other for other, cycles in pairs if cycles < least + TOGETHER]
-        return together, [other for other, cycles in pairs if cycles > least + APART]
+        return together, [other for other, cycles in pairs if cycles > least + _APART]
 
     def stages(
         self, plans: PortPlanner, forms: Sequence[InstructionForm], again: Callable[[], object]
@@ -191,4 +191,4 @@ class InOrder:
             f"not with {', '.join(apart)}" if apart else "",
         ]
         rules = "; ".join(word for word in words if word)
-        return PortUsage(None, None, reason=f"{IN_ORDER}; {rules}" if rules else IN_ORDER)
+        return PortUsage(None, None, reason=f"{WITHOUT_PORTS}; {rules}" if rules else WITHOUT_PORTS)

@@ -17,7 +17,7 @@ from cyclescope.measure.ports import COUNTED, INSTANCES, Filling, PortPlanner, Q
 
 PROVING = Effort(rounds=4, want=8, target=40000.0)  # few, and everything stands on them
 COUNTING = Effort(rounds=2, want=4, target=20000.0)  # rounds differ by a third of what usual efforts leave
-SLOWEST = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
+LONGEST_PAIR = 40.0  # cycles of two instances: longer ones would need thousands of blocking instructions
 HIDING = 1.6  # times the slots that pass while the instances run alone: what else limits them does not show
 LEAST_FILLERS = 6  # to an instance
 FIRST_LOOK = 1, 11  # fillers more than hide the form: of different rests whatever the width
@@ -86,7 +86,7 @@ def _least(facts: FrontEndFacts, form: InstructionForm, instances: int) -> int |
     alone = facts.alone.get(form.id, math.inf)
     each = facts.throughputs.get(form.id, alone)
     if (
-        max(alone, INSTANCES * each) > SLOWEST
+        max(alone, INSTANCES * each) > LONGEST_PAIR
     ):  # two that stay in buffers take less than those that leave them
         return None
     cycles = max(alone, COUNTED * each) * instances / COUNTED

@@ -20,10 +20,12 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import FormCost, Operation
 from cyclescope.model.ports import notation, port_throughput
 
-SLOWER = 1.15  # times what all known resources allow: something else limits a form
-MOSTLY = 0.8  # of its own throughput for which a form holds what limits another one: it needs the same
-PART = 0.5  # of the other's throughput at least: smaller parts are not told from what else is in the way
-SURE = 0.7  # the same, where the form's own ports explain its throughput
+_SLOWER = 1.15  # times what all known resources allow: something else limits a form
+_MOSTLY = 0.8  # of its own throughput for which a form holds what limits another one: it needs the same
+SMALLEST_PART = (
+    0.5  # of the other's throughput at least: smaller parts are not told from what else is in the way
+)
+_SURE = 0.7  # the same, where the form's own ports explain its throughput
 STEALS = 2  # ports that a micro-operation of a form holds whose port usage is not known
 MOST_SETS = 8  # of a group of ports whose unions are resources
 
@@ -191,7 +193,7 @@ class Hidden:
                 self.alike.setdefault(heads[key], []).append(form)
             allowed = [cycles / capacities[name] for name, cycles in weights[form].items()]
             allowed += [port_throughput(cost.operations), cost.slots / facts.front_end.width]
-            if cost.throughput > SLOWER * max(allowed):
+            if cost.throughput > _SLOWER * max(allowed):
                 self.slow.setdefault(heads[key], []).append(form)
 
     @cached_property
@@ -208,13 +210,13 @@ class Hidden:
         """Whether what limits a form was seen to be no port: blocking instructions do not hold it."""
         seen = [(width, self._waits.get(name, {}).get(slow)) for name, width in self._classes.items()]
         return any(some is not None for _, some in seen) and all(
-            some is None or some < PART / width for width, some in seen
+            some is None or some < SMALLEST_PART / width for width, some in seen
         )
 
     def _share(self, one: str, other: str) -> bool:
         """Whether each of two forms holds what limits the other for as long as it runs alone."""
         both = ((one, other), (other, one))
-        return all(self._waits.get(f, {}).get(unit, 0.0) > MOSTLY * self._alone(f) for f, unit in both)
+        return all(self._waits.get(f, {}).get(unit, 0.0) > _MOSTLY * self._alone(f) for f, unit in both)
 
     def _alone(self, form: str) -> float:
         return self._costs[form].throughput or math.inf
@@ -228,7 +230,7 @@ class Hidden:
             for unit, cycles in waits.items():
                 if unit not in self.names or not self._is_unit(unit):
                     continue
-                if cycles > max(MOSTLY * self._alone(head), SURE * self._alone(unit)):
+                if cycles > max(_MOSTLY * self._alone(head), _SURE * self._alone(unit)):
                     some[self.names[unit]] = round(min(cycles, self._alone(head)), 2)
             for form in forms:
                 found[form] = dict(some)

@@ -34,9 +34,9 @@ from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import MachineModel, Operation
 
-SAME = 1.9  # times as long as one alone: the same ports
-APART = 0.06  # of the time alone: disjoint ports
-VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
+_SAME = 1.9  # times as long as one alone: the same ports
+_APART = 0.06  # of the time alone: disjoint ports
+_VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
 PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
 DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
@@ -54,7 +54,7 @@ def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
         for name in group:
             ratios = [(head, pairs.get(frozenset((head, name)))) for head in heads]
             unknown = next((head for head, ratio in ratios if ratio is None), None)
-            head = next((head for head, ratio in ratios if ratio is not None and ratio > SAME), None)
+            head = next((head for head, ratio in ratios if ratio is not None and ratio > _SAME), None)
             if head is None and unknown is not None:
                 missing.append((unknown, name, width))
                 continue
@@ -205,7 +205,7 @@ class TimedEvidence:
     def _apart(self, one: str, other: str) -> bool:
         """Whether two classes are seen to have no port in common."""
         ratio = self.classes.pairs.get(frozenset((one, other)), math.inf)
-        return self.classes.widths[one] + self.classes.widths[other] <= self.width and ratio < 1 + APART
+        return self.classes.widths[one] + self.classes.widths[other] <= self.width and ratio < 1 + _APART
 
     def _related(self, one: str, other: str) -> bool:
         """Whether two classes may share ports at all: those for memory are apart from the others."""
@@ -345,6 +345,6 @@ def _low(looks: Sequence[Look]) -> float:
 
 def _lowest(looks: Sequence[Look]) -> list[Look]:
     error = min(look.error for look in looks)
-    clear = [look for look in looks if look.error <= VAGUE * max(error, SMALLEST_ERROR)]
+    clear = [look for look in looks if look.error <= _VAGUE * max(error, SMALLEST_ERROR)]
     least = min(look.value for look in clear)
     return [look for look in clear if look.value - least < ALIKE]

@@ -11,7 +11,7 @@ from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.candidates import candidates, domains, files_of, memory_of
-from cyclescope.infer.ports.in_order import FAST, IN_ORDER, SLOW, issues_in_order
+from cyclescope.infer.ports.in_order import QUICK, SLOW, WITHOUT_PORTS, issues_in_order
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
@@ -66,7 +66,7 @@ def test_a_core_that_issues_in_order_says_so_in_place_of_ports(ordered):
     planner = Planner(table, lambda form: True)
     usages = {form.id: approach.usage(form, planner) for form in forms}
     assert {usage.ports for usage in usages.values()} == {None}
-    assert usages["FADD_D"].reason.startswith(f"{IN_ORDER}; issues in one cycle with ")
+    assert usages["FADD_D"].reason.startswith(f"{WITHOUT_PORTS}; issues in one cycle with ")
     assert all(usage.slots is None for usage in usages.values())
 
 
@@ -88,7 +88,7 @@ def test_the_model_of_a_core_that_issues_in_order(ordered):
     assert model.core.width == 2
     assert not model.ports
     assert model.forms["FADD_D"].operations is None
-    assert IN_ORDER in model.forms["FADD_D"].note
+    assert WITHOUT_PORTS in model.forms["FADD_D"].note
     assert any("the core issues in order" in note for note in model.provenance.notes)
 
 
@@ -111,7 +111,7 @@ def order_record(form, source, count, cycles):
 )
 def test_order_of_issue(found, expected):
     """A chain of four multiplications of three cycles, and as many additions as said, a cycle each."""
-    alone = [order_record("MUL", "", SLOW, 12.0), *(order_record("ADDI", "", n, n) for n in FAST)]
+    alone = [order_record("MUL", "", SLOW, 12.0), *(order_record("ADDI", "", n, n) for n in QUICK)]
     records = alone + [order_record("MUL", "ADDI", *pair) for pair in found.items()]
     assert issues_in_order(records) == expected
     assert not issues_in_order(records[1:]), "nothing is known of the first chain"

@@ -15,8 +15,8 @@ from cyclescope.infer.ports.facts import ERROR
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.questions import (
     FIRST_LOOK,
+    LONGEST_PAIR,
     SECOND_LOOK,
-    SLOWEST,
     second_slot_questions,
     simple_forms,
     slot_questions,
@@ -79,13 +79,13 @@ def test_a_slow_form_that_one_round_found_fast_is_not_counted(table, verdict):
         facts = FrontEndFacts(table, fast | {TWO: cycles}, [lucky])
         return len(list(slot_questions(facts, plans, [table[TWO]])))
 
-    longest = SLOWEST / INSTANCES
+    longest = LONGEST_PAIR / INSTANCES
     assert [asked(cycles) for cycles in (1.0, longest - 1)] == [len(FIRST_LOOK)] * 2
     assert [asked(cycles) for cycles in (longest + 1, 2000.0)] == [0, 0]
 
 
 @pytest.mark.parametrize(
-    ("each", "counted"), [(SLOWEST / INSTANCES - 1, True), (SLOWEST / INSTANCES + 1, False)]
+    ("each", "counted"), [(LONGEST_PAIR / INSTANCES - 1, True), (LONGEST_PAIR / INSTANCES + 1, False)]
 )
 def test_what_leaves_its_buffers_slowly_is_not_counted(table, each, counted):
     """Two streaming stores take a few cycles, eight of them hundreds: with 11208 NOPs a loop is none."""
