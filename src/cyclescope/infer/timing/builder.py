@@ -8,6 +8,7 @@ from functools import cached_property
 
 import msgspec
 
+from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT, preferred
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
@@ -37,7 +38,12 @@ from cyclescope.infer.timing.results import (
     rounded,
     whole,
 )
-from cyclescope.infer.timing.several import REPEATED, over_values, with_repeated_loads
+from cyclescope.infer.timing.several import (
+    REPEATED,
+    over_values,
+    with_flags_together,
+    with_repeated_loads,
+)
 from cyclescope.infer.timing.throttling import TELLING, with_room
 from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
 from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
@@ -46,9 +52,7 @@ from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, STABLE, Record
 
-_BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times the throughput proves nothing
 _WIDE = 0.5  # cycles: what is proved leaves more than one whole latency where it is wider
-_FASTER = 0.9  # times the least latency that is shown: a tenth is more than noise
 _LOST = 1.0  # cycles that links may take less in a chain than alone
 _SURE = 2.0  # times the spread: 95 of 100 independent readings are within
 PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in each")
@@ -99,6 +103,7 @@ class TimingBuilder:
         throughput = builder.throughput(_unfinished(self.unmeasured.get(("", ""))))
         every = pairs(self.form)
         latencies = with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
+        latencies = with_flags_together(latencies)
         throughput = builder.limited_by_registers(throughput, latencies)
         outputs = tuple(self.output(pair) for pair in overwritten(self.form))
         return FormTiming(
@@ -142,27 +147,17 @@ class TimingBuilder:
         return Latency(source, target, None, None, None, None, reason=reason, unfinished=not known)
 
     def _preferred(self, base: Sequence[Record], throughput: Throughput) -> Record:
-        """The configuration with the least latency among those that show a latency.
-
-        A chain of the form alone is a fact, where others rest on the latencies of their links.
-        """
-        shown = [r for r in base if not self._hidden(r, throughput)]
-        fastest = min((r for r in base if not r.links), key=self._net, default=None)
-        if shown and fastest and self._net(fastest) < _FASTER * min(map(self._net, shown)):
-            return fastest  # what is shown takes longer than it may
-        alone = [r for r in shown if not r.links]
-        if any(r.kind is not Kind.UNBROKEN for r in alone):
-            return min(alone, key=self._net)
-        return min(shown or base, key=self._net)
+        hidden = {id(r) for r in base if self._hidden(r, throughput)}
+        return preferred(base, self._net, lambda record: id(record) in hidden)
 
     def _hidden(self, record: Record, throughput: Throughput) -> bool:
         """Whether the chain is no longer than the throughput, so that it may not be what is seen."""
         if record.source.startswith("flags.") and self._keeps_flags:  # a latency of 0 is lawful there
             slowest = max((r.per_instance for r in self.streams if r.verdict != FAILED), default=0.0)
-            return record.per_instance < _BOUND_BY_THROUGHPUT * slowest
+            return record.per_instance < BOUND_BY_THROUGHPUT * slowest
         alone = self._is_base(record) or self.form.configuration is not None
         limit = (throughput.value or 0.0) if alone else limit_of(throughput)
-        return self._net(record) > 1.2 and record.per_instance < _BOUND_BY_THROUGHPUT * limit
+        return self._net(record) > 1.2 and record.per_instance < BOUND_BY_THROUGHPUT * limit
 
     def _is_busy(self, record: Record) -> bool:
         """Whether what fills a chain may keep its unit busy for as long as it takes: vectors of RISC-V do."""
@@ -273,7 +268,7 @@ class TimingBuilder:
 
     def _is_cut(self, record: Record, throughput: Throughput) -> bool:
         """Whether a filled chain takes no longer than the form alone, as without a dependency in it."""
-        return record.per_instance < _BOUND_BY_THROUGHPUT * (throughput.value or math.inf)
+        return record.per_instance < BOUND_BY_THROUGHPUT * (throughput.value or math.inf)
 
     def _below_law(
         self, pair: Pair, value: float, most: float, carried: bool, spread: float
@@ -318,7 +313,7 @@ class TimingBuilder:
         if record.per_instance <= 0:
             return None, _against_law(record.per_instance)
         cut = [r.per_instance for r in self.streams if r.kind is Kind.BROKEN and r.verdict != FAILED]
-        if cut and record.per_instance > _BOUND_BY_THROUGHPUT * min(cut):
+        if cut and record.per_instance > BOUND_BY_THROUGHPUT * min(cut):
             return EXACT, PART_OF_A_CYCLE
         return UPPER_BOUND, HIDDEN
 
@@ -354,6 +349,8 @@ class TimingBuilder:
         """Whether one register for both sources breaks the dependency.
 
         Less than a cycle in a row proves it. More may be other values, as of LSL, or a rotation made of SHLD.
+        A form that writes another register file, as comparisons write masks, is in no row: of it only that it
+        needs no unit shows.
         """
         same = next((r for r in self.streams if r.kind is Kind.SAME), None)
         values = [
@@ -365,7 +362,13 @@ class TimingBuilder:
             return ""
         others = [r.per_instance for r in self.streams if r.kind in (Kind.PLAIN, Kind.UNROLLED)]
         free = others and same.per_instance < 0.8 * min(others)
-        return Idiom.ZERO if free else Idiom.BREAKING
+        return Idiom.ZERO if free else Idiom.BREAKING if self._is_in_a_row else ""
+
+    @cached_property
+    def _is_in_a_row(self) -> bool:
+        """Whether one register for all sources is what the form writes, too."""
+        read = {op.cls for op in self.form.operands if op.is_register and op.read}
+        return any(op.is_register and op.write and op.cls in read for op in self.form.operands)
 
     def _notes(self) -> list[str]:
         raised = 0

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from cyclescope.infer.timing.remarks import Remark
-from cyclescope.infer.timing.results import UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import EXACT, HIGH, UPPER_BOUND, Latency
 from cyclescope.isa.dataflow import Pair
 
 REPEATED = Remark("the load behind the store may have to be repeated")
+FLAGS_TOGETHER = "flags"  # the convention that flags which one instruction writes are there at once
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
+_NEAR = 0.5  # cycles: whole latencies that are nearer are the same
+_ADJUST = "flags.AF"
 
 
 def with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) -> tuple[Latency, ...]:
@@ -28,6 +31,36 @@ def with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) -> 
         else lat
         for key, lat, is_address in zip(keys, latencies, stores, strict=True)
     )
+
+
+def with_flags_together(latencies: Sequence[Latency]) -> tuple[Latency, ...]:
+    """AF by the other flags that are written from the same source, where these agree and nothing says else.
+
+    Only LAHF reads it, with four others, so that its own chains give no more than a bound.
+    """
+    others: dict[str, list[Latency]] = {}
+    for latency in latencies:
+        if latency.target.startswith("flags.") and latency.target != _ADJUST:
+            others.setdefault(latency.source, []).append(latency)
+    return tuple(
+        _like_others(latency, others.get(latency.source, ())) if latency.target == _ADJUST else latency
+        for latency in latencies
+    )
+
+
+def _like_others(latency: Latency, others: Sequence[Latency]) -> Latency:
+    cycles = {other.max if other.kind == EXACT and other.min == other.max else None for other in others}
+    if latency.kind != UPPER_BOUND or latency.max is None or len(cycles) != 1:
+        return latency
+    (value,) = cycles
+    if value is None or not 1 <= value < latency.max + _NEAR:
+        return latency
+    names = {n for one in (latency, *others) for n in one.convention.split(", ") if n}
+    surest = max(others, key=lambda other: other.confidence == HIGH)
+    return msgspec.structs.replace(
+        latency, kind=EXACT, min=value, max=value, convention=", ".join(sorted(names | {FLAGS_TOGETHER})),
+        bounds=(0.0, max(latency.max, value)), note="", confidence=surest.confidence,
+    )  # fmt: skip
 
 
 def over_values(found: Mapping[str, Latency]) -> Latency:

@@ -34,6 +34,10 @@ _FASTER = 0.95  # of a NOP's time: less is no throughput
 _CUTS = 0.95  # cycles: no front end takes as long for the instructions that cut dependencies
 _WAITS = 1.5  # times what chains through several bases take: nearer to them the chains may be what shows
 _APART = 1.08  # a sequence so much faster than all others stands alone
+_SHORTER = 0.03  # of a throughput that chains limit: noise
+_LATER = 0.15  # of one that chains limit which wait for a port now and then: at 7/8 of what ports do
+_WHOLE = 0.015  # of a number of instances a cycle: readings that are sure are off by less
+_FINEST = 0.006  # cycles: readings of less than a fifth of a cycle are no better
 _AGREED = 1.03  # two sequences within this ratio confirm each other
 
 
@@ -176,7 +180,9 @@ class ThroughputBuilder:
             return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note, cause=Cause.NONE)
         if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
             return throughput
-        if abs(throughput.value - chain / plain) > max(0.03 * throughput.value, 0.006):
+        longer = throughput.value - chain / plain
+        later = _SHORTER if _is_of_ports(throughput.value) else _LATER
+        if not -max(_SHORTER * throughput.value, _FINEST) <= longer <= max(later * throughput.value, _FINEST):
             return throughput
         note = f"as fast as chains through {plain} registers allow"
         return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note, cause=Cause.NONE)
@@ -207,3 +213,9 @@ class ThroughputBuilder:
             for op in self.form.operands
         )
         return fixed and self.form.attributes.isdisjoint(("string", "rep", "repne"))
+
+
+def _is_of_ports(cycles: float) -> bool:
+    """Whether a whole number of instances a cycle is what ports do: nothing else need limit it."""
+    rate = 1 / cycles
+    return rate > 1 - _WHOLE and abs(rate - round(rate)) < _WHOLE * rate

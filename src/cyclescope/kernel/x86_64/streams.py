@@ -235,10 +235,15 @@ class X86StreamBuilder:
         if not attributes.isdisjoint(("memory", "unique_registers", "masked", "high_byte", "vsib")):
             return None
         reads = [s for s in registers if self.form.operands[s.operand].read]
-        classes = {self.form.operands[s.operand].cls for s in registers}
+        classes = {self.form.operands[s.operand].cls for s in reads}
         if len(reads) < 2 or len(classes) != 1 or any(o.fixed for o in self.form.operands if o.implicit):
             return None
-        uses = self.instances(1)
-        number = uses[0].registers[0]
-        use = Use(tuple(number for _ in self.slots))
+        use = self._on_one_register(self.instances(1)[0], classes.pop())
         return Stream("same register", 1, (use,) * 4, 4)
+
+    def _on_one_register(self, use: Use, cls: str) -> Use:
+        """The instance with the first of its registers of a class in place of all others of that class."""
+        some = [self.form.operands[slot.operand].cls == cls for slot in self.slots]
+        number = use.registers[some.index(True)]
+        numbers = zip(some, use.registers, strict=True)
+        return Use(tuple(number if of_class else other for of_class, other in numbers))

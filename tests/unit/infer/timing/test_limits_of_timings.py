@@ -9,6 +9,7 @@ from cyclescope.infer.timing.latency_system import LinkLatency, _whole
 from cyclescope.infer.timing.link_chains import solve_links
 from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, MEDIUM, UPPER_BOUND, Latency
+from cyclescope.infer.timing.several import with_flags_together
 from cyclescope.infer.timing.throughput import ThroughputBuilder
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
@@ -178,6 +179,48 @@ def test_chains_through_five_bases_may_be_what_shows(cycles, kind):
     found = ThroughputBuilder(TABLE[IMUL], bases, (), {}, str)
     there = Latency("op1", "op1", 5.0, 5.0, EXACT, 0.0)
     assert found.limited_by_registers(found.throughput(), [there]).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("cycles", "kind"),
+    [
+        (0.28, UPPER_BOUND), (0.286, UPPER_BOUND), (0.312, UPPER_BOUND), (0.325, UPPER_BOUND),
+        (0.27, EXACT), (0.333, EXACT), (0.345, EXACT), (0.5, EXACT),
+    ],
+)  # fmt: skip
+def test_seven_registers_may_be_what_limits(cycles, kind):
+    """Of two cycles to the next instance with its register: seven chains do 3.5 a cycle, of ports for 4."""
+    form = "PAVGB (MM, MM)"
+    found = ThroughputBuilder(TABLE[form], [stream(7 * cycles, "plain x7", 7)], (), {}, str)
+    there = Latency("op1", "op1", 2.0, 2.0, EXACT, 0.0)
+    assert found.limited_by_registers(found.throughput(), [there]).kind == kind
+
+
+AF_BOUND = Latency("op1", "flags.AF", 0.0, 5.0, UPPER_BOUND, 0.0, note="AF", confidence=HIGH)
+
+
+def flag(name, cycles, kind=EXACT, source="op1", **more):
+    return Latency(source, f"flags.{name}", cycles, cycles, kind, 0.0, confidence=HIGH, **more)
+
+
+def test_flags_that_are_written_together_are_there_together():
+    *_, found = with_flags_together([flag("CF", 5.0), flag("ZF", 5.0), AF_BOUND])
+    assert (found.min, found.max, found.kind, found.bounds) == (5.0, 5.0, EXACT, (0.0, 5.0))
+    assert (found.convention, found.note) == ("flags", "")
+    *_, found = with_flags_together([flag("CF", 5.0, convention="loads", bounds=(1.0, 9.0)), AF_BOUND])
+    assert found.convention == "flags, loads"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [flag("CF", 4.0), flag("ZF", 5.0)], [flag("CF", 5.6)], [flag("CF", 5.0, UPPER_BOUND)],
+        [flag("CF", 0.0)],
+        [flag("CF", 5.0, source="op2")], [],
+    ],
+)  # fmt: skip
+def test_where_the_others_do_not_say_it_af_has_a_bound(others):
+    assert with_flags_together([*others, AF_BOUND])[-1] == AF_BOUND
 
 
 # --- links -----------------------------------------------------------------------------------------

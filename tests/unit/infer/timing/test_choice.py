@@ -1,0 +1,73 @@
+"""Which chain of a pair tells its latency, on records written down."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.timing.choice import preferred
+from cyclescope.measure.record import STABLE, UNSTABLE, Record
+
+LINK, FILL = ("v>k",), ("v>k", "k>k", "k>k")
+CYCLES = {"v>k": 6.0, "k>k": 1.0, "mem>v.128": 6.0, "r>r": 1.0}
+
+
+def record(variant, cycles, links=(), verdict=STABLE, spread=0.02):
+    return Record("f", "latency", "op2", "op1", variant, cycles, spread, verdict, 1, links)
+
+
+def net(one):
+    return one.cycles - sum(CYCLES[key] for key in one.links)
+
+
+def chosen(*records, hidden=()):
+    return preferred(records, net, lambda one: one.variant in hidden).variant
+
+
+def test_the_least_latency_counts():
+    other_path = record("link", 11.0, LINK)
+    assert chosen(other_path, record("filled", 10.0, FILL)) == "filled"
+
+
+def test_what_rounds_disagree_about_is_no_reading():
+    steady, loose = record("link", 9.0, LINK), record("filled", 9.0, FILL, UNSTABLE, spread=4.0)
+    assert chosen(steady, loose) == "link"
+    assert chosen(loose) == "filled"
+
+
+@pytest.mark.parametrize(("link", "expected"), [(8.72, "unbroken"), (8.3, "filled")])
+def test_two_chains_that_agree_are_not_overruled(link, expected):
+    """One of them cuts all other dependencies: what is left is the pair's, or nearly so."""
+    some = record("link", link, LINK), record("unbroken", 8.96, LINK), record("filled", 10.0, FILL)
+    assert chosen(*some) == expected
+
+
+def test_through_memory_they_are():
+    links = (*LINK, "mem>v.128")
+    filled = record("filled", 17.2, (*FILL, "mem>v.128"))
+    assert chosen(record("link", 16.0, links), record("unbroken", 15.9, links), filled) == "filled"
+
+
+@pytest.mark.parametrize(("filled", "expected"), [(9.4, "link"), (9.9, "filled")])
+def test_filled_chains_have_to_be_longer_than_what_other_dependencies_take(filled, expected):
+    """A compare-and-exchange at one address takes 9 cycles whatever its flags do."""
+    some = record("link", 4.0, LINK[:0]), record("unbroken", 9.0, ("r>r",)), record("filled", filled, FILL)
+    assert chosen(*some, hidden=("link",)) == expected
+
+
+def test_a_bound_below_what_is_shown_is_taken():
+    assert chosen(record("link", 8.0, LINK), record("unbroken", 14.0, LINK), hidden=("link",)) == "link"
+    assert chosen(record("link", 3.0, LINK), record("unbroken", 14.0, LINK), hidden=("link",)) == "unbroken"
+
+
+@pytest.mark.parametrize(
+    ("average", "whole", "expected"),
+    [(9.53, 10.0, "link"), (9.53, 11.0, "filled"), (9.05, 10.0, "filled"), (9.53, 10.4, "filled")],
+)
+def test_whole_cycles_go_before_an_average_just_below(average, whole, expected):
+    filled = record("filled", average + 8, FILL)
+    assert chosen(record("link", whole + 6, LINK), filled) == expected
+
+
+def test_chains_of_the_form_alone_are_facts():
+    assert chosen(record("self", 3.0), record("filled", 10.9, FILL)) == "self"
+    assert chosen(record("unbroken", 4.0), record("link", 9.0, LINK)) == "link"
