@@ -1,8 +1,9 @@
 """Reading InstLatx64's dumps of x86-64: one line per instruction, `L:` latency and `T:` throughput.
 
 Where a line writes its registers without numbers, all of one class are the same one: its latency is the most
-over the sources, and of instructions that break such a dependency it says nothing. Lines of several
-instructions, and of operands with values, are refused.
+over the sources, and of instructions that break such a dependency it says nothing. A chain that takes no
+longer than the throughput, or less than a cycle, shows no more than a bound. Lines of several instructions,
+and of operands with values, are refused.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _WORDS = re.compile(r"\[m(\d+)\]|(imm8|imm16|imm32)|(1|cl|al|ax|eax|rax)")
 _KINDS = {"R8l": "r8", "R16": "r16", "R32": "r32", "R64": "r64"}
 _PREFIXES = {"VEX": "vex", "EVEX": "evex"}
 IDIOM = 0.9  # cycles: a chain below one cycle a link is none
+_SAME = 1.05  # times the throughput: a chain no longer than that may show it instead of a latency
 
 
 def read(path: Path, request: Request) -> Imported:
@@ -71,7 +73,7 @@ def _add(draft: Draft, forms: Mapping[Spelling, Sequence[InstructionForm]], matc
         for form in matching:
             draft.add(form, throughput=throughput)
             if latency:
-                _add_latency(draft, form, [number for _, number in operands], cycles(latency[1]))
+                _add_latency(draft, form, [number for _, number in operands], cycles(latency[1]), throughput)
     except ValueError as error:
         draft.refuse(where, str(error))
 
@@ -92,8 +94,12 @@ def _has_prefix(form: InstructionForm, prefix: str) -> bool:
     return wanted in form.attributes if wanted else not form.is_vex
 
 
-def _add_latency(draft: Draft, form: InstructionForm, numbers: Sequence[str], value: float) -> None:
-    """The latency of the pairs that the line's registers chain."""
+def _add_latency(
+    draft: Draft, form: InstructionForm, numbers: Sequence[str], value: float, throughput: float
+) -> None:
+    """The latency of the pairs that the line's registers chain; at most so much where instructions that are
+    no chain take as long, as the latency may be less then.
+    """
     shown = [i for i, op in enumerate(form.operands) if not op.implicit]
     number = dict(zip(shown, numbers, strict=True))
     found = [
@@ -103,10 +109,10 @@ def _add_latency(draft: Draft, form: InstructionForm, numbers: Sequence[str], va
         and pair.source.domain == pair.target.domain
         and number[pair.source.operand] == number[pair.target.operand]
     ]  # fmt: skip
-    same = not any(numbers)
-    if len(found) > 1 and same and value < IDIOM:
+    if len(found) > 1 and value < IDIOM:
         draft.refuse(form.id, "one register for all operands breaks the dependency: no latency")
         return
+    is_bound = value < IDIOM or value <= _SAME * throughput
     for pair in found:
         name = f"{pair.source.name}->{pair.target.name}"
-        draft.latency(form, name, 0.0 if len(found) > 1 else value, value)
+        draft.latency(form, name, 0.0 if len(found) > 1 or is_bound else value, value)

@@ -119,6 +119,10 @@ Inst   70 X86            : {REX}  ADD r1_64,  r2_64    L:   0.23ns=   1.00c  T: 
 1325 AVX                 :{VEX}  VPXOR xmm1, xmm1, xmm2    L:   0.24ns=   1.05c  T:   0.06ns=   0.253c
 1043 AVX                 :{VEX}  VADDPD xmm, xmm, xmm    L:   0.46ns=   1.99c  T:   0.12ns=   0.497c
 2412 AVX512VL            :{EVEX} VADDPD ymm, ymm, ymm    L:   0.46ns=   2.50c  T:   0.12ns=   0.498c
+1211 AVX                 :{VEX}  VMOVDQU xmm, xmm    L:   0.04ns=   0.17c  T:   0.04ns=   0.171c
+2698 AVX512VLDQ          :{EVEX} VANDNPD xmm1, xmm1, xmm1    L:   0.04ns=   0.16c  T:   0.04ns=   0.174c
+ 296 AMD64               :{REX}  RCL r64, imm8    L:   0.93ns=   3.98c  T:   0.93ns=   3.982c
+ 297 AMD64               :{REX}  RCR r64, imm8    L:   0.93ns=   3.98c  T:   0.79ns=   3.782c
 1856 AVX                 :{VEX}  VMULPD+VADDPD ymm, ymm, ymm    L:   1.39ns=   5.97c  T:   0.17ns=   0.748c
 """
 
@@ -132,6 +136,10 @@ def test_instlatx64(tmp_path):
     assert forms["VPXOR (XMM, XMM, XMM)"].throughput == 0.253
     assert forms["VPXOR (XMM, XMM, XMM)"].latencies == {"op2->op1": 1.05}
     assert forms["VADDPD (XMM, XMM, XMM)"].ranges == {"op2->op1": (0.0, 1.99), "op3->op1": (0.0, 1.99)}
+    assert forms["VMOVDQU_6F (XMM, XMM)"].ranges == {"op2->op1": (0.0, 0.17)}  # renamed so many in a cycle
+    assert forms["RCL (R64, I8)"].ranges == {"op1->op1": (0.0, 3.98)}  # no longer than without a chain
+    assert forms["RCR (R64, I8)"].latencies == {"op1->op1": 3.98}
+    assert "VANDNPD_EVEX (XMM, XMM, XMM)" not in forms or not forms["VANDNPD_EVEX (XMM, XMM, XMM)"].ranges
     assert "VADDPD (YMM, YMM, YMM)" not in forms  # the line has the EVEX encoding
     assert not any("LOCK" in name for name in forms)
     assert {item.place.split()[0] for item in found.refused} >= {"86", "1856"}

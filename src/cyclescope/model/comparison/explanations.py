@@ -75,11 +75,17 @@ def _of_latency(sides: Sides, pair: str, here: Reach, there: Reach) -> Iterator[
     yield Reason.CONVENTION, pair in other.latencies and _meets(other.ranges.get(pair), here, near)
     yield Reason.ELIMINATED, mine.eliminated != other.eliminated and 0.0 in (*here, *there)
     yield Reason.RATE, 0.0 in (*here, *there) and max(here[1], there[1]) < _ONE_CYCLE
-    yield Reason.IDIOM, bool(mine.idiom) != bool(other.idiom) and min(here[1], there[1]) < 1
+    yield Reason.IDIOM, bool(mine.idiom) != bool(other.idiom) and _is_of_one_register(here, there)
     yield Reason.OTHER_PAIR, _is_another(mine, pair, there, near) or _is_another(other, pair, here, near)
     yield Reason.LOAD, _is_of_memory(pair) and _differ_by_a_load(sides, here, there)
     yield Reason.SELF_LIMITED, _is_a_rate(sides, here, there)
     yield Reason.CLOCK, _between(here, there) <= _CLOCK * max(here[1], there[1])
+
+
+def _is_of_one_register(here: Reach, there: Reach) -> bool:
+    """Whether the lower number is no latency, or the most over several sources that may be one register."""
+    lower = min(here, there, key=lambda reach: reach[1])
+    return lower[1] < _ONE_CYCLE or lower[0] == 0.0
 
 
 def waits_outside(form: InstructionForm, isa: str) -> bool:
