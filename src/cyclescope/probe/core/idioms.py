@@ -1,7 +1,9 @@
 """Which instructions with one register for all their sources need no execution unit?
 
 So many ordinary instances that their ports are the limit, and a few of the candidate among them: as slow as
-with as many more ordinary ones where it is executed, as fast as with NOPs in its place where it is not.
+with as many more ordinary ones where it is executed, as fast as with NOPs in its place where it is not. On
+some cores it is neither, as what the renamer executes has a limit of its own: there it needs no unit where
+candidates alone are clearly faster than ordinary ones alone.
 """
 
 from __future__ import annotations
@@ -12,8 +14,18 @@ from cyclescope.model.facts import ZERO_IDIOMS, CoreAnswer
 from cyclescope.probe.code import MORE, SOME, KernelLine, written
 from cyclescope.probe.core.breaking import GROUPS, Group, lines
 from cyclescope.probe.levels import is_higher, steady
-from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
+from cyclescope.probe.question import (
+    Model,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+    parallel,
+)
 
+_CLEARLY = 0.8  # of what ordinary instances take: five ports for four would be as much, which no idiom gets
 _NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
 _BUSY, _SOURCE, _FEW = SOME + MORE[:2], MORE[2], MORE[3:]  # registers: of ordinary ones, source, candidates
 
@@ -33,6 +45,9 @@ def _points(isa: str, group: Group, form: str) -> Iterator[Point]:
     ordinary = [lines(isa, f"{form}: {group.apart}", name, _SOURCE) for name in _BUSY]
     for part, candidates in few.items():
         yield parallel(part, *_spread(ordinary, candidates))
+    alone = [lines(isa, f"{form}: {group.alone}", name, name) for name in _BUSY]
+    for part, candidates in (("alone", alone), ("ordinary", ordinary)):
+        yield parallel(part, *(line for one in candidates for line in one))
 
 
 def _spread(many: list[tuple[KernelLine, ...]], few: list[tuple[KernelLine, ...]]) -> Iterator[KernelLine]:
@@ -46,7 +61,13 @@ def _spread(many: list[tuple[KernelLine, ...]], few: list[tuple[KernelLine, ...]
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     idle, asked, busy = (readings.get(part) for part in ("idle", "asked", "busy"))
-    answer = CoreAnswer.EXECUTED if is_higher(asked, idle, busy) else CoreAnswer.ZERO
+    try:
+        answer = CoreAnswer.EXECUTED if is_higher(asked, idle, busy) else CoreAnswer.ZERO
+    except Unresolved:
+        alone, ordinary = readings.get("alone"), readings.get("ordinary")
+        if alone.high > _CLEARLY * ordinary.low or asked.high > busy.low:
+            raise
+        return ProbeVerdict(CoreAnswer.ZERO, None, steady(asked, busy, alone, ordinary))
     return ProbeVerdict(answer, None, steady(idle, asked, busy))
 
 
