@@ -68,6 +68,10 @@ ACCESSES, BANKS, CODE_LINES, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, 
 MOVE_ELIMINATION, DEPENDENCY_BREAKING, ZERO_IDIOMS = "move-elimination", "dependency-breaking", "zero-idioms"
 """Probes whose facts are in drafts of scheduling models for LLVM."""
 
+VECTOR_STATES, SSE_IN_A_ROW = "vector-states", "SSE one after the other, upper halves set"
+ASKED_IN_A_ROW, ASKED_UPDATE = "ADDPS (XMM, XMM)", "ADD (M64, I8)"
+"""A probe whose facts are conditions of latencies, its subject for them, and the forms that are asked."""
+
 IN_FLIGHT, MISPREDICTION = "in-flight", "misprediction"
 """Probes whose facts are sizes and times in exported machine models."""
 

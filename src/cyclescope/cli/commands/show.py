@@ -13,6 +13,7 @@ from cyclescope.errors import UsageError
 from cyclescope.infer.api import only_store, timings
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.refute.calibration import stored_verdicts
+from cyclescope.infer.timing.conditions import with_conditions
 from cyclescope.isa.find.pattern import select_known
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
@@ -58,7 +59,7 @@ def command(
     try:
         table = load_table(opened.isa)
         chosen = select_known(table, patterns, _known(opened), assembled_forms)
-        found = timings(opened, table, chosen)
+        found = with_conditions(chosen, timings(opened, table, chosen), opened.facts())
         if as_json:
             click.echo(timings_json(opened, waiting(found) if outputs else found))
             return

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import ASKED_IN_A_ROW, SSE_IN_A_ROW, VECTOR_STATES, CoreAnswer
 from cyclescope.probe.code import PARALLEL, KernelLine, written
 from cyclescope.probe.levels import is_higher, precise, steady
 from cyclescope.probe.question import (
@@ -28,7 +28,7 @@ LEAST_CYCLES = 0.25  # so large an error may be, however small the value is
 _ASKED, _BESIDE = "asked", "beside"  # a reading, and what it is longer than
 _WAITS, _FREE = "waits", "free"
 _ISA, _CLEAR = "x86-64", "VZEROUPPER"
-_SSE, _VEX_128 = "ADDPS (XMM, XMM): @ c", "VADDPS (XMM, XMM, XMM): @ @ c"
+_SSE, _VEX_128 = f"{ASKED_IN_A_ROW}: @ c", "VADDPS (XMM, XMM, XMM): @ @ c"
 _WIDE = {128: _VEX_128, 256: "VADDPS (YMM, YMM, YMM): @ @ c", 512: "VADDPS (ZMM, ZMM, ZMM): @ @ c"}
 _SET = "VMOVUPS (YMM, M256): @ p"  # all of a register, the upper half as well
 _SLOW, _WRITE = "MULPS (XMM, XMM): @ c", "CVTDQ2PS (XMM, XMM): @ c"  # the second does not read the register
@@ -69,7 +69,7 @@ def _turns(bits: int, narrow: str, count: int = 1, between: str = "") -> tuple[K
 
 def _alone() -> Iterator[ProbeCase]:
     """SSE without VEX but before it begins."""
-    for subject, targets in (("SSE one after the other, upper halves set", "a"), (SIDE_BY_SIDE, _TARGETS)):
+    for subject, targets in ((SSE_IN_A_ROW, "a"), (SIDE_BY_SIDE, _TARGETS)):
         lines = _at(targets, _SSE)
         points = (
             _behind(_ASKED, lines, _at(targets, _SET)),
@@ -107,7 +107,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 
 PROBE = Probe(
-    "vector-states",
+    VECTOR_STATES,
     "What does it take to go from VEX instructions of 256 bits to legacy SSE and back?",
     Model.MATRIX,
     _cases,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from cyclescope.kernel.kernel import WATCHED
 from cyclescope.model.behaviour.passing import DISTANCES
 from cyclescope.model.facts import (
+    ASKED_UPDATE,
     GENERAL,
     RENAMING,
     STACKED,
@@ -139,7 +140,7 @@ _KINDS: Mapping[str, tuple[Way, ...]] = {
 
 
 # What an instruction does to memory at a base, and the same to a register.
-_UPDATES: Mapping[str, tuple[str, str]] = {"x86-64": ("ADD (M64, I8): @ #1", "ADD (R64, I8): a #1")}
+_UPDATES: Mapping[str, tuple[str, str]] = {"x86-64": (f"{ASKED_UPDATE}: @ #1", "ADD (R64, I8): a #1")}
 
 
 def _updated(isa: str) -> Iterator[ProbeCase]:
