@@ -34,6 +34,13 @@ def test_what_is_little_faster_alone_is_not_resolved(alone):
         verdict(idle=2.5, asked=2.94, busy=3.25, alone=alone, ordinary=2.5)
 
 
+def test_where_the_front_end_limits_nothing_is_executed_for_sure():
+    """Three slots each, of four a cycle: what needs no unit is as slow."""
+    with pytest.raises(Unresolved):
+        verdict(idle=8.25, asked=9.75, busy=9.75, alone=7.5, ordinary=7.5)
+    assert verdict(idle=8.25, asked=8.25, busy=9.75, alone=7.5, ordinary=7.5).answer is CoreAnswer.ZERO
+
+
 def test_what_is_slower_than_more_ordinary_instances_is_not_resolved():
     with pytest.raises(Unresolved):
         verdict(idle=2.5, asked=2.94, busy=2.5, alone=1.66, ordinary=2.5)

@@ -36,14 +36,16 @@ def idle(machine, subject):
     return CoreAnswer.ZERO if machine.forms[subject].idiom == "zero" else CoreAnswer.EXECUTED
 
 
-TRUTHS = [(MOVES, moved, 0.9), (BREAKING, broken, 0.8), (IDIOMS, idle, 0.8)]
+TRUTHS = [
+    (MOVES, moved, {}, 0.9), (BREAKING, broken, {}, 0.8), (IDIOMS, idle, WIDE, 0.8), (IDIOMS, idle, {}, 0.5),
+]  # fmt: skip
+NAMES = ["moves", "breaking", "idioms", "idioms of any core"]
 
 
-@pytest.mark.parametrize(("probe", "truth", "least"), TRUTHS, ids=["moves", "breaking", "idioms"])
-def test_what_drawn_renamers_do(probe, truth, least):
+@pytest.mark.parametrize(("probe", "truth", "shape", "least"), TRUTHS, ids=NAMES)
+def test_what_drawn_renamers_do(probe, truth, shape, least):
     cores = []
     for number in range(CORES):
-        shape = WIDE if probe is IDIOMS else {}
         machine = drawn([probe], SEED + number, **shape)
         backend = SimulatedBackend(machine, noise=NOISE)
         cores.append((backend, lambda subject, machine=machine: truth(machine, subject)))

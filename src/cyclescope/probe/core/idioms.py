@@ -61,13 +61,15 @@ def _spread(many: list[tuple[KernelLine, ...]], few: list[tuple[KernelLine, ...]
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     idle, asked, busy = (readings.get(part) for part in ("idle", "asked", "busy"))
+    alone, ordinary = readings.get("alone"), readings.get("ordinary")
     try:
         answer = CoreAnswer.EXECUTED if is_higher(asked, idle, busy) else CoreAnswer.ZERO
     except Unresolved:
-        alone, ordinary = readings.get("alone"), readings.get("ordinary")
         if alone.high > _CLEARLY * ordinary.low or asked.high > busy.low:
             raise
         return ProbeVerdict(CoreAnswer.ZERO, None, steady(asked, busy, alone, ordinary))
+    if answer is CoreAnswer.EXECUTED and idle.low > ordinary.high:
+        raise Unresolved("NOPs beside ordinary ones take time: units are not what limits them")
     return ProbeVerdict(answer, None, steady(idle, asked, busy))
 
 
