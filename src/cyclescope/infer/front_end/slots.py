@@ -20,10 +20,12 @@ AGREE = 0.2  # slots by which two counts of the same may differ: twice the error
 GRAIN = 0.01  # slots: the least error, of a loop's end and the clock
 FEW, MORE = 2, 3  # counts that have to agree on one slot, and on any other number
 SINGLE = 0.5, 1.5  # slots of forms that have one: what they scatter by is the error of all
+_LOWER = 0.5  # slots: one loop that reads so much less than those that agree says that these are disturbed
 MANY = 24  # forms of one slot: their median is known four times as well as each of them
 DEVIATION = 1.4826  # of a normal distribution, by the median of what is off
 _LOUD = "instructions of one slot read {0:.2f} slots off: too much to count any"
 _APART = "its counts disagree: {0:.2f} to {1:.2f} slots"
+_NO_SINGLE = "no form reads as one slot: something else than slots limits these loops"
 VAGUE = "{0:.2f} ± {1:.2f} slots: too vague to count"
 NO_WHOLE = "{0:.2f} ± {1:.2f} slots, which is no whole number"
 ONCE = "{0:.2f} slots, counted too seldom to be sure"
@@ -71,7 +73,10 @@ def counted(
     every = [value for values in kinds.values() for value in values]
     off = {kind: _off(values if len(values) >= MANY else every) for kind, values in kinds.items()}
     rest = _off(every)
-    return {form: _judged(rows[form], found, *off.get(kind_of(form), rest)) for form, found in read.items()}
+    counts = {form: _judged(rows[form], found, *off.get(kind_of(form), rest)) for form, found in read.items()}
+    if every or len(read) < MANY:
+        return counts
+    return {form: msgspec.structs.replace(one, whole=None, reason=_NO_SINGLE) for form, one in counts.items()}
 
 
 def _read(row: Sequence[Estimate], expected: Expected | None) -> tuple[float, float, int]:
@@ -142,7 +147,7 @@ def _judged(
 
 def _doubt(value: float, error: float, agreeing: int, ends: tuple[float, float]) -> str:
     """Why a value proves no number, or ""."""
-    if agreeing < FEW:
+    if agreeing < FEW or value - ends[0] > _LOWER:
         return _APART.format(*ends)
     if error >= SURE:
         return VAGUE.format(value, error)

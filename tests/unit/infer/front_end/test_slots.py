@@ -26,6 +26,7 @@ def count(*slots, error=0.02, others=(), **more):
         ((1.99, 1.04, 1.02), 1),  # a single number of fillers misleads
         ((2.0, 2.02, 1.98), 2),
         ((2.01, 2.2, 2.02, 2.05, 2.3), 2),
+        ((2.6, 2.98, 3.0, 3.02), 3),
         ((0.02, -0.01, 0.01), 0),
     ],
 )
@@ -39,6 +40,7 @@ def test_whole_numbers_are_told(slots, whole):
     ("slots", "error", "reason"),
     [
         ((1.0, 2.0), 0.02, "its counts disagree: 1.00 to 2.00 slots"),
+        ((1.008, 2.97, 3.0, 2.99), 0.02, "its counts disagree: 1.01 to 3.00 slots"),
         ((1.5, 1.52, 1.51), 0.02, "which is no whole number"),
         ((0.5, 0.5, 0.5), 0.02, "which is no whole number"),
         ((1.0, 1.02), 0.3, "too vague to count"),
@@ -58,6 +60,15 @@ def test_what_forms_of_one_slot_are_off_by_is_the_error_of_all():
     assert quiet.whole is None
     assert noisy.whole == 2
     assert noisy.error > 0.05
+
+
+def test_where_no_form_reads_as_one_slot_something_else_limits():
+    """Bytes that are fetched, for example: all loops read as if slots were many."""
+    rows = {f"FORM {n}": row(10.0 + n / 200, 10.02, 10.01) for n in range(24)}
+    assert {found.whole for found in counted(rows).values()} == {None}
+    few = dict(list(rows.items())[:23])
+    assert {found.whole for found in counted(few).values()} == {10}
+    assert counted({**rows, "ONE": row(1.0, 1.01)})["FORM 0"].whole == 10
 
 
 def test_where_one_slot_cannot_be_told_nothing_is():
