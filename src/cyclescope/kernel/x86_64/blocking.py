@@ -16,6 +16,7 @@ from cyclescope.kernel.block import BlockingSequence, Register
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.x86_64.registers import BASE, CONSTANT, MASK_ONES, X86RegisterRoles, physical
+from cyclescope.kernel.x86_64.values import immediates
 
 # Counted from the end that throughput sequences reach last; RSI, RDI and RCX may be implicit.
 _WRITTEN = {
@@ -72,7 +73,9 @@ def block_of(form: InstructionForm, avoid: Iterable[Register] = ()) -> BlockingS
     """
     builder = _BlockBuilder(form, set(avoid))
     uses = builder.uses()
-    made = tuple(Instruction(form, u.registers, u.displacement, None, None) for u in uses)
+    made = tuple(
+        Instruction(form, u.registers, u.displacement, immediates(form.mnemonic), None) for u in uses
+    )
     reads = frozenset().union(*[read(form, use.registers) for use in uses])
     writes = frozenset().union(*[written(form, use.registers) for use in uses])
     return BlockingSequence(form.id, made, reads, writes)
