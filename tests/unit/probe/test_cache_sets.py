@@ -7,6 +7,7 @@ import random
 import pytest
 
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import NUMBERS
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.memory import cache_sets
 from cyclescope.probe.plateaus import SAME_LEVEL
@@ -132,6 +133,43 @@ def test_few_lines_more_than_a_level_are_too_many():
             ("4 KiB apart", 14): Interval(9, 9),
         }
         assert cache_sets._edge(Readings(found, {}), LEAST_PAGE)[0] == last
+
+
+def linked(isa, point):
+    """Where each address of a circle leads, by what its setup does: sums, copies and stores of registers."""
+    registers = dict(point.setting.numbers) | dict(point.setting.pointers)
+    registers |= {NUMBERS[isa]["z"]: 0} if "z" in NUMBERS[isa] else {}
+    memory = {}
+    for line in point.setup:
+        stores = line.form.startswith(("MOV (M64", "STR", "SD"))
+        target, *sources = line.registers
+        if stores:
+            address, value = (target, sources[0]) if isa == "x86-64" else (sources[0], target)
+            memory[registers[address]] = registers[value]
+        elif line.form.startswith("MOV"):
+            registers[target] = registers[sources[0]]
+        else:
+            added = [target, *sources] if isa == "x86-64" else sources
+            registers[target] = sum(registers[one] for one in added)
+    return memory
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+@pytest.mark.parametrize("offset", [None, 0, 64])
+def test_a_circle_leads_through_all_lines_once(isa, offset):
+    """One after the other, those behind in pages of their own, and back to the first."""
+    point = cache_sets.circle(isa, 12, offset, "lines of one set")
+    memory = linked(isa, point)
+    begin = dict(point.setting.pointers)[NUMBERS[isa]["o"]]
+    wanted = [begin + KIB * 4 * n for n in range(12)]
+    wanted += [] if offset is None else [begin + KIB * 4 * (12 + n) + offset for n in range(12)]
+    assert set(memory) == set(wanted)
+    at, seen = begin, []
+    for _ in range(point.count):
+        seen.append(at)
+        at = memory[at]
+    assert at == begin
+    assert sorted(seen) == sorted(wanted)
 
 
 @pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
