@@ -38,6 +38,14 @@ def precise(reading: Interval, cycles: float = 0.0) -> Interval:
     return reading
 
 
+def rate(taken: Interval) -> Interval:
+    """How many a cycle, up to a share of it; less sure where code lies differently. Raises Unresolved."""
+    if taken.low <= 0 or taken.error > MOST_ERROR * taken.value:
+        least, most = (f"{1 / value:.2f}" if value > 0 else "any" for value in (taken.high, taken.low))
+        raise Unresolved("it depends on where the code lies, or looks differ", f"{least} to {most} per cycle")
+    return taken.inverse()
+
+
 def steady(*readings: Interval) -> bool:
     """Whether all of them are."""
     return all(reading.is_steady for reading in readings)

@@ -20,7 +20,7 @@ def test_an_answer_is_branches_by_cycles(isa):
         (point,) = case.points
         found = {(point.part, point.x): Interval(0.495, 0.505)}
         assert PROBE.judge(case, Readings(found, {})).value.value == pytest.approx(2.0, abs=0.01)
-        with pytest.raises(Unresolved, match="differ"):
+        with pytest.raises(Unresolved, match="where the code lies"):
             PROBE.judge(case, Readings({(point.part, point.x): Interval(0.4, 0.6)}, {}))
 
 
@@ -41,3 +41,14 @@ def test_jumps_are_as_far_apart_as_they_say(isa):
         else:
             branches = [line for line in point.lines if line.form == point.lines[0].form]
             assert len(branches) == point.count
+
+
+def test_what_depends_a_little_on_where_code_lies_is_less_sure():
+    case = next(iter(PROBE.cases("x86-64")))
+    (point,) = case.points
+    verdict = PROBE.judge(case, Readings({(point.part, point.x): Interval(1.0, 1.15, is_steady=False)}, {}))
+    assert verdict.confidence == "medium"
+    assert (verdict.value.low, verdict.value.high) == (pytest.approx(1 / 1.15), 1.0)
+    with pytest.raises(Unresolved) as error:
+        PROBE.judge(case, Readings({(point.part, point.x): Interval(0.5, 1.0, is_steady=False)}, {}))
+    assert error.value.detail == "1.00 to 2.00 per cycle"

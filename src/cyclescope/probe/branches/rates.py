@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.branches.targets import jumps
 from cyclescope.probe.code import written
-from cyclescope.probe.levels import precise
+from cyclescope.probe.levels import rate
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
 
 TAKEN_SPACINGS = (8, 16, 32, 64)  # bytes from one taken jump to the next
@@ -38,7 +38,7 @@ def _straight(isa: str, texts: list[str]) -> Point:
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     (point,) = case.points
-    return ProbeVerdict(CoreAnswer.VALUE, precise(readings.get(point.part, point.x)).inverse())
+    return ProbeVerdict(CoreAnswer.VALUE, rate(readings.get(point.part, point.x)))
 
 
 PROBE = Probe(

@@ -14,7 +14,7 @@ from cyclescope.isa.table import load_table
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import SOME, KernelLine, instruction, written
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.levels import precise
+from cyclescope.probe.levels import rate
 from cyclescope.probe.question import (
     Model,
     Point,
@@ -122,7 +122,7 @@ def _point(part: str, lines: tuple[KernelLine, ...]) -> Point:
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    rates = [precise(readings.get(point.part)).inverse() for point in case.points]
+    rates = [rate(readings.get(point.part)) for point in case.points]
     if case.subject != ANY_KIND:
         return ProbeVerdict(CoreAnswer.VALUE, rates[0])
     return ProbeVerdict(CoreAnswer.VALUE, _width(list(zip(rates[::2], rates[1::2], strict=True))))
@@ -130,14 +130,15 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
 
 def _width(pairs: Sequence[tuple[Interval, Interval]]) -> Interval:
     """What mixes take with one NOP behind each as with three; all of those agree. Raises Unresolved."""
-    same = [rate for pair in pairs if _is_same(*pair) for rate in pair]
+    same = [one for pair in pairs if _is_same(*pair) for one in pair]
     if not same:
         raise Unresolved(
             "no mix is as fast with one NOP behind each as with three: units limit them, or NOPs"
         )
     if not all(_is_same(same[0], other) for other in same):
         raise Unresolved("mixes with other units are of other rates")
-    return Interval(min(rate.low for rate in same), max(rate.high for rate in same))
+    steady = all(one.is_steady for one in same)
+    return Interval(min(one.low for one in same), max(one.high for one in same), steady)
 
 
 def _is_same(one: Interval, other: Interval) -> bool:
