@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cyclescope.model.facts import CoreAnswer, Fact
+from cyclescope.report.tables import aligned
 from cyclescope.report.words import printable
 
 NOT_RESOLVED = "not resolved"
@@ -194,11 +195,13 @@ def card_text(machine: str, facts: Iterable[Fact]) -> str:
     """The page as text."""
     lines, heading = [printable(machine)], ""
     rows = list(card_lines(facts))
-    width = max((len(row.title) for row in rows), default=0)
+    cells = []
     for row in rows:
+        confidence = f"  ({row.confidence})" if row.confidence not in ("", "high") else ""
+        cells.append((row.title, f"{row.told}{confidence}"))
+    for row, line in zip(rows, aligned(cells, (0, 1), "  "), strict=True):
         if row.heading != heading:
             heading = row.heading
             lines += ["", heading]
-        confidence = f"  ({row.confidence})" if row.confidence not in ("", "high") else ""
-        lines.append(f"  {row.title:{width}}  {row.told}{confidence}")
+        lines.append(line)
     return "\n".join(lines)
