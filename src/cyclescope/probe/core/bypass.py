@@ -55,10 +55,12 @@ _REGISTER = 64  # bytes
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     kinds = _KINDS.get(isa, {})
-    numbers = NUMBERS[isa]
+    numbers = NUMBERS.get(isa, {})
     setting = Setting(
         vectors=tuple(
-            (numbers[letter], value * (_REGISTER // len(value))) for letter, value in _VALUES.items()
+            (numbers[letter], value * (_REGISTER // len(value)))
+            for letter, value in _VALUES.items()
+            if letter in numbers
         )
     )
     for first, second in combinations(kinds, 2):
