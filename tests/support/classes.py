@@ -45,6 +45,8 @@ class StatedEvidence:
     structure: Structure
     units: Mapping[str, str] = field(default_factory=dict)
     sure: Mapping[str, float] = field(default_factory=dict)
+    crowded: frozenset[str] = frozenset()
+    late: frozenset[str] = frozenset()
 
     @property
     def confined(self) -> dict[str, dict[str, float]]:
@@ -63,7 +65,7 @@ def facts_by_time(
 ) -> PortFacts:
     """What records tell of classes; of a front end as it is stated, else of one of six slots."""
     known = front_end or StatedFrontEnd(classes.table)
-    return PortFacts(known, TimedEvidence(classes, known.width, records), records)
+    return PortFacts(known, TimedEvidence(classes, known, records), records)
 
 
 def cost_records(classes: Classes, confined: Mapping[str, Mapping[str, float]]) -> list[Record]:

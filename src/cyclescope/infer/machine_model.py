@@ -74,7 +74,8 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
         raise StoreError(f"{store.path} has no value of any form", "run {measure} first")
     capacities: Mapping[str, float] = {}
     if ports is not None:
-        costs, capacities = _proved(*with_resources(costs, ports), ports, readout.verdicts)
+        late = frozenset(timing.id for timing, usage in some if usage.late)
+        costs, capacities = _proved(*with_resources(costs, ports, late), ports, readout.verdicts)
     core = _core(costs, table, readout)
     names = ports.names if ports else ()
     provenance = _provenance(store, ports, core, gaps.notes(store))

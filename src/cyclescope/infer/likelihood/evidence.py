@@ -38,13 +38,17 @@ class Class(NamedTuple):
 
 
 class ClassPair(NamedTuple):
-    """Two classes: the time together, and what instances of each cost the other."""
+    """Two classes: the time together, and what instances of each cost the other.
+
+    `turns` are those of a port that an instance of one may cost the other, whose results come sooner.
+    """
 
     first: Class
     second: Class
     together: Look | None
     first_in_second: Sequence[Look]
     second_in_first: Sequence[Look]
+    turns: float = 1.0
 
 
 def evidence_of(pairs: Sequence[ClassPair], slots: float) -> list[UnionEvidence]:
@@ -105,7 +109,8 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
     for inner, outer, looks in ((one, other, pair.first_in_second), (other, one, pair.second_in_first)):
         if looks:
             noise = _FULL if outer.width > FULL * slots else _SINGLE_NEAR if size < both else _SINGLE
-            total += _cost(noise, looks, float(size == outer.width and inner.width <= size))
+            inside = size == outer.width and inner.width < size
+            total += _cost(noise, looks, pair.turns if inside else float(size == outer.width == inner.width))
     return total
 
 

@@ -81,13 +81,14 @@ class _Solution(msgspec.Struct, frozen=True):
         pair = {evidence.first, evidence.second}
         return sum(count for atom, count in self.atoms.items() if atom & pair)
 
-    def shared(self, name: str, others: frozenset[str]) -> Counter[frozenset[str]]:
-        """How many ports a class shares with which of some others."""
-        found: Counter[frozenset[str]] = Counter()
-        for atom, count in self.atoms.items():
-            if name in atom:
-                found[atom & others] += count
-        return found
+    def shared(self, name: str, others: frozenset[str]) -> dict[str, int]:
+        """How many ports a class shares with each of some others.
+
+        Not which of them are the same: what two others share among themselves is no claim of a class that has
+        the ports of both.
+        """
+        mine = [(atom, count) for atom, count in self.atoms.items() if name in atom]
+        return {other: sum(count for atom, count in mine if other in atom) for other in others}
 
 
 def solve_structure(

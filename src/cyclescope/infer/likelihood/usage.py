@@ -35,6 +35,10 @@ IDLE = 1.0  # a slot without a micro-operation: one in three is for ports that n
 ACCESS = 5.0  # to access memory without the micro-operation for it: one form in a hundred and fifty
 UNUSUAL = 3.0  # less among other classes than a form of these ports costs: one member of a class in twenty
 UNEVEN = 1.1  # anything between these two: one member of a class in three
+LATE = 3.0  # a result that comes later than those of others of its ports: one form in twenty
+LATE_TURNS = (
+    2.0  # of a port that such a form costs others: its own, and the one whose result would come with its
+)
 UNTRIED = 3.0  # something else than more micro-operations than can be tried: one form in twenty
 UNRELATED = 6.0  # no micro-operations at all, but something that holds ports: one form in four hundred
 REFUTED = 20.0  # faster than the ports let it: only where the throughput itself is wrong
@@ -50,12 +54,14 @@ _STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
 class UsageCandidate(msgspec.Struct, frozen=True):
     """Micro-operations of one group of ports, None for something else that holds them, with their nats.
 
-    `missed` is by how many micro-operations they miss a class at most.
+    `missed` is by how many micro-operations they miss a class at most, `late` that their results come later
+    than those of the blocking instructions.
     """
 
     operations: tuple[Operation, ...] | None
     nats: float
     missed: float
+    late: bool = False
 
 
 class UsageSolver:
@@ -66,7 +72,8 @@ class UsageSolver:
     the ports explain where a core chooses among them unevenly. `counts` says whether micro-operations
     beyond the slots speak against an explanation: those for memory come in the slots of others. `full` are
     the classes that nearly fill the front end. `together` is what is usual of readings whose instances stand
-    in one place, where that is known to be something else.
+    in one place, where that is known to be something else. `late` are the classes with results that come
+    late, None where the core is not known to keep others from a port then.
     """
 
     def __init__(
@@ -78,7 +85,9 @@ class UsageSolver:
         counts: bool = True,
         full: Container[str] = (),
         together: Mapping[str, Mapping[str, float]] | None = None,
+        late: Container[str] | None = None,
     ) -> None:
+        self.late = late
         self.blockers = dict(blockers)
         self.sets = list(sets)
         self.noise = noise or Scatter()
@@ -106,7 +115,8 @@ class UsageSolver:
         lowest = {name: min(look.value for look in some) for name, some in looks.items()}
         if max((*lowest.values(), total or 0.0), default=0.0) > MOST_TRIED + 0.5:
             return self._many(lowest, throughput, slots, total)
-        nats = self._prior + self._readings(looks, beside or {})
+        on_time, late = self._readings(looks, beside or {})
+        nats = self._prior + np.minimum(on_time, late)
         if total is None:
             nats = nats + UNPAIRED * (self._number % per_slot)
             if self.counts:
@@ -114,7 +124,10 @@ class UsageSolver:
         else:
             nats = nats + 0.5 * ((total - self._number) / _COUNTED) ** 2
         nats = nats + REFUTED * (self.throughputs > _TOO_FAST * throughput + _ROUNDING)
-        found = [self._candidate(place, nats, lowest, beside or {}) for place in self._best(nats)]
+        found = [
+            self._candidate(place, nats, lowest, beside or {}, bool(late[place] < on_time[place]))
+            for place in self._best(nats)
+        ]
         held = max(lowest.values(), default=0.0)
         other = self._other(looks, slots if total is None else math.inf)
         return sorted([*found, UsageCandidate(None, other, held)], key=lambda one: one.nats)
@@ -158,6 +171,15 @@ class UsageSolver:
     @cached_property
     def _expected(self) -> _Expected:
         """What explanations cost every class."""
+        return self._costs(False)
+
+    @cached_property
+    def _expected_late(self) -> _Expected:
+        """The same where every micro-operation may cost more turns than its own."""
+        return self._costs(True)
+
+    def _costs(self, late: bool) -> _Expected:
+        """What explanations cost classes, whose own results may be as late."""
         names, least, usual, tail, owners, places = list(self.blockers), [], [], [], [], []
         together = []
         start = 0
@@ -167,7 +189,8 @@ class UsageSolver:
                 [one != wide and not set(one).isdisjoint(wide) for one in self.sets], dtype=float
             )
             rule = np.array([self.usual.get(one, {}).get(name, 0.0) for one in self.sets])
-            rule = np.maximum(inside, rule)
+            turns = LATE_TURNS if late and name not in (self.late or ()) else 1.0
+            rule = np.maximum(turns * inside, rule)
             apart = np.array([self.together.get(one, {}).get(name, 0.0) for one in self.sets])
             rows = [self._multisets @ some for some in (inside, rule, np.maximum(rule, apart), touch)]
             tails = np.where(rows[3] > 0, tail_of(True, name in self.full), tail_of(False, name in self.full))
@@ -186,12 +209,22 @@ class UsageSolver:
 
     # --- how likely they are -----------------------------------------------------------------------
 
-    def _readings(self, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]) -> Array:
-        """Nats of all readings with every explanation.
+    def _readings(
+        self, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
+    ) -> tuple[Array, Array]:
+        """Nats of all readings with every explanation, and where its results come late."""
+        on_time = self._nats(self._expected, looks, beside)
+        if self.late is None:
+            return on_time, np.full(len(on_time), np.inf)
+        return on_time, LATE + self._nats(self._expected_late, looks, beside)
+
+    def _nats(
+        self, expected: _Expected, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
+    ) -> Array:
+        """Nats of all readings.
 
         Those of the same are not independent, as what adds to one adds to the other: they count as one.
         """
-        expected = self._expected
         more = np.array([beside.get(name, 0.0) for name in expected.names])
         total = np.zeros(len(expected.least))
         for place in range(max(map(len, looks.values()), default=0)):
@@ -217,19 +250,19 @@ class UsageSolver:
         return [int(place) for place in few if nats[place] <= nats[few[0]] + _WORTH]
 
     def _candidate(
-        self, place: int, nats: Array, lowest: Mapping[str, float], beside: Mapping[str, float]
+        self, place: int, nats: Array, lowest: Mapping[str, float], beside: Mapping[str, float], late: bool
     ) -> UsageCandidate:
         counts = self._multisets[place]
         operations = tuple(
             Operation(ports, float(count)) for ports, count in zip(self.sets, counts, strict=True) if count
         )
-        expected, missed = self._expected, 0.0
+        expected, missed = self._expected_late if late else self._expected, 0.0
         for number, name in enumerate(expected.names):
             if name in lowest:
                 kind = expected.places[place, number]
                 low, high = float(expected.least[kind]), float(expected.usual[kind]) + beside.get(name, 0.0)
                 missed = max(missed, low - lowest[name], lowest[name] - high)
-        return UsageCandidate(operations, float(nats[place]), missed)
+        return UsageCandidate(operations, float(nats[place]), missed, late)
 
     def _other(self, looks: Mapping[str, Sequence[Look]], slots: float) -> float:
         """Nats of no micro-operations: the readings may be anything, or whole cycles of all classes."""
@@ -303,6 +336,11 @@ class Explanation(msgspec.Struct, frozen=True):
         return all(part.operations is not None for part in self.parts)
 
     @property
+    def late(self) -> bool:
+        """Whether results come later than those of others of the same ports."""
+        return any(part.late for part in self.parts)
+
+    @property
     def missed(self) -> float:
         """By how many micro-operations a class is missed at most."""
         return max((part.missed for part in self.parts), default=0.0)
@@ -344,7 +382,8 @@ def _together(parts: Sequence[UsageCandidate], told: Told) -> float:
     if any(part.operations is None for part in parts):
         return 0.0
     known = [op for part in parts for op in part.operations or ()]
-    slow = told.throughput < math.inf and port_throughput(known) < SLOWER * told.throughput
+    turns = LATE_TURNS if any(part.late for part in parts) else 1.0
+    slow = told.throughput < math.inf and turns * port_throughput(known) < SLOWER * told.throughput
     idle = max(0.0, (told.slots or 0.0) - sum(op.count for op in known))
     access = any(told.memory.issuperset(op.ports) for op in known)
     return UNEXPLAINED * slow + IDLE * idle + ACCESS * (access != told.accesses and bool(told.memory))

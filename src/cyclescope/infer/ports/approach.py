@@ -102,7 +102,7 @@ class TimedPorts:
         blockers = blockers_of(front_end, front_end.width)  # others need slots beside them to be timed
         pairs = pairs_of(front_end.records)
         classes = Classes(front_end.table, blockers, grouped_by_time(blockers, pairs), pairs)
-        evidence = TimedEvidence(classes, front_end.width, front_end.records)
+        evidence = TimedEvidence(classes, front_end, front_end.records)
         return PortBuilder(TimedJudge(PortFacts(front_end, evidence, front_end.records), self._known))
 
     def stages(
@@ -226,5 +226,5 @@ def read_approach(
     every = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
     common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), every)]
     ports = by_classes(common).ports
-    wanted = list(dict.fromkeys([*(ports.facts.typical if ports else ()), *names]))
+    wanted = list(dict.fromkeys([*(ports.facts.classes.typical if ports else ()), *names]))
     return by_classes([*common, *store.records_of((PORTS,), wanted)])

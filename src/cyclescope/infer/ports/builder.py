@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.likelihood.usage import Explanation
+from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.groups import PortGroups
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
@@ -20,6 +20,7 @@ from cyclescope.model.ports import notation, port_throughput
 
 NOISE = 0.08  # micro-operations: less of a resource is none
 NEEDS_PORT = "its front-end slots are not known: it reads as none, though it needs a port"
+LATE_RESULT = "its result comes later than others of its ports, which lose a turn to it"
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 _WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
@@ -39,7 +40,8 @@ class PortUsage(msgspec.Struct, frozen=True):
     `model.ports`, with `?` for what no set of micro-operations explains, None with a `reason` where nothing
     was measured; `throughput` the reciprocal throughput that follows from it, in cycles. `resources` has
     cycles of each resource: sets of ports by their notation, hidden units by the form that shows them.
-    `residual` is by how many micro-operations the explanation misses the measurements at most.
+    `residual` is by how many micro-operations the explanation misses the measurements at most. `late` says
+    that its result comes later than others of its ports, which may lose a turn to it.
     """
 
     slots: float | None
@@ -54,6 +56,7 @@ class PortUsage(msgspec.Struct, frozen=True):
     note: str = ""
     reason: str = ""
     slot_range: tuple[float, float] | None = None
+    late: bool = False
 
 
 class PortJudge(Protocol):
@@ -89,9 +92,17 @@ class PortJudge(Protocol):
         """What no experiment shows of a form, or ""."""
 
     def doubts(
-        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
+        self,
+        form: InstructionForm,
+        known: Sequence[Operation],
+        slots: float | None,
+        throughput: float,
+        turns: float = 1.0,
     ) -> Iterator[tuple[str, str]]:
-        """What speaks against a usage that fits all confinements, and the confidence that it leaves."""
+        """What speaks against a usage that fits all confinements, and the confidence that it leaves.
+
+        `turns` are those of a port that a micro-operation may take.
+        """
 
 
 class PortBuilder:
@@ -181,7 +192,7 @@ class PortBuilder:
             usage = f"{usage}+?" if known else "?"
         slots, remark = self._told(form, slots, known)
         others = [] if missed and stalls else _others(found, self.names)
-        notes = [note for note in (_conflict(best), remark, _odds(others)) if note]
+        notes = [note for note in (_conflict(best), remark, _odds(others), LATE_RESULT * best.late) if note]
         told = min((self._sureness(op.ports) for op in best.operations), default=1.0)
         levels = [level_of(best, told), *([MEDIUM] * (slots is None))]
         if told < CERTAIN:
@@ -193,7 +204,8 @@ class PortBuilder:
             levels.append(LOW)
             notes.append(stalls)
         elif complete:
-            doubts = list(self.judge.doubts(form, known, slots, throughput))
+            turns = LATE_TURNS if best.late else 1.0
+            doubts = list(self.judge.doubts(form, known, slots, throughput, turns))
             notes += [sentence for sentence, _ in doubts]
             levels += [level for _, level in doubts]
             if self._may_have_fewer(known, throughput, confined):
@@ -203,7 +215,7 @@ class PortBuilder:
             slots, usage, known if complete else None,
             round(port_throughput(known), 2) if complete else None,
             round(best.missed, 2), max(levels, key=_ORDER.index), tuple(other for other, _ in others),
-            self._weights(confined), microcoded, "; ".join(dict.fromkeys(notes)),
+            self._weights(confined), microcoded, "; ".join(dict.fromkeys(notes)), late=best.late,
         )  # fmt: skip
 
     def _sureness(self, ports: Sequence[int]) -> float:
@@ -251,9 +263,14 @@ class PortBuilder:
         return any(port in sets[n] and not set(op.ports) <= set(sets[n]) for n in confined if n in sets)
 
 
-def runs_slower(known: Sequence[Operation], slots: float | None, width: float, throughput: float) -> bool:
-    """Whether ports and slots allow a form to run faster than it does: something else limits it."""
-    return max(port_throughput(known), (slots or 0.0) / width) < _SLOWER * throughput
+def runs_slower(
+    known: Sequence[Operation], slots: float | None, width: float, throughput: float, turns: float = 1.0
+) -> bool:
+    """Whether ports and slots allow a form to run faster than it does: something else limits it.
+
+    `turns` are those of a port that a micro-operation may take.
+    """
+    return max(turns * port_throughput(known), (slots or 0.0) / width) < _SLOWER * throughput
 
 
 def unseen_access(facts: PortFacts, form: InstructionForm) -> str:

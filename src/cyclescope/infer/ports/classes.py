@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from cyclescope.infer.ports.candidates import candidates, domains, files_of, preference, stores, updates
+from cyclescope.infer.ports.candidates import (
+    candidates,
+    domains,
+    files_of,
+    memory_of,
+    preference,
+    stores,
+    updates,
+)
 from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
 from cyclescope.isa.table import Table
 from cyclescope.measure.ports import PAIRS, blocked
@@ -98,6 +106,14 @@ class Classes:
         """Classes that were measured together with another one."""
         heads = self.members.keys()
         return frozenset().union(*(pair for pair in self.pairs if len(pair) > 1 and pair <= heads))
+
+    @cached_property
+    def typical(self) -> list[str]:
+        """Forms by which others are judged: members of the classes, and forms that differ in width only."""
+        members = {name for group in self.members.values() for name in group}
+        mnemonics = {self.table[name].mnemonic for name in members}
+        alike = (f.id for f in self.table if f.mnemonic in mnemonics and memory_of(f) is None)
+        return sorted(members.union(alike))
 
     @cached_property
     def stand_ins(self) -> dict[str, str]:

@@ -134,6 +134,7 @@ class CountedEvidence:
 
     units: Mapping[str, str] = {}
     sure: Mapping[str, float] = {}
+    crowded = late = frozenset[str]()  # counts are of micro-operations, not of turns
 
     def __init__(self, classes: Classes, counters: Counters) -> None:
         self.classes = classes
@@ -201,10 +202,15 @@ class CountedJudge:
         return f"{more:.1f} micro-operations are on ports that no class fills" if more > MORE else ""
 
     def doubts(
-        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
+        self,
+        form: InstructionForm,
+        known: Sequence[Operation],
+        slots: float | None,
+        throughput: float,
+        turns: float = 1.0,
     ) -> Iterator[tuple[str, str]]:
         """What speaks against a usage that fits all counts, and the confidence that it leaves."""
-        if runs_slower(known, slots, self.facts.front_end.width, throughput):
+        if runs_slower(known, slots, self.facts.front_end.width, throughput, turns):
             yield ELSEWHERE, MEDIUM
         for op in known:
             unused = self._counters.unused(form.id, op.ports)

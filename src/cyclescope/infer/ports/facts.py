@@ -49,6 +49,14 @@ class PortEvidence(Protocol):
     def sure(self) -> Mapping[str, float]:
         """Share of the odds that the ports of a class have, by representative; what is absent is certain."""
 
+    @property
+    def crowded(self) -> frozenset[str]:
+        """Classes whose ports lose a turn to results that come later than theirs."""
+
+    @property
+    def late(self) -> frozenset[str]:
+        """Classes whose own results come late."""
+
 
 class PortFacts:
     """What follows from the front end, the classes and their ports, whatever showed them.
@@ -78,18 +86,10 @@ class PortFacts:
         return self.evidence.confined
 
     @cached_property
-    def typical(self) -> list[str]:
-        """Forms by which others are judged: members of the classes, and forms that differ in width only."""
-        members = {name for group in self.classes.members.values() for name in group}
-        mnemonics = {self.table[name].mnemonic for name in members}
-        alike = (f.id for f in self.table if f.mnemonic in mnemonics and memory_of(f) is None)
-        return sorted(members.union(alike))
-
-    @cached_property
     def _per_slot(self) -> dict[int, int]:
         """Micro-operations that one slot of forms with operands of so many bits brings, where not one."""
         found: dict[int, list[float]] = {}
-        for form in self.typical:
+        for form in self.classes.typical:
             if ONE_SLOT[0] < self.front_end.slots.get(form, 0.0) < ONE_SLOT[1]:
                 some = self.confined.get(form, {})
                 costs = [v for name, v in some.items() if "m" not in self.classes.files[name] and v < HALVES]

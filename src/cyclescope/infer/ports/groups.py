@@ -46,15 +46,15 @@ class PortGroups:
                 groups.remove(group)
             groups.append(merged)
         usual = {name: self._usual(name) for name in sets}
-        together = {
-            name: self._usual_together(name) for name in sets if "m" in self.facts.classes.files[name]
-        }
+        together = {name: self._usual(name, True) for name in sets}
         most = FULL * self.facts.front_end.width
         full = {name for name, width in self.facts.classes.widths.items() if width > most}
 
         def solver(group: Mapping[str, Ports]) -> UsageSolver:
             counts = not self.is_memory(group)
-            return UsageSolver(group, port_sets(group), usual, self.noise, counts, full, together)
+            evidence = self.facts.evidence
+            late = None if evidence.crowded.isdisjoint(group) else evidence.late
+            return UsageSolver(group, port_sets(group), usual, self.noise, counts, full, together, late)
 
         return [(group, solver(group)) for group in groups]
 
@@ -62,28 +62,22 @@ class PortGroups:
         """Whether all classes of a group access memory."""
         return all("m" in self.facts.classes.files[name] for name in group)
 
-    def _usual(self, name: str) -> dict[str, float]:
-        """What a form of a class costs among other blocking instructions.
+    def _usual(self, name: str, together: bool = False) -> dict[str, float]:
+        """What a form of a class costs among other blocking instructions, spread or in one place.
 
         It is one micro-operation: what costs more makes others wait for its flags.
         """
         most = math.inf if "m" in self.facts.classes.files[name] else 1.0
-        return {other: min(cost, most) for other, cost in self._costs(name).items()}
+        return {other: min(cost, most) for other, cost in self._costs(name, together).items()}
 
-    def _usual_together(self, name: str) -> dict[str, float]:
-        """The same of accesses to memory whose instances stand in one place."""
+    def _costs(self, name: str, together: bool) -> dict[str, float]:
+        """The median of what the members of a class cost among other blocking instructions."""
         found: dict[str, list[float]] = {}
         for form in self.facts.classes.members[name]:
             for other, looks in self.facts.evidence.looks(form).items():
-                if other != name and (some := [look.value for look in looks if look.together]):
+                if other != name and (some := [look.value for look in looks if look.together == together]):
                     found.setdefault(other, []).append(min(some))
         return {other: median_low(some) for other, some in found.items()}
-
-    def _costs(self, name: str) -> dict[str, float]:
-        """The median of what the members of a class cost among other blocking instructions."""
-        members = [self.facts.confined.get(form, {}) for form in self.facts.classes.members[name]]
-        seen = {other for some in members for other in some if other != name}
-        return {other: median_low(some[other] for some in members if other in some) for other in seen}
 
     def looks(self, form: InstructionForm) -> Iterator[tuple[Group, dict[str, Sequence[Look]]]]:
         """The groups that tell something of a form, with its readings there."""
@@ -112,8 +106,9 @@ class PortGroups:
 def learned_scatter(facts: PortFacts, structure: Structure) -> Scatter:
     """How readings scatter, as those of the forms show that forms of classes are judged by."""
     readings: list[list[tuple[float, float]]] = [[], [], [], []]
+    typical = facts.classes.typical
     first, accesses = PortGroups(facts, structure, Scatter()), AccessCosts(facts)
-    for name in facts.typical[:: max(1, len(facts.typical) // TAUGHT)]:
+    for name in typical[:: max(1, len(typical) // TAUGHT)]:
         for off, error, tail in _off(first, accesses, facts.table[name]):
             readings[tail].append((off, error))
     return learned(readings)
@@ -128,7 +123,7 @@ def _off(
         beside = {} if groups.is_memory(group) else accesses.of(form, group)
         candidates = solver.candidates(looks, throughput, groups.expected(form), beside=beside)
         found = explanations([candidates], Told(throughput)) if candidates else []
-        if not found or found[0].share < _SURE or not found[0].complete:
+        if not found or found[0].share < _SURE or not found[0].complete or found[0].parts[0].late:
             continue
         sets = [op.ports for op in found[0].operations for _ in range(round(op.count))]
         for name, some in looks.items():

@@ -7,7 +7,7 @@ explains, and units that nothing but the throughput of some forms shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
@@ -27,16 +27,26 @@ SMALLEST_PART = (
 )
 _SURE = 0.7  # the same, where the form's own ports explain its throughput
 STEALS = 2  # ports that a micro-operation of a form holds whose port usage is not known
+HALFWAY = (
+    0.5  # of what accesses side by side cost others: the best order of a mix has none of it, the worst all
+)
 MOST_SETS = 8  # of a group of ports whose unions are resources
 
 Ports = tuple[int, ...]
 
 
 def with_resources(
-    costs: Mapping[str, FormCost], ports: PortBuilder
+    costs: Mapping[str, FormCost],
+    ports: PortBuilder,
+    late: Container[str] = (),
+    uneven: float = HALFWAY,
 ) -> tuple[dict[str, FormCost], dict[str, float]]:
-    """The costs with the resources that each form takes, and the capacity of every resource."""
-    view = _View(ports)
+    """The costs with the resources that each form takes, and the capacity of every resource.
+
+    `late` are the forms whose results take others a turn of their ports, `uneven` is how much counts of what
+    accesses side by side cost others, who have fewer ports.
+    """
+    view = _View(ports, late, uneven)
     found = {form: view.weights(form, cost) for form, cost in costs.items()}
     hidden = Hidden(costs, found, view.capacities, ports.facts)
     for form, units in hidden.weights().items():
@@ -82,8 +92,10 @@ def _cost(usage: PortUsage, throughput: float) -> FormCost:
 class _View:
     """Weights of forms on sets of ports and on units."""
 
-    def __init__(self, ports: PortBuilder) -> None:
+    def __init__(self, ports: PortBuilder, late: Container[str] = (), uneven: float = HALFWAY) -> None:
         self.facts = ports.facts
+        self._late = late
+        self._uneven = uneven
         known = ports.structure.sets
         self.sets = {_set_name(some, ports.names): some for some in _unions(known)}
         self.names = {
@@ -95,6 +107,9 @@ class _View:
             label: float(self.facts.classes.widths[name]) for name, label in self.names.items()
         }
         self.memory = ports.memory
+        self._heads: dict[str, list[str]] = {}
+        for head, label in self.names.items():
+            self._heads.setdefault(label, []).append(head)
         self._counts: dict[tuple[Operation, ...], Mapping[str, float]] = {}
 
     def weights(self, form: str, cost: FormCost) -> dict[str, float]:
@@ -113,20 +128,42 @@ class _View:
             most *= 1 if cost.microcoded else STEALS
             found = {name: min(v, most) if name in self.sets else v for name, v in found.items()}
         if cost.operations is not None:
-            found = self._used(cost, found)
+            found = self._used(form, cost, found)
         return {name: round(float(cycles), 2) for name, cycles in found.items() if cycles > NOISE}
 
-    def _used(self, cost: FormCost, measured: Mapping[str, float]) -> dict[str, float]:
-        """What micro-operations take, more of it where memory is slower."""
+    def _used(self, form: str, cost: FormCost, measured: Mapping[str, float]) -> dict[str, float]:
+        """What micro-operations take; more of it where memory is slower, or where results come late."""
         operations = cost.operations or ()
+        late = form in self._late
         found = {name: cycles for name, cycles in measured.items() if name not in self.sets}
         accesses = sum(op.count * op.cycles for op in operations if self.memory.issuperset(op.ports))
         for name, count in self._counted(tuple(operations)).items():
             if self.memory.issuperset(self.sets[name]):
-                found[name] = max(count, min(measured.get(name, 0.0), accesses))
+                found[name] = max(
+                    count, min(measured.get(name, 0.0), accesses), self._in_the_way(form, cost, name)
+                )
             else:
-                found[name] = count
+                found[name] = max(count, measured.get(name, 0.0)) if late and count else count
         return found
+
+    def _in_the_way(self, form: str, cost: FormCost, name: str) -> float:
+        """What accesses take of some ports although they have others: ports are dealt out before any is free.
+
+        How much of it depends on the order of a mix: none where the two kinds stand in turn, all in others.
+        At worst even those that cannot have a port are in the way: stores are in that of loads of vectors.
+        """
+        worst = self._uneven == 1.0
+        some = set(self.sets[name])
+        either = sum(
+            op.count * op.cycles for op in cost.operations or ()
+            if self.memory.issuperset(op.ports) and not some.issuperset(op.ports)
+            and (worst or not some.isdisjoint(op.ports))
+        )  # fmt: skip
+        looks = [
+            look.value for head in self._heads.get(name, ())
+            for look in self.facts.evidence.looks(form).get(head, ()) if look.together
+        ]  # fmt: skip
+        return self._uneven * min(either, *looks) if either and looks else 0.0
 
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:
         found: dict[str, float] = {}

@@ -20,12 +20,12 @@ from cyclescope.infer.likelihood.evidence import (
 )
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure, UnionEvidence, solve_structure, sureness
-from cyclescope.infer.likelihood.usage import Explanation, Told, explanations
+from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation, Told, explanations
 from cyclescope.infer.ports.builder import ELSEWHERE, runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import domains, is_locked, is_move, memory_of, updates
 from cyclescope.infer.ports.classes import Blockers, Classes, Grouping, Pairs
-from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.front_end import dropped
+from cyclescope.infer.ports.facts import EITHER, PortFacts
+from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
 from cyclescope.infer.ports.naming import named
 from cyclescope.infer.timing.results import LOW, MEDIUM
@@ -39,6 +39,7 @@ _APART = 0.06  # of the time alone: disjoint ports
 _VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
 PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
 DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
+SHOWN_BY = 3  # forms that show what a core does, as one may be read wrong
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 _ALIKE_PORTS = "those that serve the same classes of forms are interchangeable"
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
@@ -67,13 +68,14 @@ def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
 class TimedEvidence:
     """What blocking instructions of classes tell by the time that they and others take.
 
-    `width` is that of the front end; `records` are those of port experiments.
+    `records` are those of port experiments.
     """
 
-    def __init__(self, classes: Classes, width: float, records: Iterable[Record]) -> None:
+    def __init__(self, classes: Classes, front_end: FrontEndFacts, records: Iterable[Record]) -> None:
         self.table = classes.table
         self.classes = classes
-        self.width = width
+        self.width = front_end.width
+        self._throughputs = front_end.throughputs
         self._records = records
 
     # --- confinement -------------------------------------------------------------------------------
@@ -154,7 +156,7 @@ class TimedEvidence:
         sound = [o for o in self.classes.members if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.classes.widths[o] <= FULL * self.width]
         around = [o for o in near if self._taken(name, o)]
-        several = any(self._taken(name, other) > 1 for other in around if other != name)
+        several = any(self._takes_several(name, other) for other in around if other != name)
         if several or any(self._apart(*pair) for pair in combinations(around, 2)):
             return "its instances have more than one micro-operation"
         if self._fills_the_front_end(name, sound):
@@ -202,6 +204,45 @@ class TimedEvidence:
         looks = self.readings(name).get(other)
         return count_of(_lowest(looks), self.classes.widths[other] > FULL * self.width) if looks else default
 
+    def _takes_several(self, name: str, other: str) -> bool:
+        """Whether a form of a class needs more than one micro-operation for the ports of another.
+
+        Not where the two fill these ports together sooner than that many would let them. A result that comes
+        later than others of its port may keep one of them from it: a multiplication costs additions two of
+        their turns on a Zen 5, and three of them beside six additions no more than one each.
+        """
+        count = self._taken(name, other)
+        filled = 1 + count * self.classes.widths[name] / self.classes.widths[other]
+        together = self.classes.pairs.get(frozenset((name, other)), math.inf)
+        return count > 1 and together > filled * (1 - _APART)
+
+    @cached_property
+    def crowded(self) -> frozenset[str]:
+        """Classes whose ports lose a turn to results that come later than theirs.
+
+        What runs as often as the ports of a class let it has one micro-operation for them. Where some such
+        forms cost the class two, the second is the turn of one whose result would come with theirs.
+        """
+        found = {
+            head: sum(self._costs_a_turn_more(form, head) for form in self.classes.typical)
+            for head in self.structure.sets
+        }
+        return frozenset(head for head, forms in found.items() if forms >= SHOWN_BY)
+
+    def _costs_a_turn_more(self, form: str, head: str) -> bool:
+        cost = self.confined.get(form, {}).get(head, 0.0)
+        each = self._throughputs.get(form, math.inf) * self.classes.widths[head]
+        return cost > 2 - EITHER and each < 1 + _APART and "m" not in self.classes.files[head]
+
+    @cached_property
+    def late(self) -> frozenset[str]:
+        """Classes whose own results come late: they cost another two turns of its ports, and need one."""
+        sets = self.structure.sets
+        return frozenset(n for n in sets if any(self._is_late(n, o) for o in sets if o != n))
+
+    def _is_late(self, name: str, other: str) -> bool:
+        return self._tells(name, other) and self._taken(name, other) > 1
+
     def _apart(self, one: str, other: str) -> bool:
         """Whether two classes are seen to have no port in common."""
         ratio = self.classes.pairs.get(frozenset((one, other)), math.inf)
@@ -240,10 +281,10 @@ class TimedEvidence:
             return ClassPair(one, other, None, (), ())
         ratio = self.classes.pairs.get(frozenset((one.name, other.name)))
         together = None if ratio is None else Look(ratio, PAIR_ERROR)
-        inside = (
-            self.readings(first.name).get(second.name, ()) for first, second in ((one, other), (other, one))
-        )
-        return ClassPair(one, other, together, *inside)
+        within, around = self.readings(one.name), self.readings(other.name)
+        inside = within.get(other.name, ()), around.get(one.name, ())
+        late = any(self._is_late(*pair) for pair in ((one.name, other.name), (other.name, one.name)))
+        return ClassPair(one, other, together, *inside, LATE_TURNS if late else 1.0)
 
     def _tells(self, one: str, other: str) -> bool:
         """Whether what one class costs another is a matter of ports that both may have."""
@@ -317,13 +358,19 @@ class TimedJudge:
         return unseen_access(self.facts, form)
 
     def doubts(
-        self, form: InstructionForm, known: Sequence[Operation], slots: float | None, throughput: float
+        self,
+        form: InstructionForm,
+        known: Sequence[Operation],
+        slots: float | None,
+        throughput: float,
+        turns: float = 1.0,
     ) -> Iterator[tuple[str, str]]:
         """What speaks against a usage that fits all confinements, and the confidence that it leaves.
 
+        `turns` are those of a port that a micro-operation may take.
         What runs slower for less than `DIVIDES` cycles may have fewer ports than were told, or share some.
         """
-        if runs_slower(known, slots, self.facts.front_end.width, throughput):
+        if runs_slower(known, slots, self.facts.front_end.width, throughput, turns):
             yield ELSEWHERE, MEDIUM if throughput > DIVIDES else LOW
         hidden = not self.facts.hiding.isdisjoint(domains(form))
         count = sum(round(op.count) for op in known)

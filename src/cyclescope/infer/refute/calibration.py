@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -138,9 +139,14 @@ class Judge:
         """By how much a mix takes more than predicted, relative."""
         return trial.cycles / self._predicted(trial) - 1
 
+    def beyond(self, trial: Trial) -> float:
+        """By how much a mix takes more, or less, than any that ports let it take, relative."""
+        least, most = self._model.span(trial.forms) or (math.inf, math.inf)
+        return max(trial.cycles / most - 1, 1 - trial.cycles / least, 0.0)
+
     def holds(self, trial: Trial) -> bool:
-        """Whether a mix takes what is predicted, as far as it was read well enough to say so."""
-        return abs(self.miss(trial)) <= NEAR + trial.error
+        """Whether a mix takes what its ports let it take, as far as it was read well enough to say so."""
+        return self.beyond(trial) <= NEAR + trial.error
 
     @cached_property
     def _of(self) -> dict[str, list[Trial]]:
@@ -229,7 +235,7 @@ class Judge:
             for form in dict.fromkeys(trial.forms):
                 least = self._model.usages[form].confidence == level
                 if least and self._model.matters(trial.forms, form, NEAR):
-                    ports[level].append(miss)
+                    ports[level].append(self.beyond(trial))
         apart = sorted(trial.apart for trial in self.trials)
         orders = (
             (round(median(apart), 4), round(apart[int(0.95 * (len(apart) - 1))], 4)) if apart else (0.0, 0.0)

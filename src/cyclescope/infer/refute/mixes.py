@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import zip_longest
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.ports.resources import port_resources, with_resources
+from cyclescope.infer.ports.resources import HALFWAY, port_resources, with_resources
 from cyclescope.infer.refute.planner import Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
@@ -38,12 +38,22 @@ class MixModel:
         self._without = without
         self.facts = builder.facts
         self.usages = usages
-        costs = {form: self._cost(form, usage) for form, usage in usages.items()}
-        found, capacities = with_resources(costs, builder)
+        self._late = frozenset(form for form, usage in usages.items() if usage.late)
+        self._model = self._made(self._late, HALFWAY)
+
+    def _made(self, late: frozenset[str], uneven: float) -> MachineModel:
+        """The model where some results are late, and so much counts of what is dealt out unevenly."""
+        costs = {form: self._cost(form, usage) for form, usage in self.usages.items()}
+        found, capacities = with_resources(costs, self._builder, late, uneven)
         core = Core(self.facts.front_end.width, whole=self.facts.front_end.whole)
-        self._model = MachineModel(
-            "", self.facts.table.isa, Provenance(MEASURED), core, builder.names, found, capacities
+        return MachineModel(
+            "", self.facts.table.isa, Provenance(MEASURED), core, self._builder.names, found, capacities
         )
+
+    @cached_property
+    def _ends(self) -> tuple[MachineModel, MachineModel]:
+        """The model where nothing is dealt out unevenly and nothing is late, and where everything is."""
+        return self._made(frozenset(), 0.0), self._made(self._late, 1.0)
 
     def _cost(self, form: str, usage: PortUsage) -> FormCost:
         """With slots as they were read where they are not told."""
@@ -88,12 +98,22 @@ class MixModel:
 
     def cycles(self, forms: Iterable[str], without: frozenset[str] = frozenset()) -> float | None:
         """Predicted cycles of a mix, without some units; None where a form is not known."""
+        return self._bound(self._model, forms, without)
+
+    def span(self, forms: Sequence[str]) -> tuple[float, float] | None:
+        """The least and the most cycles of a mix, as ports that are dealt out unevenly let it take."""
+        least, most = (self._bound(model, forms) for model in self._ends)
+        return None if least is None or most is None else (least, max(least, most))
+
+    def _bound(
+        self, model: MachineModel, forms: Iterable[str], without: frozenset[str] = frozenset()
+    ) -> float | None:
         counts: dict[str, float] = {}
         for form in forms:
-            if form not in self._model.forms:
+            if form not in model.forms:
                 return None
             counts[form] = counts.get(form, 0.0) + 1.0
-        bounds = resource_bounds(self._model, counts)
+        bounds = resource_bounds(model, counts)
         if bounds is None:
             return None
         leaving = without | self._without

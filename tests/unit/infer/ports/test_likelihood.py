@@ -197,6 +197,42 @@ def test_what_forms_of_a_class_cost_as_a_rule(value, nats):
     assert found == pytest.approx(nats, abs=0.15)
 
 
+def late_solver(late):
+    return UsageSolver(SETS, [(1,), (0, 1), (1, 2)], noise=EXACT, late=late)
+
+
+def best_of(solver, left, throughput=0.5):
+    looks = {"left": (Look(left, 0.05),), "right": (Look(0.0, 0.05),)}
+    return solver.candidates(looks, throughput, 1)[0]
+
+
+def test_a_late_result_costs_others_two_turns_where_a_core_is_known_to_do_so():
+    known = best_of(late_solver(frozenset()), 2.0)
+    assert (known.operations, known.late) == ((LEFT,), True)
+    assert not best_of(late_solver(None), 2.0).late
+    assert not best_of(late_solver(frozenset()), 1.0).late
+    assert not best_of(late_solver(frozenset()), 3.0, 1.5).late  # three micro-operations or something else
+
+
+def test_a_late_result_is_a_surprise():
+    looks = {"left": (Look(2.0, 0.05),), "right": (Look(0.0, 0.05),)}
+    found = nats_of(late_solver(frozenset()).candidates(looks, 0.5, 1), LEFT)
+    rest = 1.2 + cost(EXACT, 2.0, 2.0) + cost(EXACT, 0.0)
+    assert found - rest == pytest.approx(3.0, abs=0.1)
+
+
+def test_what_comes_as_late_keeps_nothing_from_a_port():
+    assert not best_of(late_solver(frozenset(("left",))), 2.0).late
+
+
+def test_late_results_explain_that_a_form_is_slower_than_its_ports():
+    some = [UsageCandidate((LEFT,), 0.0, 0.0, late) for late in (True, False)]
+    late, other = (explanations([[one, UsageCandidate(None, 2.5, 0.0)]], Told(1.0)) for one in some)
+    assert late[0].late
+    assert late[0].share == pytest.approx(1 / (1 + math.exp(-2.5)))
+    assert other[0].share == pytest.approx(0.5)
+
+
 # --- pairs of classes ------------------------------------------------------------------------------
 
 
@@ -226,6 +262,17 @@ def test_what_nobody_asked_takes_no_confidence():
     assert sureness(solve_structure(widths, doubt), doubt).keys() == {"one", "two"}
 
 
+def test_what_two_classes_share_is_no_doubt_of_one_that_has_the_ports_of_both():
+    """Whether shifts and multiplications share a port says nothing of additions, which use all of theirs."""
+    widths = {"add": 4, "shift": 2, "times": 2}
+    open_pair = UnionEvidence("shift", "times", {2: 20.0, 3: 0.0, 4: 1.0})
+    every = [
+        open_pair,
+        *(UnionEvidence("add", name, {4: 0.0, 5: 20.0, 6: 20.0}) for name in ("shift", "times")),
+    ]
+    assert sureness(solve_structure(widths, every), every).keys() == {"shift", "times"}
+
+
 @pytest.mark.parametrize(("nats", "leaves"), [(6.9, False), (8.1, True)])
 def test_a_class_leaves_where_all_readings_together_say_so(nats, leaves):
     """One port inside of three pairs that share none: two of the three claims are wrong, or it is no port."""
@@ -252,6 +299,13 @@ def pair(ratio, inside=(0.0, 0.0), sides=("v", "v"), widths=(2, 3)):
 
 def likeliest(pairs, slots=6.0):
     return [min(one.nats, key=one.nats.get) for one in evidence_of(pairs, slots)]
+
+
+def test_late_results_inside_of_a_class_cost_it_their_turns():
+    late = pair(9 / 6, (2.0, 0.0), widths=(3, 6))._replace(turns=2.0)
+    assert likeliest([late], 8.0) == [6]
+    [found] = evidence_of([late], 8.0)
+    assert found.against(7) > evidence_of([late._replace(turns=1.0)], 8.0)[0].against(7) + 2
 
 
 def test_unions_follow_from_times():

@@ -36,10 +36,11 @@ WIDTHS = {TWO: 2, OTHER: 2, THREE: 3, FOUR: 4, LOAD: 2}
 FILES = {name: frozenset("m" if name == LOAD else "v") for name in WIDTHS}
 
 
-def facts_of(table, pairs, confined, width=6.0, widths=WIDTHS, files=FILES):
+def facts_of(table, pairs, confined, width=6.0, widths=WIDTHS, files=FILES, members=None, throughputs=()):
     """Facts with pairs as times (of one class alone) and confinements as measured."""
-    classes = classes_of(table, widths, files, pairs=pairs)
-    return facts_by_time(classes, cost_records(classes, confined), StatedFrontEnd(table, width))
+    classes = classes_of(table, widths, files, members, pairs)
+    front_end = StatedFrontEnd(table, width, dict(throughputs))
+    return facts_by_time(classes, cost_records(classes, confined), front_end)
 
 
 @pytest.fixture
@@ -164,6 +165,51 @@ def test_what_nearly_fills_the_front_end_is_ports_where_it_shares_some(table, mo
     assert (MOVE in facts.evidence.units) == is_unit
     assert facts.renamed == ({MOVE} if is_unit else set())
     assert {*facts.structure.sets} == widths.keys() - ({MOVE} if is_unit else set())
+
+
+MULTIPLY = "IMUL (R64, R64, 0)"
+LATE = {ROTATE: 3, ADD: 6, MULTIPLY: 3}
+
+
+def multiplier(table, together, throughputs=(), deposit=0.0):
+    """Multiplications that cost additions two turns of their ports, and how long both take together.
+
+    What `throughputs` has is of their class as well, and costs rotations and additions `deposit`.
+    """
+    pairs = {(ROTATE, ADD): 9 / 6, (ROTATE, MULTIPLY): 6 / 5, (MULTIPLY, ADD): together}
+    confined = {
+        ROTATE: {ROTATE: 1.0, ADD: 1.0, MULTIPLY: 0.0}, ADD: {ADD: 1.0, ROTATE: 0.0, MULTIPLY: 0.0},
+        MULTIPLY: {MULTIPLY: 1.0, ADD: 2.0, ROTATE: 0.5},
+        **{name: {ROTATE: deposit, ADD: deposit} for name in dict(throughputs)},
+    }  # fmt: skip
+    members = {ROTATE: [ROTATE], ADD: [ADD], MULTIPLY: [MULTIPLY, *dict(throughputs)]}
+    files = dict.fromkeys(LATE, frozenset("r"))
+    return facts_of(table, pairs, confined, 8.0, LATE, files, members, throughputs)
+
+
+@pytest.mark.parametrize(("together", "is_unit"), [(1.79, False), (1.87, False), (1.9, True), (2.0, True)])
+def test_late_results_are_no_second_micro_operation_where_ports_are_filled_sooner(table, together, is_unit):
+    """Two of each would fill six ports for two cycles; a Zen 5 takes 1.79."""
+    facts = multiplier(table, together)
+    assert (MULTIPLY in facts.evidence.units) == is_unit
+    if not is_unit:
+        sets = {name: set(ports) for name, ports in facts.structure.sets.items()}
+        assert len(sets[MULTIPLY] & sets[ROTATE]) == 1
+        assert sets[MULTIPLY] < sets[ADD]
+        assert facts.evidence.late == {MULTIPLY}
+
+
+@pytest.mark.parametrize(
+    ("deposit", "cycles", "number", "crowded"),
+    [(2.0, 1 / 3, 3, True), (1.4, 1 / 3, 3, False), (2.0, 2 / 3, 3, False), (2.0, 1 / 3, 2, False)],
+)
+def test_ports_lose_turns_where_some_forms_cost_more_than_they_can_take(
+    table, deposit, cycles, number, crowded
+):
+    """What runs three times a cycle has no two micro-operations for three ports; two forms may be noise."""
+    names = ["PDEP (R64, R64, R64)", "PEXT (R64, R64, R64)", "PEXT (R32, R32, R32)"][:number]
+    facts = multiplier(table, 1.79, dict.fromkeys(names, cycles), deposit)
+    assert facts.evidence.crowded == ({ROTATE} if crowded else set())
 
 
 def test_accesses_to_memory_are_one_micro_operation_if_they_cost_one_at_best(table):
@@ -303,7 +349,7 @@ def per_slot(table, costs):
 
 
 def test_members_of_classes_and_what_differs_in_width_only_are_typical(table):
-    typical = set(facts_of(table, {}, {}).typical)
+    typical = set(facts_of(table, {}, {}).classes.typical)
     assert WIDTHS.keys() <= typical
     assert {"VCVTDQ2PD (ZMM, YMM)", "VBROADCASTSS (ZMM, XMM)"} <= typical
     assert typical.isdisjoint(("VCVTDQ2PD (ZMM, M256)", "VPADDD (ZMM, ZMM, ZMM)"))

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.resources import with_resources
 from cyclescope.model.machine import FormCost, Operation
@@ -22,17 +23,17 @@ WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1, "r
 FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
 
 
-def resources(confined, form_reads_memory=False, waits=None, **costs):
+def resources(confined, form_reads_memory=False, waits=None, late=(), uneven=0.5, looks=None, **costs):
     form = SimpleNamespace(operands=[SimpleNamespace(is_memory=form_reads_memory)])
     facts = SimpleNamespace(
         classes=SimpleNamespace(widths=WIDTHS, files=FILES), front_end=SimpleNamespace(width=6.0),
         confined=confined, table=dict.fromkeys(costs, form), waits=waits or {},
-        renamed=frozenset({"renamed move"}),
+        renamed=frozenset({"renamed move"}), evidence=SimpleNamespace(looks=lambda form: looks or {}),
     )  # fmt: skip
     ports = SimpleNamespace(
         facts=facts, structure=Structure(7, SETS), names=tuple("0123abc"), memory=frozenset((4, 5, 6))
     )
-    found, capacities = with_resources(costs, ports)
+    found, capacities = with_resources(costs, ports, late, uneven)
     assert {name for cost in found.values() for name in cost.resources} == capacities.keys()
     return {form: dict(cost.resources) for form, cost in found.items()}, capacities
 
@@ -91,6 +92,33 @@ def test_ports_of_memory_take_what_was_measured_up_to_the_accesses():
     assert one(cost, load=0.96, vector_load=0.7) == {"pabc": 1, "pab": 0.7}
     slower = FormCost(2, (Operation((4, 5, 6)),), throughput=0.55)
     assert one(slower, load=0.96, vector_load=1.98) == {"pabc": 1, "pab": 1}
+
+
+@pytest.mark.parametrize(("uneven", "taken"), [(0.0, None), (0.5, 0.3), (1.0, 0.6)])
+def test_accesses_are_in_the_way_of_those_with_fewer_ports(uneven, taken):
+    """As much as those side by side cost them, from the best order of a mix to the worst."""
+    beside = {"vector load": [Look(0.0, 0.05), Look(0.6, 0.05, together=True)]}
+    cost = FormCost(1, (Operation((4, 5, 6)),), throughput=0.34)
+    found = resources({"F": {"load": 1.0}}, looks=beside, uneven=uneven, F=cost)[0]["F"]
+    assert found.get("pab") == taken
+    assert found["pabc"] == 1
+
+
+@pytest.mark.parametrize(("uneven", "taken"), [(0.5, None), (1.0, 0.6)])
+def test_accesses_that_cannot_have_a_port_are_in_the_way_at_worst(uneven, taken):
+    beside = {"vector load": [Look(0.6, 0.05, together=True)]}
+    cost = FormCost(1, (Operation((6,)),), throughput=1.0)
+    assert resources({"F": {}}, looks=beside, uneven=uneven, F=cost)[0]["F"].get("pab") == taken
+
+
+def test_a_late_result_takes_the_turns_that_it_costs_others():
+    """But no more than its own throughput lets it, and none of ports that it does not have."""
+    cost, confined = (
+        FormCost(1, (Operation((0, 1)),), throughput=0.5),
+        {"F": {"left": 2.1, "wide": 2.0, "right": 0.4}},
+    )
+    assert resources(confined, F=cost)[0]["F"] == {"p01": 1, "p012": 1, "p0123": 1}
+    assert resources(confined, late=("F",), F=cost)[0]["F"] == {"p01": 1, "p012": 1, "p0123": 2}
 
 
 def test_units_take_what_was_measured():

@@ -13,15 +13,22 @@ from cyclescope.model.calibration import ClaimCalibration
 from cyclescope.model.machine import Operation
 
 
-def judge(*trials, units=(), decide=()):
-    """Of mixes that a model predicts to take one cycle for each form, half of it without a unit."""
+def judge(*trials, units=(), decide=(), uneven=0.0):
+    """Of mixes that a model predicts to take one cycle for each form, half of it without a unit.
+
+    They may take as much more as ports are dealt out unevenly.
+    """
     usage = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high")
 
     def cycles(forms, without=frozenset()):
         return len(forms) * (0.5 if without and not set(forms).isdisjoint(decide) else 1.0)
 
     model = SimpleNamespace(
-        cycles=cycles, usages=dict.fromkeys("ABCDEFG", usage), units=units, matters=lambda *_: True
+        cycles=cycles,
+        span=lambda forms: (cycles(forms), cycles(forms) + uneven),
+        usages=dict.fromkeys("ABCDEFG", usage),
+        units=units,
+        matters=lambda *_: True,
     )
     return Judge(model, [Trial(tuple(forms), FIRST, took, error, 0.01) for forms, took, error in trials])
 
@@ -32,6 +39,18 @@ def judge(*trials, units=(), decide=()):
 def test_a_mix_holds_within_a_tenth_and_its_own_error(took, error, holds):
     one = judge(("AB", took, error))
     assert one.holds(one.trials[0]) == holds
+
+
+@pytest.mark.parametrize(("took", "holds"), [(2.5, True), (2.7, True), (2.8, False), (1.7, False)])
+def test_a_mix_may_take_anything_that_the_order_of_its_forms_lets_it(took, holds):
+    one = judge(("AB", took, 0.0), uneven=0.5)
+    assert one.holds(one.trials[0]) == holds
+
+
+def test_ports_are_no_worse_for_what_orders_add_but_predictions_are():
+    found = judge(("AB", 2.5, 0.0), uneven=0.5).calibration(0, 0, 0)
+    assert found.ports["high"].share == 1.0
+    assert found.mixes["high"].share == 0.0
 
 
 def test_the_form_that_wrong_mixes_have_in_common_is_refuted():
