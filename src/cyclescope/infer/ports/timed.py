@@ -377,12 +377,12 @@ class TimedJudge:
         if (idle := round(slots or 0) - count) > 0:
             level = MEDIUM if dropped(form) or (known and not hidden) else LOW
             yield f"{idle} of its slots need no port, or one of a set as wide as the front end", level
-        elif memory_of(form) is not None and hidden and self._is_access(known):
+        elif memory_of(form) is not None and hidden and self._beside(known) < max(1, round(slots or 0)):
             yield "a micro-operation for any of as many ports as the front end has slots would not show", LOW
 
-    def _is_access(self, known: Sequence[Operation]) -> bool:
-        """Whether all micro-operations that were found are for memory."""
-        return all(not self.groups.memory.isdisjoint(op.ports) for op in known)
+    def _beside(self, known: Sequence[Operation]) -> int:
+        """Micro-operations beside those for memory, which come in the slots of others."""
+        return sum(round(op.count) for op in known if self.groups.memory.isdisjoint(op.ports))
 
 
 def _low(looks: Sequence[Look]) -> float:
