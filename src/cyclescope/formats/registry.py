@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +14,9 @@ from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Exported, Imported, Request
 from cyclescope.formats.origin import LINES, XML, with_origin
 from cyclescope.model.machine import MachineModel
+
+if TYPE_CHECKING:
+    from cyclescope.infer.timing.results import FormTiming
 
 DUMP = "llvm-json"
 HEAD = 1 << 16  # bytes that tell a file's format
@@ -24,7 +27,8 @@ class Format(msgspec.Struct, frozen=True):
 
     `suffix` chooses the format of a file to write, `sign` is what a file to read has near its beginning,
     `comment` how it begins a comment, empty where it has none, `has_opcodes` whether forms have LLVM's names,
-    `is_several` whether a file can have several machines.
+    `is_several` whether a file can have several machines, `has_results` whether it has more of a store than
+    the model that the store makes.
     """
 
     name: str
@@ -36,15 +40,20 @@ class Format(msgspec.Struct, frozen=True):
     comment: str = ""
     has_opcodes: bool = False
     is_several: bool = False
+    has_results: bool = False
 
     def read(self, path: Path, request: Request) -> Imported:
         """The model in a file. Raises FormatError and OSError."""
         found: Imported = _function(self.reader)(path, request)
         return found
 
-    def write(self, model: MachineModel) -> Exported:
-        """A model's text in this format, with what it is from. Raises FormatError."""
-        found: Exported = _function(self.writer)(model)
+    def write(self, model: MachineModel, timings: Mapping[str, FormTiming] | None = None) -> Exported:
+        """A model's text in this format, with what it is from. Raises FormatError.
+
+        `timings` are the results of the store that the model was made of, by form, where there is one.
+        """
+        results = (timings or {},) if self.has_results else ()
+        found: Exported = _function(self.writer)(model, *results)
         return msgspec.structs.replace(found, text=with_origin(found.text, model, self.comment))
 
 
@@ -56,7 +65,8 @@ def _function(path: str) -> Callable[..., Any]:
 
 FORMATS = (
     Format("uops-info", "uops.info's instructions.xml", r"<(root|instruction)\b",
-           "uops_info.reader:read", "uops_info.writer:write", ".xml", XML, is_several=True),
+           "uops_info.reader:read", "uops_info.writer:write", ".xml", XML, is_several=True,
+           has_results=True),
     Format("osaca", "a machine model of OSACA (YAML)",
            r"(?m)^(osaca_version|instruction_forms|port_model_scheme):",
            "osaca.reader:read", "osaca.writer:write", ".yml", LINES),

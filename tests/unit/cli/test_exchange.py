@@ -48,6 +48,20 @@ def test_the_suffix_tells_the_format(cyclescope, model, tmp_path):
     assert ".xml (uops-info)" in done.err
 
 
+def test_a_store_has_more_for_uops_info_than_its_model(cyclescope, store, tmp_path):
+    model, of_model, of_store = (tmp_path / name for name in ("model.json", "model.xml", "store.xml"))
+    assert cyclescope("export", store, "-o", model).code == 0
+    assert cyclescope("export", model, "-o", of_model).code == 0
+    assert cyclescope("export", store, "-o", of_store).code == 0
+    for name in (" TP_loop=", " x_sequences="):
+        assert name in of_store.read_text()
+        assert name not in of_model.read_text()
+    done = cyclescope("compare", of_model, of_store, "--json")
+    (found,) = json.loads(done.out)["others"]
+    assert found["differences"] == []
+    assert cyclescope("export", store, "--format", "csv").code == 0
+
+
 def test_what_is_left_out_is_counted_and_listed(cyclescope, model, tmp_path):
     counted = cyclescope("export", str(model), "-o", str(tmp_path / "file.yml")).err
     assert "OSACA has no words for its operands" in counted

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import pytest
 
 from cyclescope.formats.exchange import FormatError, Request
 from cyclescope.formats.registry import by_name, of_contents
+from cyclescope.infer.timing.remarks import Idiom
+from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from tests.support.models import exchanged
 
 XML = """<?xml version="1.0"?>
@@ -83,31 +86,78 @@ def test_uops_info_with_several_machines_wants_one_named(tmp_path):
         read(tmp_path, XML, "uops-info", column="HSW")
 
 
-def test_our_xml_is_read_by_a_reader_that_knows_the_published_layout_alone():
+def with_results(model):
+    """Results of a store that would make a model: sequences of all kinds, one register among them."""
+    found = {}
+    for name, cost in model.forms.items():
+        value = cost.throughput
+        times = {"plain x8": value, "unrolled x8": value, "indexed x8": 2 * value, "same register": 0.25}
+        pairs = [Latency(*pair.split("->"), v, v, "exact", 0.0) for pair, v in cost.latencies.items()]
+        throughput = Throughput(value, 0.0, "exact", times, confidence="high")
+        idiom = Idiom.ZERO if cost.idiom else ""
+        found[name] = FormTiming(name, {}, "ok", throughput, tuple(pairs), idiom)
+    return found
+
+
+COUNTS = "uops|uops_retire_slots|uops_MITE|uops_MS|complex_decoder|available_simple_decoders|ports|div_cycles"
+TIMES = "TP_unrolled|TP_loop|TP_ports"
+KNOWN = re.compile(rf"((TP|macro_fusible)|({COUNTS}|{TIMES})(_same_reg)?(_indexed)?|x_\w+)")
+CYCLES = r"(min_|max_)?cycles(_addr|_addr_index|_mem)?(_same_reg)?"
+LATENCY = re.compile(rf"(start_op|target_op|{CYCLES}(_is_upper_bound)?|x_pairs(_addr|_addr_index|_mem)?)")
+
+
+@pytest.mark.parametrize("results", [False, True], ids=["of a model", "of a store"])
+def test_our_xml_is_read_by_a_reader_that_knows_the_published_layout_alone(results):
     """Written from the description of the layout alone: elements, attributes, operand numbers, ports."""
-    root = ElementTree.fromstring(by_name("uops-info").write(exchanged(1)).text)
-    seen = 0
+    model = exchanged(1)
+    text = by_name("uops-info").write(model, with_results(model) if results else {}).text
+    root = ElementTree.fromstring(text)
+    seen, same = 0, 0
     for node in root.iter("instruction"):
         operands = {op.get("idx"): op for op in node.findall("operand")}
         assert list(operands) == [str(n + 1) for n in range(len(operands))]
         assert {op.get("type") for op in operands.values()} <= {"reg", "mem", "imm", "agen", "relbr", "flags"}
         assert node.get("string")
         measurement = node.find("architecture/measurement")
+        assert [name for name in measurement.attrib if not KNOWN.fullmatch(name)] == []
         assert float(measurement.get("TP_unrolled")) > 0
+        assert ("TP_loop" in measurement.attrib) == results
+        same += check_same_register(measurement, results)
         for part in filter(None, (measurement.get("ports") or "").split("+")):
             number, star, ports = part.partition("*")
             assert star
             assert int(number) > 0
             assert ports[0] == "p"
         for latency in node.iter("latency"):
-            assert operands[latency.get("start_op")].get("r") == "1" or operands[latency.get("start_op")].get(
-                "type"
-            ) in ("mem", "agen")
-            assert operands[latency.get("target_op")].get("w") == "1"
+            assert [name for name in latency.attrib if not LATENCY.fullmatch(name)] == []
+            start, target = operands[latency.get("start_op")], operands[latency.get("target_op")]
+            assert start.get("r") == "1" or start.get("type") in ("mem", "agen")
+            assert target.get("w") == "1"
             known = [k for k in latency.attrib if k.split("_")[0] in ("cycles", "min", "max")]
             assert known
+            if "cycles_same_reg" in latency.attrib:
+                assert {start.get("type"), target.get("type")} == {"reg"}
+                assert latency.get("cycles_same_reg") != latency.get("cycles")
             seen += 1
     assert seen > 50
+    assert bool(same) == results
+
+
+def check_same_register(measurement, results):
+    """Whether a throughput of one register is there, as it is where different ones take another time."""
+    given = [name for name in measurement.attrib if name.endswith("_same_reg")]
+    assert given in ([], ["TP_loop_same_reg"] if results else [])
+    assert all(float(measurement.get(name)) > 0 for name in given)
+    return len(given)
+
+
+def test_what_only_a_store_tells_changes_nothing_that_is_read(tmp_path):
+    model = exchanged(1)
+    plain, more = (by_name("uops-info").write(model, some).text for some in ({}, with_results(model)))
+    assert plain != more
+    alone, both = (read(tmp_path, text, "uops-info") for text in (plain, more))
+    assert both.model == alone.model
+    assert both.refused == alone.refused == ()
 
 
 INSTLAT = """------[ CPU #0 ]------

@@ -18,6 +18,7 @@ from cyclescope.report.exchange import left_out_text
 from cyclescope.report.progress import when_needed
 from cyclescope.report.words import named
 from cyclescope.session.sources import source
+from cyclescope.session.subjects import Subject, subject
 
 _MODEL = "json"
 _SUFFIXES = ", ".join(f"{form.suffix} {form.name}" for form in FORMATS if form.writer and form.suffix)
@@ -43,20 +44,20 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
     if as_model and program is not None:
         raise _no_opcodes(_MODEL)
     click.get_current_context().with_resource(when_needed())
-    read = source(what)
+    chosen = None if as_model else by_name(name) if name else of_suffix(output or Path())
+    read = subject(what) if chosen is not None and chosen.has_results else _without_results(what)
     model = read.model
     if read.refused:
         click.echo(f"{what}: {left_out_text(read.refused, 'refused')}", err=True, nl=False)
-    if as_model:
+    if chosen is None:
         if output is None:
             click.echo(encode(model))
         else:
             write_model(model, output)
             click.echo(f"{output}: {named(model)} as a machine model, {len(model.forms)} forms", err=True)
         return
-    chosen = by_name(name) if name else of_suffix(output or Path())
     model, unknown = _known_to(program, model, chosen)
-    written = chosen.write(model)
+    written = chosen.write(model, read.timings)
     if output is None:
         click.echo(written.text, nl=False)
     else:
@@ -64,6 +65,12 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
     where = str(output) if output else "standard output"
     click.echo(f"{where}: {named(model)} as {chosen.about}", err=True)
     click.echo(left_out_text((*unknown, *written.left_out), "left out", whole=left_out), err=True, nl=False)
+
+
+def _without_results(what: str) -> Subject:
+    """A machine alone: of a store that has not changed, the model that is kept."""
+    found = source(what)
+    return Subject(found.model, refused=found.refused)
 
 
 def _known_to(

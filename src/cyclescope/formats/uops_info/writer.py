@@ -4,14 +4,15 @@ The layout is that of the published file: extensions, instructions with their op
 architecture one `measurement` and one `latency` per pair of operands. What has no attribute there is in
 attributes that begin with `x_`, which other readers ignore: `x_ports` is the port usage with this model's
 names, `x_slots` the front-end slots, `x_pairs` the latencies of single flags, where these differ. XED's
-`category`, `iclass`, `iform` and `cpl` are not known here and absent.
+`category`, `iclass`, `iform` and `cpl` are not known here and absent. What only a store's results tell
+(`TP_loop`, `_same_reg`) is made by `sequences`.
 """
 
 from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -19,6 +20,8 @@ from xml.etree.ElementTree import Element, SubElement
 import msgspec
 
 from cyclescope.formats.exchange import Exported, FormatError, Item, exact
+from cyclescope.formats.uops_info.sequences import same_register, throughputs
+from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.dataflow import Node, overwritten, sources, targets
 from cyclescope.isa.form import InstructionForm, flag_names
 from cyclescope.isa.operand import Operand
@@ -55,8 +58,11 @@ class Reach(msgspec.Struct, frozen=True):
         return self.least == 0 < self.most
 
 
-def write(model: MachineModel) -> Exported:
-    """A model of an x86-64 machine as `instructions.xml`. Raises FormatError for other instruction sets."""
+def write(model: MachineModel, timings: Mapping[str, FormTiming]) -> Exported:
+    """A model of an x86-64 machine as `instructions.xml`. Raises FormatError for other instruction sets.
+
+    `timings` are the results of the store that the model was made of, by form; empty where there is none.
+    """
     if model.isa != "x86-64":
         raise FormatError("uops.info's XML describes x86-64 only", f"{model.name} is {model.isa}")
     root = Element("root", date=model.provenance.date[:10] or "unknown")
@@ -73,7 +79,7 @@ def write(model: MachineModel) -> Exported:
         name = form.features[0] if form.features else "BASE"
         if name not in extensions:
             extensions[name] = SubElement(root, "extension", name=name)
-        _add(extensions[name], form, cost, model, fusible.get(form.id, ""))
+        _add(extensions[name], form, cost, model, fusible.get(form.id, ""), timings.get(form.id))
     if model.resources:
         left.append(Item(model.name, f"the resource view of the machine ({len(model.resources)} resources)"))
     return Exported(_text(root), tuple(left))
@@ -86,7 +92,14 @@ def _text(root: Element) -> str:
     return stream.getvalue().decode() + "\n"
 
 
-def _add(parent: Element, form: InstructionForm, cost: FormCost, model: MachineModel, fusible: str) -> None:
+def _add(
+    parent: Element,
+    form: InstructionForm,
+    cost: FormCost,
+    model: MachineModel,
+    fusible: str,
+    timing: FormTiming | None,
+) -> None:
     asm = form.mnemonic if "lock" not in form.attributes else f"LOCK {form.mnemonic}"
     attributes = {"asm": asm, "extension": parent.get("name", ""), "string": form.uops_info}
     attributes |= {name: "1" for ours, name in _SIGNS.items() if ours in form.attributes}
@@ -97,12 +110,15 @@ def _add(parent: Element, form: InstructionForm, cost: FormCost, model: MachineM
     architecture = SubElement(node, "architecture", name=model.name, x_width=exact(model.core.width),
                               x_port_names=" ".join(model.ports))  # fmt: skip
     fused = {"macro_fusible": fusible} if fusible else {}
-    SubElement(architecture, "measurement", _measurement(cost, model) | fused)
+    SubElement(architecture, "measurement", _measurement(cost, model, timing) | fused)
+    same = same_register(form, timing) if timing is not None else {}  # from the second register to the first
+    both = [number for number, op in enumerate(form.operands, 1) if op.is_register and not op.implicit]
     for (start, target), kinds in _grouped(form, cost).items():
         known = {suffix: _cycles(suffix, reaches) for suffix, reaches in kinds.items() if any(reaches)}
         if known:
             node = SubElement(architecture, "latency", start_op=str(start), target_op=str(target))
             node.attrib.update({name: text for found in known.values() for name, text in found.items()})
+            node.attrib.update(same if [target, start] == both else {})
 
 
 def _add_operand(parent: Element, form: InstructionForm, op: Operand, number: int) -> None:
@@ -146,7 +162,7 @@ def _add_flags(parent: Element, form: InstructionForm) -> None:
 # --- measurements ------------------------------------------------------------------------------------
 
 
-def _measurement(cost: FormCost, model: MachineModel) -> dict[str, str]:
+def _measurement(cost: FormCost, model: MachineModel, timing: FormTiming | None) -> dict[str, str]:
     found: dict[str, str] = {}
     if cost.operations is not None:
         found |= {} if cost.confidence == DOUBTFUL else _usage(cost, cost.operations, model)
@@ -155,8 +171,9 @@ def _measurement(cost: FormCost, model: MachineModel) -> dict[str, str]:
         found["x_slots"] = exact(cost.slots)
         found |= {"uops_retire_slots": f"{cost.slots:g}"} if cost.slots % 1 == 0 else {}
     if cost.throughput is not None:
-        found["TP_unrolled"] = f"{cost.throughput:.2f}"
         found["x_TP"] = exact(cost.throughput)
+        found |= {"TP_unrolled": f"{cost.throughput:.2f}"} if timing is None else {}
+    found |= throughputs(timing) if timing is not None else {}
     if cost.throughput_most is not None:
         found["x_TP_most"] = exact(cost.throughput_most)
     if cost.slot_range is not None:

@@ -38,7 +38,7 @@ _SHORTER = 0.03  # of a throughput that chains limit: noise
 _LATER = 0.15  # of one that chains limit which wait for a port now and then: at 7/8 of what ports do
 _WHOLE = 0.015  # of a number of instances a cycle: readings that are sure are off by less
 _FINEST = 0.006  # cycles: readings of less than a fifth of a cycle are no better
-_AGREED = 1.03  # two sequences within this ratio confirm each other
+AGREED = 1.03  # two sequences within this ratio confirm each other
 
 
 def streams_out(form: InstructionForm) -> bool:
@@ -100,7 +100,7 @@ class ThroughputBuilder:
         found = confidence(best)
         others = [r.per_instance for r in main if r is not best]
         alone = bool(others) and min(others) > _APART * best.per_instance
-        margins = {UNSTABLE: _AGREED, NOISY: _APART}  # a noisy reading has not even two rounds
+        margins = {UNSTABLE: AGREED, NOISY: _APART}  # a noisy reading has not even two rounds
         faster = any(margins.get(r.verdict, math.inf) * r.per_instance < best.per_instance for r in main)
         return MEDIUM if found == HIGH and (alone or faster) else found
 
@@ -124,7 +124,7 @@ class ThroughputBuilder:
         for record, following in pairwise((*ordered, None)):
             if record is None or record.verdict == STABLE:
                 break
-            agreed = following is not None and following.per_instance < _AGREED * record.per_instance
+            agreed = following is not None and following.per_instance < AGREED * record.per_instance
             if record.verdict == UNSTABLE and agreed:
                 return record
         stable = [r for r in ordered if r.verdict == STABLE]
