@@ -167,11 +167,12 @@ class _View:
 
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:
         found: dict[str, float] = {}
+        slowest = cost.throughput_most if cost.throughput is None else cost.throughput
         for blocker, cycles in self.facts.confined.get(form, {}).items():
             if blocker not in self.names:
                 continue
             name = self.names[blocker]
-            most = cycles if cost.throughput is None else self.capacities[name] * cost.throughput
+            most = cycles if slowest is None else self.capacities[name] * slowest
             found[name] = max(min(cycles, most), found.get(name, 0.0))
         return found
 

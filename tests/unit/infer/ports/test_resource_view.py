@@ -84,6 +84,7 @@ def test_twice_as_many_where_no_usage_fits_but_the_form_is_no_microcode():
 
 def test_no_more_than_the_throughput_lets_a_form_take():
     assert one(FormCost(1, None, throughput=0.5), left=40.0) == {"p01": 1}
+    assert one(FormCost(1, None, throughput_most=0.5), left=40.0) == {"p01": 1}  # nor one that it is at most
     assert one(FormCost(None, None), left=40.0) == {"p01": 40}
 
 
