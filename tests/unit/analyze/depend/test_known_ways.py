@@ -7,8 +7,6 @@ import shutil
 import msgspec
 import pytest
 
-from cyclescope.analyze.depend.graphs import Graphs
-from cyclescope.analyze.predict.estimate import BlockBounds
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import (
@@ -39,7 +37,7 @@ from cyclescope.model.facts import (
     stores_apart,
     transfer_subject,
 )
-from cyclescope.model.machine import GROUPED, IDEAL, MEASURED, STATIC, Provenance, Wakeup
+from cyclescope.model.machine import GROUPED, IDEAL, MEASURED, STATIC, Provenance
 from cyclescope.session.machines import load_model
 from tests.support.blocks import FORWARD, block, changed, toy
 
@@ -382,31 +380,6 @@ def test_ports_are_bound_as_was_found_out(binding):
     assert (likely == ideal) is (binding in ("", IDEAL))
     assert late > ideal
     assert (late == likely) is (binding in (STATIC, GROUPED))
-
-
-def test_ports_that_a_scheduler_loses_are_part_of_what_is_expected():
-    """Additions on three ports next to what reads them take a port more; that is no lower bound."""
-    text = "lea rax, [rbx+8]; cmp rax, rcx; lea rdx, [rbx+8]; cmp rdx, rcx; lea rsi, [rbx+8]; cmp rsi, rcx"
-    ports = (0, 1, 2)
-    core = msgspec.structs.replace(measured().core, wakeup=Wakeup(ports), width=8.0)
-    early = Predictor(msgspec.structs.replace(measured(), core=core)).predict(block(text))
-    core = msgspec.structs.replace(core, wakeup=None)
-    plain = Predictor(msgspec.structs.replace(measured(), core=core)).predict(block(text))
-    assert plain.cycles == early.lower == 2
-    assert plain.bottleneck == "ports"
-    assert early.cycles == pytest.approx(early.bounds["scheduler"]) and early.cycles > 2.4
-    assert early.bottleneck == "scheduler"
-    assert early.upper >= early.cycles
-    assert early.interval[0] <= plain.cycles
-
-
-@pytest.mark.parametrize(("scheduled", "bound"), [(2.0, "ports"), (2.006, "ports"), (2.016, "scheduler")])
-def test_simulated_cycles_that_are_those_of_a_bound_are_no_bound_of_their_own(scheduled, bound):
-    graphs = Graphs(measured())
-    code = block("; ".join(f"lea r{n}, [rbx+8]" for n in range(8, 14)))
-    found = BlockBounds(code, graphs.of(code.instructions), graphs, scheduled=scheduled)
-    assert found.deciding["ports"] == 2
-    assert found.bottleneck == bound
 
 
 @pytest.mark.parametrize(("cycles", "chain"), [(0.0, 1), (0.02, 1), (1.0, 2), (0.98, 2), (-0.01, 1)])

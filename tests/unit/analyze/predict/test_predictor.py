@@ -85,14 +85,6 @@ def test_shared_resources_and_units_that_are_no_ports():
     assert model.predict(block("xor edx, edx; mov eax, ebx; div rcx")).bounds["units"] == 7
 
 
-def test_what_is_only_known_to_be_at_most_so_is_no_lower_bound():
-    text = "vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2"
-    known = Predictor(changed(toy(), VADDPD_YMM_YMM_YMM={"throughput": 2.5})).predict(block(text))
-    assert (known.cycles, known.lower) == (5, 5)
-    most = Predictor(changed(toy(), VADDPD_YMM_YMM_YMM={"throughput_most": 2.5})).predict(block(text))
-    assert (most.cycles, most.lower) == (5, 1)
-
-
 def test_locked_instructions_wait_for_memory():
     forms = {name: cost for name, cost in toy().forms.items() if "_LOCK" not in name}
     model = Predictor(msgspec.structs.replace(toy(), forms=forms))

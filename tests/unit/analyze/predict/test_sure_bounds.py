@@ -1,0 +1,51 @@
+"""What is expected of a block and is no lower bound: lost ports, throughputs that are known as a most."""
+
+from __future__ import annotations
+
+import shutil
+
+import msgspec
+import pytest
+
+from cyclescope.analyze.depend.graphs import Graphs
+from cyclescope.analyze.predict.estimate import BlockBounds
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.machine import Wakeup
+from tests.support.blocks import block, changed, toy
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
+)
+
+
+def test_ports_that_a_scheduler_loses_are_part_of_what_is_expected():
+    """Additions on three ports next to what reads them take a port more; that is no lower bound."""
+    text = "lea rax, [rbx+8]; cmp rax, rcx; lea rdx, [rbx+8]; cmp rdx, rcx; lea rsi, [rbx+8]; cmp rsi, rcx"
+    ports = (0, 1, 2)
+    core = msgspec.structs.replace(toy().core, wakeup=Wakeup(ports), width=8.0)
+    early = Predictor(msgspec.structs.replace(toy(), core=core)).predict(block(text))
+    core = msgspec.structs.replace(core, wakeup=None)
+    plain = Predictor(msgspec.structs.replace(toy(), core=core)).predict(block(text))
+    assert plain.cycles == early.lower == 2
+    assert plain.bottleneck == "ports"
+    assert early.cycles == pytest.approx(early.bounds["scheduler"]) and early.cycles > 2.4
+    assert early.bottleneck == "scheduler"
+    assert early.upper >= early.cycles
+    assert early.interval[0] <= plain.cycles
+
+
+@pytest.mark.parametrize(("scheduled", "bound"), [(2.0, "ports"), (2.006, "ports"), (2.016, "scheduler")])
+def test_simulated_cycles_that_are_those_of_a_bound_are_no_bound_of_their_own(scheduled, bound):
+    graphs = Graphs(toy())
+    code = block("; ".join(f"lea r{n}, [rbx+8]" for n in range(8, 14)))
+    found = BlockBounds(code, graphs.of(code.instructions), graphs, scheduled=scheduled)
+    assert found.deciding["ports"] == 2
+    assert found.bottleneck == bound
+
+
+def test_what_is_only_known_to_be_at_most_so_is_no_lower_bound():
+    text = "vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2"
+    known = Predictor(changed(toy(), VADDPD_YMM_YMM_YMM={"throughput": 2.5})).predict(block(text))
+    assert (known.cycles, known.lower) == (5, 5)
+    most = Predictor(changed(toy(), VADDPD_YMM_YMM_YMM={"throughput_most": 2.5})).predict(block(text))
+    assert (most.cycles, most.lower) == (5, 1)
