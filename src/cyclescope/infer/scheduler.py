@@ -24,7 +24,6 @@ _PART = 0.1  # of the cycles by which a prediction may be off, as mixes of measu
 _FAR = 8.0  # nats: readings that no way comes near tell of something else
 _CLEAR = 3.0  # nats by which a way has to be likelier than ports chosen at the start: odds of 20 : 1
 _FEWEST = 4  # readings: fewer are explained by chance
-_SIMULATED_INSTRUCTIONS = 8_000  # of a kernel that does not repeat: its average is within 1 %
 
 Ports = tuple[int, ...]
 
@@ -50,7 +49,7 @@ def predicted(machine: MachineModel, table: Table, way: Scheduling) -> dict[str,
     for subject, point in scheduler_cases(table.isa):
         kernel = assembler.kernel(point.lines, point.flags)
         if all(simulator.knows(one.form) for one in kernel.body):
-            found[subject] = simulator.run(kernel.body, kernel.state, _SIMULATED_INSTRUCTIONS).cycles
+            found[subject] = simulator.run(kernel.body, kernel.state).cycles
     return found
 
 

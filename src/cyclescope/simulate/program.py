@@ -24,7 +24,6 @@ from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
 from cyclescope.simulate.cost import Ends, Units, cost_of, spread, template, with_room
 from cyclescope.simulate.engine import (
-    LIMIT,
     MOST_PORTS,
     UNLIMITED,
     WINDOW,
@@ -82,17 +81,17 @@ class Simulator:
         """Whether the machine has the instruction."""
         return cost_of(self.machine, form) is not None
 
-    def run(self, instructions: Sequence[Instruction], state: MachineState, limit: int = LIMIT) -> Steady:
-        """Steady state of a loop, looked for in about `limit` instructions. Raises UnsupportedInstruction.
+    def run(self, instructions: Sequence[Instruction], state: MachineState) -> Steady:
+        """Steady state of a loop. Raises UnsupportedInstruction.
 
         A loop that the front end bounds leaves room in the scheduler.
         """
         if self._roomy is not None:
-            found = self._roomy.run(instructions, state, limit)
+            found = self._roomy.run(instructions, state)
             slots = self._slots_of(list(path(instructions, self.machine.isa)))
             if found.cycles <= _AS_DELIVERED * sum(slots) / self.machine.core.width:
                 return found
-        found = self.engine.run(self.body(instructions, state), limit)
+        found = self.engine.run(self.body(instructions, state))
         if self.front_end == PLAIN:
             return found
         taken = list(path(instructions, self.machine.isa))

@@ -27,6 +27,7 @@ def count(*slots, error=0.02, others=(), **more):
         ((2.0, 2.02, 1.98), 2),
         ((2.01, 2.2, 2.02, 2.05, 2.3), 2),
         ((2.6, 2.98, 3.0, 3.02), 3),
+        ((2.53, 3.0, 3.0, 3.0), 3),  # nearly half a slot fewer
         ((0.02, -0.01, 0.01), 0),
     ],
 )
@@ -41,6 +42,7 @@ def test_whole_numbers_are_told(slots, whole):
     [
         ((1.0, 2.0), 0.02, "its counts disagree: 1.00 to 2.00 slots"),
         ((1.008, 2.97, 3.0, 2.99), 0.02, "its counts disagree: 1.01 to 3.00 slots"),
+        ((2.4, 3.0, 3.0, 3.0), 0.02, "its counts disagree: 2.40 to 3.00 slots"),
         ((1.5, 1.52, 1.51), 0.02, "which is no whole number"),
         ((0.5, 0.5, 0.5), 0.02, "which is no whole number"),
         ((1.0, 1.02), 0.3, "too vague to count"),

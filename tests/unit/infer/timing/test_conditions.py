@@ -35,10 +35,21 @@ def test_memory_that_is_read_and_written_by_state(form):
         ("op1.data", 0.0, 1.0, UPPER_BOUND),
         ("op1.data", None, None, None),
         ("flags.ZF", 1.0, 1.0, EXACT),
+        ("op1.data", 3.1, 3.1, EXACT),
     ],
 )
 def test_what_is_not_renamed_has_one_state(target, least, most, kind):
     assert not notes("ADD (M64, I8)", [FORWARDED], Latency("op1.data", target, least, most, kind, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("renamed", "more", "is_told"), [(2.9, 6.0, True), (1.0, 0.6, True), (1.0, 0.4, False)]
+)
+def test_a_state_is_one_where_it_takes_half_a_cycle_more(renamed, more, is_told):
+    """And where the other one takes less than any load."""
+    fact = Fact(RENAMING, MemoryWay.UPDATED, CoreAnswer.FORWARDED, more, 0.1, "cycles", "high")
+    latency = Latency("op1.data", "op1.data", renamed, renamed, EXACT, 0.01)
+    assert bool(notes("ADD (M64, I8)", [fact], latency)) is is_told
 
 
 def test_where_the_core_renames_behind_a_write_of_the_base_nothing_is_told():
