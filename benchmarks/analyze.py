@@ -149,7 +149,7 @@ def _errors(predictor: Predictor, cases: Sequence[Case]) -> list[Check]:
         ("dependencies alone", [case.found.lcd for case in known]),
     ]
     for policy in BINDINGS:
-        simulation = Simulation(predictor.shapes, policy)
+        simulation = Simulation(predictor.costs, policy)
         graphs = (predictor.graph(case.block.instructions) for case in known)
         ways.append((f"simulated, {policy} binding", [simulation.run(graph).cycles for graph in graphs]))
     rows = [(name, *_summary(values, known)) for name, values in ways]
@@ -216,8 +216,8 @@ def _resources(case: Case) -> float:
 def _difference(case: Case, stated: Stated, predictor: Predictor) -> str:
     """Why the bounds differ, "" where nothing says."""
     ours, theirs = _resources(case), stated.throughput
-    shapes = predictor.graph(case.block.instructions).shapes
-    loads = port_loads(shapes)
+    costs = predictor.graph(case.block.instructions).costs
+    loads = port_loads(costs)
     groups = max((cycles / ports.bit_count() for ports, cycles in loads.items()), default=0.0)
     reasons = {
         "equal": abs(ours - theirs) <= EQUAL * theirs,
@@ -225,11 +225,11 @@ def _difference(case: Case, stated: Stated, predictor: Predictor) -> str:
             ours > theirs and max(groups, case.found.bounds[FRONT_END]) <= theirs * (1 + EQUAL),
         "a LEA of three parts, whose example in the model has two":
             any(_is_three_part(one) for one in case.block.instructions),
-        "LOCK, an instruction of its own to llvm-mca": any(is_locked(shape.form) for shape in shapes),
+        "LOCK, an instruction of its own to llvm-mca": any(is_locked(placed.form) for placed in costs),
         "MOVZX of memory, of which llvm-mca counts an ALU that is not in its tables": ours < theirs
         and any(_extends_memory(one) for one in case.block.instructions),
         "idioms and moves that need no port": ours < theirs and any(
-            shape.variant.idiom == "zero" or shape.cost.eliminated for shape in shapes
+            placed.variant.idiom == "zero" or placed.cost.eliminated for placed in costs
         ),
     }  # fmt: skip
     return next((reason for reason, holds in reasons.items() if holds), "")

@@ -16,8 +16,8 @@ from itertools import product
 
 import msgspec
 
-from cyclescope.analyze.cost.placed import CostVariant
-from cyclescope.analyze.cost.shape import PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.vector_types import form_under
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import LMULS, SEWS, Configuration
@@ -44,17 +44,17 @@ class Violation(msgspec.Struct, frozen=True):
 Relation = Callable[[PlacedCosts, Sequence[InstructionForm]], Iterator[str]]
 
 
-def latencies(shape: PlacedCost) -> dict[str, float]:
+def latencies(placed: PlacedCost) -> dict[str, float]:
     """Cycles by `source->target`, as the dependency graph has them."""
     return {
-        f"{shape.sources[k].name}->{target.name}": cycles
-        for target, column in zip(shape.targets, shape.column_of, strict=True)
-        for k, cycles in shape.columns[column]
+        f"{placed.sources[k].name}->{target.name}": cycles
+        for target, column in zip(placed.targets, placed.column_of, strict=True)
+        for k, cycles in placed.columns[column]
     }
 
 
-def _shape(shapes: PlacedCosts, form: InstructionForm) -> PlacedCost | None:
-    return shapes.get(form, CostVariant()) if shapes.cost(form) is not None else None
+def _placed(costs: PlacedCosts, form: InstructionForm) -> PlacedCost | None:
+    return costs.get(form, CostVariant()) if costs.cost(form) is not None else None
 
 
 @cache
@@ -65,14 +65,14 @@ def _register_forms() -> dict[str, Register]:
 # --- relations ------------------------------------------------------------------------------------
 
 
-def folded(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def folded(costs: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """Operands beside a load take no less than in the form without it, out of order no more either."""
     table = load_table("x86-64")
     for form in forms:
         register = _register_forms().get(form.id)
         if register is None:
             continue
-        one, other = _shape(shapes, form), _shape(shapes, table[register.name])
+        one, other = _placed(costs, form), _placed(costs, table[register.name])
         if one is None or other is None or other.cost.eliminated:
             continue
         own = one.cost.latencies
@@ -84,80 +84,80 @@ def folded(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[st
             if least is None or pair.partition("->")[0].endswith((".address", ".index")):
                 continue
             faster = known[pair] < least and not register.only_less
-            slower = known[pair] > max(least, 1) and not shapes.machine.core.in_order
+            slower = known[pair] > max(least, 1) and not costs.machine.core.in_order
             if faster or slower:
                 yield f"{form.id} {pair} {known[pair]:g}, {register.name} {least:g}"
 
 
-def loads_last(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def loads_last(costs: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """What is loaded is there no sooner than what is not: an address leads to a result by a load."""
     for form in forms:
-        shape = _shape(shapes, form) if form.memory >= 0 and form.operands[form.memory].read else None
-        if shape is None or shape.cost.eliminated or shapes.machine.core.in_order:
+        placed = _placed(costs, form) if form.memory >= 0 and form.operands[form.memory].read else None
+        if placed is None or placed.cost.eliminated or costs.machine.core.in_order:
             continue
-        known = latencies(shape)
+        known = latencies(placed)
         name = form.operands[form.memory].name
-        for target in shape.targets:
+        for target in placed.targets:
             address = known.get(f"{name}.address->{target.name}")
             others = [
                 cycles
-                for source in shape.sources
+                for source in placed.sources
                 if source.part == "register" and (cycles := known.get(f"{source.name}->{target.name}"))
             ]
             if target.part != "data" and address is not None and others and address < max(others):
                 yield f"{form.id} {name}.address->{target.name} {address:g}, a register {max(others):g}"
 
 
-def stack_known(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def stack_known(costs: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """x87: every way from a register of the stack to another has a latency in the model."""
     for form in forms:
-        shape = _shape(shapes, form) if "x87" in form.attributes else None
-        if shape is None:
+        placed = _placed(costs, form) if "x87" in form.attributes else None
+        if placed is None:
             continue
-        stack = {node.name for node in (*shape.sources, *shape.targets) if node.domain == "x"}
-        for pair in latencies(shape):
+        stack = {node.name for node in (*placed.sources, *placed.targets) if node.domain == "x"}
+        for pair in latencies(placed):
             source, _, target = pair.partition("->")
-            if {source, target} <= stack and pair not in shape.cost.latencies:
+            if {source, target} <= stack and pair not in placed.cost.latencies:
                 yield f"{form.id} {pair}"
 
 
-def memory_units(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def memory_units(costs: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """Units that only loads and stores use are not those of arithmetic, nor of LEA."""
     arithmetic: set[tuple[int, ...]] = set()
     for form in forms:
         if not any(op.kind in ("memory", "address") for op in form.operands):
-            shape = _shape(shapes, form)
-            arithmetic |= {op.ports for op in shape.operations} if shape is not None else set()
-    alone = shapes.units.loads - arithmetic
+            placed = _placed(costs, form)
+            arithmetic |= {op.ports for op in placed.operations} if placed is not None else set()
+    alone = costs.units.loads - arithmetic
     for form in forms:
         if any(op.kind == "address" for op in form.operands):
-            shape = _shape(shapes, form)
-            if shape is not None and {op.ports for op in shape.operations} & alone:
+            placed = _placed(costs, form)
+            if placed is not None and {op.ports for op in placed.operations} & alone:
                 yield f"{form.id} on ports of loads"
 
 
-def policies(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def policies(costs: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """RISC-V's policies change what a result waits for, not what it costs."""
     for form, sew, lmul in product(filter(takes_configuration, forms), SEWS, LMULS):
         found = {
-            _cost(shapes, form_under(form, _UNMASKED, Configuration(sew, lmul, tail, mask)))
+            _cost(costs, form_under(form, _UNMASKED, Configuration(sew, lmul, tail, mask)))
             for tail, mask in product((False, True), repeat=2)
         }
         if len(found) > 1:
             yield f"{form.id} e{sew},m{lmul}: {sorted(found, key=str)}"
 
 
-def unknown_types(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def unknown_types(costs: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """RISC-V's vectors cost no more under a VTYPE that is known than without one."""
     for form, sew, lmul in product(filter(takes_configuration, forms), SEWS, LMULS):
         under = form_under(form, _UNMASKED, Configuration(sew, lmul))
-        known, plain = _cost(shapes, under), _cost(shapes, form)
+        known, plain = _cost(costs, under), _cost(costs, form)
         if known is not None and plain is not None and known > plain + _ROUNDING:
             yield f"{under.id} {known:g}, {form.id} {plain:g}"
 
 
-def _cost(shapes: PlacedCosts, form: InstructionForm) -> float | None:
-    cost = shapes.cost(form)
+def _cost(costs: PlacedCosts, form: InstructionForm) -> float | None:
+    cost = costs.cost(form)
     return None if cost is None or cost.operations is None else port_throughput(cost.operations)
 
 
@@ -170,7 +170,7 @@ def _unmasked() -> dict[tuple[object, ...], InstructionForm]:
     }
 
 
-def masked(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
+def masked(costs: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[str]:
     """A mask makes nothing cheaper."""
     for form in forms:
         if "masked" not in form.attributes:
@@ -178,7 +178,7 @@ def masked(shapes: PlacedCosts, forms: Sequence[InstructionForm]) -> Iterator[st
         attributes = form.attributes - {"masked", "zeroing"}
         key = form.mnemonic, attributes, *(op.cls for k, op in enumerate(form.operands) if k != 1)
         plain = _unmasked().get(key)
-        one, other = shapes.cost(form), shapes.cost(plain) if plain is not None else None
+        one, other = costs.cost(form), costs.cost(plain) if plain is not None else None
         if one is None or other is None or plain is None:
             continue
         costs = [
@@ -203,9 +203,9 @@ CONTRADICTED: dict[str, tuple[Relation, ...]] = {"x86-64": (masked,)}
 def violations(machine: str, every: int = 1, relations: Iterable[Relation] = ()) -> Iterator[Violation]:
     """What breaks the relations on a shipped machine, of every n-th form."""
     model = load_model(machine)
-    shapes, forms = PlacedCosts(model), list(load_table(model.isa))[::every]
+    costs, forms = PlacedCosts(model), list(load_table(model.isa))[::every]
     for relation in relations or RELATIONS.get(model.isa, ()):
-        for what in relation(shapes, forms):
+        for what in relation(costs, forms):
             yield Violation(relation.__name__, machine, what)
 
 

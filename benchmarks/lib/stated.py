@@ -82,15 +82,15 @@ def _reason(predictor: Predictor, block: Block, ours: Prediction, region: Any) -
     mine, theirs = _ours(ours), region["SummaryView"]["BlockRThroughput"]
     if abs(mine - theirs) <= EQUAL * theirs:
         return "equal"
-    shapes = predictor.graph(block.instructions).shapes
-    single = max((cycles / ports.bit_count() for ports, cycles in port_loads(shapes).items()), default=0.0)
+    costs = predictor.graph(block.instructions).costs
+    single = max((cycles / ports.bit_count() for ports, cycles in port_loads(costs).items()), default=0.0)
     if mine > theirs and max(single, ours.bounds[FRONT_END]) <= theirs * (1 + EQUAL):
         return "sets of ports that are full together, which llvm-mca does not look at"
-    for shape, stated in zip(shapes, region["InstructionInfoView"]["InstructionList"], strict=True):
-        alone = port_bound(dict(shape.work))[0]
+    for placed, stated in zip(costs, region["InstructionInfoView"]["InstructionList"], strict=True):
+        alone = port_bound(dict(placed.work))[0]
         same = abs(alone - stated["RThroughput"]) <= EQUAL * max(alone, stated["RThroughput"])
-        if shape.slots != stated["NumMicroOpcodes"] or not same:
-            vector = "vector" in shape.form.attributes or shape.form.mnemonic.startswith("V")
+        if placed.slots != stated["NumMicroOpcodes"] or not same:
+            vector = "vector" in placed.form.attributes or placed.form.mnemonic.startswith("V")
             return _BY_TYPE if block.isa == "riscv64" and vector else _BY_OPERANDS
     return ""
 

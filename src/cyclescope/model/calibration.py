@@ -12,7 +12,7 @@ ENOUGH = 20  # mixes: shares of fewer are chance
 GOOD = {"high": 0.9, "medium": 0.75}  # of the mixes: less, and a level does not say what it means
 
 
-class Held(msgspec.Struct, frozen=True):
+class TriedMixes(msgspec.Struct, frozen=True):
     """So many mixes, how many of them took what was predicted within `NEAR`, and the mean error."""
 
     number: int
@@ -35,8 +35,8 @@ class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     mixes with other forms of their kind hold too seldom.
     """
 
-    mixes: Mapping[str, Held] = {}
-    ports: Mapping[str, Held] = {}
+    mixes: Mapping[str, TriedMixes] = {}
+    ports: Mapping[str, TriedMixes] = {}
     orders: tuple[float, float] = (0.0, 0.0)
     claims: int = 0
     covered: int = 0
@@ -44,9 +44,9 @@ class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     doubted: int = 0
 
     @property
-    def bad(self) -> Mapping[str, Held]:
+    def bad(self) -> Mapping[str, TriedMixes]:
         """Levels of confidence that hold less often than they say."""
         return {
-            level: held for level, held in self.mixes.items()
-            if level in GOOD and held.number >= ENOUGH and held.share < GOOD[level]
+            level: tried for level, tried in self.mixes.items()
+            if level in GOOD and tried.number >= ENOUGH and tried.share < GOOD[level]
         }  # fmt: skip

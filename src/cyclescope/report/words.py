@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cyclescope.model.calibration import NEAR, ClaimCalibration, Held
+from cyclescope.model.calibration import NEAR, ClaimCalibration, TriedMixes
 from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC, Borrowed, MachineModel, Wakeup
 
 BINDING_TEXTS = {
@@ -70,7 +70,7 @@ def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
         yield (f"{known.doubted} more have lost some: fresh mixes of forms of their kind hold too seldom")
 
 
-def _shares(found: Mapping[str, Held]) -> str:
+def _shares(found: Mapping[str, TriedMixes]) -> str:
     return ", ".join(
         f"{level} {held.share:.1%} of {held.number} (mean error {held.error:.1%})"
         for level, held in found.items()

@@ -7,7 +7,7 @@ import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.cost.cores import forward_latency, load_latency
-from cyclescope.analyze.cost.shape import PlacedCosts
+from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table

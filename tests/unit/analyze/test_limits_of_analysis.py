@@ -6,8 +6,8 @@ import pytest
 
 from cyclescope.analyze.choose.loops import _vector_bits
 from cyclescope.analyze.cost.cores import behaviour_of
+from cyclescope.analyze.cost.instruction import _unexplained
 from cyclescope.analyze.cost.known import borrowed_cost
-from cyclescope.analyze.cost.shape import _unexplained
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.decode.instruments import _problem

@@ -15,7 +15,7 @@ from benchmarks.consistency import (
     stack_known,
     violations,
 )
-from cyclescope.analyze.cost.shape import PlacedCosts
+from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.decode import vector_types
 from cyclescope.isa.table import load_table
 from cyclescope.session.machines import load_model
@@ -46,14 +46,14 @@ def test_a_folded_form_that_is_too_fast_or_too_slow_is_found():
     forms = [load_table("x86-64")[form]]
     assert not list(folded(changed("znver1", form), forms))
     for wrong in (-1, 1):
-        shapes = changed("znver1", form, latencies={**known, "op2->op1": known["op2->op1"] + wrong})
-        assert len(list(folded(shapes, forms))) == 1
+        costs = changed("znver1", form, latencies={**known, "op2->op1": known["op2->op1"] + wrong})
+        assert len(list(folded(costs, forms))) == 1
 
 
 def test_a_load_that_costs_nothing_is_found():
     form = "ADD (R64, M64)"
-    shapes = changed("skylake", form, latencies={"op1->op1": 1, "op2.address->op1": 0})
-    assert list(loads_last(shapes, [load_table("x86-64")[form]]))
+    costs = changed("skylake", form, latencies={"op1->op1": 1, "op2.address->op1": 0})
+    assert list(loads_last(costs, [load_table("x86-64")[form]]))
 
 
 def test_a_stack_without_latencies_is_found():
@@ -72,10 +72,10 @@ def test_an_address_unit_for_lea_is_found():
 
 def test_policies_that_hide_a_type_are_found(monkeypatch):
     forms = [load_table("riscv64")["VDIV_VV"]]
-    shapes = PlacedCosts(load_model("sifive-x390"))
-    assert not list(policies(shapes, forms))
+    costs = PlacedCosts(load_model("sifive-x390"))
+    assert not list(policies(costs, forms))
     monkeypatch.setattr(vector_types, "applicable", lambda form, configuration: configuration)
-    assert list(policies(shapes, forms))
+    assert list(policies(costs, forms))
 
 
 def test_every_relation_is_documented():

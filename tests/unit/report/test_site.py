@@ -17,7 +17,7 @@ from cyclescope.errors import UsageError
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.measure.kernels import ShownKernel
 from cyclescope.measure.record import Record
-from cyclescope.model.calibration import ClaimCalibration, Held
+from cyclescope.model.calibration import ClaimCalibration, TriedMixes
 from cyclescope.model.comparison.agreement import Tolerance, compare
 from cyclescope.model.machine import FormCost
 from cyclescope.report.site import pages
@@ -374,7 +374,7 @@ def test_the_first_findings_are_seen_at_once_and_the_others_on_demand():
 
 def test_the_calibration_of_a_machine_is_told():
     known = ClaimCalibration(
-        {"high": Held(200, 190, 0.02)}, orders=(0.01, 0.05), claims=300, covered=250, refuted=7
+        {"high": TriedMixes(200, 190, 0.02)}, orders=(0.01, 0.05), claims=300, covered=250, refuted=7
     )
     found = page(msgspec.structs.replace(exchanged(1), calibration=known))
     words = " ".join(" ".join(found.words).split())

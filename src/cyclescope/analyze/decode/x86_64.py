@@ -49,7 +49,7 @@ def _register(name: str) -> Register | None:
         return None
 
 
-class _Shape(NamedTuple):
+class _Filling(NamedTuple):
     """How the operands of a form are filled: what it fixes, and where iced-x86 has the rest."""
 
     form: InstructionForm
@@ -124,7 +124,7 @@ class X86Decoder:
         self._near = {value for value, name in kinds.items() if name.startswith("NEAR_")}
         self._codes = _names(iced.Code)
         self._forms: dict[int, dict[_Key, InstructionForm]] = {}
-        self._shapes: dict[str, _Shape] = {}
+        self._fillings: dict[str, _Filling] = {}
         self._formatter: Any = None
 
     def steps(self, code: bytes, address: int) -> Iterator[FlowStep]:
@@ -174,10 +174,10 @@ class X86Decoder:
             why = "is privileged" if ins.is_privileged else "is not in the instruction table"
             return BlockInstruction(None, text, line, address, own, problem=f"{text!r} {why}")
         placed = _placed(decoder, ins, address, references) if references else _NOTHING
-        shape = self._shapes.get(form.id) or self._shape(form, ins)
-        registers, memory, immediates = self._values(shape, ins, placed)
+        filling = self._fillings.get(form.id) or self._filled(form, ins)
+        registers, memory, immediates = self._values(filling, ins, placed)
         target = placed.immediate.symbol if placed.immediate else ""
-        further = {position: _following(registers[position], count) for position, count in shape.blocks}
+        further = {position: _following(registers[position], count) for position, count in filling.blocks}
         return BlockInstruction(
             form, text, line, address, own, registers, memory, immediates, target, "", further
         )
@@ -219,7 +219,7 @@ class X86Decoder:
                 found.append((i, "0"))
         return tuple((i, mark) for i, mark in found if mark in ("R8h", "0") or mark[:3] == "LEA")
 
-    def _shape(self, form: InstructionForm, ins: Any) -> _Shape:
+    def _filled(self, form: InstructionForm, ins: Any) -> _Filling:
         """Where the operands of a form are in iced-x86's instructions."""
         operands = form.operands
         masked = "masked" in form.attributes
@@ -227,7 +227,7 @@ class X86Decoder:
         fixed = {op.fixed for op in operands if op.implicit}
         strings = any(ins.op_kind(i) in self._strings for i in range(ins.op_count))
         shown = [i for i in range(ins.op_count) if not (strings and self._is_implied(ins, i, fixed))]
-        shape = _Shape(
+        filling = _Filling(
             form,
             tuple(register_number(op.fixed) if op.implicit and op.is_register else None for op in operands),
             tuple(_fixed_memory(form, op) if op.implicit and op.is_memory else None for op in operands),
@@ -235,8 +235,8 @@ class X86Decoder:
             1 if masked else -1,
             tuple((i, BLOCKS[op.fixed]) for i, op in enumerate(operands) if op.fixed in BLOCKS),
         )
-        self._shapes[form.id] = shape
-        return shape
+        self._fillings[form.id] = filling
+        return filling
 
     def _is_implied(self, ins: Any, index: int, fixed: set[str]) -> bool:
         """Operands of string instructions that the table counts as implicit."""
@@ -246,20 +246,20 @@ class X86Decoder:
         return register is not None and register_name(*register) in fixed
 
     def _values(
-        self, shape: _Shape, ins: Any, placed: _Placed
+        self, filling: _Filling, ins: Any, placed: _Placed
     ) -> tuple[tuple[Register | None, ...], tuple[Address | None, ...], tuple[int | None, ...]]:
         """Registers, addresses and immediates of an instruction by position."""
-        registers, memory = list(shape.registers), list(shape.memory)
+        registers, memory = list(filling.registers), list(filling.memory)
         immediates: list[int | None] = [None] * len(registers)
-        if shape.mask >= 0:
-            registers[shape.mask] = self._registers[ins.op_mask]
-        for position, i, kind in shape.explicit:
+        if filling.mask >= 0:
+            registers[filling.mask] = self._registers[ins.op_mask]
+        for position, i, kind in filling.explicit:
             if kind == "register":
                 registers[position] = self._registers[ins.op_register(i)]
             elif kind == "immediate":
                 addend = placed.immediate.addend if placed.immediate else 0
                 immediates[position] = addend or _signed(
-                    ins.immediate(i), shape.form.operands[position].width
+                    ins.immediate(i), filling.form.operands[position].width
                 )
             elif kind == "branch":
                 immediates[position] = ins.near_branch_target

@@ -36,9 +36,9 @@ def whole_path(graph: Graph) -> Path:
     bases = [0.0] * len(rows)
     for number, inputs, base in zip(graph.owner, graph.inputs, graph.base, strict=True):
         bases[number] = max(bases[number], base)
-        most = graph.shapes[number].largest
+        most = graph.costs[number].largest
         rows[number] += [
-            Input(graph.owner[node], max(cycles, most[k in graph.shapes[number].loaded]), k)
+            Input(graph.owner[node], max(cycles, most[k in graph.costs[number].loaded]), k)
             for node, cycles, k in inputs
             if node >= 0
         ]

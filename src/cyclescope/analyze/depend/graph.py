@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.cost.cores import STORES_IN_FLIGHT
-from cyclescope.analyze.cost.placed import FIRST, SECOND, CostVariant
-from cyclescope.analyze.cost.shape import LEAST_PROVED, PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.instruction import LEAST_PROVED, PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.latencies import FIRST, SECOND, CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
@@ -56,12 +56,12 @@ class Input(NamedTuple):
 class Graph(msgspec.Struct, frozen=True):
     """Nodes are numbered in program order; `owner` has the instruction of each, `first` the reverse.
 
-    `base` is when a node is there if everything from outside the iteration is at hand at once. `shapes`
+    `base` is when a node is there if everything from outside the iteration is at hand at once. `costs`
     and `places` are per instruction. `through` is what it does to memory.
     """
 
     instructions: tuple[BlockInstruction, ...]
-    shapes: tuple[PlacedCost, ...]
+    costs: tuple[PlacedCost, ...]
     places: tuple[Places, ...]
     first: tuple[int, ...]
     owner: tuple[int, ...]
@@ -82,29 +82,29 @@ class Graph(msgspec.Struct, frozen=True):
     def name(self, node: int) -> str:
         """What a node holds: `op1`, `flags.CF`, `[RSP].data`."""
         number = self.owner[node]
-        shape = self.shapes[number]
+        placed = self.costs[number]
         column = node - self.first[number]
-        return next(t.name for t, c in zip(shape.targets, shape.column_of, strict=True) if c == column)
+        return next(t.name for t, c in zip(placed.targets, placed.column_of, strict=True) if c == column)
 
 
-def build(instructions: Sequence[BlockInstruction], shapes: PlacedCosts) -> Graph:
+def build(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Graph:
     """The graph of a block, all of whose instructions the machine knows."""
-    return _Builder(tuple(instructions), shapes).graph()
+    return _Builder(tuple(instructions), costs).graph()
 
 
-def rebuilt(graph: Graph, shapes: PlacedCosts) -> Graph:
+def rebuilt(graph: Graph, costs: PlacedCosts) -> Graph:
     """The graph of the same block with other costs of the same machine."""
-    return _Builder(graph.instructions, shapes, graph).graph()
+    return _Builder(graph.instructions, costs, graph).graph()
 
 
 class _Builder:
     def __init__(
-        self, instructions: tuple[BlockInstruction, ...], shapes: PlacedCosts, like: Graph | None = None
+        self, instructions: tuple[BlockInstruction, ...], costs: PlacedCosts, like: Graph | None = None
     ) -> None:
         self.instructions = instructions
-        self.shapes = shapes
-        self.behaviour = shapes.behaviour
-        self.plain = [shapes.plain(one.form) for one in instructions if one.form is not None]
+        self.costs = costs
+        self.behaviour = costs.behaviour
+        self.plain = [costs.plain(one.form) for one in instructions if one.form is not None]
         self.places = tuple(self._places()) if like is None else like.places
         self.through = self._through_memory() if like is None else like.through
         self.memory = self.through.passages
@@ -114,9 +114,9 @@ class _Builder:
         chosen = self._chosen()
         first: list[int] = []
         owner: list[int] = []
-        for number, shape in enumerate(chosen):
+        for number, placed in enumerate(chosen):
             first.append(len(owner))
-            owner += [number] * len(shape.columns)
+            owner += [number] * len(placed.columns)
         through = self._from_memory(chosen, first)
         nodes = _Nodes(chosen, self.places, first, through, self.behaviour)
         inputs = tuple(nodes.inputs())
@@ -127,13 +127,13 @@ class _Builder:
 
     def _places(self) -> Iterator[Places]:
         top = 0
-        for one, shape in zip(self.instructions, self.plain, strict=True):
-            yield shape.places(one, top)
-            top = (top + shape.form.x87_pops) & 7
+        for one, placed in zip(self.instructions, self.plain, strict=True):
+            yield placed.places(one, top)
+            top = (top + placed.form.x87_pops) & 7
 
     def _through_memory(self) -> Memory:
         loads = self.behaviour.banks or self.behaviour.crossing
-        if not loads and not any(shape.stores for shape in self.plain):
+        if not loads and not any(placed.stores for placed in self.plain):
             return Memory()
         rows = zip(self.instructions, self.plain, self.places, strict=True)
         lines = [
@@ -142,30 +142,30 @@ class _Builder:
                 tuple([place for place in places.sources if place is not None]),
                 tuple([
                     (node.operand, place)
-                    for node, place in zip(shape.targets, places.targets, strict=True)
+                    for node, place in zip(placed.targets, places.targets, strict=True)
                     if place is not None
                 ]),
                 known_accesses(one),
             )
-            for one, shape, places in rows
+            for one, placed, places in rows
         ]  # fmt: skip
-        in_flight = self.shapes.machine.core.store_buffer or STORES_IN_FLIGHT
-        return through_memory(lines, in_flight, self.behaviour, self.shapes.machine.isa)
+        in_flight = self.costs.machine.core.store_buffer or STORES_IN_FLIGHT
+        return through_memory(lines, in_flight, self.behaviour, self.costs.machine.isa)
 
     # --- variants --------------------------------------------------------------------------------
 
     def _chosen(self) -> list[PlacedCost]:
-        """The shape of every instruction in its surroundings."""
+        """The cost of every instruction in its surroundings."""
         fused = fused_pairs(self.instructions, self.behaviour)
         joined = joined_moves(self.instructions, self.behaviour)
         renamed = self._renamed()
         passing, passes = self._known_ways()
         chosen = []
-        for number, (one, shape) in enumerate(zip(self.instructions, self.plain, strict=True)):
+        for number, (one, placed) in enumerate(zip(self.instructions, self.plain, strict=True)):
             said = one.latency is not None
-            idiom = shape.cost.idiom if shape.cost.idiom and reads_one_register(one) and not said else ""
+            idiom = placed.cost.idiom if placed.cost.idiom and reads_one_register(one) and not said else ""
             role = FIRST if number in fused else SECOND if number - 1 in fused or number in joined else ""
-            indexed = bool(self.shapes.plain_store) and _stores_by_index(one)
+            indexed = bool(self.costs.plain_store) and _stores_by_index(one)
             through = number in renamed or number in passing or number in passes
             if idiom or role or through or indexed or said:
                 variant = CostVariant(
@@ -177,20 +177,20 @@ class _Builder:
                     passing.get(number),
                     number in passes,
                 )
-                chosen.append(self.shapes.get(shape.form, variant))
+                chosen.append(self.costs.get(placed.form, variant))
             else:
-                chosen.append(shape)
+                chosen.append(placed)
         return chosen
 
     def _known_ways(self) -> tuple[dict[int, float], set[int]]:
-        if not self.memory or not self.behaviour.passing or self.shapes.ends == LEAST_PROVED:
+        if not self.memory or not self.behaviour.passing or self.costs.ends == LEAST_PROVED:
             return {}, set()
         ways = KnownWays(self.instructions, self.plain, self.places, self.memory, self.behaviour.passing)
         return ways.told()
 
     def _renamed(self) -> set[int]:
         """Loads and stores whose data do not go through memory."""
-        if self.shapes.ends == LEAST_PROVED:
+        if self.costs.ends == LEAST_PROVED:
             return {number for p in self.memory for number in (p.load[0], p.store[0])}
         if not self.behaviour.renamed:
             return set()
@@ -218,20 +218,20 @@ class _Builder:
         self, chosen: Sequence[PlacedCost], first: Sequence[int]
     ) -> dict[tuple[int, int], tuple[int, int, float]]:
         """By (instruction, operand) that loads: the stored node, its distance, cycles besides the load's."""
-        extra = self.shapes.forward - self.shapes.load
+        extra = self.costs.forward - self.costs.load
         found = {}
         for passage in self.memory:
             number, position = passage.store
-            shape = chosen[number]
-            column = _stored_column(shape, position)
+            placed = chosen[number]
+            column = _stored_column(placed, position)
             passed = chosen[passage.load[0]].variant.passing is not None
-            late = extra if column in shape.stored and not passed else 0.0
+            late = extra if column in placed.stored and not passed else 0.0
             found[passage.load] = (first[number] + column, passage.distance, late)
         return found
 
 
-def _stored_column(shape: PlacedCost, position: int) -> int:
-    nodes = zip(shape.targets, shape.column_of, strict=True)
+def _stored_column(placed: PlacedCost, position: int) -> int:
+    nodes = zip(placed.targets, placed.column_of, strict=True)
     return next(column for node, column in nodes if node.part == "data" and node.operand == position)
 
 
@@ -246,13 +246,13 @@ class _Nodes:
 
     def __init__(
         self,
-        shapes: Sequence[PlacedCost],
+        costs: Sequence[PlacedCost],
         places: Sequence[Places],
         first: Sequence[int],
         memory: dict[tuple[int, int], tuple[int, int, float]],
         behaviour: CoreBehaviour,
     ) -> None:
-        self._shapes, self._places, self._first, self._memory = shapes, places, first, memory
+        self._costs, self._places, self._first, self._memory = costs, places, first, memory
         self._early, self._stack_update = behaviour.early, behaviour.stack_update
         self.carried: list[Carried] = []
         self.base: list[float] = []
@@ -260,14 +260,14 @@ class _Nodes:
 
     def inputs(self) -> Iterator[tuple[Input, ...]]:
         """Per node what it waits for; `base` and `carried` are filled on the way."""
-        writes = [self._writes(number) for number in range(len(self._shapes))]
+        writes = [self._writes(number) for number in range(len(self._costs))]
         final: dict[Location, int | None] = {}
         for written in writes:
             final.update(written)
         last: dict[Location, int | None] = {}
-        for number, shape in enumerate(self._shapes):
+        for number, placed in enumerate(self._costs):
             read = self._reads(number, last, final)
-            for column, base in zip(shape.columns, shape.base, strict=True):
+            for column, base in zip(placed.columns, placed.base, strict=True):
                 row = []
                 for k, cycles in column:
                     node, late = read[k]
@@ -281,9 +281,9 @@ class _Nodes:
 
     def _writes(self, number: int) -> list[tuple[Location, int | None]]:
         """What an instruction writes, and the nodes that are there afterwards, None for nothing of use."""
-        shape, first = self._shapes[number], self._first[number]
-        written: list[tuple[Location, int | None]] = [(("flag", name), None) for name in shape.killed]
-        both = zip(self._places[number].targets, shape.column_of, strict=True)
+        placed, first = self._costs[number], self._first[number]
+        written: list[tuple[Location, int | None]] = [(("flag", name), None) for name in placed.killed]
+        both = zip(self._places[number].targets, placed.column_of, strict=True)
         return written + [(place, first + column) for place, column in both if place is not None]
 
     def _reads(
@@ -307,23 +307,23 @@ class _Nodes:
         return found
 
     def _from_no_register(self, number: int, k: int) -> tuple[int | None, float]:
-        node = self._shapes[number].sources[k]
+        node = self._costs[number].sources[k]
         return self._load(number, node.operand) if node.part == "data" else _OUTSIDE
 
     def _later(self, number: int, writer: int) -> float:
         """How much later a result comes to an operation of another kind than those that get it early."""
-        wrote = self._shapes[bisect_right(self._first, writer) - 1].form.mnemonic
-        reader = self._shapes[number]
+        wrote = self._costs[bisect_right(self._first, writer) - 1].form.mnemonic
+        reader = self._costs[number]
         if wrote not in self._early or reader.form.mnemonic in self._early or reader.cost.eliminated:
             return 0.0
         return self._early[wrote]
 
     def _is_out_of_date(self, number: int, k: int, writer: int) -> bool:
         """Whether the stack pointer is computed with after pushes or pops: they only count."""
-        node = self._shapes[number].sources[k]
-        if node.part != "register" or "stack" in self._shapes[number].form.attributes:
+        node = self._costs[number].sources[k]
+        if node.part != "register" or "stack" in self._costs[number].form.attributes:
             return False
-        wrote = self._shapes[bisect_right(self._first, writer) - 1]
+        wrote = self._costs[bisect_right(self._first, writer) - 1]
         return "stack" in wrote.form.attributes
 
     def _load(self, number: int, position: int) -> tuple[int | None, float]:

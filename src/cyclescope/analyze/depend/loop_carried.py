@@ -67,12 +67,12 @@ def renamed_memory(graph: Graph) -> float:
 
     The renamer follows one such step of a chain in a cycle, beside the computing.
     """
-    shapes = graph.shapes
-    if not any(shape.variant.renamed for shape in shapes):
+    costs = graph.costs
+    if not any(placed.variant.renamed for placed in costs):
         return 0.0
     rows = (
         tuple(
-            one._replace(cycles=float(shapes[number].variant.renamed and shapes[number].loads(one.source)))
+            one._replace(cycles=float(costs[number].variant.renamed and costs[number].loads(one.source)))
             for one in inputs
         )
         for number, inputs in zip(graph.owner, graph.inputs, strict=True)

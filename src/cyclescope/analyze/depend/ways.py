@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cyclescope.analyze.cost.shape import PlacedCost
+from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import STACK_POINTER, Location, Places, location_of
 from cyclescope.analyze.depend.memory import Passage
@@ -14,17 +14,17 @@ from cyclescope.model.facts import SIGNED_BITS, MemoryWay
 
 
 class KnownWays:
-    """The ways through memory of a block, by what is known of the core's; `shapes` are plain costs."""
+    """The ways through memory of a block, by what is known of the core's; `costs` are plain costs."""
 
     def __init__(
         self,
         instructions: Sequence[BlockInstruction],
-        shapes: Sequence[PlacedCost],
+        costs: Sequence[PlacedCost],
         places: Sequence[Places],
         passages: Sequence[Passage],
         passing: MemoryPassing,
     ) -> None:
-        self._instructions, self._shapes, self._places = instructions, shapes, places
+        self._instructions, self._costs, self._places = instructions, costs, places
         self._passages, self._passing = passages, passing
         last = instructions[-1].form
         loops = last is not None and "branch" in last.attributes
@@ -55,9 +55,9 @@ class KnownWays:
         """Whether an instruction loads what it stored itself, and its latency was measured as such."""
         if passage.load[0] != passage.store[0]:
             return False
-        shape = self._shapes[passage.load[0]]
-        name = next(n.name for n in shape.sources if n.part == "data" and n.operand == passage.load[1])
-        return f"{name}->{name}" in shape.cost.latencies
+        placed = self._costs[passage.load[0]]
+        name = next(n.name for n in placed.sources if n.part == "data" and n.operand == passage.load[1])
+        return f"{name}->{name}" in placed.cost.latencies
 
     def _stored_load(self, passage: Passage) -> StoredLoad:
         reader, writer = self._instructions[passage.load[0]], self._instructions[passage.store[0]]

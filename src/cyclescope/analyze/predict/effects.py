@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
-from cyclescope.analyze.cost.shape import PlacedCost
+from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import renamed_memory
@@ -38,7 +38,7 @@ class Situation(msgspec.Struct, frozen=True):
 
     block: Block
     graph: Graph
-    shapes: Sequence[PlacedCost]
+    costs: Sequence[PlacedCost]
     machine: MachineModel
     forward: float
     behaviour: CoreBehaviour
@@ -77,15 +77,15 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 EFFECTS = (
     Effect(name="taken_branches", words="taken branches", data=Data.NONE,
-           cycles=lambda s: bounds.branches(s.shapes, s.block.loop and not s.is_measured)),
+           cycles=lambda s: bounds.branches(s.costs, s.block.loop and not s.is_measured)),
     Effect(name="resources", words="shared resources", data=Data.THROUGHPUT, assumed=True,
-           parts=lambda s: bounds.resources(s.shapes, s.machine)),
+           parts=lambda s: bounds.resources(s.costs, s.machine)),
     Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
-           parts=lambda s: bounds.units(s.shapes)),
+           parts=lambda s: bounds.units(s.costs)),
     Effect(name="code_lines", words="lines of its code", data=Data.NONE, assumed=True,
-           cycles=lambda s: bounds.code_lines(s.block, s.shapes, s.behaviour.lines)),
+           cycles=lambda s: bounds.code_lines(s.block, s.costs, s.behaviour.lines)),
     Effect(name="locked", words="locked instructions", data=Data.LATENCY, assumed=True,
-           cycles=lambda s: bounds.locked(s.shapes, s.forward)),
+           cycles=lambda s: bounds.locked(s.costs, s.forward)),
     Effect(name="stores", words="stores to different places", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.chunks),
     Effect(name="load_banks", words="banks of the cache", data=Data.NONE, assumed=True,

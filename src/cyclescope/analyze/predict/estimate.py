@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.analyze.cost.shape import LEAST_PROVED, MOST_PROVED, PlacedCost
+from cyclescope.analyze.cost.instruction import LEAST_PROVED, MOST_PROVED, PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
@@ -56,8 +56,8 @@ class BlockBounds:
         self.block, self.graph, self.machine = block, graph, graphs.machine
         self._graphs, self._in_order, self._fixed = graphs, in_order, fixed
         self._scheduled = scheduled
-        self.shapes = graph.shapes
-        self.loads = bounds.port_loads(self.shapes)
+        self.costs = graph.costs
+        self.loads = bounds.port_loads(self.costs)
 
     def estimate(self, upper: float | None = None) -> BlockEstimate:
         """The numbers alone; `upper` are the cycles of the simulated core, where it was asked."""
@@ -67,8 +67,8 @@ class BlockBounds:
     @cached_property
     def situation(self) -> Situation:
         """What effects look at."""
-        costs = self._graphs.shapes
-        return Situation(self.block, self.graph, self.shapes, self.machine, costs.forward, costs.behaviour)
+        costs = self._graphs.costs
+        return Situation(self.block, self.graph, self.costs, self.machine, costs.forward, costs.behaviour)
 
     @cached_property
     def deciding(self) -> dict[str, float]:
@@ -76,7 +76,7 @@ class BlockBounds:
         found = {PORTS: port_bound(self.loads)[0]}
         if self._fixed:
             found[PORTS_FIXED] = max(self.evenly, default=0.0)
-        found[FRONT_END] = max(bounds.front_end(self.shapes, self.machine.core.width), self._fetched)
+        found[FRONT_END] = max(bounds.front_end(self.costs, self.machine.core.width), self._fetched)
         found[LOOP_CARRIED] = self.slowest_chain
         more = {effect.name: effect.of(self.situation) for effect in EFFECTS} | {IN_ORDER: self._in_order}
         found |= {name: cycles for name, cycles in more.items() if cycles}
@@ -115,15 +115,15 @@ class BlockBounds:
         """
         left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED)
         sure = [c for n, c in self.deciding.items() if n not in left_out]
-        own = (shape for shape in self.shapes if self._is_known(shape))
+        own = (placed for placed in self.costs if self._is_known(placed))
         rest = max(*sure, self._sure_front_end, max(bounds.units(own).values(), default=0.0))
         if self.slowest_chain > rest:  # what is proved of it is no more
             rest = max(rest, self.least_chain)
         return min(rest, self.cycles)
 
-    def _is_known(self, shape: PlacedCost) -> bool:
+    def _is_known(self, placed: PlacedCost) -> bool:
         """Whether the machine's own model has the throughput of a form, and not just the most that it is."""
-        return not self._graphs.shapes.is_borrowed(shape.form) and shape.cost.throughput is not None
+        return not self._graphs.costs.is_borrowed(placed.form) and placed.cost.throughput is not None
 
     @cached_property
     def _sure_front_end(self) -> float:
@@ -131,9 +131,9 @@ class BlockBounds:
         width = self.machine.width
         if width.kind == ASSUMED:
             return self._fetched
-        extracted, shapes = self.machine.provenance.kind == EXTRACTED, self._graphs.shapes
-        unsure = (extracted or shapes.is_borrowed(shape.form) for shape in self.shapes)
-        slots = (bounds.sure_slots(s) if u else s.slots for s, u in zip(self.shapes, unsure, strict=True))
+        extracted, costs = self.machine.provenance.kind == EXTRACTED, self._graphs.costs
+        unsure = (extracted or costs.is_borrowed(placed.form) for placed in self.costs)
+        slots = (bounds.sure_slots(s) if u else s.slots for s, u in zip(self.costs, unsure, strict=True))
         return max(sum(slots) / width.slots, self._fetched)
 
     @cached_property

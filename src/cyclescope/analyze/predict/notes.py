@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.cost.known import is_locked
-from cyclescope.analyze.cost.shape import PlacedCosts
 from cyclescope.analyze.decode.block import LISTED, BlockInstruction
 from cyclescope.analyze.decode.system_registers import STICKY
 from cyclescope.analyze.depend.graph import Graph
@@ -14,32 +14,32 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
 
 
-def notes(graph: Graph, shapes: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[str]:
+def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[str]:
     """Remarks on a prediction, the gravest first."""
     if unknown:
         yield f"left out as unknown, with all that they do: {_places(unknown.values())}"
-    yield from _about_latencies(graph, shapes)
-    stack = [one for one in graph.instructions if one.form and shapes.is_slower_x87(one.form)]
+    yield from _about_latencies(graph, costs)
+    stack = [one for one in graph.instructions if one.form and costs.is_slower_x87(one.form)]
     if stack:
-        most = f"up to {shapes.behaviour.x87_most:g} are published"
+        most = f"up to {costs.behaviour.x87_most:g} are published"
         yield f"LLVM has SSE's latencies for x87 additions and multiplications here, {most}: {_places(stack)}"
-    yield from _about_memory(graph, shapes)
-    borrowed = sorted({s.form.id for s in graph.shapes if shapes.is_borrowed(s.form)})
-    if borrowed and shapes.stand_in:
-        core = shapes.stand_in.borrowed
+    yield from _about_memory(graph, costs)
+    borrowed = sorted({s.form.id for s in graph.costs if costs.is_borrowed(s.form)})
+    if borrowed and costs.stand_in:
+        core = costs.stand_in.borrowed
         of = f" of {core.core}" if core else ""
-        yield f"not measured, as {shapes.stand_in.provenance.source}{of} have them: {', '.join(borrowed)}"
-    ports = sum(shape.unknown_ports for shape in graph.shapes)
+        yield f"not measured, as {costs.stand_in.provenance.source}{of} have them: {', '.join(borrowed)}"
+    ports = sum(placed.unknown_ports for placed in graph.costs)
     if ports:
         yield f"the port usage of {ports} instruction{'s' * (ports > 1)} is not known"
-    if any(is_locked(shape.form) for shape in graph.shapes):
+    if any(is_locked(placed.form) for placed in graph.costs):
         yield "locked instructions count as their plain forms, one after the other through memory"
     yield from _about_state(graph)
-    if instruction_set(shapes.machine.isa).has_configurations:
-        yield from _about_vectors(graph.instructions, shapes)
+    if instruction_set(costs.machine.isa).has_configurations:
+        yield from _about_vectors(graph.instructions, costs)
 
 
-def _about_latencies(graph: Graph, shapes: PlacedCosts) -> Iterator[str]:
+def _about_latencies(graph: Graph, costs: PlacedCosts) -> Iterator[str]:
     guessed = _guessed(graph)
     if guessed:
         what = "dependency has" if guessed == 1 else "dependencies have"
@@ -51,19 +51,19 @@ def _guessed(graph: Graph) -> int:
     found = set()
     for node, row in enumerate(graph.inputs):
         number = graph.owner[node]
-        guessed, column = graph.shapes[number].guessed, node - graph.first[number]
+        guessed, column = graph.costs[number].guessed, node - graph.first[number]
         found |= {(number, one.source) for one in row if (one.source, column) in guessed}
     return len(found)
 
 
-def _about_memory(graph: Graph, shapes: PlacedCosts) -> Iterator[str]:
+def _about_memory(graph: Graph, costs: PlacedCosts) -> Iterator[str]:
     loads = [one for one in graph.instructions if one.form and any(map(_is_load, one.form.operands))]
-    if loads and not shapes.load:
+    if loads and not costs.load:
         yield f"the model does not say how long a load takes: no time is counted for it: {_places(loads)}"
-    if graph.memory and not shapes.machine.core.forward_latency:
-        more = shapes.forward - shapes.load
-        rest = f"{shapes.load:g} of a load and {more:g} more" if more else "as long as a load"
-        yield f"the model has no forwarding latency: {shapes.forward:g} cycles from store to load, {rest}"
+    if graph.memory and not costs.machine.core.forward_latency:
+        more = costs.forward - costs.load
+        rest = f"{costs.load:g} of a load and {more:g} more" if more else "as long as a load"
+        yield f"the model has no forwarding latency: {costs.forward:g} cycles from store to load, {rest}"
 
 
 def _is_load(operand: Operand) -> bool:
@@ -83,7 +83,7 @@ def _about_state(graph: Graph) -> Iterator[str]:
         yield f"what arithmetic adds to {names} is not followed: {_places(one for one, _ in read)}"
 
 
-def _about_vectors(instructions: Sequence[BlockInstruction], shapes: PlacedCosts) -> Iterator[str]:
+def _about_vectors(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Iterator[str]:
     from cyclescope.analyze.decode.vector_types import has_own_cost, needs_type  # RISC-V's alone
 
     vectors = [one for one in instructions if one.form is not None and needs_type(one.form)]
@@ -93,7 +93,7 @@ def _about_vectors(instructions: Sequence[BlockInstruction], shapes: PlacedCosts
             f"SEW and LMUL are not known, no one vsetvli or vsetivli with a legal type is in front: "
             f"costs are the model's largest, operands one register: {_places(untyped)}"
         )
-    forms = shapes.machine.forms
+    forms = costs.machine.forms
     largest = [one for one in vectors if one.form is not None and not has_own_cost(one.form, forms)]
     if largest:
         yield f"the model has no cost by LMUL, the largest counts: {_places(largest)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from cyclescope.analyze.cost.shape import PlacedCost
+from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import LISTED, Block, BlockInstruction
 from cyclescope.analyze.depend.critical_path import critical_path, whole_path
 from cyclescope.analyze.depend.graph import Graph
@@ -75,18 +75,18 @@ class Predictor:
     def __init__(self, machine: MachineModel, stand_in: MachineModel | None = None) -> None:
         self.machine = machine
         self._graphs = Graphs(machine, stand_in)
-        self.shapes = self._graphs.shapes
+        self.costs = self._graphs.costs
 
     @cached_property
     def _late(self) -> Simulation:
         """The core with ports chosen at dispatch, in the way that was found out if it was."""
         known = self.machine.core.binding
-        return Simulation(self.shapes, STATIC) if known in ("", IDEAL) else self._likeliest
+        return Simulation(self.costs, STATIC) if known in ("", IDEAL) else self._likeliest
 
     @cached_property
     def _likeliest(self) -> Simulation:
         """The core as far as it is known: ports chosen when operations start where nobody knows."""
-        return Simulation(self.shapes, self.machine.core.binding or IDEAL)
+        return Simulation(self.costs, self.machine.core.binding or IDEAL)
 
     def predict(
         self,
@@ -146,7 +146,7 @@ class Predictor:
         for number, one in enumerate(instructions):
             if one.form is None:
                 found[number] = Unknown(one.line, one.text, one.problem, one.machine_address)
-            elif self.shapes.cost(one.form) is None:
+            elif self.costs.cost(one.form) is None:
                 found[number] = Unknown(
                     one.line,
                     one.text,
@@ -182,7 +182,7 @@ class _Analysis:
     def __init__(self, predictor: Predictor, found: BlockBounds, known: Sequence[int], fixed: bool) -> None:
         self.predictor, self.found, self.known, self.fixed = predictor, found, known, fixed
         self.machine, self.block = predictor.machine, found.block
-        self.graph, self.shapes = found.graph, found.shapes
+        self.graph, self.costs = found.graph, found.costs
         self.loads, self.chains = found.loads, loop_carried(found.graph)
         self.paths = critical_path(self.graph), whole_path(self.graph)
         self.path = self.paths[fixed]
@@ -202,13 +202,13 @@ class _Analysis:
             bottleneck=found.bottleneck, full=self._full(found.bottleneck), bounds=self._bounds(),
             ports=self._by_port(total(split, len(self.machine.ports))),
             ports_fixed=self._by_port(found.evenly),
-            resources=bounds.resources(self.shapes, self.machine),
-            slots=sum(shape.slots for shape in self.shapes),
+            resources=bounds.resources(self.costs, self.machine),
+            slots=sum(placed.slots for placed in self.costs),
             instructions=self._costs(split, unknown),
             loop_carried=tuple(map(self._listed, self.chains)),
             critical_path=CriticalPath(self.path.cycles, *self._places(self.path.nodes)),
             dependencies=tuple(self._dependencies()), unknown=tuple(unknown.values()),
-            notes=(*self.block.notes, *notes(self.graph, self.predictor.shapes, unknown)), fixed=self.fixed,
+            notes=(*self.block.notes, *notes(self.graph, self.predictor.costs, unknown)), fixed=self.fixed,
             unroll_factor=unroll_factor, source=self.block.source, name=self.block.name,
             found=self.block.found, loop=self.block.loop,
             pointer_increment=unroll.stride if unroll else None,
@@ -256,28 +256,28 @@ class _Analysis:
                 rows.append(left_out(one))
                 continue
             place = places[number]
-            shape = self.shapes[place]
+            placed = self.costs[place]
             rows.append(
                 InstructionCost(
-                    one.line, one.text, shape.form.id, shape.slots, self._used(shape, split),
-                    self._even(shape), paths[0].get(place), paths[1].get(place), remarks.of(place),
+                    one.line, one.text, placed.form.id, placed.slots, self._used(placed, split),
+                    self._even(placed), paths[0].get(place), paths[1].get(place), remarks.of(place),
                     address=one.machine_address, place=one.place,
                 )
             )  # fmt: skip
         return tuple(rows)
 
-    def _used(self, shape: PlacedCost, split: dict[int, list[float]]) -> dict[str, float]:
+    def _used(self, placed: PlacedCost, split: dict[int, list[float]]) -> dict[str, float]:
         """Cycles by port in the even binding: the instruction's part of every set of ports."""
         found: dict[str, float] = {}
-        for ports, cycles in shape.work:
+        for ports, cycles in placed.work:
             for port, share in enumerate(split[ports]):
                 if share:
                     name = self.machine.ports[port]
                     found[name] = found.get(name, 0.0) + share * cycles / self.loads[ports]
         return found
 
-    def _even(self, shape: PlacedCost) -> dict[str, float]:
-        busy = bounds.evenly(dict(shape.work), len(self.machine.ports))
+    def _even(self, placed: PlacedCost) -> dict[str, float]:
+        busy = bounds.evenly(dict(placed.work), len(self.machine.ports))
         return {name: cycles for name, cycles in self._by_port(busy).items() if cycles}
 
     def _places(self, nodes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -297,7 +297,7 @@ class _Analysis:
             for origin, cycles, k in inputs:
                 value = graph.origin(origin)
                 source, target = self.known[graph.owner[value.node]], self.known[number]
-                by = graph.shapes[number].sources[k].name
+                by = graph.costs[number].sources[k].name
                 key = source, target, value.distance, by
                 if key not in found or cycles > found[key].cycles:
                     found[key] = Dependency(source, target, value.distance, cycles, by)
@@ -306,14 +306,14 @@ class _Analysis:
     @cached_property
     def _not_measured(self) -> tuple[str, ...]:
         """Forms with costs of the stand-in."""
-        shapes = self.predictor.shapes
-        return tuple(sorted({s.form.id for s in self.shapes if shapes.is_borrowed(s.form)}))
+        costs = self.predictor.costs
+        return tuple(sorted({s.form.id for s in self.costs if costs.is_borrowed(s.form)}))
 
     def _borrowed(self) -> Iterator[Borrowed]:
         """What is another core's: all of it, or the forms that were not measured."""
         if self.machine.borrowed:
             yield self.machine.borrowed
-        stand_in = self.predictor.shapes.stand_in
+        stand_in = self.predictor.costs.stand_in
         if self._not_measured and stand_in and stand_in.borrowed:
             other = stand_in.borrowed
             yield Borrowed(other.core, other.source, (COSTS,), self._not_measured)

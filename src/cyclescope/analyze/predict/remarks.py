@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cyclescope.analyze.cost.placed import FIRST, SECOND
+from cyclescope.analyze.cost.latencies import FIRST, SECOND
 from cyclescope.analyze.depend.critical_path import Path
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import CarriedChain
@@ -17,18 +17,18 @@ class Remarks:
 
     def of(self, place: int) -> tuple[str, ...]:
         """Remarks on one instruction."""
-        shape = self._graph.shapes[place]
-        variant = shape.variant
+        placed = self._graph.costs[place]
+        variant = placed.variant
         found = {
-            "eliminated": shape.cost.eliminated,
+            "eliminated": placed.cost.eliminated,
             "zero idiom": variant.idiom == "zero",
             "dependency-breaking": variant.idiom == "breaking",
             "fused with the branch": variant.fused == FIRST,
             "fused": variant.fused == SECOND,
-            "microcoded": shape.cost.microcoded,
+            "microcoded": placed.cost.microcoded,
             "renamed memory": place in self._loads and variant.renamed,
             "forwarded": place in self._loads and not variant.renamed,
-            "ports unknown": shape.unknown_ports,
+            "ports unknown": placed.unknown_ports,
             f"latency {variant.latency or 0:g} by a comment": variant.latency is not None,
         }
         return tuple(remark for remark, holds in found.items() if holds)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from cyclescope.analyze.cost.placed import CostVariant
-from cyclescope.analyze.cost.shape import PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.locations import Location
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.errors import UsageError
@@ -19,33 +19,33 @@ _MOST_CYCLES = 1e8  # of a simulation; the slowest vectors of in-order cores, 40
 
 
 class Simulation:
-    """The core of a machine, and what the shapes of instructions are on it.
+    """The core of a machine, and what instructions cost on it.
 
     `policy` says how operations are bound to ports (`simulate.engine`). Raises UsageError where the engine
     cannot be such a machine, BackendUnavailable where it was not built.
     """
 
-    def __init__(self, shapes: PlacedCosts, policy: str) -> None:
+    def __init__(self, costs: PlacedCosts, policy: str) -> None:
         from cyclescope.simulate.program import layout_of  # slow to import
 
-        machine = shapes.machine
-        self._shapes = shapes
-        core = msgspec.structs.replace(machine.core, load_latency=shapes.load, forward_latency=shapes.forward)
+        machine = costs.machine
+        self._costs = costs
+        core = msgspec.structs.replace(machine.core, load_latency=costs.load, forward_latency=costs.forward)
         self._core = core
         self._engine = Engine(layout_of(core, len(machine.ports), policy))
         self._templates: dict[tuple[str, CostVariant, tuple[float, ...]], int] = {}
 
     def run(self, graph: Graph) -> Steady:
         """The steady state of the block. Raises UsageError for one that would take too long."""
-        repetitions = max(_LIMIT / len(graph.shapes), 1)
-        if repetitions * sum(map(self._longest, graph.shapes)) > _MOST_CYCLES:
+        repetitions = max(_LIMIT / len(graph.costs), 1)
+        if repetitions * sum(map(self._longest, graph.costs)) > _MOST_CYCLES:
             raise UsageError("instructions of so many cycles are not simulated", "look at the bounds")
         return self._engine.run(self.body(graph), _LIMIT)
 
-    def _longest(self, shape: PlacedCost) -> float:
+    def _longest(self, placed: PlacedCost) -> float:
         """Cycles that an instruction takes if it overlaps with nothing, not even with itself."""
-        busy = sum(cycles for _, cycles in shape.work)
-        return shape.slots / self._core.width + busy + max(*shape.largest, *shape.base)
+        busy = sum(cycles for _, cycles in placed.work)
+        return placed.slots / self._core.width + busy + max(*placed.largest, *placed.base)
 
     def body(self, graph: Graph) -> Body:
         """The block as the engine takes it.
@@ -57,43 +57,43 @@ class Simulation:
         numbers: dict[object, int] = {}
         stored = {p.load: p.store for p in graph.memory if _is_last(p.load, p.store, p.distance)}
         words: list[int] = []
-        for number, shape in enumerate(graph.shapes):
-            words.append(self._template(shape, _later(graph, number)))
+        for number, placed in enumerate(graph.costs):
+            words.append(self._template(placed, _later(graph, number)))
             places = graph.places[number]
-            for k in shape.engine_sources:
-                node = shape.sources[k]
+            for k in placed.engine_sources:
+                node = placed.sources[k]
                 words.append(_location(numbers, places.sources[k], stored.get((number, node.operand)), node))
-            for node, place in zip(shape.targets[:MOST_TARGETS], places.targets, strict=False):
+            for node, place in zip(placed.targets[:MOST_TARGETS], places.targets, strict=False):
                 words.append(_location(numbers, place, (number, node.operand), node))
         return Body(words)
 
-    def _template(self, shape: PlacedCost, later: tuple[float, ...]) -> int:
-        key = shape.form.id, shape.variant, later
+    def _template(self, placed: PlacedCost, later: tuple[float, ...]) -> int:
+        key = placed.form.id, placed.variant, later
         known = self._templates.get(key)
         if known is None:
-            passes = shape.variant.passes  # to a load whose latency has all of the way through memory
-            cost = shape.explicit_cost(0.0 if passes else self._shapes.forward - self._shapes.load)
+            passes = placed.variant.passes  # to a load whose latency has all of the way through memory
+            cost = placed.explicit_cost(0.0 if passes else self._costs.forward - self._costs.load)
             found = template(
-                shape.form, cost, self._core, self._shapes.units, shape.variant.idiom, passes=passes
+                placed.form, cost, self._core, self._costs.units, placed.variant.idiom, passes=passes
             )
             if any(later):
                 found = found.waiting(later)
-            if shape.variant.fused:
-                found = msgspec.structs.replace(found, entries=max(int(shape.slots), 1))
+            if placed.variant.fused:
+                found = msgspec.structs.replace(found, entries=max(int(placed.slots), 1))
             known = self._templates[key] = self._engine.add(found)
         return known
 
 
 def _later(graph: Graph, number: int) -> tuple[float, ...]:
     """By how much every source comes later to this instruction than to others, in the engine's order."""
-    shape, first = graph.shapes[number], graph.first[number]
+    placed, first = graph.costs[number], graph.first[number]
     more: dict[int, float] = {}
-    for place, column in enumerate(shape.columns):
+    for place, column in enumerate(placed.columns):
         cycles = dict(column)
         for one in graph.inputs[first + place]:
-            if not shape.loads(one.source):
+            if not placed.loads(one.source):
                 more[one.source] = max(more.get(one.source, 0.0), one.cycles - cycles[one.source])
-    return tuple(more.get(k, 0.0) for k in shape.engine_sources)
+    return tuple(more.get(k, 0.0) for k in placed.engine_sources)
 
 
 def _is_last(load: tuple[int, int], store: tuple[int, int], distance: int) -> bool:

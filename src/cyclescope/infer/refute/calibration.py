@@ -19,7 +19,7 @@ from cyclescope.infer.timing.results import LOW, MEDIUM
 from cyclescope.measure.database import store_error
 from cyclescope.measure.record import FAILED, NOISY, Record
 from cyclescope.measure.store import Store
-from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, Held
+from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, TriedMixes
 
 FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are drawn
 MOSTLY = 0.5  # of the mixes of a form: if more are refuted, the form is what they have in common
@@ -246,9 +246,9 @@ class Judge:
         return max((self._model.usages[form].confidence for form in forms), key=LEVELS.index)
 
 
-def _held(misses: Mapping[str, Sequence[float]]) -> dict[str, Held]:
+def _held(misses: Mapping[str, Sequence[float]]) -> dict[str, TriedMixes]:
     return {
-        level: Held(len(some), sum(miss <= NEAR for miss in some), round(fmean(some), 4))
+        level: TriedMixes(len(some), sum(miss <= NEAR for miss in some), round(fmean(some), 4))
         for level in LEVELS
         if (some := misses.get(level))
     }

@@ -1,7 +1,7 @@
 """What asks for a second look: values that break a law, or that another kernel may know better.
 
 The laws: a latency is at least a cycle unless the chain is shown to be cut; nothing is faster than a
-NOP; pairs of the same kind take the same time, and so do the widths of one family, or the second look
+NOP; pairs of the same kind take the same time, and so do forms that differ in width alone, or the second look
 has to find the difference again.
 """
 
@@ -18,7 +18,7 @@ from cyclescope.isa.form import InstructionForm
 
 _NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
 FRACTION = 0.12  # latencies further than this from whole cycles get a second look
-ALIKE, OTHER = 1.03, 1.3  # throughputs of one family differ by noise between these ratios
+ALIKE, OTHER = 1.03, 1.3  # throughputs of widths of one instruction differ by noise between these ratios
 ONE_CYCLE = 1.12  # the law, but for noise
 CUT_SHORT = 2.5  # cycles: the issue of what cuts a chain may delay one that is shorter
 _EVEN, _SMALLEST, _LARGEST = 0.012, 0.2, 4.0  # share of the throughput; cycles
@@ -90,10 +90,10 @@ def is_uneven(throughput: float) -> bool:
 
 
 def outliers(forms: Sequence[InstructionForm], throughputs: Mapping[str, float]) -> set[str]:
-    """Ids of forms whose throughput is uneven, or differs a little from the least of their family."""
+    """Ids of forms whose throughput is uneven, or differs a little from the least of other widths."""
     least: dict[str, float] = {}
-    families = {form.id: same_but_width(form) for form in forms if form.id in throughputs}
-    for form_id, name in families.items():
+    widths = {form.id: same_but_width(form) for form in forms if form.id in throughputs}
+    for form_id, name in widths.items():
         least[name] = min(throughputs[form_id], least.get(name, math.inf))
-    alone = {i for i, name in families.items() if ALIKE < throughputs[i] / max(least[name], 1e-9) < OTHER}
-    return alone | {i for i in families if is_uneven(throughputs[i])}
+    alone = {i for i, name in widths.items() if ALIKE < throughputs[i] / max(least[name], 1e-9) < OTHER}
+    return alone | {i for i in widths if is_uneven(throughputs[i])}

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from cyclescope.analyze.cost.shape import PlacedCosts
+from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.graph import build
 from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.errors import UsageError
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def steady(machine, text):
-    shapes = PlacedCosts(machine)
-    return Simulation(shapes, IDEAL).run(build(block(text).instructions, shapes))
+    costs = PlacedCosts(machine)
+    return Simulation(costs, IDEAL).run(build(block(text).instructions, costs))
 
 
 def test_an_average_is_that_of_four_thousand_instructions():

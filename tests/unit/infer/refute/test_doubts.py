@@ -8,7 +8,7 @@ import pytest
 from cyclescope.infer.refute.doubts import doubts
 from cyclescope.isa.registry import instruction_set, isa_names
 from cyclescope.isa.table import load_table
-from cyclescope.model.calibration import ClaimCalibration, Held
+from cyclescope.model.calibration import ClaimCalibration, TriedMixes
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
 
 FORMS = [form for forms in instruction_set("x86-64").roles.plain.values() for form in forms]
@@ -17,7 +17,7 @@ FORMS = [form for forms in instruction_set("x86-64").roles.plain.values() for fo
 def model(mixes=None, without=(), **changes):
     costs = {name: FormCost(1, () if name in without else (Operation((0,)),)) for name in FORMS}
     calibration = (
-        None if mixes is None else ClaimCalibration({n: Held(*some, 0.01) for n, some in mixes.items()})
+        None if mixes is None else ClaimCalibration({n: TriedMixes(*some, 0.01) for n, some in mixes.items()})
     )
     found = MachineModel("m", "x86-64", Provenance(MEASURED), Core(4), ("0",), costs, calibration=calibration)
     return msgspec.structs.replace(found, **changes)

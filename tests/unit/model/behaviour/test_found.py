@@ -366,7 +366,7 @@ def test_what_is_published_names_where():
 
 @pytest.mark.parametrize(("name", "cycles"), [("znver4", 1.0), ("sandybridge", None)])
 def test_writes_of_parts_wait_where_they_are_merged(name, cycles, table):
-    from cyclescope.analyze.cost.shape import PlacedCosts
+    from cyclescope.analyze.cost.instruction import PlacedCosts
 
     costs = PlacedCosts(load_model(name))
     assert costs.cost(table["MOV (R8l, M8)"]).latencies.get("op1->op1") == cycles

@@ -10,7 +10,7 @@ import msgspec
 
 from cyclescope.analyze.cost.cores import forward_latency, load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, known_cost
-from cyclescope.analyze.cost.placed import FIRST, SECOND, AllEnds, Column, CostVariant, PlacedLatencies
+from cyclescope.analyze.cost.latencies import FIRST, SECOND, AllEnds, Column, CostVariant, PlacedLatencies
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import Places, place_of
 from cyclescope.isa.dataflow import OLD, Node, sources
@@ -132,7 +132,7 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
 
 
 class PlacedCosts:
-    """The shapes of one machine.
+    """What instructions cost on one machine, wherever they stand.
 
     `ends` is which end counts of the ranges that a model has for latencies: with LEAST the least that is
     proved, and memory takes no time; with MOST the most; else the value, and the most of a pair without one.
@@ -204,19 +204,19 @@ class PlacedCosts:
         return other is not None and bool(other.latencies) and not measured
 
     def plain(self, form: InstructionForm) -> PlacedCost:
-        """The shape of a form that the machine knows, in no special surroundings."""
-        shape = self._plain.get(form.id)
-        if shape is None:
-            shape = self._plain[form.id] = self._varied(form, _PLAIN)
-        return shape
+        """The cost of a form that the machine knows, in no special surroundings."""
+        placed = self._plain.get(form.id)
+        if placed is None:
+            placed = self._plain[form.id] = self._varied(form, _PLAIN)
+        return placed
 
     def get(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
-        """The shape of a form that the machine knows, in its surroundings."""
+        """The cost of a form that the machine knows, in its surroundings."""
         key = form.id, variant
-        shape = self._variants.get(key)
-        if shape is None:
-            shape = self._variants[key] = self._varied(form, variant)
-        return shape
+        placed = self._variants.get(key)
+        if placed is None:
+            placed = self._variants[key] = self._varied(form, variant)
+        return placed
 
     def _varied(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
         cost = self.cost(form)
