@@ -146,7 +146,7 @@ def front_end(seed: int, cores: int, forms: int) -> Iterator[Check]:
     for number in range(seed, seed + cores):
         found.append(one := judge(draw_core(number, table), table, forms))
         width = one.facts.width_fact
-        said = f"{width.slots:g}" if width.is_told else f"not told: {width.reason[:200]}"
+        said = f"{width.slots:g}" if width.is_told else f"not told: {width.reason.text[:200]}"
         print(f"{one.core}: width {said}, slots {dict(one.slots)}, {one.seconds:.1f} s", flush=True)
         for line in one.wrong[:3]:
             print(f"   {line}")

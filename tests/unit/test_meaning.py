@@ -1,13 +1,21 @@
-"""Meaning is typed: nothing takes apart the sentences that users read, nor the names of kernels elsewhere."""
+"""Meaning is typed: nothing takes sentences apart or compares them; `remarks` has the words of `infer`."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import pkgutil
 import re
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import pytest
 
 import cyclescope
+from cyclescope import remarks
+from cyclescope.remarks.remark import NOTHING, Meaning, Remark, listed, together
+from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 
 PACKAGE = Path(cyclescope.__file__).parent
 TAKES_APART = re.compile(
@@ -16,18 +24,146 @@ TAKES_APART = re.compile(
     r"|\bvariant\.(startswith|endswith|split|r?partition|remove(pre|suf)fix)\("
     r"|\bvariant\[|\bkey\[\d*:|GLOB '\* again'"
 )
+NAMED = re.compile(r"\.(subject|unit)\b")
+OTHERS_WORDS = {"backend/peers/llvm_mca.py"}  # what another program says
 READERS = {"measure/ports.py"}  # reads how many instructions or cycles of blocking it has written
+SENTENCE = re.compile(r"[a-z]{2,}(?:,? [a-z]+){2,}")  # three words in a row: fewer are a name
+QUERIES = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE")
+WITHOUT_WORDS = ("infer/",)  # rooms whose sentences `remarks` has
+NAMES = {"infer/workload.py", "infer/timing/builder.py"}  # of stages of a run; of an exception
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    """Every module of the package with its text."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield str(path.relative_to(PACKAGE)), path.read_text()
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text is words for people, no query of a store."""
+    return SENTENCE.search(text) is not None and not text.lstrip().startswith(QUERIES)
+
+
+def texts(tree: ast.AST, told: bool = False) -> Iterator[str]:
+    """Texts in code, without what documents it and what ends it: exceptions and assertions."""
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, str) and not told:
+        yield tree.value
+    if isinstance(tree, (ast.Raise, ast.Assert)):
+        return
+    for child in ast.iter_child_nodes(tree):
+        yield from texts(child, isinstance(tree, ast.Expr))
+
+
+def sentences(code: str) -> list[str]:
+    """Sentences for people in code."""
+    return [text for text in texts(ast.parse(code)) if is_sentence(text)]
+
+
+def compared(code: str, known: AbstractSet[str]) -> list[str]:
+    """Comparisons with a sentence, or with a constant that is one, but for names: of subjects, of units."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Compare) and not NAMED.search(ast.unparse(node))
+        for whole in (node.left, *node.comparators)
+        for side in (whole.elts if isinstance(whole, ast.Tuple) else [whole])
+        if (isinstance(side, ast.Name) and side.id in known)
+        or (isinstance(side, ast.Constant) and isinstance(side.value, str) and is_sentence(side.value))
+    ]
+
+
+def constants_of_sentences(code: str) -> set[str]:
+    """Constants of a module that are sentences, not those of classes: members are compared as such."""
+    found = set()
+    for statement in ast.parse(code).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            value = statement.value.value
+            if isinstance(value, str) and is_sentence(value):
+                found |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def dotted(name: str) -> str:
+    """A module's name as it is imported."""
+    return f"cyclescope.{name.removesuffix('.py').replace('/', '.')}"
+
+
+def imported(code: str, every: Mapping[str, set[str]]) -> set[str]:
+    """Constants of other modules that a module calls by their names."""
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom):
+            names = {alias.name for alias in node.names}
+            found |= every.get(node.module or "", set()) & names
+    return found
 
 
 def test_sentences_are_not_parsed():
     found = [
         f"{name}: {line.strip()}"
-        for path in sorted(PACKAGE.rglob("*.py"))
-        if (name := str(path.relative_to(PACKAGE))) not in READERS
-        for line in path.read_text().splitlines()
+        for name, text in modules()
+        if name not in READERS
+        for line in text.splitlines()
         if TAKES_APART.search(line)
     ]
     assert found == []
+
+
+def test_sentences_are_not_compared():
+    every = {dotted(name): constants_of_sentences(text) for name, text in modules()}
+    assert sum(map(len, every.values())) > 20, "constants were found"
+    found = {
+        name: lines
+        for name, text in modules()
+        if (lines := compared(text, imported(text, every) | every[dotted(name)])) and name not in OTHERS_WORDS
+    }
+    assert found == {}
+
+
+def test_inference_makes_no_sentences():
+    found = [
+        f"{name}: {text}"
+        for name, code in modules()
+        if name.startswith(WITHOUT_WORDS) and name not in NAMES
+        for text in sentences(code)
+    ]
+    assert found == []
+
+
+def meanings() -> Iterator[type[Meaning]]:
+    """All enumerations of what is said."""
+    for module in pkgutil.iter_modules(remarks.__path__, f"{remarks.__name__}."):
+        importlib.import_module(module.name)
+    yield from Meaning.__subclasses__()
+
+
+def test_every_meaning_is_said_somewhere():
+    """A member that no code names is left from what was said once."""
+    code = "\n".join(text for _, text in modules())
+    every = [one for kind in meanings() for one in kind]
+    assert len(every) > 90
+    assert [str(one) for one in every if f"{type(one).__name__}.{one.name}" not in code] == []
+
+
+def test_meanings_of_one_subject_have_different_words():
+    for kind in meanings():
+        assert len(kind.__members__) == len(list(kind)), "one with the same words is the same for code, too"
+
+
+def test_a_remark_is_its_meaning_with_values():
+    why = withheld(Timing.FASTER_THAN_NOP.of(0.1))
+    assert why.meaning is Timing.WITHHELD
+    assert why.text == "withheld: 0.100 cycles is faster than a NOP"
+    assert cause_of(why) is Cause.WITHHELD
+    assert cause_of(Timing.AVERAGE.of()) is Cause.NONE
+    assert (bool(NOTHING), NOTHING.text, cause_of(NOTHING)) == (False, "", Cause.NONE)
+    assert Remark(Timing.LOST_LINK, ("{r>v}",)).text.endswith("{r>v} is not known"), "values are no words"
+
+
+def test_remarks_together_are_said_once():
+    twice = (Timing.CUT.of(3.0), NOTHING, "before", Timing.CUT.of(3.0))
+    assert together(twice) == "its own dependency chain allows 3.0; before"
+    assert listed([Timing.REPEAT.of(1), NOTHING, Timing.REPEAT.of(2)]) == "repeat 1, repeat 2"
 
 
 @pytest.mark.parametrize(
@@ -51,3 +187,38 @@ def test_parsing_is_seen(line):
 )
 def test_other_code_is_not_parsing(line):
     assert not TAKES_APART.search(line)
+
+
+COMPARED = [
+    "if fact.reason != NO_TIME: pass",
+    "known = [fact for fact in found if fact.reason not in (NO_TIME, BRIEF)]",
+    "self.ports += timing.ports_note == NO_TIME",
+    "if note == 'no time left in a hurry': pass",
+]
+
+
+@pytest.mark.parametrize("line", COMPARED)
+def test_comparing_is_seen(line):
+    known = constants_of_sentences('NO_TIME = "no time left in a hurry"\nBRIEF = "no time"')
+    assert known == {"NO_TIME"}
+    assert compared(line, known)
+    every = {"cyclescope.probe.run": known}
+    assert imported("from cyclescope.probe.run import NO_TIME, ask", every) == known
+
+
+def test_other_comparisons_are_none():
+    assert not compared("if fact.reason is Asking.LATE and name == 'no time': pass", {"NO_TIME"})
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ('why = f"{count} kernels are missing here"', 1),
+        ('note = "no dependency: the chain is cut"', 1),
+        ('"""A module of some words."""', 0),
+        ('raise ValueError("no dependency at all is here")', 0),
+        ('name = "second look"', 0),
+    ],
+)
+def test_sentences_are_seen(code, found):
+    assert len(sentences(code)) == found

@@ -33,6 +33,7 @@ from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.measure.survey import reader, surroundings
+from cyclescope.remarks.run import Counting
 
 QUANTITIES = (THROUGHPUT, LATENCY, PORTS)  # that can be measured
 
@@ -116,12 +117,14 @@ def counting(backend: NativeBackend, events: Sequence[Event]) -> str:
     """Count these events beside the core cycles; "" where all are counted, else why not."""
     read, known = reader(backend), backend.capabilities()
     if known.emulated:
-        return "an emulator has no counters"
+        return Counting.EMULATED.of().text
     if why := availability(read=read):
         return why
     backend.configure(known.cpu, events_on((CYCLES, *events), known.cpu, read))
     opened = len(backend.capabilities().counters)
-    return "" if opened > len(events) else "; ".join(backend.capabilities().notes) or "too many events"
+    return (
+        "" if opened > len(events) else "; ".join(backend.capabilities().notes) or Counting.TOO_MANY.of().text
+    )
 
 
 def thread_cpus(threads: int | None, pins: str | None, link: Link) -> list[int]:
@@ -132,8 +135,10 @@ def thread_cpus(threads: int | None, pins: str | None, link: Link) -> list[int]:
     chosen = list(cpu_list(pins)) if pins else list(usable[: threads or 0])
     count = threads or len(chosen)
     if len(chosen) != count or not set(chosen) <= set(usable) or count < 2:
-        what = f"{count} threads on CPUs {pins or 'of their own'}"
-        raise UsageError(what, f"this program may use {', '.join(map(str, usable))}")
+        raise UsageError(
+            f"{count} threads on CPUs {pins or 'of their own'}",
+            f"this program may use {', '.join(map(str, usable))}",
+        )
     return chosen
 
 

@@ -37,7 +37,6 @@ from cyclescope.infer.timing.laws import (
 from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.overwriting import filling
-from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.timing.throttling import Suspect, ThrottledChains, suspects
 from cyclescope.infer.workload import (
@@ -64,6 +63,7 @@ from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, chosen
 from cyclescope.probe.run import ask
+from cyclescope.remarks.timing import Cause
 
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 PROBES = 2000  # forms per batch when finding out which the CPU executes

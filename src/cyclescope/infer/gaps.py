@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cyclescope.infer.readout import NOT_RUN, STOPPED
+from cyclescope.infer.readout import NOT_RUN
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.store import Store
+from cyclescope.remarks.model import Gap, forms, operand_pairs
+from cyclescope.remarks.remark import NOTHING, Remark, listed, together
 
 _SHOWN = 3  # damaged rows that are told one by one
 
@@ -34,44 +36,36 @@ class Gaps:
         self.throughputs += without
         self.pairs += pairs
         self.single += without != (pairs > 0)
-        self.ports += timing.ports_note == STOPPED
+        self.ports += timing.ports_unfinished
 
-    def notes(self, store: Store) -> list[str]:
-        """What is missing and why, in a line each."""
+    def notes(self, store: Store) -> list[Remark]:
+        """What is missing and why, a remark each."""
         damage = list(_damaged(store.unreadable))
         return [*self._stopped(), *damage] if store.stopped() else damage or list(self._unasked())
 
-    def _unasked(self) -> Iterator[str]:
+    def _unasked(self) -> Iterator[Remark]:
         if self.single:
-            yield f"either throughput or latency of {_counted(self.single, 'form')} was not asked for"
+            yield Gap.UNASKED.of(forms(self.single))
 
-    def _stopped(self) -> Iterator[str]:
-        missing = {
-            f"all of {_counted(self.unknown, 'form')}": self.unknown,
-            f"throughput of {_counted(self.throughputs, 'form')}": self.throughputs,
-            f"latency of {_counted(self.pairs, 'operand pair')}": self.pairs,
-            f"ports of {_counted(self.ports, 'form')}": self.ports,
-        }
-        told = ", ".join(what for what, count in missing.items() if count)
-        if told:
-            yield (
-                f"without a value yet: {told} (of {_counted(self.forms, 'form')}); a run was stopped, "
-                "`cyclescope measure` goes on from there"
-            )
+    def _stopped(self) -> Iterator[Remark]:
+        missing = [
+            Gap.FORMS.of(forms(self.unknown)) if self.unknown else NOTHING,
+            Gap.THROUGHPUTS.of(forms(self.throughputs)) if self.throughputs else NOTHING,
+            Gap.LATENCIES.of(operand_pairs(self.pairs)) if self.pairs else NOTHING,
+            Gap.PORTS.of(forms(self.ports)) if self.ports else NOTHING,
+        ]
+        if any(missing):
+            yield Gap.STOPPED.of(listed(missing), forms(self.forms))
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _damaged(rows: Iterable[Unreadable]) -> Iterator[str]:
+def _damaged(rows: Iterable[Unreadable]) -> Iterator[Remark]:
     some = list(rows)
     if some:
-        shown = "; ".join(map(_told, some[:_SHOWN])) + ("; ..." if len(some) > _SHOWN else "")
-        which = "row of the store is" if len(some) == 1 else "rows of the store are"
-        yield f"{len(some)} damaged {which} left out ({shown}); `cyclescope measure` measures anew"
+        told = together(map(_told, some[:_SHOWN])) + ("; ..." if len(some) > _SHOWN else "")
+        yield (Gap.ONE_DAMAGED if len(some) == 1 else Gap.DAMAGED).of(len(some), told)
 
 
-def _told(row: Unreadable) -> str:
-    of = f" of {row.form}" if row.form else ""
-    return f"{row.what} {row.key}{of}: {row.reason}"
+def _told(row: Unreadable) -> Remark:
+    if row.form:
+        return Gap.ROW_OF.of(row.what, row.key, row.form, row.reason)
+    return Gap.ROW.of(row.what, row.key, row.reason)

@@ -22,7 +22,6 @@ from cyclescope.infer.readout import Found, Readout
 from cyclescope.infer.refute.calibration import Verdicts
 from cyclescope.infer.scheduler import NOT_TOLD, scheduling_of
 from cyclescope.infer.timing.links import stored_links
-from cyclescope.infer.timing.remarks import Cause, Idiom
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
@@ -34,6 +33,9 @@ from cyclescope.measure.sampling import rejections
 from cyclescope.measure.store import Store
 from cyclescope.model.check import impossible_forms
 from cyclescope.model.machine import ASSUMED, MEASURED, Core, FormCost, MachineModel, Provenance
+from cyclescope.remarks.model import Cost, Origin
+from cyclescope.remarks.remark import NOTHING, Remark, together
+from cyclescope.remarks.timing import Cause, Idiom
 
 SESSIONS = 8  # whose conditions are told
 _IDIOMS: dict[str, str] = {Idiom.ZERO: "zero", Idiom.BREAKING: "breaking"}  # as models have them
@@ -54,8 +56,10 @@ def build_model(store: Store, table: Table, known: MachineModel | None = None) -
 def refuse_emulated(store: Store) -> None:
     """Raise StoreError for a store that was filled under emulation."""
     if any(session.get("real_time") is False for session in store.sessions()):
-        why = "cycles of an emulator are none of a machine"
-        raise StoreError(f"{store.path} was measured under emulation", f"{why}: measure on one")
+        raise StoreError(
+            f"{store.path} was measured under emulation",
+            "cycles of an emulator are none of a machine: measure on one",
+        )
 
 
 def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
@@ -95,7 +99,7 @@ def _possible(model: MachineModel) -> MachineModel:
     wrong = impossible_forms(model)
     if not wrong:
         return model
-    told = f"left out, as no machine can be so: {'; '.join(wrong.values())}"
+    told = Origin.IMPOSSIBLE.of("; ".join(wrong.values())).text
     provenance = msgspec.structs.replace(model.provenance, missing=(*model.provenance.missing, told))
     forms = {name: cost for name, cost in model.forms.items() if name not in wrong}
     return msgspec.structs.replace(model, forms=forms, provenance=provenance)
@@ -144,7 +148,6 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
     known = [lat for lat in timing.latencies if not is_old(lat.source) or _is_false_dependency(lat)]
     value, remark = _throughput(timing)
     trust = timing.throughput.confidence if timing.throughput and value is not None else ""
-    notes = dict.fromkeys(n for n in (remark, usage.note or usage.reason, *timing.notes) if n)
     return FormCost(
         usage.slots,
         usage.operations,
@@ -155,7 +158,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         idiom=_IDIOMS.get(timing.idiom, ""),
         confidence=usage.confidence or trust,
         alternatives=usage.alternatives,
-        note="; ".join(notes),
+        note=together((remark, usage.note, *timing.notes)),
         slot_range=usage.slot_range,
         throughput_most=_throughput_most(timing),
         ranges={_pair(lat): found for lat in known if (found := _range(lat)) is not None},
@@ -169,15 +172,15 @@ def _has_numbers(cost: FormCost) -> bool:
     return bool(cost.slots is not None or known)
 
 
-def _throughput(timing: FormTiming) -> tuple[float | None, str]:
+def _throughput(timing: FormTiming) -> tuple[float | None, Remark]:
     """The reciprocal throughput where it is exact, and else what is known of it."""
     found = timing.throughput
     if found is None or found.value is None:
-        return None, f"no throughput: {found.reason}" if found and found.reason else ""
+        return None, Cost.NO_THROUGHPUT.of(found.reason) if found and found.reason else NOTHING
     if found.kind == EXACT and found.value > 0:
         slow = found.variants.get(Kind.SLOW)
-        return found.value, f"throughput of fast operands; of slow ones {slow:g}" if slow else ""
-    return None, f"throughput at most {found.value:g}" + (f": {found.note}" if found.note else "")
+        return found.value, Cost.SLOW_OPERANDS.of(slow) if slow else NOTHING
+    return None, (Cost.AT_MOST_AS if found.note else Cost.AT_MOST).of(found.value, found.note)
 
 
 def _throughput_most(timing: FormTiming) -> float | None:
@@ -258,30 +261,28 @@ def _latency(costs: Mapping[str, FormCost], form: InstructionForm, source: str, 
     return costs[form.id].latencies.get(names[0], 0) if form.id in costs and names else 0
 
 
-def _provenance(store: Store, ports: PortBuilder | None, core: Core, gaps: Sequence[str]) -> Provenance:
+def _provenance(store: Store, ports: PortBuilder | None, core: Core, gaps: Sequence[Remark]) -> Provenance:
     sessions = store.sessions()
     last = sessions[-1] if sessions else {}
     brand = str(last.get("brand") or store.machine)
     return Provenance(
-        MEASURED, f"{brand}, measured by cyclescope", __version__, date=str(last.get("started", "")),
-        missing=tuple(gaps),
-        notes=(*_notes(ports, core), *map(_conditions, sessions[-SESSIONS:])),
+        MEASURED, Origin.SOURCE.of(brand).text, __version__, date=str(last.get("started", "")),
+        missing=tuple(gap.text for gap in gaps),
+        notes=(*map(str, _notes(ports, core)), *map(_conditions, sessions[-SESSIONS:])),
     )  # fmt: skip
 
 
-def _notes(ports: PortBuilder | None, core: Core) -> Iterator[str]:
-    yield "latencies that rest on a convention have what is proved without it as a range"
+def _notes(ports: PortBuilder | None, core: Core) -> Iterator[Remark]:
+    yield Origin.CONVENTIONS.of()
     if core.in_order:
-        yield "no ports: the core issues in order; notes of forms say what issues together"
-    elif ports is None:
-        yield "no ports: `cyclescope measure --what ports` measures them"
+        yield Origin.IN_ORDER.of()
     else:
-        yield ports.judge.naming
+        yield Origin.NO_PORTS.of() if ports is None else ports.judge.naming
 
 
 def _conditions(session: Mapping[str, object]) -> str:
     """A session in one line."""
-    parts = [f"measured {session.get('started', '')}", *_measured_on(session)]
+    parts = [Origin.MEASURED.of(session.get("started", "")).text, *_measured_on(session)]
     return ", ".join(parts)
 
 
@@ -296,7 +297,7 @@ def _measured_on(session: Mapping[str, object]) -> Iterator[str]:
     if isinstance(samples, dict):
         yield rejections(*(int(samples.get(name, 0)) for name in ("accepted", "rejected", "disturbed")))
     if "load" in session:
-        yield f"load {session['load']}"
+        yield Origin.LOAD.of(session["load"]).text
     for name in ("kernel", "microcode"):
         if session.get(name):
-            yield f"{name} {session[name]}"
+            yield Origin.VERSION.of(name, session[name]).text

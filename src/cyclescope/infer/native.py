@@ -28,13 +28,11 @@ from cyclescope.model.library import Summary
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.model.names import NATIVE
 from cyclescope.model.schema import SummaryOnly, read_model, read_summary, write_model
+from cyclescope.remarks.model import Origin
 
 if TYPE_CHECKING:  # slow to import: commands that only read what is kept do without
     from cyclescope.infer.campaign import Campaign
     from cyclescope.infer.readout import Found
-
-OUTDATED = "older than the last measurement: `cyclescope machines build` makes it anew"
-NO_MODEL = "measured, but without a model yet: `cyclescope machines build` makes it"
 
 
 def this_machine() -> Identity:
@@ -58,7 +56,7 @@ def why_unused() -> str:
     """
     try:
         path = default_store(this_machine().machine)
-        return "" if not path.is_file() or stored_model(path).ports else "they tell no ports yet"
+        return "" if not path.is_file() or stored_model(path).ports else Origin.WITHOUT_PORTS.of().text
     except (BackendUnavailable, StoreError) as error:
         return error.told
 
@@ -78,7 +76,7 @@ def native_summary() -> Summary | None:
     try:
         found = read_summary(_kept_file(path))
     except CyclescopeError:
-        unknown = Provenance(MEASURED, NO_MODEL)
+        unknown = Provenance(MEASURED, Origin.NO_MODEL.of().text)
         return Summary(NATIVE, host_isa(), (machine.machine,), (), (), Core(0), 0, unknown)
     return _listed(found, is_current(_kept_file(path), path))
 
@@ -89,7 +87,7 @@ def _listed(found: SummaryOnly, current: bool) -> Summary:
     if current and origin.version == program():
         origin = msgspec.structs.replace(origin, version=__version__)
     else:
-        origin = msgspec.structs.replace(origin, source=f"{origin.source}, {OUTDATED}", version="")
+        origin = msgspec.structs.replace(origin, source=Origin.OUTDATED.of(origin.source).text, version="")
     names = (found.name,)
     return Summary(NATIVE, found.isa, names, (), found.ports, found.core, len(found.forms), origin)
 

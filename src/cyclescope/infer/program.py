@@ -9,7 +9,16 @@ from pathlib import Path
 import cyclescope
 
 PACKAGE = Path(cyclescope.__file__).parent
-PARTS = ("host", "infer", "isa", "kernel", "measure", "model", "simulate")  # that models are made by
+PARTS = (
+    "host",
+    "infer",
+    "isa",
+    "kernel",
+    "measure",
+    "model",
+    "remarks",
+    "simulate",
+)  # that models are made by
 FILES = (".py", ".xz")
 
 

@@ -27,10 +27,10 @@ from cyclescope.measure.record import Record
 from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
+from cyclescope.remarks.ports import NoPorts
+from cyclescope.remarks.timing import Timing
 
 NOT_RUN = "not run"  # status of forms that a store knows nothing of
-NO_CYCLES = "emulated: an emulator's cycles mean nothing"
-STOPPED = "not measured: the run was stopped before the ports of this machine were known"
 _UNKNOWN = PortUsage(None, None)
 PART = 500  # forms that are read at once
 Found = tuple[FormTiming, PortUsage]
@@ -150,7 +150,7 @@ class Readout:
             damaged = store.is_damaged(form.id, _TIMED)
             timing = timing_of(form, records, circumstances.links, self.planner, outcome, stopped or damaged)
             if circumstances.emulated:
-                timing = without_cycles(timing, NO_CYCLES)
+                timing = without_cycles(timing)
             reason = self.planner.dialect.unmeasurable(form)
             yield explained(form, timing, circumstances.features, reason)
 
@@ -163,15 +163,21 @@ class Readout:
         if timing.status != "ok" or approach is None:
             return timing, _UNKNOWN
         if not self.is_complete:
-            return msgspec.structs.replace(timing, ports_note=STOPPED), _UNKNOWN
+            return _stopped(timing), _UNKNOWN
         usage = approach.usage(form, self.planner)
         usage = self.verdicts.lowered(form.id, usage) if self.verdicts else usage
         return msgspec.structs.replace(
             timing, slots=usage.slots, slot_range=usage.slot_range, ports=usage.ports,
             ports_confidence=usage.confidence, ports_throughput=usage.throughput,
-            ports_alternatives=usage.alternatives, ports_note=usage.note or usage.reason,
+            ports_alternatives=usage.alternatives, ports_note=usage.note,
             resources=dict(usage.resources),
         ), usage  # fmt: skip
+
+
+def _stopped(timing: FormTiming) -> FormTiming:
+    """A timing without ports, as not all was measured that they rest on."""
+    note = NoPorts.STOPPED.of().text
+    return msgspec.structs.replace(timing, ports_note=note, ports_unfinished=True)
 
 
 def explained(
@@ -184,7 +190,7 @@ def explained(
     if timing.status != "SIGILL" or announced is None:
         return timing
     missing = lacking(form.features, announced)
-    why = f"this CPU lacks {', '.join(missing)}" if missing else reason
+    why = Timing.LACKS.of(", ".join(missing)).text if missing else reason
     if not why:
         return timing
     return msgspec.structs.replace(timing, status=f"SIGILL: {why}", lacks=tuple(missing))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
 from math import isnan
 
 import msgspec
@@ -46,12 +47,18 @@ EMULATED = Effort(rounds=1, want=1, maximum=1, target=200.0)  # times that mean 
 
 NOISE_KEPT, NOISE_NEW = 1000, 50  # kernels whose rounds say how noisy a session is; of them new ones
 
-PLACED = "it depends on the length and place of the loop"
-DISAGREE = "rounds disagree"
-DISTURBED = "the core was disturbed all the time"
-NO_SAMPLE = "no sample at all"
+
+class Unsettled(StrEnum):
+    """Why rounds tell no stable value, in the words that stores have and users see."""
+
+    PLACED = "it depends on the length and place of the loop"
+    DISAGREE = "rounds disagree"
+    DISTURBED = "the core was disturbed all the time"
+    NO_SAMPLE = "no sample at all"
 
 
+PLACED, DISAGREE = Unsettled.PLACED, Unsettled.DISAGREE
+DISTURBED, NO_SAMPLE = Unsettled.DISTURBED, Unsettled.NO_SAMPLE
 PASSING = (DISTURBED, DISAGREE, NO_SAMPLE)  # reasons that another time may not have
 
 

@@ -38,7 +38,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer of `probe` for `subject`: `value` with an error in `unit`, or the reason why there is none.
 
     95 of 100 independent looks give a value within `error`. `detail` is what a reason says of this subject
-    alone, such as the readings.
+    alone, such as the readings. `unfinished` says that there was no time for it: it replaces no answer.
     """
 
     probe: str
@@ -50,6 +50,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     confidence: str = ""
     reason: str = ""
     detail: str = ""
+    unfinished: bool = False
 
     @property
     def is_resolved(self) -> bool:

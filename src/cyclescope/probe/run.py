@@ -23,14 +23,13 @@ from cyclescope.probe.looks import PAUSE, Looks, look
 from cyclescope.probe.pairs import BUSY, LEAST_RUNNING, NO_PAIRS, CpuPair, CpuPairs, OtherCpu, running
 from cyclescope.probe.question import GridPlace, Point, Probe, ProbeCase, Readings, Unresolved
 from cyclescope.probe.turns import Pausing, finished, in_turns
+from cyclescope.remarks.run import Asking
 
 PROBE = "probe"  # quantity of a store's measurements
 STAGES = 4  # looks: three that narrow a sweep down, each by ten, are enough for a thousand places
 _EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
 HURRY = 65.0  # seconds of the two minutes that a hurry has: then nothing is begun, or looked at a third time.
 # What is under way took up to 30 more where eight programs shared two CPUs.
-NO_TIME = "no time left in a hurry"
-EMULATED = "an emulator's cycles mean nothing"
 
 
 class ProbeReading(NamedTuple):
@@ -121,8 +120,9 @@ def _of_one_pair(
         return _unasked(probe, cases, why.message)
 
 
-def _unasked(probe: Probe, cases: Iterable[ProbeCase], why: str) -> Asked:
-    return Asked(probe, tuple(Fact(probe.name, one.subject, reason=why) for one in cases), ())
+def _unasked(probe: Probe, cases: Iterable[ProbeCase], why: str, unfinished: bool = False) -> Asked:
+    facts = (Fact(probe.name, one.subject, reason=why, unfinished=unfinished) for one in cases)
+    return Asked(probe, tuple(facts), ())
 
 
 def _of_pair(case: ProbeCase, pair: CpuPair) -> ProbeCase:
@@ -134,7 +134,7 @@ def _of_pair(case: ProbeCase, pair: CpuPair) -> ProbeCase:
 
 def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Pausing[Asked]:
     if core.is_late:
-        return _unasked(probe, cases, NO_TIME)
+        return _unasked(probe, cases, Asking.NO_TIME.of().text, unfinished=True)
     points = [case.points for case in cases]
     experiments: list[_Made] = []
     looks: dict[Key, Looks] = {}
@@ -260,7 +260,7 @@ def _readings(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Read
 
 
 def _told(error: str) -> str:
-    return "this CPU does not execute it (SIGILL)" if error == "SIGILL" else error
+    return Asking.NOT_EXECUTED.of().text if error == "SIGILL" else error
 
 
 def _fact(
@@ -271,11 +271,12 @@ def _fact(
         if emulated:
             for point in case.points:
                 readings.get(point.part, point.x)  # what does not run comes first
-            raise Unresolved(EMULATED)
+            raise Unresolved(Asking.EMULATED.of().text)
         verdict = probe.judge(case, readings)
     except Unresolved as why:
         if is_cut_short or any(seen.is_cut_short for _, seen in _seen(probe, case, looks)):
-            return Fact(probe.name, case.subject, reason=NO_TIME, detail=why.reason)
+            said = Asking.NO_TIME.of().text
+            return Fact(probe.name, case.subject, reason=said, detail=why.reason, unfinished=True)
         return Fact(probe.name, case.subject, reason=why.reason, detail=why.detail)
     value, unit = verdict.value, verdict.unit or probe.unit
     return Fact(

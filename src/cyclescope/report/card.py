@@ -26,7 +26,9 @@ def timings_json(store: Store, timings: Sequence[FormTiming]) -> str:
     """The documented JSON of `show` and `measure`."""
     head = {"schema_version": SCHEMA_VERSION, "machine": store.machine, "isa": store.isa}
     note = {"emulated": True, "note": EMULATED} if store.emulated else {"emulated": False}
-    told: dict[str, object] = {"notes": notes} if (notes := Gaps(timings).notes(store)) else {}
+    told: dict[str, object] = (
+        {"notes": notes} if (notes := [note.text for note in Gaps(timings).notes(store)]) else {}
+    )
     if verdicts := stored_verdicts(store):
         told["calibration"] = verdicts.calibration
     return msgspec.json.encode(head | note | told | {"forms": list(map(documented, timings))}).decode()
@@ -35,7 +37,7 @@ def timings_json(store: Store, timings: Sequence[FormTiming]) -> str:
 def documented(timing: FormTiming) -> dict[str, object]:
     """A timing without causes and what the CPU lacks: their sentences are in it."""
     found: dict[str, object] = msgspec.to_builtins(timing)
-    del found["lacks"]
+    del found["lacks"], found["ports_unfinished"]
     for part in (timing.throughput and found["throughput"], *found["latencies"]):  # type: ignore[misc]
         if part:
             del part["cause"]

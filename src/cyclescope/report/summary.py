@@ -11,7 +11,6 @@ import msgspec
 
 from cyclescope.backend.base import without_address
 from cyclescope.infer.gaps import Gaps
-from cyclescope.infer.ports.approach import NO_FILLER
 from cyclescope.infer.refute.calibration import stored_verdicts
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
@@ -19,6 +18,7 @@ from cyclescope.isa.table import Table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment, Missing, Planner
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
+from cyclescope.remarks.ports import NoPorts
 from cyclescope.report.card import EMULATED
 from cyclescope.report.words import calibration_lines, counted
 
@@ -80,7 +80,7 @@ def summary_text(
         lines.append(f"port usage of {told}: confidence {_levels(tally.ports)}")
         lines += calibration_lines(verdicts.calibration if (verdicts := stored_verdicts(store)) else None)
     elif finished and _asked_for_ports(store) and not store.has(PORTS) and not store.emulated:
-        lines.append(f"note: no port usage: {NO_FILLER}")
+        lines.append(f"note: no port usage: {NoPorts.NO_FILLER.of()}")
     lines += [f"note: {note}" for note in (*notes, *tally.gaps.notes(store))]
     if finished and disturbed:
         share = f"{disturbed} of {counted(store.count(), 'reading')}"

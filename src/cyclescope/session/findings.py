@@ -13,7 +13,6 @@ from itertools import combinations
 
 import msgspec
 
-from cyclescope.infer.timing.remarks import Idiom
 from cyclescope.infer.timing.results import EXACT, LOW, UPPER_BOUND, FormTiming, Latency
 from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
@@ -24,6 +23,7 @@ from cyclescope.model.comparison.agreement import RELATIVE, Comparison, Match, Q
 from cyclescope.model.comparison.explanations import Reason
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import notation, port_throughput
+from cyclescope.remarks.timing import Idiom
 from cyclescope.session.subjects import Subject
 
 STEP = 0.5  # cycles: latencies are whole numbers, so that a difference of less is none

@@ -24,7 +24,7 @@ from cyclescope.model.machine import MachineModel
 from cyclescope.probe.code import instruction
 from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Probe
-from cyclescope.probe.run import NO_TIME, Asked, ask
+from cyclescope.probe.run import Asked, ask
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 
@@ -75,7 +75,7 @@ class Session:
             started = time.strftime("%Y-%m-%dT%H:%M:%S")
             store.begin_session(started, self._told | {"asked": asked, "finished": True})
             for found in self._ask(probes, quick):
-                known = [fact for fact in found.facts if fact.reason != NO_TIME]  # it replaces no answer
+                known = [fact for fact in found.facts if not fact.unfinished]  # it replaces no answer
                 store.write_probe(found.probe.name, known, found.measured)
                 yield found
 

@@ -9,8 +9,8 @@ import pytest
 
 from cyclescope.formats.exchange import FormatError, Request
 from cyclescope.formats.registry import by_name, of_contents
-from cyclescope.infer.timing.remarks import Idiom
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
+from cyclescope.remarks.timing import Idiom
 from tests.support.models import exchanged
 
 XML = """<?xml version="1.0"?>

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.formats.uops_info.sequences import same_register, throughputs
-from cyclescope.infer.timing.remarks import Idiom
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.isa.table import load_table
+from cyclescope.remarks.timing import Idiom
 
 TABLE = load_table("x86-64")
 SHLD, XCHG, VPXOR = "SHLD (R64, R64, I8)", "XCHG (R64, R64)", "VPXOR (XMM, XMM, XMM)"

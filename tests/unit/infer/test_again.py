@@ -11,7 +11,6 @@ from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.infer.again import disturbed
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.ports.approach import NO_FILLER
 from cyclescope.infer.ports.in_order import QUICK, SLOW, order_forms
 from cyclescope.isa.registry import instruction_set, isa_names
 from cyclescope.isa.table import load_table
@@ -21,6 +20,7 @@ from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import NOISY, STABLE
 from cyclescope.measure.sampling import DISAGREE, PLACED
 from cyclescope.measure.store import Store
+from cyclescope.remarks.ports import NoPorts
 from cyclescope.report.summary import Tally, summary_text
 from cyclescope.session.machines import load_model
 from tests.support.damage import change
@@ -136,7 +136,7 @@ def test_links_are_measured_again(machine):
 
 def test_ports_come_when_the_reference_is_read(machine):
     machine.run(frozenset(f.id for f in machine.table if f.mnemonic in FILLING), FIRST | {PORTS})
-    assert f"note: no port usage: {NO_FILLER}" in machine.summary
+    assert f"note: no port usage: {NoPorts.NO_FILLER.value}" in machine.summary
     assert AGAIN in machine.summary
     machine.run(quantities=FIRST | {PORTS})
     assert "port usage of 3 forms" in machine.summary

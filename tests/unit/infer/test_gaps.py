@@ -26,7 +26,7 @@ def read(path, table, names=FORMS):
     """Timings by form, and what is said to be missing."""
     with closing(Store(path, readonly=True)) as store:
         found = timings(store, table, [table[name] for name in names])
-        return {timing.id: timing for timing in found}, Gaps(found).notes(store)
+        return {timing.id: timing for timing in found}, [note.text for note in Gaps(found).notes(store)]
 
 
 def valued(timing):

@@ -14,8 +14,9 @@ from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.ports import timed
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.naming import known_machine
-from cyclescope.infer.readout import STOPPED, Readout
+from cyclescope.infer.readout import Readout
 from cyclescope.measure.store import Store
+from cyclescope.remarks.ports import NoPorts
 from cyclescope.session.machines import load_model
 from tests.support.damage import FORMS, change
 
@@ -135,4 +136,4 @@ def test_a_run_that_was_stopped_makes_no_structure(path, table, monkeypatch):
     monkeypatch.setattr(timed, "solve_structure", refuse)
     found = shown(path, table)
     assert {timing.ports for timing in found} == {None}
-    assert {timing.ports_note for timing in found} == {STOPPED}
+    assert {timing.ports_note for timing in found} == {NoPorts.STOPPED.value}

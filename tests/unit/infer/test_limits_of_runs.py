@@ -84,7 +84,8 @@ def test_results_are_read_five_hundred_forms_at_a_time(table, store, forms, told
 )
 def test_three_damaged_rows_are_told_one_by_one(rows, shown, more):
     unreadable = [Unreadable("measurement", key, "F", "cycles is 'abc'") for key in range(rows)]
-    (note,) = Gaps().notes(SimpleNamespace(unreadable=unreadable, stopped=lambda: False))
+    (said,) = Gaps().notes(SimpleNamespace(unreadable=unreadable, stopped=lambda: False))
+    note = said.text
     assert note.startswith(f"{rows} damaged")
     assert note.count("cycles is 'abc'") == shown
     assert ("; ..." in note) is more

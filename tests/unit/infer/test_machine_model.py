@@ -17,7 +17,6 @@ from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.machine_model import build_model, form_cost
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.naming import known_machine
-from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, FormTiming, Latency, Throughput
 from cyclescope.infer.workload import CORE_FACTS
 from cyclescope.measure.store import Store
@@ -28,6 +27,8 @@ from cyclescope.model.machine import MEASURED, Core, Operation
 from cyclescope.model.ports import notation
 from cyclescope.model.schema import decode, encode
 from cyclescope.probe.catalogue import NEEDED, PROBES
+from cyclescope.remarks.ports import NoPorts, Usage
+from cyclescope.remarks.timing import Cause
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.passing import Passing
 
@@ -276,7 +277,7 @@ def test_only_an_exact_throughput_is_one(found, value, said):
 def test_what_the_port_experiments_tell():
     usage = PortUsage(
         2.0, "1*p0+1*p1", (Operation((0,)), Operation((1,))), 1.0, 0.1, "medium", ("2*p01",), {"p0": 1.0},
-        True, "odd",
+        True, (Usage.AS_KEPT.of("odd"),),
     )  # fmt: skip
     cost = form_cost(timing(throughput=Throughput(1.0, 0.0, EXACT, confidence="low")), usage)
     assert (cost.slots, cost.operations) == (2.0, usage.operations)
@@ -286,8 +287,8 @@ def test_what_the_port_experiments_tell():
 
 
 def test_a_form_without_port_usage_says_why():
-    cost = form_cost(timing(), PortUsage(1.0, None, reason="too long to be hidden"))
-    assert (cost.operations, cost.note) == (None, "too long to be hidden")
+    cost = form_cost(timing(), PortUsage(1.0, None, remarks=(NoPorts.NO_SLOTS.of(),)))
+    assert (cost.operations, cost.note) == (None, NoPorts.NO_SLOTS.value)
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,12 @@ from cyclescope.infer.api import default_store
 from cyclescope.infer.program import PARTS, digest
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.model.schema import write_model
+from cyclescope.remarks.model import Origin
 from cyclescope.session.machines import load_model
 from tests.support.machine import Machine
 
 VERSION = native.__version__
+OUTDATED = Origin.OUTDATED.of("").text
 
 
 def made(name="made", version=VERSION):
@@ -90,7 +92,7 @@ def test_another_program_of_the_same_version_makes_it_anew(host, monkeypatch):
     touch(path, 100)
     assert native.native_model().provenance.version == VERSION
     monkeypatch.setattr(kept, "digest", lambda: "changed")
-    assert native.native_summary().provenance.source.endswith(native.OUTDATED)
+    assert native.native_summary().provenance.source.endswith(OUTDATED)
     assert [native.native_model().name for _ in range(2)] == ["model 2"] * 2
     assert len(built) == 2
     assert native.native_summary().provenance.version == VERSION
@@ -156,17 +158,17 @@ def test_the_summary_has_the_name_that_is_used(host):
     native.native_model()
     found = native.native_summary()
     assert (found.name, found.aliases, found.form_count) == ("native", ("model 1",), 0)
-    assert native.OUTDATED not in found.provenance.source
+    assert OUTDATED not in found.provenance.source
 
 
 def test_a_summary_builds_nothing(host):
     path, built = host
     touch(path, 100)
-    assert native.native_summary().provenance.source == native.NO_MODEL
+    assert native.native_summary().provenance.source == Origin.NO_MODEL.value
     assert not built
     native.native_model()
     touch(path, 200)
-    assert native.native_summary().provenance.source.endswith(native.OUTDATED)
+    assert native.native_summary().provenance.source.endswith(OUTDATED)
     assert len(built) == 1
 
 

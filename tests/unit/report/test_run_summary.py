@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from cyclescope.infer.api import timings
-from cyclescope.infer.ports.approach import NO_FILLER
 from cyclescope.measure.store import Store
+from cyclescope.remarks.ports import NoPorts
 from cyclescope.report.summary import Tally, summary_text
 from tests.support.damage import FORMS, change, fill
 
@@ -38,7 +38,7 @@ def test_throughputs_of_a_core_that_was_disturbed_all_the_time_are_not_trusted(p
 
 
 def test_a_run_without_ports_says_so_where_they_were_asked_for(path, table):
-    note = f"note: no port usage: {NO_FILLER}"
+    note = f"note: no port usage: {NoPorts.NO_FILLER.value}"
     assert note not in summary(path, table)
     change(path, ("DELETE FROM measurement WHERE quantity = 'ports'",))
     assert note in summary(path, table)

@@ -7,10 +7,10 @@ import json
 import msgspec
 import pytest
 
-from cyclescope.infer.timing.remarks import Idiom
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
+from cyclescope.remarks.timing import Idiom
 from cyclescope.report.findings import SHOWN, finding_rows, findings_json, findings_text
 from cyclescope.session.findings import findings
 from cyclescope.session.subjects import Subject

@@ -44,7 +44,7 @@ from cyclescope.report.comparison.snippets import (
     threads_text,
 )
 
-_REMEDY = {
+_REMEDY: dict[str, str] = {
     PLACED: "time the code in the loop that it is meant for",
     DISAGREE: "more --rounds, or `cyclescope host` for the noise here",
     DISTURBED: "`cyclescope host` says what disturbs; measure again later, or on another CPU with --cpu",

@@ -22,7 +22,7 @@ from cyclescope.infer.api import isa_of
 from cyclescope.measure.store import Store
 from cyclescope.model.facts import Fact
 from cyclescope.probe.catalogue import chosen
-from cyclescope.probe.run import NO_TIME, Asked
+from cyclescope.probe.run import Asked
 from cyclescope.report.pages.core_card import core_card
 from cyclescope.report.pages.core_summary import card_text
 from cyclescope.report.probes import asked_json, asked_text, head, list_json, list_text, summary
@@ -99,7 +99,7 @@ def _known(path: Path | None, asked: Sequence[Asked]) -> list[Fact]:
         return now
     with closing(Store(path, readonly=True)) as store:
         kept = store.facts()
-    new = {(fact.probe, fact.subject) for fact in now if fact.reason != NO_TIME}
+    new = {(fact.probe, fact.subject) for fact in now if not fact.unfinished}
     return [fact for fact in kept if (fact.probe, fact.subject) not in new] + now
 
 

@@ -14,11 +14,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT
-from cyclescope.infer.timing.remarks import Idiom
 from cyclescope.infer.timing.results import EXACT, FormTiming, Latency, whole
 from cyclescope.infer.timing.throughput import AGREED
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.variant import Kind, variant_of
+from cyclescope.remarks.timing import Idiom
 
 LOOPS = (Kind.PLAIN, Kind.BROKEN, Kind.BASES, Kind.FAST, Kind.TAKEN, Kind.NOT_TAKEN)
 STEP = 0.5  # cycles: latencies in whole cycles that differ by less are the same

@@ -14,6 +14,9 @@ from statistics import fmean, median
 
 import msgspec
 
+from cyclescope.remarks.front_end import Slots
+from cyclescope.remarks.remark import NOTHING, Remark
+
 ERRORS = 2  # of a value, within which 95 of 100 are
 SURE = 0.1  # slots: whole numbers are ten such errors apart, so that none is taken for another one
 AGREE = 0.2  # slots by which two counts of the same may differ: twice the error that is allowed
@@ -23,12 +26,6 @@ SINGLE = 0.5, 1.5  # slots of forms that have one: what they scatter by is the e
 _LOWER = 0.5  # slots: one loop that reads so much less than those that agree says that these are disturbed
 MANY = 24  # forms of one slot: their median is known four times as well as each of them
 DEVIATION = 1.4826  # of a normal distribution, by the median of what is off
-_LOUD = "instructions of one slot read {0:.2f} slots off: too much to count any"
-_APART = "its counts disagree: {0:.2f} to {1:.2f} slots"
-_NO_SINGLE = "no form reads as one slot: something else than slots limits these loops"
-VAGUE = "{0:.2f} ± {1:.2f} slots: too vague to count"
-NO_WHOLE = "{0:.2f} ± {1:.2f} slots, which is no whole number"
-ONCE = "{0:.2f} slots, counted too seldom to be sure"
 
 Expected = Callable[[int, int, int], float]  # estimate of a form of so many slots, for fillers and instances
 
@@ -53,7 +50,7 @@ class SlotCount(msgspec.Struct, frozen=True):
     whole: int | None
     least: float
     most: float
-    reason: str = ""
+    reason: Remark = NOTHING
 
 
 def counted(
@@ -76,7 +73,8 @@ def counted(
     counts = {form: _judged(rows[form], found, *off.get(kind_of(form), rest)) for form, found in read.items()}
     if every or len(read) < MANY:
         return counts
-    return {form: msgspec.structs.replace(one, whole=None, reason=_NO_SINGLE) for form, one in counts.items()}
+    none = Slots.NO_SINGLE.of()
+    return {form: msgspec.structs.replace(one, whole=None, reason=none) for form, one in counts.items()}
 
 
 def _read(row: Sequence[Estimate], expected: Expected | None) -> tuple[float, float, int]:
@@ -139,18 +137,18 @@ def _judged(
     value, error = found[0] - taken, math.hypot(found[1], scatter, 0.0 if known else bias / 2)
     least, most = min(e.slots for e in row), max(e.slots for e in row)
     if scatter >= SURE or abs(bias) >= AGREE:
-        reason = _LOUD.format(max(scatter, abs(bias)))
+        reason = Slots.LOUD.of(max(scatter, abs(bias)))
     else:
         reason = _doubt(value, error, agreeing, (least, most))
     return SlotCount(value, error, None if reason else round(value), least, most, reason)
 
 
-def _doubt(value: float, error: float, agreeing: int, ends: tuple[float, float]) -> str:
-    """Why a value proves no number, or ""."""
+def _doubt(value: float, error: float, agreeing: int, ends: tuple[float, float]) -> Remark:
+    """Why a value proves no number, or nothing."""
     if agreeing < FEW or value - ends[0] > _LOWER:
-        return _APART.format(*ends)
+        return Slots.APART.of(*ends)
     if error >= SURE:
-        return VAGUE.format(value, error)
+        return Slots.VAGUE.of(value, error)
     if abs(value - round(value)) > ERRORS * error:
-        return NO_WHOLE.format(value, error)
-    return "" if agreeing >= (FEW if round(value) == 1 else MORE) else ONCE.format(value)
+        return Slots.NO_WHOLE.of(value, error)
+    return NOTHING if agreeing >= (FEW if round(value) == 1 else MORE) else Slots.ONCE.of(value)

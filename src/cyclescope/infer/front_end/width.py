@@ -15,6 +15,8 @@ import msgspec
 
 from cyclescope.measure.front_end import AND, NOPS
 from cyclescope.measure.record import STABLE, Reading
+from cyclescope.remarks.front_end import Wide
+from cyclescope.remarks.remark import NOTHING, Remark, together
 
 WIDEST = 16  # slots per cycle: the widest cores have ten
 ERRORS = 2  # of a reading, within which 95 of 100 are
@@ -22,7 +24,6 @@ GRAIN = 0.01  # relative: kernels of different length and place differ by as muc
 FASTER = 0.25  # slots: a rate above a width by more is no reading of it, as widths are whole numbers
 KINDS = 2  # that have to agree: what limits one kind at a whole number hardly limits another at the same
 SHARING = 2  # NOPs in a slot, where they share any
-UNKNOWN = "no simple instruction was measured"
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -49,20 +50,20 @@ class Rate(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         counts = Counter(self.forms)
         named = [f"{count} {form}" if count > 1 else form for form, count in counts.items()]
-        return f"{AND.join(named)} {self.rate:.2f} ± {self.error:.2f}"
+        return Wide.RATE.of(AND.join(named), self.rate, self.error).text
 
 
 class FoundWidth(msgspec.Struct, frozen=True):
     """Slots per cycle of a front end, with its proof.
 
-    `slots` is the best that is known; `reason` says why it is no fact, "" where it is one. `error` is how far
-    off the mean of the `agreeing` rates may be; `others` are the rates of other loops. `per_slot` is how
-    many NOPs next to each other share a slot, 0 where they take none.
+    `slots` is the best that is known; `reason` says why it is no fact, nothing where it is one. `error` is
+    how far off the mean of the `agreeing` rates may be; `others` are the rates of other loops. `per_slot` is
+    how many NOPs next to each other share a slot, 0 where they take none.
     """
 
     slots: float
     error: float
-    reason: str = ""
+    reason: Remark = NOTHING
     agreeing: tuple[Rate, ...] = ()
     others: tuple[Rate, ...] = ()
     per_slot: int = 1
@@ -76,18 +77,17 @@ class FoundWidth(msgspec.Struct, frozen=True):
     def proof(self) -> str:
         """What it rests on, or why it is not told, in words."""
         if self.reason:
-            return self.reason
+            return self.reason.text
         kinds = list(dict.fromkeys(rate.kind for rate in self.agreeing))
-        told = f"{len(self.agreeing)} loops agree ({', '.join(kinds)}): {_listed(self.agreeing)}"
-        return "; ".join(filter(None, (told, self.about_nops)))
+        told = Wide.AGREE.of(len(self.agreeing), ", ".join(kinds), _listed(self.agreeing))
+        return together((told, self.about_nops))
 
     @property
-    def about_nops(self) -> str:
-        """What NOPs do but take a slot each, or ""."""
+    def about_nops(self) -> Remark:
+        """What NOPs do but take a slot each, or nothing."""
         if self.per_slot == 1:
-            return ""
-        shared = f"{self.per_slot} NOPs next to each other share a slot"
-        return shared if self.per_slot else "NOPs take no slot"
+            return NOTHING
+        return Wide.NOPS_SHARE.of(self.per_slot) if self.per_slot else Wide.NOPS_TAKE_NONE.of()
 
 
 def rates_of(readings: Iterable[Reading]) -> list[Rate]:
@@ -104,7 +104,7 @@ def rates_of(readings: Iterable[Reading]) -> list[Rate]:
 def width_of(rates: Sequence[Rate]) -> FoundWidth:
     """The width that rates prove, or the best guess with the reason why it is none."""
     if not rates:
-        return FoundWidth(0.0, 0.0, UNKNOWN)
+        return FoundWidth(0.0, 0.0, Wide.UNKNOWN.of())
     for slots in range(WIDEST, 0, -1):
         found = _proved(rates, slots)
         if found is not None:
@@ -129,7 +129,7 @@ def _proved(rates: Sequence[Rate], slots: int) -> FoundWidth | None:
     if faster and (not shared or any(rate.exceeds(SHARING * slots) for rate in alone)):
         return None
     others = tuple(rate for rate in rates if rate not in agreeing)
-    return FoundWidth(float(slots), _error(agreeing), "", agreeing, others, SHARING if faster else 1)
+    return FoundWidth(float(slots), _error(agreeing), NOTHING, agreeing, others, SHARING if faster else 1)
 
 
 def _error(rates: Sequence[Rate]) -> float:
@@ -141,7 +141,7 @@ def _guess(rates: Sequence[Rate]) -> FoundWidth:
     """The rate that most come near to from below: the second highest, as one alone can share slots."""
     ordered = sorted(rates, key=lambda rate: -rate.rate)
     best = ordered[min(1, len(ordered) - 1)]
-    reason = f"no two kinds of simple instructions agree on a whole number: {_listed(ordered)}"
+    reason = Wide.DISAGREE.of(_listed(ordered))
     return FoundWidth(best.rate, best.error, reason, (), tuple(ordered))
 
 

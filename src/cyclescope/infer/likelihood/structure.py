@@ -18,6 +18,8 @@ from itertools import combinations
 import msgspec
 
 from cyclescope.infer.timing.solver import LinearProgram
+from cyclescope.remarks.ports import NoClass
+from cyclescope.remarks.remark import Remark
 
 Kind = tuple[int, str]  # of a class: its side of the core, and a name that is the same in every run
 # What is believed before any measurement, in nats against.
@@ -62,7 +64,7 @@ class Structure(msgspec.Struct, frozen=True):
 
     ports: int
     sets: Mapping[str, tuple[int, ...]]
-    left_out: Mapping[str, str] = {}
+    left_out: Mapping[str, Remark] = {}
 
 
 class _Solution(msgspec.Struct, frozen=True):
@@ -100,16 +102,13 @@ def solve_structure(
     representatives for the same classes gives them the same numbers. Classes without a kind do not count.
     """
     atoms: dict[frozenset[str], int] = {}
-    left: dict[str, str] = {}
+    left: dict[str, Remark] = {}
     for group in _components(widths, evidence):
         some = {name: widths[name] for name in group}
         inside = [e for e in evidence if e.first in some and e.second in some]
         best = _likeliest(some, inside)
         atoms |= best.atoms
-        left |= {
-            n: f"no set of {widths[n]} ports was found that fits what it shares with the others"
-            for n in best.left
-        }
+        left |= {n: NoClass.NO_SET.of(widths[n]) for n in best.left}
     ports = 0
     sets: dict[str, tuple[int, ...]] = {name: () for name in widths if name not in left}
     for atom, count in sorted(atoms.items(), key=lambda item: _rank(item[0], widths, kinds or {})):

@@ -35,8 +35,8 @@ from cyclescope.measure.ports import ALONE, PAIRS, PORTS, SLOTS, PortPlanner, St
 from cyclescope.measure.record import FrontEndReadings, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
-
-NO_FILLER = "no stable throughput of NOP or of a move tells how many instructions fill the front end"
+from cyclescope.remarks.ports import NoPorts
+from cyclescope.remarks.remark import Remark
 
 
 class Approach(Protocol):
@@ -172,27 +172,27 @@ def _ports(approach: Approach) -> PortBuilder:
 
 def _usage(ports: PortBuilder | None, form: InstructionForm, planner: Planner) -> PortUsage:
     if ports is None:
-        return PortUsage(None, None, reason=NO_FILLER)
+        return PortUsage(None, None, remarks=(NoPorts.NO_FILLER.of(),))
     cycles = ports.facts.front_end.throughputs.get(form.id)
     return ports.usage(form, cycles, _why_none(ports.facts, form, planner))
 
 
-def _why_none(facts: PortFacts, form: InstructionForm, planner: Planner) -> str:
-    """Why a form has no port usage, or ""."""
+def _why_none(facts: PortFacts, form: InstructionForm, planner: Planner) -> tuple[Remark, ...]:
+    """Why a form has no port usage."""
     if form.id in facts.confined:
-        return ""
+        return ()
     try:
         planner.instances(form, 1)
     except Unmeasurable as error:
-        return str(error)
+        return (NoPorts.NO_KERNEL.of(str(error)),)
     alone = facts.front_end.alone
     if alone.get(form.id, 0.0) > LONGEST_PAIR:
-        return f"two instances take {alone[form.id]:.0f} cycles: too long to be hidden"
+        return (NoPorts.TOO_LONG.of(alone[form.id]),)
     if form.id not in alone:
-        return "not measured"
+        return (NoPorts.UNMEASURED.of(),)
     if form.id not in facts.front_end.slots:
-        return "its front-end slots could not be measured"
-    return "no blocking instruction of its register files leaves it the registers that it needs"
+        return (NoPorts.NO_SLOTS.of(),)
+    return (NoPorts.NO_REGISTERS.of(),)
 
 
 # --- what a store has ---------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Protocol
 
 import msgspec
@@ -17,10 +17,11 @@ from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import notation, port_throughput
+from cyclescope.remarks.front_end import Slots
+from cyclescope.remarks.ports import NoPorts, Usage
+from cyclescope.remarks.remark import NOTHING, Remark, together
 
 NOISE = 0.08  # micro-operations: less of a resource is none
-NEEDS_PORT = "its front-end slots are not known: it reads as none, though it needs a port"
-LATE_RESULT = "its result comes later than others of its ports, which lose a turn to it"
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 _WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
@@ -29,7 +30,6 @@ CERTAIN = 0.995  # of the odds: `high` promises as much
 _TELLING = 0.95  # of the odds: `medium` promises as much
 UNLIKELY = 100.0  # times less likely than the best: other usages are not told
 MOST_OTHERS = 3  # other usages that are told
-ELSEWHERE = "it runs slower than these ports allow: something else limits it"
 _ORDER = (HIGH, MEDIUM, LOW)
 
 
@@ -37,11 +37,11 @@ class PortUsage(msgspec.Struct, frozen=True):
     """Slots, ports and resources of a form.
 
     `slot_range` are the least and the most slots where they vary, `ports` is the usage in the notation of
-    `model.ports`, with `?` for what no set of micro-operations explains, None with a `reason` where nothing
-    was measured; `throughput` the reciprocal throughput that follows from it, in cycles. `resources` has
-    cycles of each resource: sets of ports by their notation, hidden units by the form that shows them.
-    `residual` is by how many micro-operations the explanation misses the measurements at most. `late` says
-    that its result comes later than others of its ports, which may lose a turn to it.
+    `model.ports`, with `?` for what no set of micro-operations explains, None where nothing was measured;
+    `remarks` say why, or what it leaves open. `throughput` is the reciprocal throughput that follows from it,
+    in cycles. `resources` has cycles of each resource: sets of ports by their notation, hidden units by the
+    form that shows them. `residual` is by how many micro-operations the explanation misses the measurements
+    at most. `late` says that its result comes later than others of its ports, which may lose a turn to it.
     """
 
     slots: float | None
@@ -53,10 +53,14 @@ class PortUsage(msgspec.Struct, frozen=True):
     alternatives: tuple[str, ...] = ()
     resources: Mapping[str, float] = {}
     microcoded: bool = False
-    note: str = ""
-    reason: str = ""
+    remarks: tuple[Remark, ...] = ()
     slot_range: tuple[float, float] | None = None
     late: bool = False
+
+    @property
+    def note(self) -> str:
+        """The remarks as one line."""
+        return together(self.remarks)
 
 
 class PortJudge(Protocol):
@@ -71,8 +75,8 @@ class PortJudge(Protocol):
         """Names of the ports."""
 
     @property
-    def naming(self) -> str:
-        """Where the names are from, as a note of a machine model."""
+    def naming(self) -> Remark:
+        """Where the names are from."""
 
     @property
     def structure(self) -> Structure:
@@ -85,11 +89,11 @@ class PortJudge(Protocol):
     def explain(self, form: InstructionForm, throughput: float, slots: float | None) -> list[Explanation]:
         """What explains a form's readings, the likeliest first; `slots` as far as they tell."""
 
-    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> str:
-        """Why a form keeps others waiting that need none of its ports, or ""."""
+    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> Remark:
+        """Why a form keeps others waiting that need none of its ports, or nothing."""
 
-    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
-        """What no experiment shows of a form, or ""."""
+    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> Remark:
+        """What no experiment shows of a form, or nothing."""
 
     def doubts(
         self,
@@ -98,7 +102,7 @@ class PortJudge(Protocol):
         slots: float | None,
         throughput: float,
         turns: float = 1.0,
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[Remark, str]]:
         """What speaks against a usage that fits all confinements, and the confidence that it leaves.
 
         `turns` are those of a port that a micro-operation may take.
@@ -141,22 +145,26 @@ class PortBuilder:
             found[name] = label, float(width)
         return found
 
-    def usage(self, form: InstructionForm, throughput: float | None, reason: str = "") -> PortUsage:
-        """What is known of a form. `reason` says why nothing was measured."""
+    def usage(
+        self, form: InstructionForm, throughput: float | None, why_none: tuple[Remark, ...] = ()
+    ) -> PortUsage:
+        """What is known of a form; `why_none` says why nothing was measured."""
         known = self._known.get((form.id, throughput))
         if known is None:
-            found = self._usage(form, throughput, reason)
+            found = self._usage(form, throughput, why_none)
             known = msgspec.structs.replace(found, slot_range=self.facts.front_end.slot_range(form))
             if form.id in self.facts.confined:
                 self._known[form.id, throughput] = known
         return known
 
-    def _usage(self, form: InstructionForm, throughput: float | None, reason: str) -> PortUsage:
+    def _usage(
+        self, form: InstructionForm, throughput: float | None, why_none: tuple[Remark, ...]
+    ) -> PortUsage:
         slots = self.facts.front_end.slots.get(form.id)
         shown, _ = self.facts.front_end.told(form)
         confined = self.facts.confined.get(form.id)
         if confined is None:
-            return PortUsage(shown, None, reason=reason or "not measured")
+            return PortUsage(shown, None, remarks=why_none or (NoPorts.UNMEASURED.of(),))
         microcoded = slots is not None and slots > MICROCODED
         found = self.judge.explain(form, throughput or math.inf, None if microcoded else shown)
         return self._combined(form, found, confined, shown, microcoded, throughput or 0.0)
@@ -192,30 +200,31 @@ class PortBuilder:
             usage = f"{usage}+?" if known else "?"
         slots, remark = self._told(form, slots, known)
         others = [] if missed and stalls else _others(found, self.names)
-        notes = [note for note in (_conflict(best), remark, _odds(others), LATE_RESULT * best.late) if note]
+        late = Usage.LATE.of() if best.late else NOTHING
+        remarks = [_conflict(best), remark, _odds(others), late]
         told = min((self._sureness(op.ports) for op in best.operations), default=1.0)
         levels = [level_of(best, told), *([MEDIUM] * (slots is None))]
         if told < CERTAIN:
-            notes.append(f"{told / (1 - told):.0f} : 1 against another number of ports that its class shares")
+            remarks.append(Usage.OTHER_NUMBER.of(told / (1 - told)))
         if missing:
             levels.append(LOW)
-            notes.append(missing)
+            remarks.append(missing)
         if stalls:
             levels.append(LOW)
-            notes.append(stalls)
+            remarks.append(stalls)
         elif complete:
             turns = LATE_TURNS if best.late else 1.0
             doubts = list(self.judge.doubts(form, known, slots, throughput, turns))
-            notes += [sentence for sentence, _ in doubts]
+            remarks += [doubt for doubt, _ in doubts]
             levels += [level for _, level in doubts]
             if self._may_have_fewer(known, throughput, confined):
                 levels.append(MEDIUM)
-                notes.append("one of its micro-operations may have fewer ports than the class that it is of")
+                remarks.append(Usage.FEWER.of())
         return PortUsage(
             slots, usage, known if complete else None,
             round(port_throughput(known), 2) if complete else None,
             round(best.missed, 2), max(levels, key=_ORDER.index), tuple(other for other, _ in others),
-            self._weights(confined), microcoded, "; ".join(dict.fromkeys(notes)), late=best.late,
+            self._weights(confined), microcoded, tuple(filter(None, remarks)), late=best.late,
         )  # fmt: skip
 
     def _sureness(self, ports: Sequence[int]) -> float:
@@ -237,9 +246,13 @@ class PortBuilder:
 
     def _told(
         self, form: InstructionForm, slots: float | None, known: Sequence[Operation]
-    ) -> tuple[float | None, str]:
+    ) -> tuple[float | None, Remark]:
         """Slots with a remark; none of what needs a port, which is not dropped."""
-        return (None, NEEDS_PORT) if known and slots == 0 else (slots, self.facts.front_end.told(form)[1])
+        return (
+            (None, Slots.NEEDS_PORT.of())
+            if known and slots == 0
+            else (slots, self.facts.front_end.told(form)[1])
+        )
 
     def _may_have_fewer(
         self, known: Sequence[Operation], throughput: float, confined: Mapping[str, float]
@@ -273,11 +286,9 @@ def runs_slower(
     return max(turns * port_throughput(known), (slots or 0.0) / width) < _SLOWER * throughput
 
 
-def unseen_access(facts: PortFacts, form: InstructionForm) -> str:
-    """That nothing tells which ports a form's memory access needs, or ""."""
-    if facts.knows_memory(form):
-        return ""
-    return "no blocking instruction shows which ports its memory access needs"
+def unseen_access(facts: PortFacts, form: InstructionForm) -> Remark:
+    """That nothing tells which ports a form's memory access needs, or nothing."""
+    return NOTHING if facts.knows_memory(form) else Usage.UNSEEN_ACCESS.of()
 
 
 def _less(operations: Sequence[Operation], one: Operation) -> list[Operation]:
@@ -298,14 +309,12 @@ def level_of(best: Explanation, structure: float = 1.0) -> str:
     return HIGH if share >= CERTAIN else MEDIUM
 
 
-def _conflict(best: Explanation) -> str:
-    """What is said of what no micro-operations explain, or ""."""
+def _conflict(best: Explanation) -> Remark:
+    """What is said of what no micro-operations explain, or nothing."""
     held = [part.missed for part in best.parts if part.operations is None]
     if held:
-        return f"conflict: it holds ports for {max(held):.1f} port cycles"
-    if best.missed > _WHOLE:
-        return f"its ports miss what it costs a class by {best.missed:.1f} micro-operations"
-    return ""
+        return Usage.CONFLICT.of(max(held))
+    return Usage.MISSES.of(best.missed) if best.missed > _WHOLE else NOTHING
 
 
 def _others(found: Sequence[Explanation], names: Sequence[str]) -> list[tuple[str, float]]:
@@ -321,6 +330,7 @@ def _others(found: Sequence[Explanation], names: Sequence[str]) -> list[tuple[st
     return list(some.items())[:MOST_OTHERS]
 
 
-def _odds(others: Sequence[tuple[str, float]]) -> str:
-    """The others with their odds, or ""."""
-    return ", ".join(f"{odds:.0f} : 1 against {text}" for text, odds in others)
+def _odds(others: Sequence[tuple[str, float]]) -> Remark:
+    """The others with their odds, or nothing."""
+    some = [Usage.ODDS.of(odds, text) for text, odds in others]
+    return reduce(Usage.MORE_ODDS.of, some) if some else NOTHING

@@ -16,7 +16,7 @@ import msgspec
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, explanations
-from cyclescope.infer.ports.builder import ELSEWHERE, runs_slower, unseen_access
+from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import files_of
 from cyclescope.infer.ports.classes import Blockers, Classes, Grouping
 from cyclescope.infer.ports.facts import ERROR, PortFacts
@@ -28,6 +28,8 @@ from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, blocked
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
+from cyclescope.remarks.ports import Named, Usage
+from cyclescope.remarks.remark import NOTHING, Remark
 
 _BUSY = 0.9  # of the cycles: a port that a blocking instruction fills
 _SEEN = 0.05  # micro-operations of an instance: no stray event
@@ -132,7 +134,7 @@ class CountedEvidence:
     class here. And all is certain, as the counters name the ports.
     """
 
-    units: Mapping[str, str] = {}
+    units: Mapping[str, Remark] = {}
     sure: Mapping[str, float] = {}
     crowded = late = frozenset[str]()  # counts are of micro-operations, not of turns
 
@@ -166,7 +168,7 @@ class CountedEvidence:
 class CountedJudge:
     """What makes usages of counts: the counters name the ports, whatever else takes time."""
 
-    naming = "ports have the names that the performance counters give them"
+    naming = Named.COUNTERS.of()
 
     def __init__(self, facts: PortFacts, counters: Counters) -> None:
         self.facts = facts
@@ -189,17 +191,17 @@ class CountedJudge:
             found.append(solver.candidates(least, throughput, groups.expected(form), total, per_slot, {}))
         return explanations(found, Told(throughput, None, groups.accesses(form), groups.memory))
 
-    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> str:
+    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> Remark:
         """Nothing that counts would show."""
-        return ""
+        return NOTHING
 
-    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
-        """What no class shows of a form though it was counted, or ""."""
+    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> Remark:
+        """What no class shows of a form though it was counted, or nothing."""
         total = self._counters.total(form.id, range(self.structure.ports))
         if total is None:
             return unseen_access(self.facts, form)
         more = total - sum(op.count for op in known)
-        return f"{more:.1f} micro-operations are on ports that no class fills" if more > MORE else ""
+        return Usage.UNFILLED.of(more) if more > MORE else NOTHING
 
     def doubts(
         self,
@@ -208,10 +210,10 @@ class CountedJudge:
         slots: float | None,
         throughput: float,
         turns: float = 1.0,
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[Remark, str]]:
         """What speaks against a usage that fits all counts, and the confidence that it leaves."""
         if runs_slower(known, slots, self.facts.front_end.width, throughput, turns):
-            yield ELSEWHERE, MEDIUM
+            yield Usage.SLOWER.of(), MEDIUM
         for op in known:
             unused = self._counters.unused(form.id, op.ports)
             fewer = msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in unused))
@@ -221,7 +223,7 @@ class CountedJudge:
                 and fewer.ports
                 and not port_throughput([*rest, fewer]) > 1.05 * throughput + 0.02 > 0.02
             ):
-                yield f"it was never counted on {', '.join(self.names[p] for p in unused)}", MEDIUM
+                yield Usage.NEVER_COUNTED.of(", ".join(self.names[p] for p in unused)), MEDIUM
 
 
 def _least(looks: Mapping[str, Sequence[Look]], ports: Mapping[str, Ports]) -> dict[str, Sequence[Look]]:

@@ -16,6 +16,7 @@ from cyclescope.infer.ports.front_end import ONE_SLOT, FrontEndFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 from cyclescope.measure.record import Record
+from cyclescope.remarks.remark import Remark
 
 EITHER = 0.5  # micro-operations: rather one than none
 HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
@@ -38,7 +39,7 @@ class PortEvidence(Protocol):
         """Readings of a form, in micro-operations confined to a class, that tell ports, by representative."""
 
     @property
-    def units(self) -> Mapping[str, str]:
+    def units(self) -> Mapping[str, Remark]:
         """Classes that are not sets of ports, with the reason: hidden resources."""
 
     @property

@@ -23,15 +23,15 @@ from cyclescope.measure.front_end import IDIOMS, MOVES
 from cyclescope.measure.front_end import NOPS as NOP_KIND
 from cyclescope.measure.ports import ALONE, INSTANCES, blocked
 from cyclescope.measure.record import FAILED, STABLE, FrontEndReadings, Reading, Record
+from cyclescope.remarks.front_end import Dropped, Slots
+from cyclescope.remarks.remark import NOTHING, Remark
 
 ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
 EVEN = 0.03  # by which the rate of a blocking instruction may miss a whole number
 UNSURE = 1.0  # slots: the error of a loop whose rounds disagree, which proves no number
 ROOM = 4  # bytes: what one of 15 makes of the average of seven instructions is less than 2
 FASTEST = 1 / 20  # cycles: no front end delivers more
-NO_SLOT = "it takes no slot: {}"
-NO_MECHANISM = "it reads as no slot, though it is neither a NOP nor a move"
-NOTHING = FrontEndReadings()
+_NO_READINGS = FrontEndReadings()
 
 
 class FrontEndFacts:
@@ -46,7 +46,7 @@ class FrontEndFacts:
         table: Table,
         throughputs: Mapping[str, float],
         records: Iterable[Record] = (),
-        readings: FrontEndReadings = NOTHING,
+        readings: FrontEndReadings = _NO_READINGS,
     ) -> None:
         self.table = table
         known = cache(table.__contains__)  # a store can be of a version with another table
@@ -172,19 +172,19 @@ class FrontEndFacts:
     def _accesses_memory(self, form: str) -> bool:
         return any(op.is_memory for op in self.table[form].operands)
 
-    def told(self, form: InstructionForm) -> tuple[float | None, str]:
+    def told(self, form: InstructionForm) -> tuple[float | None, Remark]:
         """Slots of a form as a fact, with a remark; None with the reason where they are none."""
         count = self.counts.get(form.id)
         if count is None:
-            return None, ""
+            return None, NOTHING
         if not self.width_fact.is_told:
-            return None, f"its front-end slots are not known, as the width is not: {self.width_fact.reason}"
+            return None, Slots.WITHOUT_WIDTH.of(self.width_fact.reason)
         if count.whole is None:
-            return None, f"its front-end slots are not known: {count.reason}"
+            return None, Slots.NOT_KNOWN.of(count.reason)
         if count.whole > 0:
-            return float(count.whole), ""
+            return float(count.whole), NOTHING
         mechanism = dropped(form)
-        return (0.0, NO_SLOT.format(mechanism)) if mechanism else (None, NO_MECHANISM)
+        return (0.0, Slots.NONE.of(mechanism)) if mechanism else (None, Slots.NO_MECHANISM.of())
 
     def slot_range(self, form: InstructionForm) -> tuple[float, float] | None:
         """The least and the most slots of what is read too vaguely to count, and of microcode, which takes
@@ -241,9 +241,9 @@ def is_nop(form: InstructionForm) -> bool:
     return "nop" in form.attributes or form.id in {record.roles.nop for record in instruction_sets()}
 
 
-def dropped(form: InstructionForm) -> str:
-    """Why a form may take no slot, "" where nothing is known that could drop it."""
+def dropped(form: InstructionForm) -> Remark:
+    """Why a form may take no slot, nothing where nothing is known that could drop it."""
     if is_nop(form):
-        return "a NOP that is dropped"
+        return Dropped.NOP.of()
     plain = is_called_move(form) and len(form.operands) == 2
-    return "a move that is eliminated" if plain and all(op.is_register for op in form.operands) else ""
+    return Dropped.MOVE.of() if plain and all(op.is_register for op in form.operands) else NOTHING

@@ -30,6 +30,8 @@ from cyclescope.kernel.kernel import CANARY, LONG, Kernel
 from cyclescope.measure.plan import Experiment, Key, Planner
 from cyclescope.measure.ports import INSTANCES, PORTS, PortPlanner, Question, Stage
 from cyclescope.measure.record import STABLE, Record
+from cyclescope.remarks.ports import NoPorts
+from cyclescope.remarks.remark import NOTHING
 
 ORDER_OF_ISSUE = "order"
 SLOW = 4  # in the first chain: what all but the last wait is lost in order; any queue holds them
@@ -37,7 +39,6 @@ QUICK = (8, 12, 16, 24)  # in the second: one of them takes about as long as the
 LOST = 0.5  # of the wait for the first chain: halfway between none and all
 _CLEAR = 1.2  # times as long in order as out of order: less cannot be told by a reading
 TOGETHER, _APART = 0.3, 0.7  # cycles that a form and another take longer than the slower of them
-WITHOUT_PORTS = "in order: ports cannot be told"
 LONGEST = 40.0  # cycles of a form of which a cycle more or less is seen
 _MOST = 12  # forms that others are paired with
 
@@ -184,11 +185,10 @@ class InOrder:
         return True
 
     def usage(self, form: InstructionForm, planner: Planner) -> PortUsage:
-        """No ports, with the rules as the reason."""
+        """No ports, with the rules as the remarks."""
         together, apart = self.rules(form.id)
-        words = [
-            f"issues in one cycle with {', '.join(together)}" if together else "",
-            f"not with {', '.join(apart)}" if apart else "",
-        ]
-        rules = "; ".join(word for word in words if word)
-        return PortUsage(None, None, reason=f"{WITHOUT_PORTS}; {rules}" if rules else WITHOUT_PORTS)
+        rules = (
+            NoPorts.ISSUES_WITH.of(", ".join(together)) if together else NOTHING,
+            NoPorts.NOT_WITH.of(", ".join(apart)) if apart else NOTHING,
+        )
+        return PortUsage(None, None, remarks=(NoPorts.IN_ORDER.of(), *filter(None, rules)))

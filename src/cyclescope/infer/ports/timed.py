@@ -21,7 +21,7 @@ from cyclescope.infer.likelihood.evidence import (
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure, UnionEvidence, solve_structure, sureness
 from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation, Told, explanations
-from cyclescope.infer.ports.builder import ELSEWHERE, runs_slower, unseen_access
+from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import domains, is_locked, is_move, memory_of, updates
 from cyclescope.infer.ports.classes import Blockers, Classes, Grouping, Pairs
 from cyclescope.infer.ports.facts import EITHER, PortFacts
@@ -33,6 +33,8 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES, PORTS, blocked
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import MachineModel, Operation
+from cyclescope.remarks.ports import Named, NoClass, Usage
+from cyclescope.remarks.remark import NOTHING, Remark
 
 _SAME = 1.9  # times as long as one alone: the same ports
 _APART = 0.06  # of the time alone: disjoint ports
@@ -41,7 +43,6 @@ PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
 DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
 SHOWN_BY = 3  # forms that show what a core does, as one may be read wrong
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
-_ALIKE_PORTS = "those that serve the same classes of forms are interchangeable"
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
 _ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
 
@@ -141,29 +142,29 @@ class TimedEvidence:
     # --- structure ---------------------------------------------------------------------------------
 
     @cached_property
-    def units(self) -> dict[str, str]:
+    def units(self) -> dict[str, Remark]:
         """Classes that are not sets of ports, with the reason: hidden resources."""
         return {name: reason for name in self.classes.members if (reason := self._is_no_blocker(name))}
 
-    def _is_no_blocker(self, name: str) -> str:
-        """Why the forms of a class are not single micro-operations that keep ports busy, or ""."""
+    def _is_no_blocker(self, name: str) -> Remark:
+        """Why the forms of a class are not single micro-operations that keep ports busy, or nothing."""
         if len(self.classes.files[name]) > 1:
-            return "it needs ports of two register files"
+            return NoClass.TWO_FILES.of()
         if self.classes.compared and name not in self.classes.compared:
-            return "it was not compared with the other classes: measure again"
+            return NoClass.NOT_COMPARED.of()
         if not self._is_sound(name):
-            return "its instances do not keep their ports busy"
+            return NoClass.UNSOUND.of()
         sound = [o for o in self.classes.members if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.classes.widths[o] <= FULL * self.width]
         around = [o for o in near if self._taken(name, o)]
         several = any(self._takes_several(name, other) for other in around if other != name)
         if several or any(self._apart(*pair) for pair in combinations(around, 2)):
-            return "its instances have more than one micro-operation"
+            return NoClass.SEVERAL.of()
         if self._fills_the_front_end(name, sound):
-            return "it may need no port: it nearly fills the front end and shares ports with no other class"
+            return NoClass.FILLS_THE_FRONT_END.of()
         if self._may_be_renaming(name, sound):
-            return "it may need no port: nothing but moves between registers has as many"
-        return ""
+            return NoClass.RENAMING.of()
+        return NOTHING
 
     def _may_be_renaming(self, name: str, others: Sequence[str]) -> bool:
         """Whether a class may be limited by how many instructions of its files are renamed in a cycle.
@@ -315,14 +316,13 @@ class TimedJudge:
         return self._named[0]
 
     @property
-    def naming(self) -> str:
+    def naming(self) -> Remark:
         """Where the names are from: those of the known machine where they match, or none."""
+        alike = Named.INTERCHANGEABLE.of()
         if self._known is None or set(self.names).isdisjoint(self._known.ports):
-            return f"ports have neutral names; {_ALIKE_PORTS}"
+            return Named.NEUTRAL.of(alike)
         known = self._known.borrowed.core if self._known.borrowed else self._known.name
-        return (
-            f"ports have the names, and nothing else, of the machine {known} where they match; {_ALIKE_PORTS}"
-        )
+        return Named.OF_MACHINE.of(known, alike)
 
     @property
     def structure(self) -> Structure:
@@ -347,14 +347,14 @@ class TimedJudge:
             found.append(solver.candidates(some, throughput, groups.expected(form), None, per_slot, beside))
         return explanations(found, Told(throughput, slots, groups.accesses(form), groups.memory))
 
-    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> str:
-        """Why a form keeps others waiting that need none of its ports, or ""."""
+    def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> Remark:
+        """Why a form keeps others waiting that need none of its ports, or nothing."""
         if microcoded:
-            return "microcoded: dispatch stalls while the sequencer delivers"
-        return "locked: other accesses to memory wait for it" if missed and is_locked(form) else ""
+            return Usage.MICROCODED.of()
+        return Usage.LOCKED.of() if missed and is_locked(form) else NOTHING
 
-    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> str:
-        """What no experiment shows of a form, or ""."""
+    def missing(self, form: InstructionForm, known: Sequence[Operation]) -> Remark:
+        """What no experiment shows of a form, or nothing."""
         return unseen_access(self.facts, form)
 
     def doubts(
@@ -364,21 +364,21 @@ class TimedJudge:
         slots: float | None,
         throughput: float,
         turns: float = 1.0,
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[Remark, str]]:
         """What speaks against a usage that fits all confinements, and the confidence that it leaves.
 
         `turns` are those of a port that a micro-operation may take.
         What runs slower for less than `DIVIDES` cycles may have fewer ports than were told, or share some.
         """
         if runs_slower(known, slots, self.facts.front_end.width, throughput, turns):
-            yield ELSEWHERE, MEDIUM if throughput > DIVIDES else LOW
+            yield Usage.SLOWER.of(), MEDIUM if throughput > DIVIDES else LOW
         hidden = not self.facts.hiding.isdisjoint(domains(form))
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
             level = MEDIUM if dropped(form) or (known and not hidden) else LOW
-            yield f"{idle} of its slots need no port, or one of a set as wide as the front end", level
+            yield Usage.IDLE_SLOTS.of(idle), level
         elif memory_of(form) is not None and hidden and self._beside(known) < max(1, round(slots or 0)):
-            yield "a micro-operation for any of as many ports as the front end has slots would not show", LOW
+            yield Usage.UNSEEN.of(), LOW
 
     def _beside(self, known: Sequence[Operation]) -> int:
         """Micro-operations beside those for memory, which come in the slots of others."""

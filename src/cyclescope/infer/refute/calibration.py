@@ -20,12 +20,13 @@ from cyclescope.measure.database import store_error
 from cyclescope.measure.record import FAILED, NOISY, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, TriedMixes
+from cyclescope.remarks.ports import Usage
+from cyclescope.remarks.remark import Remark
 
 FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are drawn
 MOSTLY = 0.5  # of the mixes of a form: if more are refuted, the form is what they have in common
 PROVED = 2  # mixes that a unit decides and that hold, before it is one
 NOTE = "mixes"  # under which a store keeps the verdicts
-DOUBTED_KIND = "fresh mixes of forms of its kind hold too seldom for more confidence"
 _MORE = 2.0  # times the spread of a reading: 95 of 100 are within
 
 
@@ -43,7 +44,10 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, array_like=True):
-    """The usage that was refuted, whatever its ports are called, the confidence that is left, and why."""
+    """The usage that was refuted, whatever its ports are called, and the confidence that is left.
+
+    `reason` is the sentence that says why, as a store keeps it.
+    """
 
     shape: str
     confidence: str
@@ -72,16 +76,15 @@ class Verdicts(msgspec.Struct, frozen=True):
         """A usage with no more confidence than fresh mixes leave."""
         verdict = self.refuted.get(form)
         if verdict is not None and verdict.shape == shape_of(usage):
-            usage = _at_most(usage, verdict.confidence, verdict.reason)
+            usage = _at_most(usage, verdict.confidence, Usage.AS_KEPT.of(verdict.reason))
         doubted = self.doubted.get(form, usage.confidence)
-        return usage if doubted == usage.confidence else _at_most(usage, doubted, DOUBTED_KIND)
+        return usage if doubted == usage.confidence else _at_most(usage, doubted, Usage.DOUBTED_KIND.of())
 
 
-def _at_most(usage: PortUsage, level: str, why: str) -> PortUsage:
-    """A usage with no more than some confidence, and what took it in its note."""
-    note = "; ".join(filter(None, (usage.note, why)))
+def _at_most(usage: PortUsage, level: str, why: Remark) -> PortUsage:
+    """A usage with no more than some confidence, and what took it in its remarks."""
     confidence = max(usage.confidence, level, key=LEVELS.index)
-    return msgspec.structs.replace(usage, confidence=confidence, note=note)
+    return msgspec.structs.replace(usage, confidence=confidence, remarks=(*usage.remarks, why))
 
 
 def shape_of(usage: PortUsage) -> str:
@@ -187,10 +190,7 @@ class Judge:
         predicted = self._predicted(worst)
         wrong = sum(not self.holds(trial) for trial in trials)
         mix = " + ".join(worst.forms)
-        return (
-            f"refuted by {wrong} of {len(trials)} fresh mixes: {mix} take {worst.cycles:.2f} cycles, "
-            f"{predicted:.2f} by their ports"
-        )
+        return Usage.REFUTED.of(wrong, len(trials), mix, worst.cycles, predicted).text
 
     def doubted(self, kinds: Mapping[str, Kind]) -> dict[str, str]:
         """Forms and the confidence left to them, as mixes with forms of their kind fail too often.

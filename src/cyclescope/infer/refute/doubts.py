@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.calibration import GOOD, NEAR
 from cyclescope.model.machine import MEASURED, MachineModel
+from cyclescope.remarks.model import Doubt
+from cyclescope.remarks.remark import Remark
 
 
-def doubts(model: MachineModel) -> Iterator[str]:
-    """One line for each port that a measured model lacks, and for what its fresh mixes say against it."""
+def doubts(model: MachineModel) -> Iterator[Remark]:
+    """One remark for each port that a measured model lacks, and for what its fresh mixes say against it."""
     if model.provenance.kind != MEASURED or not model.ports or model.core.in_order:
         return
     for what, forms in instruction_set(model.isa).roles.plain.items():
         for form in forms:
             cost = model.forms.get(form)
             if cost is not None and not cost.operations:
-                yield f"forms: {form}: a plain {what} has no port{f': {cost.note}' if cost.note else ''}"
+                said = Doubt.PLAIN_WITHOUT_PORT_AS if cost.note else Doubt.PLAIN_WITHOUT_PORT
+                yield said.of(form, what, cost.note)
     if model.calibration is None:
-        yield "calibration: no fresh mixes say whether its ports hold"
+        yield Doubt.UNTESTED.of()
         return
     for level, held in model.calibration.bad.items():
-        yield (
-            f"calibration: {held.share:.0%} of {held.number} fresh mixes of {level} confidence are within "
-            f"{NEAR:.0%} of what ports say, less than {GOOD[level]:.0%}"
-        )
+        yield Doubt.MIXES.of(held.share, held.number, level, NEAR, GOOD[level])

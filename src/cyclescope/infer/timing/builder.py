@@ -12,17 +12,6 @@ from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT, preferred
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
-from cyclescope.infer.timing.remarks import (
-    ELIMINATED,
-    HIDDEN,
-    NOTHING,
-    Cause,
-    Idiom,
-    Remark,
-    independent,
-    lost_link,
-    withheld,
-)
 from cyclescope.infer.timing.results import (
     EXACT,
     HIGH,
@@ -37,6 +26,7 @@ from cyclescope.infer.timing.results import (
     first_error,
     rounded,
     whole,
+    without_value,
 )
 from cyclescope.infer.timing.several import (
     REPEATED,
@@ -51,12 +41,12 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, STABLE, Record
+from cyclescope.remarks.remark import NOTHING, Remark
+from cyclescope.remarks.timing import Cause, Idiom, Timing, cause_of, withheld
 
 _WIDE = 0.5  # cycles: what is proved leaves more than one whole latency where it is wider
 _LOST = 1.0  # cycles that links may take less in a chain than alone
 _SURE = 2.0  # times the spread: 95 of 100 independent readings are within
-PART_OF_A_CYCLE = Remark("less than a cycle: more than one of them in a row in each")
-AVERAGE = Remark("an average: several paths, or something in the way")
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
 _EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
@@ -117,7 +107,7 @@ class TimingBuilder:
         """Latency from a destination's old value."""
         source, target = pair.source.name, pair.target.name
         if unfinished := _unfinished(self.unmeasured.get((source, target))):
-            return Latency(source, target, None, None, None, None, reason=unfinished, unfinished=True)
+            return without_value((source, target), unfinished, unfinished=True)
         records = self.chains.get((source, target), ())
         return output_latency(pair, records, self.streams, self.links, lambda: self.missing(source, target))
 
@@ -126,7 +116,7 @@ class TimingBuilder:
         source, target = pair.source.name, pair.target.name
         records = self.chains.get((source, target), [])
         if unfinished := _unfinished(self.unmeasured.get((source, target))):
-            return Latency(source, target, None, None, None, None, reason=unfinished, unfinished=True)
+            return without_value((source, target), unfinished, unfinished=True)
         usable = [r for r in records if r.verdict != FAILED]
         if not usable:
             return self._without(pair, records)
@@ -144,7 +134,7 @@ class TimingBuilder:
         source, target = pair.source.name, pair.target.name
         known = pair.excluded or self.missing(source, target) or first_error(records)
         reason = known or UNMEASURED
-        return Latency(source, target, None, None, None, None, reason=reason, unfinished=not known)
+        return without_value((source, target), reason, unfinished=not known)
 
     def _preferred(self, base: Sequence[Record], throughput: Throughput) -> Record:
         hidden = {id(r) for r in base if self._hidden(r, throughput)}
@@ -208,13 +198,12 @@ class TimingBuilder:
         try:
             value, least, most, convention = self._subtracted(record)
         except KeyError as lost:
-            why = lost_link(str(lost))
-            return Latency(source, target, None, None, None, None, reason=why.text, cause=why.cause)
+            return without_value((source, target), Timing.LOST_LINK.of(str(lost)))
         spread = rounded(record.spread / record.count)
         kind, remark = self._latency_kind(pair, record, (value, most), throughput)
         if kind is None:
-            return Latency(source, target, None, None, None, spread, reason=remark.text, cause=remark.cause)
-        free = remark.cause in (Cause.ELIMINATED, Cause.INDEPENDENT)
+            return without_value((source, target), remark, spread)
+        free = cause_of(remark) in (Cause.ELIMINATED, Cause.INDEPENDENT)
         measured = rounded(value)
         error = spread if record.verdict == STABLE else 0.0
         value = 0.0 if free else whole(value, record.cycles / record.count, error)
@@ -225,13 +214,13 @@ class TimingBuilder:
         high = rounded(value)
         low = 0.0 if kind == UPPER_BOUND else high
         if kind == EXACT and high % 1 and high > 1:
-            remark = AVERAGE
+            remark = Timing.AVERAGE.of()
             if record.links:  # helpers may be in the way: from the average to the nearest whole number
                 kind, (low, high) = INTERVAL, sorted((high, float(round(high))))
         return Latency(
             source, target, low, high, kind, spread, convention=convention if bounds else "",
             bounds=bounds, note=remark.text, confidence=self._trust(record, value), measured=measured,
-            cause=remark.cause,
+            cause=cause_of(remark),
         )  # fmt: skip
 
     def _latency_kind(
@@ -248,17 +237,17 @@ class TimingBuilder:
             return self._below_law(pair, value, most, carried, spread)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
-            return kind, Remark("AF is only readable together with the other flags")
+            return kind, Timing.ADJUST_FLAG.of()
         if record.links and any(op.fixed == "VL" and op.write for op in self.form.operands):
-            return UPPER_BOUND, Remark("the helpers wait for the vector length that the form sets")
+            return UPPER_BOUND, Timing.VECTOR_LENGTH.of()
         if pair.target.part == "data" and "vsib" in self.form.attributes:
             return UPPER_BOUND, REPEATED
         if streams_out(self.form) and value > _MEMORY:
-            return None, withheld(f"the data go through memory, whose time varies ({value:.0f} cycles)")
+            return None, withheld(Timing.THROUGH_MEMORY.of(value))
         if pair.source.part == "flag" and self.form.flags_read.bit_count() > 1 and value > ONE_CYCLE:
-            return UPPER_BOUND, Remark("the flags that the form reads are set together")
+            return UPPER_BOUND, Timing.FLAGS_TOGETHER.of()
         if self._hidden(record, throughput) or self._is_busy(record):
-            return UPPER_BOUND, HIDDEN
+            return UPPER_BOUND, Timing.HIDDEN.of()
         return EXACT, NOTHING
 
     def _trust(self, record: Record, value: float) -> str:
@@ -279,17 +268,17 @@ class TimingBuilder:
         """
         if -_LOST < most < LEAST_LATENCY:
             sure = self._is_disproved_by_sequences(pair)
-            doubt = withheld(f"{value:.2f} +-{spread:.2f} cycles may be one or none")
+            doubt = withheld(Timing.ONE_OR_NONE.of(value, spread))
             if most + _SURE * spread >= 1 and not sure:
                 return None, doubt
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
             if move and pair.source != pair.target:
-                return EXACT, ELIMINATED
+                return EXACT, Timing.ELIMINATED.of()
             kept = pair.source.part == "flag" and self._keeps_flags
             if carried and not kept and not sure:
                 return None, doubt
-            return EXACT, independent(" (with a count other than 0)" if kept else "")
+            return EXACT, (Timing.INDEPENDENT_IF_COUNTED if kept else Timing.INDEPENDENT).of()
         return None, _against_law(value)
 
     def _is_disproved_by_sequences(self, pair: Pair) -> bool:
@@ -314,8 +303,8 @@ class TimingBuilder:
             return None, _against_law(record.per_instance)
         cut = [r.per_instance for r in self.streams if r.kind is Kind.BROKEN and r.verdict != FAILED]
         if cut and record.per_instance > BOUND_BY_THROUGHPUT * min(cut):
-            return EXACT, PART_OF_A_CYCLE
-        return UPPER_BOUND, HIDDEN
+            return EXACT, Timing.PART_OF_A_CYCLE.of()
+        return UPPER_BOUND, Timing.HIDDEN.of()
 
     def _with_bypass(self, latency: Latency, usable: Sequence[Record]) -> Latency:
         if latency.min is None:
@@ -375,11 +364,11 @@ class TimingBuilder:
         for record in (*self.streams, *(r for rs in self.chains.values() for r in rs)):
             raised |= record.exceptions
         names = [name for bit, name in _EXCEPTIONS if raised & bit]
-        return [f"floating-point exceptions raised: {', '.join(names)}"] if names else []
+        return [Timing.EXCEPTIONS.of(", ".join(names)).text] if names else []
 
 
 def _against_law(cycles: float) -> Remark:
-    return withheld(f"{cycles:.2f} cycles breaks the law that a latency is at least 1")
+    return withheld(Timing.AGAINST_LAW.of(cycles))
 
 
 def _unfinished(missing: tuple[int, int] | None) -> str:
@@ -387,5 +376,4 @@ def _unfinished(missing: tuple[int, int] | None) -> str:
     if missing is None:
         return ""
     count, every = missing
-    some = f" to the end: {count} of {every} kernels are missing"
-    return UNMEASURED if count == every else UNMEASURED + some
+    return UNMEASURED if count == every else Timing.UNFINISHED.of(count, every).text

@@ -21,6 +21,7 @@ from cyclescope.model.facts import (
     Fact,
     MemoryWay,
 )
+from cyclescope.remarks.timing import Timing
 
 _LEAST = 0.5  # cycles: half of the least that a whole number of cycles differs by
 _SHORTEST = 3.0  # cycles: no load takes less, so that what does through memory is renamed
@@ -46,10 +47,7 @@ def _notes(form: InstructionForm, timing: FormTiming, facts: Sequence[Fact]) -> 
             if fact.answer is CoreAnswer.FORWARDED:
                 yield from _forwarded(timing.latencies, fact.value)
         elif (fact.probe, fact.subject, form.id) == (VECTOR_STATES, SSE_IN_A_ROW, ASKED_IN_A_ROW):
-            yield (
-                f"{fact.value:.2f} cycles more from one to the next where the upper halves of the registers "
-                f"are set (probe {fact.probe})"
-            )
+            yield Timing.UPPER_HALVES.of(fact.value, fact.probe).text
 
 
 def _forwarded(latencies: Sequence[Latency], cycles: float) -> Iterator[str]:
@@ -57,8 +55,5 @@ def _forwarded(latencies: Sequence[Latency], cycles: float) -> Iterator[str]:
     for latency in latencies:
         same = latency.source == latency.target and latency.source.endswith(".data")
         if same and latency.kind == EXACT and latency.max is not None and 0 < latency.max < _SHORTEST:
-            yield (
-                f"{latency.source} -> {latency.target}: {latency.max + cycles:.2f} where the data are not"
-                f" renamed, as where the base is written in between"
-                f" (probe {RENAMING}, asked of {ASKED_UPDATE})"
-            )
+            known = latency.source, latency.target, latency.max + cycles
+            yield Timing.NOT_RENAMED.of(*known, RENAMING, ASKED_UPDATE).text

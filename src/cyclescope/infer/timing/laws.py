@@ -11,10 +11,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, Latency
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
+from cyclescope.remarks.timing import Cause
 
 _NEAR = 1.6  # times the throughput: a latency below may be what the throughput makes of it
 FRACTION = 0.12  # latencies further than this from whole cycles get a second look

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
-from cyclescope.infer.timing.remarks import HIDDEN, Cause, Remark, withheld
 from cyclescope.infer.timing.results import (
     EXACT,
     HIGH,
@@ -28,12 +27,15 @@ from cyclescope.infer.timing.results import (
     first_error,
     rounded,
     whole,
+    without_value,
 )
 from cyclescope.isa.dataflow import Pair, is_old
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import kind_of
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.record import FAILED, NOISY, STABLE, Record
+from cyclescope.remarks.remark import Remark
+from cyclescope.remarks.timing import Timing, cause_of, withheld
 
 LEAST_LATENCY = 0.85  # cycles: a latency is one at least, but for noise; less shows an idiom or none
 _SLOWER = 1.08  # times the sequence with several destinations: less may be its registers' fault
@@ -42,13 +44,10 @@ _ERRORS = 2.0  # of both readings: what 95 of 100 pairs of equal ones are within
 LONGEST = 40.0  # cycles of a chain that is filled: the window of a core holds several of its instances
 _KEEPS = 0.5  # cycles: latencies are whole, so that a bound is kept if it is not missed by half of one
 _SPARE = 3  # one-cycle instructions more than the throughput has cycles
-FOUND = Remark("waits for the register's old value (a false dependency)")
-ABSENT = Remark("no dependency: with one destination as fast as no chain can be", Cause.INDEPENDENT)
-NOT_WHOLE = Remark("slower with one destination than with several, but by no whole latency")
-ALONE = Remark("slower with one destination than with several, which no second chain confirms")
-_DISTURBED = Remark("slower with one destination than with several, but the core was disturbed all the time")
-DISAGREE = Remark("chains with and without other instructions on the way disagree")
-_WITHOUT = Remark("no throughput to compare with")
+FOUND, ABSENT = Timing.FALSE_DEPENDENCY.of(), Timing.NO_FALSE_DEPENDENCY.of()
+HIDDEN, NOT_WHOLE = Timing.HIDDEN.of(), Timing.NOT_WHOLE.of()
+ALONE, DISAGREE = Timing.UNCONFIRMED.of(), Timing.DISAGREE.of()
+_DISTURBED, _WITHOUT = Timing.DISTURBED.of(), Timing.NO_THROUGHPUT.of()
 
 
 class _Verdict(msgspec.Struct, frozen=True):
@@ -82,11 +81,12 @@ def output_latency(
     usable = {r.kind: r for r in records if r.verdict != FAILED}
     if Kind.KEPT not in usable:
         reason = pair.excluded or missing() or first_error(records) or UNMEASURED
-        return Latency(source, target, None, None, None, None, reason=reason)
+        return without_value((source, target), reason)
     floor = links.get(NOP)
     if floor is not None and usable[Kind.KEPT].per_instance < _FASTER * floor.value:
-        why = withheld(f"{usable[Kind.KEPT].per_instance:.3f} cycles is faster than a NOP")
-        return Latency(source, target, None, None, None, None, reason=why.text, cause=why.cause)
+        return without_value(
+            (source, target), withheld(Timing.FASTER_THAN_NOP.of(usable[Kind.KEPT].per_instance))
+        )
     found = list(_verdicts(usable, _sequences(streams), links))
     return _latency(source, target, _together(*found))
 
@@ -203,5 +203,5 @@ def _latency(source: str, target: str, verdict: _Verdict) -> Latency:
     return Latency(
         source, target, least, most, kind, rounded(verdict.spread), note=verdict.remark.text,
         confidence=verdict.confidence, measured=rounded(verdict.measured),
-        cause=verdict.remark.cause,
+        cause=cause_of(verdict.remark),
     )  # fmt: skip

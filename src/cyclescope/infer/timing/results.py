@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cyclescope.infer.timing.remarks import Cause
 from cyclescope.measure.record import NOISY, STABLE, Record
+from cyclescope.remarks.remark import Remark
+from cyclescope.remarks.timing import Cause, Timing, cause_of
 
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
-UNMEASURED = "not measured"
+UNMEASURED = Timing.UNMEASURED.of().text
 _SURE = 2.0  # times the error: 95 of 100 independent readings are within
 _AVERAGE = 0.35  # cycles from a whole number that are an average of several paths, whatever the error
 _BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # how far noise moves latencies found in short and long chains
@@ -77,9 +78,10 @@ class FormTiming(msgspec.Struct, frozen=True):
     `slots` are front-end slots, `slot_range` the least and the most where they vary. `ports` is the port
     usage in the notation `1*p06+1*p23`, with `?` for what no set of micro-operations explains,
     `ports_throughput` the cycles per instruction that it allows, `ports_alternatives` other usages that fit
-    as well; without a usage `ports_note` says why. `resources` has cycles of each resource, which are ports
-    that some form is confined to (`p06`) and units that no set of ports explains. `lacks` are the extensions
-    that the form needs and the CPU has not, where it does not execute it.
+    as well; without a usage `ports_note` says why, and `ports_unfinished` that a run was stopped before.
+    `resources` has cycles of each resource, which are ports that some form is confined to (`p06`) and units
+    that no set of ports explains. `lacks` are the extensions that the form needs and the CPU has not, where
+    it does not execute it.
     """
 
     id: str
@@ -98,14 +100,23 @@ class FormTiming(msgspec.Struct, frozen=True):
     resources: dict[str, float] = {}
     slot_range: tuple[float, float] | None = None
     lacks: tuple[str, ...] = ()
+    ports_unfinished: bool = False
 
 
-def without_cycles(timing: FormTiming, reason: str) -> FormTiming:
+def without_value(
+    pair: tuple[str, str], why: Remark | str, spread: float | None = None, unfinished: bool = False
+) -> Latency:
+    """A pair of a source and a target that has no latency, and why."""
+    cause = cause_of(why) if isinstance(why, Remark) else Cause.NONE
+    return Latency(*pair, None, None, None, spread, reason=str(why), unfinished=unfinished, cause=cause)
+
+
+def without_cycles(timing: FormTiming) -> FormTiming:
     """A timing with no number in it: of cycles that mean nothing. A pair keeps the reason it has."""
+    reason = Timing.NO_CYCLES.of().text
     throughput = timing.throughput and Throughput(None, None, None, reason=_kept(timing.throughput) or reason)
     latencies = tuple(
-        Latency(lat.source, lat.target, None, None, None, None, reason=_kept(lat) or reason)
-        for lat in timing.latencies
+        without_value((lat.source, lat.target), _kept(lat) or reason) for lat in timing.latencies
     )
     return FormTiming(timing.id, timing.names, timing.status, throughput, latencies)
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing.remarks import Remark
 from cyclescope.infer.timing.results import EXACT, HIGH, UPPER_BOUND, Latency
 from cyclescope.isa.dataflow import Pair
+from cyclescope.remarks.timing import Timing, cause_of
 
-REPEATED = Remark("the load behind the store may have to be repeated")
+REPEATED = Timing.REPEATED.of()
 FLAGS_TOGETHER = "flags"  # the convention that flags which one instruction writes are there at once
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
 _NEAR = 0.5  # cycles: whole latencies that are nearer are the same
@@ -26,7 +26,7 @@ def with_repeated_loads(latencies: Sequence[Latency], every: Sequence[Pair]) -> 
         if lat.max is not None and is_address:
             least[key] = min(lat.max, least.get(key, lat.max))
     return tuple(
-        msgspec.structs.replace(lat, kind=UPPER_BOUND, min=0.0, note=REPEATED.text, cause=REPEATED.cause)
+        msgspec.structs.replace(lat, kind=UPPER_BOUND, min=0.0, note=REPEATED.text, cause=cause_of(REPEATED))
         if is_address and (lat.max or 0.0) > least.get(key, 0.0) + _APART
         else lat
         for key, lat, is_address in zip(keys, latencies, stores, strict=True)

@@ -24,6 +24,8 @@ from cyclescope.measure.plan import LATENCY, Experiment, Key, Planner
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
+from cyclescope.remarks.remark import together
+from cyclescope.remarks.timing import Timing
 
 SHORTER = 0.9  # times the latency: loops that the front end bounds read up to a tenth wrong
 MOST_ASKED = 8.0  # cycles: of ten, one is as much as loops near the width of the front end are off by
@@ -65,8 +67,7 @@ def with_room(latency: Latency, readings: Iterable[float]) -> Latency:
     less = _with_room(alone, readings)
     if less is None:
         return latency
-    said = f"{less} where the scheduler is not full, {alone} in a chain alone"
-    note = "; ".join(filter(None, (latency.note, said)))
+    note = together((latency.note, Timing.WITH_ROOM.of(less, alone)))
     return msgspec.structs.replace(latency, min=float(less), with_room=float(less), note=note)
 
 

@@ -9,7 +9,6 @@ from itertools import pairwise
 import msgspec
 
 from cyclescope.infer.timing.latency_system import LinkLatency
-from cyclescope.infer.timing.remarks import NOTHING, RESTORED, Cause, Remark, cut, withheld
 from cyclescope.infer.timing.results import (
     EXACT,
     HIGH,
@@ -28,6 +27,8 @@ from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
 from cyclescope.kernel.variant import SPEEDS, Kind
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.remarks.remark import NOTHING, Remark
+from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 
 _ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
 _FASTER = 0.95  # of a NOP's time: less is no throughput
@@ -87,12 +88,12 @@ class ThroughputBuilder:
         if again and self._breaks_law(best):
             best = self._best(again)
         if self._breaks_law(best):
-            why = withheld(f"{best.per_instance:.3f} cycles is faster than a NOP")
-            return Throughput(None, None, None, variants, reason=why.text, cause=why.cause)
+            why = withheld(Timing.FASTER_THAN_NOP.of(best.per_instance))
+            return Throughput(None, None, None, variants, reason=why.text, cause=cause_of(why))
         kind, remark = self._kind(best, main)
         return Throughput(
             rounded(best.per_instance), rounded(best.spread / best.count), kind, variants,
-            remark.text, confidence=self._trust(best, main), cause=remark.cause,
+            remark.text, confidence=self._trust(best, main), cause=cause_of(remark),
         )  # fmt: skip
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
@@ -133,36 +134,34 @@ class ThroughputBuilder:
     def _kind(self, best: Record, main: Sequence[Record]) -> tuple[str, Remark]:
         kind, name = best.kind, best.look.name
         if best.quantity == "latency":
-            return UPPER_BOUND, Remark("no sequence is faster than the form's latency chain")
+            return UPPER_BOUND, Timing.CHAIN_IS_FASTER.of()
         if kind in (Kind.TAKEN, Kind.NOT_TAKEN) and any(op.is_register for op in self.form.operands):
-            return UPPER_BOUND, Remark("with the instructions that set its target or count")
+            return UPPER_BOUND, Timing.WITH_TARGET.of()
         if kind is Kind.WITH:
-            return UPPER_BOUND, Remark(f"measured {name}, whose time is included")
+            return UPPER_BOUND, Timing.WITH_OTHERS.of(name)
         if kind is Kind.COUNT:
-            return EXACT, Remark(f"repeat {name}")
+            return EXACT, Timing.REPEAT.of(name)
         if streams_out(self.form):
             least = rounded(min(r.per_instance for r in main))
-            return EXACT, Remark(f"lines are written out; {least} while few of them stay in buffers")
+            return EXACT, Timing.WRITTEN_OUT.of(least)
         return self._kind_of_sequence(best, main)
 
     def _kind_of_sequence(self, best: Record, main: Sequence[Record]) -> tuple[str, Remark]:
         """Of sequences of the form and what cuts its dependencies."""
         if best.kind is Kind.FAST:
-            return self._with_cuts(best), RESTORED
+            return self._with_cuts(best), Timing.RESTORED.of()
         plain = min((r.per_instance for r in main if r.kind is Kind.PLAIN), default=None)
         if best.kind is Kind.BROKEN and plain is not None and best.per_instance < 0.97 * plain:
-            return self._with_cuts(best), cut(rounded(plain))
+            return self._with_cuts(best), Timing.CUT.of(rounded(plain))
         if best.kind is Kind.BASES:
             return EXACT, NOTHING
         if self._in_one_place():
-            return UPPER_BOUND, Remark("every instance waits for what the one before has stored")
+            return UPPER_BOUND, Timing.IN_ONE_PLACE.of()
         broken = [r for r in main if r.kind is Kind.BROKEN]
         if broken and best.kind is not Kind.BROKEN and all(r.verdict != STABLE for r in broken):
-            return UPPER_BOUND, Remark(
-                "its own dependency chain limits it: sequences that cut it were disturbed"
-            )
+            return UPPER_BOUND, Timing.CUTS_DISTURBED.of()
         if self._own_chain() and (not broken or self.form.bits is not None):
-            return UPPER_BOUND, Remark("limited by its own dependency chain, which cannot be broken")
+            return UPPER_BOUND, Timing.OWN_CHAIN.of()
         return EXACT, NOTHING
 
     def _with_cuts(self, best: Record) -> str:
@@ -176,16 +175,14 @@ class ThroughputBuilder:
         chain = self._longest_cycle(latencies)
         bases = self._through_bases(latencies) / MANY_BASES
         if throughput.kind == EXACT and bases and (throughput.value or 0.0) < _WAITS * bases:
-            note = f"as fast as chains through {MANY_BASES} bases allow"
-            return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note, cause=Cause.NONE)
+            return _bounded(throughput, Timing.FEW_BASES.of(MANY_BASES))
         if throughput.value is None or throughput.kind != EXACT or not plain or not chain:
             return throughput
         longer = throughput.value - chain / plain
         later = _SHORTER if _is_of_ports(throughput.value) else _LATER
         if not -max(_SHORTER * throughput.value, _FINEST) <= longer <= max(later * throughput.value, _FINEST):
             return throughput
-        note = f"as fast as chains through {plain} registers allow"
-        return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=note, cause=Cause.NONE)
+        return _bounded(throughput, Timing.FEW_REGISTERS.of(plain))
 
     def _through_bases(self, latencies: Sequence[Latency]) -> float:
         """Cycles from an instance to the next one with the same base, by the base or by memory."""
@@ -219,3 +216,7 @@ def _is_of_ports(cycles: float) -> bool:
     """Whether a whole number of instances a cycle is what ports do: nothing else need limit it."""
     rate = 1 / cycles
     return rate > 1 - _WHOLE and abs(rate - round(rate)) < _WHOLE * rate
+
+
+def _bounded(throughput: Throughput, by: Remark) -> Throughput:
+    return msgspec.structs.replace(throughput, kind=UPPER_BOUND, note=by.text, cause=cause_of(by))

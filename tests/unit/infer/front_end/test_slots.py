@@ -6,6 +6,8 @@ import pytest
 
 from cyclescope.infer.front_end import slots as module
 from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
+from cyclescope.remarks.front_end import Slots
+from cyclescope.remarks.remark import NOTHING
 
 
 def row(*slots, error=0.02, instances=4):
@@ -33,7 +35,7 @@ def count(*slots, error=0.02, others=(), **more):
 )
 def test_whole_numbers_are_told(slots, whole):
     found = count(*slots)
-    assert (found.whole, found.reason) == (whole, "")
+    assert (found.whole, found.reason) == (whole, NOTHING)
     assert found.error < 0.1
 
 
@@ -54,7 +56,7 @@ def test_whole_numbers_are_told(slots, whole):
 def test_what_is_not_clear_is_not_told(slots, error, reason):
     found = count(*slots, error=error)
     assert found.whole is None
-    assert reason in found.reason
+    assert reason in found.reason.text
 
 
 def test_what_forms_of_one_slot_are_off_by_is_the_error_of_all():
@@ -76,7 +78,7 @@ def test_where_no_form_reads_as_one_slot_something_else_limits():
 def test_where_one_slot_cannot_be_told_nothing_is():
     found = count(1.0, 1.0, others=(1.2, 0.8, 1.15, 0.85, 1.2))
     assert found.whole is None
-    assert "too much to count" in found.reason
+    assert "too much to count" in found.reason.text
 
 
 def test_noise_does_not_become_a_fraction_or_a_wrong_number():
@@ -90,7 +92,7 @@ def test_what_all_forms_of_one_slot_read_too_much_is_no_slot_of_any():
     for more in (0, 0.07):
         assert [count(*[n + more] * 3, others=drawn).whole for n in (0, 2, 3)] == [0, 2, 3]
     assert count(1.07, 1.06, others=drawn).error < count(1.07, 1.06, others=drawn[:9]).error
-    assert "too much to count" in count(1.22, 1.22, others=[value + 0.15 for value in drawn]).reason
+    assert "too much to count" in count(1.22, 1.22, others=[value + 0.15 for value in drawn]).reason.text
 
 
 def test_forms_of_one_kind_are_off_alike():
@@ -154,7 +156,7 @@ def test_what_is_vague_does_not_say_how_far_off_readings_are():
 @pytest.mark.parametrize("off", [0.1, -0.1])
 def test_instructions_of_one_slot_may_read_low_or_high(off):
     """What they scatter by is the error of all, whichever side it is on."""
-    assert count(2.0, 2.0, 2.0, others=(1 + off,) * 4).reason.startswith("instructions of one slot read")
+    assert count(2.0, 2.0, 2.0, others=(1 + off,) * 4).reason.meaning is Slots.LOUD
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from cyclescope.infer.front_end import width as module
 from cyclescope.infer.front_end.width import Rate, rates_of, width_of
 from cyclescope.measure.front_end import AND, GENERAL, IDIOMS, MOVES, NOPS, VECTOR
 from cyclescope.measure.record import NOISY, UNSTABLE, Reading
+from cyclescope.remarks.front_end import Wide
+from cyclescope.remarks.remark import NOTHING
 
 MIX, RUN = AND.join((NOPS, GENERAL)), AND.join((NOPS, NOPS, NOPS, GENERAL))
 
@@ -33,7 +35,7 @@ def rates(error=0.01, **of_kinds):
 )
 def test_the_width_is_what_several_kinds_agree_on(found, slots, nops):
     fact = width_of(found)
-    assert (fact.slots, fact.per_slot, fact.reason) == (slots, nops, "")
+    assert (fact.slots, fact.per_slot, fact.reason) == (slots, nops, NOTHING)
     assert len({rate.kind for rate in fact.agreeing}) >= 2
 
 
@@ -51,11 +53,11 @@ def test_the_width_is_what_several_kinds_agree_on(found, slots, nops):
 def test_a_width_that_is_not_clear_is_not_told(found):
     fact = width_of(found)
     assert not fact.is_told
-    assert all(f"{rate.rate:.2f}" in fact.reason for rate in found)
+    assert all(f"{rate.rate:.2f}" in fact.reason.text for rate in found)
 
 
 def test_without_a_rate_there_is_a_reason():
-    assert width_of([]).reason == module.UNKNOWN
+    assert width_of([]).reason.meaning is Wide.UNKNOWN
 
 
 def test_the_proof_names_forms_and_errors():

@@ -11,11 +11,12 @@ from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.candidates import candidates, domains, files_of, memory_of
-from cyclescope.infer.ports.in_order import QUICK, SLOW, WITHOUT_PORTS, issues_in_order
+from cyclescope.infer.ports.in_order import QUICK, SLOW, issues_in_order
 from cyclescope.infer.timing.results import HIGH
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.record import Record
+from cyclescope.remarks.ports import NoPorts
 from cyclescope.session.machines import load_model
 
 SAMPLED = ("xiangshan-nanhu", "sifive-p550")
@@ -66,7 +67,7 @@ def test_a_core_that_issues_in_order_says_so_in_place_of_ports(ordered):
     planner = Planner(table, lambda form: True)
     usages = {form.id: approach.usage(form, planner) for form in forms}
     assert {usage.ports for usage in usages.values()} == {None}
-    assert usages["FADD_D"].reason.startswith(f"{WITHOUT_PORTS}; issues in one cycle with ")
+    assert [one.meaning for one in usages["FADD_D"].remarks][:2] == [NoPorts.IN_ORDER, NoPorts.ISSUES_WITH]
     assert all(usage.slots is None for usage in usages.values())
 
 
@@ -88,7 +89,7 @@ def test_the_model_of_a_core_that_issues_in_order(ordered):
     assert model.core.width == 2
     assert not model.ports
     assert model.forms["FADD_D"].operations is None
-    assert WITHOUT_PORTS in model.forms["FADD_D"].note
+    assert NoPorts.IN_ORDER.value in model.forms["FADD_D"].note
     assert any("the core issues in order" in note for note in model.provenance.notes)
 
 

@@ -27,6 +27,7 @@ from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, PortPlanner
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
+from cyclescope.remarks.ports import NoClass
 from tests.support.classes import classes_of, cost_records, facts_by_time
 from tests.support.front_ends import StatedFrontEnd
 
@@ -222,7 +223,7 @@ def test_accesses_to_memory_are_one_micro_operation_if_they_cost_one_at_best(tab
         records = [port_record(store, LOAD, f"x8.{n}", c) for n, c in enumerate(cycles)]
         classes = classes_of(table, widths, dict.fromkeys(widths, "m"))
         facts = facts_by_time(classes, records, StatedFrontEnd(table, 8.0))
-        return "more than one" in facts.evidence.units.get(store, "")
+        return store in (units := facts.evidence.units) and units[store].meaning is NoClass.SEVERAL
 
     one, two = 8 + INSTANCES / 4, 8 + 2 * INSTANCES / 4
     assert [taken(one, two), taken(two, one), taken(two, two)] == [False, False, True]

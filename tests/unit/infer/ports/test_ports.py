@@ -13,7 +13,7 @@ from cyclescope.infer.front_end.slots import SlotCount
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.machine_model import build_model
-from cyclescope.infer.ports.approach import NO_FILLER, read_approach
+from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import candidates, preference
 from cyclescope.infer.ports.experiments import PortCampaign
@@ -28,11 +28,15 @@ from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.model import library
 from cyclescope.model.library import llvm_model
 from cyclescope.model.resources import resource_throughput
+from cyclescope.remarks.front_end import Slots
+from cyclescope.remarks.ports import Named, NoPorts
+from cyclescope.remarks.remark import NOTHING
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 from tests.support.classes import StatedEvidence, classes_of
 from tests.support.front_ends import StatedFrontEnd
 
+VAGUE = Slots.VAGUE.of(1.0, 0.02)
 SAMPLED = ("znver3", "skylake", "haswell", "drawn:3", "drawn:5")
 ALL = (
     "znver1", "znver2", "znver3", "znver4", "sandybridge", "haswell", "broadwell", "skylake",
@@ -138,13 +142,13 @@ def test_a_usage_says_what_was_found(skylake, table):
 def test_slots_are_not_told_where_the_width_was_disturbed(skylake, table):
     name = "SHL (R64, I8)"
     front_end = skylake.facts.front_end
-    assert front_end.told(table[name]) == (1.0, "")
+    assert front_end.told(table[name]) == (1.0, NOTHING)
     slower = [r._replace(cycles=1.045 * r.cycles) for r in front_end._widths]
     readings = FrontEndReadings(front_end._readings, slower)
     disturbed = FrontEndFacts(table, front_end.throughputs, (), readings)
     slots, reason = disturbed.told(table[name])
     assert slots is None
-    assert "as the width is not: no two kinds" in reason
+    assert "as the width is not: no two kinds" in reason.text
 
 
 @pytest.mark.parametrize(
@@ -152,12 +156,12 @@ def test_slots_are_not_told_where_the_width_was_disturbed(skylake, table):
     [
         (1, 1.0, ""),
         (0, None, "neither a NOP nor a move"),
-        (None, None, "its front-end slots are not known: vague"),
+        (None, None, "its front-end slots are not known: 1.00 ± 0.02 slots: too vague"),
     ],
 )
 def test_slots_that_what_needs_a_port_cannot_have_are_not_told(skylake, table, whole, shown, told):
     name = "SHL (R64, I8)"
-    known, count = skylake.facts.front_end, SlotCount(float(whole or 1), 0.02, whole, 0.9, 1.1, "vague")
+    known, count = skylake.facts.front_end, SlotCount(float(whole or 1), 0.02, whole, 0.9, 1.1, VAGUE)
     front_end = StatedFrontEnd(
         table,
         width=known.width,
@@ -194,8 +198,8 @@ def test_idle_slots_are_a_doubt(skylake, table):
 
 
 def test_what_was_not_measured_has_no_ports(skylake, table):
-    found = skylake.usage(table["DIVPD (XMM, XMM)"], 4.0, "its instances need others")
-    assert (found.ports, found.reason) == (None, "its instances need others")
+    found = skylake.usage(table["DIVPD (XMM, XMM)"], 4.0, (NoPorts.NO_SLOTS.of(),))
+    assert (found.ports, found.note) == (None, NoPorts.NO_SLOTS.value)
 
 
 def test_a_form_looks_the_same_alone_as_among_all(table, tmp_path):
@@ -295,7 +299,7 @@ def test_a_core_without_a_filler_says_so(table, tmp_path):
         assert (found.front_end.filler, found.ports) == ("", None)
         planner = Planner(table, lambda form: True)
         assert found.is_complete(planner)
-        assert found.usage(form, planner).reason == NO_FILLER
+        assert found.usage(form, planner).remarks == (NoPorts.NO_FILLER.of(),)
 
 
 def test_forms_that_hold_ports_for_other_reasons_are_conflicts(skylake, table):
@@ -339,7 +343,7 @@ def test_usages_that_miss_what_was_counted_are_of_low_confidence():
     assert usage.operations is None
     assert "on ports that no class fills" in usage.note
     assert usage.confidence == LOW
-    assert comparison.builder.judge.naming == "ports have the names that the performance counters give them"
+    assert comparison.builder.judge.naming.meaning is Named.COUNTERS
 
 
 def test_ports_on_which_nothing_was_counted_are_a_doubt():

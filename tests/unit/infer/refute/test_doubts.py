@@ -10,6 +10,7 @@ from cyclescope.isa.registry import instruction_set, isa_names
 from cyclescope.isa.table import load_table
 from cyclescope.model.calibration import ClaimCalibration, TriedMixes
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
+from cyclescope.remarks.model import Doubt
 
 FORMS = [form for forms in instruction_set("x86-64").roles.plain.values() for form in forms]
 
@@ -29,9 +30,8 @@ def test_nothing_is_wrong_with_a_model_whose_claims_hold():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_plain_form_needs_a_port(form):
-    (line,) = doubts(model({"high": (100, 99)}, without=(form,)))
-    assert form in line
-    assert "has no port" in line
+    (doubt,) = doubts(model({"high": (100, 99)}, without=(form,)))
+    assert (doubt.meaning, doubt.values[0]) == (Doubt.PLAIN_WITHOUT_PORT, form)
 
 
 def test_what_was_not_measured_is_not_missed():
@@ -44,12 +44,11 @@ def test_what_was_not_measured_is_not_missed():
     ({"medium": (100, 76)}, False), ({"high": (19, 1)}, False), ({"high": (20, 1)}, True),
 ])  # fmt: skip
 def test_levels_have_to_hold(mixes, bad):
-    assert [line.partition(":")[0] for line in doubts(model(mixes))] == ["calibration"] * bad
+    assert [doubt.meaning for doubt in doubts(model(mixes))] == [Doubt.MIXES] * bad
 
 
 def test_a_model_that_nothing_tested_says_so():
-    (line,) = doubts(model())
-    assert "no fresh mixes" in line
+    assert list(doubts(model())) == [Doubt.UNTESTED.of()]
 
 
 def test_other_models_are_not_doubted():

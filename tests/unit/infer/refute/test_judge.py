@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from cyclescope.infer.ports.builder import PortUsage
-from cyclescope.infer.refute.calibration import DOUBTED_KIND, FIRST, Judge, Trial, Verdict, Verdicts
+from cyclescope.infer.refute.calibration import FIRST, Judge, Trial, Verdict, Verdicts
 from cyclescope.model.calibration import ClaimCalibration
 from cyclescope.model.machine import Operation
+from cyclescope.remarks.ports import Usage
 
 
 def judge(*trials, units=(), decide=(), uneven=0.0):
@@ -127,10 +128,10 @@ def test_another_usage_is_not_what_was_refuted():
 
 def test_what_is_doubted_has_the_confidence_that_is_left():
     verdicts = Verdicts(0, {}, {}, ClaimCalibration(), {"F": "medium"})
-    usage = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high", note="first")
+    usage = PortUsage(1, "1*p0", (Operation((0,)),), confidence="high", remarks=(Usage.AS_KEPT.of("first"),))
     found = verdicts.lowered("F", usage)
     assert found.confidence == "medium"
-    assert found.note == f"first; {DOUBTED_KIND}"
+    assert found.note == f"first; {Usage.DOUBTED_KIND.value}"
     assert verdicts.lowered("G", usage) == usage
     unsure = msgspec.structs.replace(usage, confidence="low")
     assert verdicts.lowered("F", unsure).confidence == "low"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.timing.laws import is_doubtful, is_uneven, may_be_delayed, outliers
-from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import (
     EXACT,
     UPPER_BOUND,
@@ -17,6 +16,7 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import NOISY, STABLE, UNSTABLE, Record
+from cyclescope.remarks.timing import Cause
 
 FAMILY = ("VPADDD (XMM, XMM, XMM)", "VPADDD (YMM, YMM, YMM)")
 

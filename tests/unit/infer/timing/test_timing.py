@@ -6,7 +6,6 @@ import pytest
 
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency
-from cyclescope.infer.timing.remarks import Cause
 from cyclescope.infer.timing.results import (
     EXACT,
     HIGH,
@@ -18,6 +17,7 @@ from cyclescope.infer.timing.results import (
 )
 from cyclescope.isa.table import load_table
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
+from cyclescope.remarks.timing import Cause
 
 TABLE = load_table("x86-64")
 ADD, IMUL, DIV, MOV = "ADD_01 (R64, R64)", "IMUL (R64, R64)", "DIV (R64)", "MOV_89 (R64, R64)"
