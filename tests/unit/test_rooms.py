@@ -99,7 +99,7 @@ def test_there_is_one_skeleton_of_pages():
     pages = [path for path in PACKAGE.rglob("*.html") if "<!doctype" in path.read_text().lower()]
     assert [path.name for path in pages] == ["skeleton.html"]
     whole = [path for path in PACKAGE.rglob("*.html") if '{% extends "skeleton.html" %}' in path.read_text()]
-    assert len(whole) == 6
+    assert len(whole) == 7
 
 
 def test_no_two_files_of_tests_have_one_name():

@@ -73,6 +73,9 @@ VECTOR_STATES, SSE_IN_A_ROW = "vector-states", "SSE one after the other, upper h
 ASKED_IN_A_ROW, ASKED_UPDATE = "ADDPS (XMM, XMM)", "ADD (M64, I8)"
 """A probe whose facts are conditions of latencies, its subject for them, and the forms that are asked."""
 
+CACHES, CACHE_LEVELS = "caches", ("first", "second", "third")
+"""A probe whose facts say how long loads take that are further away, and its levels."""
+
 IN_FLIGHT, MISPREDICTION = "in-flight", "misprediction"
 """Probes whose facts are sizes and times in exported machine models."""
 
@@ -131,6 +134,11 @@ def distance_subject(stores: int, kind: str = GENERAL) -> str:
     """A load with so many other stores between its own and it."""
     subject = f"{stores} stores in between"
     return f"{subject}, {kind}" if kind else subject
+
+
+def level_subject(level: int) -> str:
+    """A load from a cache; levels are counted from 1."""
+    return f"{CACHE_LEVELS[level - 1]} level, load"
 
 
 def stacked(way: MemoryWay) -> str:

@@ -16,7 +16,6 @@ FAR_BEYOND = 2  # times a level's size: what loads take there is compared with
 MOST_OF = 0.85  # of that: an edge ends where loads take so much
 SOFT = 0.35  # of a level's size: a longer edge is soft; that of four ways is a quarter
 WALKED = "walk"
-CACHE_LEVELS = ("first", "second", "third")
 
 
 class CacheLevel(NamedTuple):

@@ -14,7 +14,7 @@ from cyclescope.analyze.choose.source import read_blocks
 from cyclescope.analyze.read.contents import HEXADECIMAL
 from cyclescope.errors import CyclescopeError, UsageError, shortened
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
-from cyclescope.session.blocks import NOTIONS, UNROLLED, ProgramBlock, readable
+from cyclescope.session.blocks import KERNELS, NOTIONS, UNROLLED, ProgramBlock, readable
 
 CODE_COLUMNS = ("hex", "block", "code", "bytes", "code_hex", "asm", "assembly")  # the first that a table has
 TIMING_COLUMNS = (
@@ -190,7 +190,7 @@ def _timed(row: dict[str, str], where: str, isa: str) -> Timed:
     if why := readable(code, row.get("isa") or isa):
         raise ValueError(why)
     notion = row.get("notion") or UNROLLED
-    if notion not in NOTIONS:
+    if notion not in (*NOTIONS, KERNELS):
         raise ValueError(f"no notion {notion!r}")
     cycles = float(row.get("cycles") or 0)
     verdict = row.get("verdict") or (CLEAN if row.get("clean", "1") == "1" else FAILED)

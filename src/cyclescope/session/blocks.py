@@ -27,8 +27,8 @@ from cyclescope.kernel.state import (
 from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.measure.bench import level_of
 
-UNROLLED, LOOP = "unrolled", "loop"
-NOTIONS = (UNROLLED, LOOP)
+UNROLLED, LOOP, KERNELS = "unrolled", "loop", "kernels"
+NOTIONS = (UNROLLED, LOOP)  # in which a block is timed; KERNELS are loops of compiled programs
 
 LOOPS_BACK, COUNTER_SHIFT = 1, 8  # flags of a block's kernel; see native/protocol.h
 LONGEST = 0x3FFF  # bytes of a block: eight copies are within a region of the runner
@@ -70,6 +70,9 @@ def case_of(origin: ProgramBlock, notion: str) -> BlockCase:
     """A block that was timed already: what is predicted of it."""
     if notion == UNROLLED:
         return BlockCase(origin, notion, origin.code, decoded(origin.code, origin.isa))
+    if notion == KERNELS:
+        block = msgspec.structs.replace(decoded(origin.code, origin.isa), loop=True)
+        return BlockCase(origin, notion, origin.code, block)
     return _looped(origin, decoded(origin.code, origin.isa))
 
 

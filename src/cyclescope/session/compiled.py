@@ -23,9 +23,8 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.measure.blocks import CLEAN, DISTURBED, UNSTABLE, BlockTiming, failed
-from cyclescope.session.blocks import BlockCase, ProgramBlock
+from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock
 
-KERNELS = "kernels"  # the notion
 _FUNCTION = "run"
 ROUNDS = (512, 1536)  # between which the slope is: arrays stay in the first-level cache
 _COUNTED = (128, 384)  # the same for the run step by step

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
 from cyclescope.analyze.choose.source import Choice, read_block
-from cyclescope.analyze.decode.block import Block
-from cyclescope.analyze.predict.prediction import Prediction
+from cyclescope.analyze.decode.block import Block, BlockInstruction
+from cyclescope.analyze.predict.prediction import MeasuredLoop, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.errors import UsageError
+from cyclescope.host.uname import host_isa
 from cyclescope.model import library
 from cyclescope.model.machine import MachineModel
+from cyclescope.session.blocks import NOTIONS, ProgramBlock
 from cyclescope.session.machines import is_file, load_model, stand_in_for, vendor_of
 
 
@@ -68,3 +72,52 @@ def predict(
     return predictor.predict(
         code, fixed=fixed, ignore_unknown=ignore_unknown, unroll_factor=unroll_factor, simulate=simulate
     )
+
+
+# --- beside it, what it takes -----------------------------------------------------------------------
+
+
+def measured_loop(block: Block) -> tuple[MeasuredLoop, ...]:
+    """The block as copies that follow each other, and as a loop with a counter of ours.
+
+    The branch that closes a loop is left out, with the comparison in front of it: registers hold what no
+    program put there, so that it would end at any time. Raises UsageError for code that this machine does not
+    execute.
+    """
+    from cyclescope.infer.api import open_backend  # slow to import
+    from cyclescope.session.validation import timed
+
+    if block.isa != host_isa():
+        raise UsageError(f"the code is {block.isa}, which this machine does not execute")
+    some = _body(block)
+    if not some or any(not one.code for one in some):
+        raise UsageError("there is no machine code to run", "give what can be assembled")
+    code = ProgramBlock(b"".join(one.code for one in some), block.source, block.isa)
+    backend, identity = open_backend()
+    with closing(backend):
+        if identity.emulated:
+            raise UsageError("times under an emulator mean nothing", "measure on the machine itself")
+        found = []
+        for notion in NOTIONS:
+            ((_, timing),) = timed(backend, [code], notion)
+            cycles = timing.cycles if timing.is_clean else None
+            found.append(MeasuredLoop(notion, cycles, timing.spread, timing.reason or timing.verdict))
+    return tuple(found)
+
+
+def _body(block: Block) -> list[BlockInstruction]:
+    """The instructions without the branch back, and without a comparison that is for it alone."""
+    some = list(block)
+    if block.loop and some:
+        some.pop()
+        if some and _compares(some[-1]):
+            some.pop()
+    return some
+
+
+def _compares(one: BlockInstruction) -> bool:
+    """Whether an instruction writes nothing but flags."""
+    if one.form is None or "nop" in one.form.attributes:
+        return False
+    written = (n for n, op in enumerate(one.form.operands) if op.write)
+    return all(n < len(one.registers) and one.registers[n] is None and one.memory[n] is None for n in written)

@@ -12,7 +12,9 @@ from array import array
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,6 +28,14 @@ UNLIMITED = 1 << 20  # entries of a buffer whose size is not known
 WINDOW = 256  # entries of a reorder buffer whose size is not known
 LIMIT = 20_000  # instructions after which an average has to do
 _NEVER = -(1 << 31)
+_ROW, _OPERATION_ROW = 5, 4  # numbers of an instruction and of an operation in a trace
+BUFFER_NAMES = (
+    "",
+    "reorder buffer",
+    "load buffer",
+    "store buffer",
+    "scheduler",
+)  # by the engine's numbers of them
 _ERRORS = {
     -1: "the simulated core was given what it cannot run",
     -2: "no memory for the simulated core",
@@ -173,14 +183,31 @@ class Steady(msgspec.Struct, frozen=True):
     simulated_instructions: int
 
 
+class Refusal(NamedTuple):
+    """Since which cycle an instruction found no room, and in which of `BUFFER_NAMES`."""
+
+    since: int
+    buffer: str
+
+
+class Readiness(NamedTuple):
+    """The cycle in which an operation could issue, and the source that it waited for last, -1 for none."""
+
+    cycle: int
+    source: int
+
+
 class Trace(msgspec.Struct, frozen=True):
     """What every instruction did, in program order; times are cycles from the start.
 
-    `instructions` has (dispatched, completed, retired), `operations` per instruction (issued, port).
+    `instructions` has (dispatched, completed, retired), `operations` per instruction (issued, port),
+    `refusals` what kept it from being dispatched (None for nothing), `ready` per operation when it was.
     """
 
     instructions: tuple[tuple[int, int, int], ...]
     operations: tuple[tuple[tuple[int, int], ...], ...]
+    refusals: tuple[Refusal | None, ...] = ()
+    ready: tuple[tuple[Readiness, ...], ...] = ()
 
 
 class Engine:
@@ -218,14 +245,19 @@ class Engine:
     def trace(self, body: Body, iterations: int) -> Trace:
         """What happens in the first iterations of the loop."""
         counts = self._operations(body) * iterations
-        rows, ops = array("q", bytes(24 * len(counts))), array("q", bytes(16 * sum(counts) + 16))
+        rows = array("q", bytes(8 * _ROW * len(counts)))
+        ops = array("q", bytes(8 * _OPERATION_ROW * (sum(counts) + 1)))
         self._run(body, 0, _Trace(iterations, _address(rows), _address(ops)))
-        instructions = tuple((rows[i], rows[i + 1], rows[i + 2]) for i in range(0, len(rows), 3))
-        operations, at = [], 0
-        for count in counts:
-            operations.append(tuple((ops[2 * n], ops[2 * n + 1]) for n in range(at, at + count)))
-            at += count
-        return Trace(instructions, tuple(operations))
+        heads = [rows[i : i + _ROW] for i in range(0, len(rows), _ROW)]
+        every = [ops[i : i + _OPERATION_ROW] for i in range(0, len(ops), _OPERATION_ROW)]
+        ends = list(accumulate(counts, initial=0))
+        own = [every[start:end] for start, end in pairwise(ends)]
+        return Trace(
+            tuple((row[0], row[1], row[2]) for row in heads),
+            tuple(tuple((op[0], op[1]) for op in some) for some in own),
+            tuple(None if row[3] < 0 else Refusal(row[3], BUFFER_NAMES[row[4]]) for row in heads),
+            tuple(tuple(Readiness(op[2], op[3]) for op in some) for some in own),
+        )
 
     def _run(self, body: Body, limit: int, trace: _Trace | None) -> _Outcome:
         words, accesses = array("i", body.words), array("q", body.accesses)

@@ -395,3 +395,22 @@ def test_the_library_takes_text_bytes_files_and_blocks(kernel):
     assert predict.predictor_of(one) is predict.predictor_of(one)
     assert predict.predictor_of("znver3") is predict.predictor_of("znver3")
     assert predict.predictor_of(msgspec.structs.replace(one)) is not predict.predictor_of(one)
+
+
+def test_what_the_simulated_core_does(cyclescope, tmp_path):
+    code, page = tmp_path / "a.s", tmp_path / "a.html"
+    code.write_text(".L1:\n imul %rbx, %rax\n jne .L1\n")
+    done = cyclescope(
+        "analyze", code, "--arch", "skylake", "--simulate", "--trace", page, "--what-if", "latency=2:1"
+    )
+    assert (
+        done.code == 0 and "where the time goes" in done.out and "1.00 with latency=2:1 (-2.00)" in done.out
+    )
+    assert "cycle by cycle" in page.read_text()
+    done = cyclescope("analyze", code, "--arch", "skylake", "--simulate", "--json")
+    assert '"shares":[{' in done.out and '"what_if":[]' in done.out
+    done = cyclescope("analyze", code, "--arch", "skylake", "--simulate", "--timeline")
+    assert "a timeline and the simulation at once" in done.error
+    code.write_text(".L1:\n mul x0, x1, x2\n b.ne .L1\n")
+    done = cyclescope("analyze", code, "--arch", "neoverse-v2", "--run")
+    assert done.error == "the code is aarch64, which this machine does not execute"

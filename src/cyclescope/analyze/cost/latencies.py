@@ -21,7 +21,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     `passing` are the cycles in which what it loads comes from a store, where that was found out, `passes`
     tells of a store to such a load: its latencies are those of computing alone. `indexed` tells of a store
     to an address with an index, where that makes a difference. `latency` are the cycles of every result that
-    a comment in the source asks for.
+    a comment in the source asks for, `later` by how many cycles what it loads comes later than usually.
     """
 
     idiom: str = ""
@@ -31,6 +31,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     latency: float | None = None
     passing: float | None = None
     passes: bool = False
+    later: float = 0.0
 
 
 class AllEnds(Ends, frozen=True):
@@ -93,7 +94,8 @@ class PlacedLatencies:
             return self.variant.latency
         if self._proved and self._is_guessed(source, target):
             return 0.0
-        return self._in_place(cycles, source, target)
+        late = self.variant.later if self.ends.is_loaded(source) else 0.0
+        return self._in_place(cycles, source, target) + late
 
     def _in_place(self, cycles: float, source: Node, target: Node) -> float:
         """Cycles of a pair in its surroundings."""

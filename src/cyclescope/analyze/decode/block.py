@@ -60,7 +60,8 @@ class BlockInstruction(msgspec.Struct, frozen=True):
     of them is meant, RISC-V's `X`, `F` and `V`; state like `VL` is a class of its own. The zero register is
     None.
 
-    `latency` are the cycles that the source says its results take, None where the model knows. `place` is
+    `latency` are the cycles that the source says its results take, None where the model knows; `later` by how
+    many more than usually what it loads takes, where somebody asks what then would be. `place` is
     where debugging information says that machine code is from.
     """
 
@@ -76,6 +77,7 @@ class BlockInstruction(msgspec.Struct, frozen=True):
     problem: str = ""
     further: dict[int, tuple[Register, ...]] = {}
     latency: float | None = None
+    later: float = 0.0
     place: SourcePlace | None = None
 
     @property

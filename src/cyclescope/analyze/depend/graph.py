@@ -167,7 +167,7 @@ class _Builder:
             role = FIRST if number in fused else SECOND if number - 1 in fused or number in joined else ""
             indexed = bool(self.costs.plain_store) and _stores_by_index(one)
             through = number in renamed or number in passing or number in passes
-            if idiom or role or through or indexed or said:
+            if idiom or role or through or indexed or said or one.later:
                 variant = CostVariant(
                     idiom,
                     role,
@@ -176,6 +176,7 @@ class _Builder:
                     one.latency,
                     passing.get(number),
                     number in passes,
+                    one.later,
                 )
                 chosen.append(self.costs.get(placed.form, variant))
             else:

@@ -7,6 +7,7 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.analyze.decode.block import BlockInstruction, SourcePlace
+from cyclescope.analyze.predict.observed import BlockSimulation
 from cyclescope.model.machine import Borrowed, Provenance, Width
 
 PORTS, PORTS_FIXED, FRONT_END = "ports", "ports_fixed", "front_end"
@@ -80,6 +81,23 @@ class Dependency(msgspec.Struct, frozen=True):
     by: str
 
 
+class ChangedPrediction(msgspec.Struct, frozen=True):
+    """Cycles of an iteration, and what bounds it, if something were otherwise; `what` is as it was asked."""
+
+    what: str
+    cycles: float
+    bottleneck: str
+
+
+class MeasuredLoop(msgspec.Struct, frozen=True):
+    """What the block takes on this machine, in cycles, as copies or as a loop; None with the reason."""
+
+    notion: str
+    cycles: float | None
+    spread: float = 0.0
+    reason: str = ""
+
+
 class Unknown(msgspec.Struct, frozen=True):
     """An instruction that is not accounted for, and why."""
 
@@ -110,7 +128,8 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     one iteration does, 0 where not given. `pointer_increment` are the bytes that the loop moves its pointer
     by, None where it moves none; `elements` how many elements of an array these are, None where the
     instructions do not say. `width` is that of the front end; one that is only assumed is no part of
-    `lower`. `borrowed` says what of it is another core's.
+    `lower`. `borrowed` says what of it is another core's. `simulation` is what the simulated core does with
+    it, `what_if` what changes would make of it, `measured` what it takes here: where somebody asked for them.
     """
 
     machine: str
@@ -143,6 +162,9 @@ class Prediction(msgspec.Struct, frozen=True, dict=True):
     pointer_increment: int | None = None
     elements: int | None = None
     borrowed: tuple[Borrowed, ...] = ()
+    simulation: BlockSimulation | None = None
+    what_if: tuple[ChangedPrediction, ...] = ()
+    measured: tuple[MeasuredLoop, ...] = ()
 
     @cached_property
     def alone(self) -> dict[str, float]:

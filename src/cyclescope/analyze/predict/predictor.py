@@ -12,9 +12,10 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import CarriedChain, loop_carried
 from cyclescope.analyze.predict import bounds
-from cyclescope.analyze.predict.effects import effect_named
+from cyclescope.analyze.predict.effects import EFFECTS, effect_named
 from cyclescope.analyze.predict.estimate import BlockBounds, BlockEstimate
 from cyclescope.analyze.predict.notes import notes
+from cyclescope.analyze.predict.observed import BlockSimulation, observed
 from cyclescope.analyze.predict.prediction import (
     CRITICAL_PATH,
     CRITICAL_PATH_FIXED,
@@ -96,19 +97,21 @@ class Predictor:
         ignore_unknown: bool = False,
         unroll_factor: float = 0,
         simulate: bool = True,
+        watch: bool = False,
     ) -> Prediction:
         """The prediction of a block.
 
         `fixed` splits operations evenly over their ports in place of the best binding; `ignore_unknown`
         leaves out instructions without a cost; `unroll_factor` is how many units of work an iteration does, 0
-        where that is not told; without `simulate` there is no `upper`, and no simulated
-        value for cores that execute in order. Raises UnknownInstructions and UsageError.
+        where that is not told; without `simulate` there is no `upper`, and no simulated value for cores that
+        execute in order; with `watch` there is a `simulation`. Raises UnknownInstructions and UsageError.
         """
         _check_work(unroll_factor)
         unknown, known = self._split(block, ignore_unknown)
         found = self._bounds(block, known, fixed, simulate)
         upper = self.simulated(found.graph, late=True) if simulate else None
-        return _Analysis(self, found, known, fixed).prediction(unknown, upper, unroll_factor)
+        seen = self.watched(found, known) if watch else None
+        return _Analysis(self, found, known, fixed).prediction(unknown, upper, unroll_factor, seen)
 
     def estimate(self, block: Block, *, ignore_unknown: bool = False) -> BlockEstimate:
         """The numbers of `predict` without simulation, in less time: for many blocks."""
@@ -163,6 +166,20 @@ class Predictor:
         """The same graph with the least or the most latencies that are proved."""
         return self._graphs.with_ends(graph, ends)
 
+    def watched(self, found: BlockBounds, known: Sequence[int]) -> BlockSimulation:
+        """What the simulated core does with a block. Raises UsageError for one that it cannot run."""
+        graph = found.graph
+        if len(graph.instructions) > MOST_SIMULATED:
+            raise UsageError(f"blocks of more than {MOST_SIMULATED} instructions are not simulated")
+        simulation = self._likeliest
+        steady = simulation.run(graph).cycles
+        floor = max((found.deciding.get(effect.name, 0.0) for effect in EFFECTS), default=0.0)
+        chain = found.deciding[LOOP_CARRIED]
+        if chain > steady:  # through earlier iterations than the last
+            floor = max(floor, chain)
+        loop = simulation.loop(graph)
+        return observed(loop, graph, known, self.machine.ports, self.machine.core, floor)
+
     def simulated(self, graph: Graph, late: bool = False) -> float | None:
         """Cycles per iteration on the simulated core, None where it cannot be simulated.
 
@@ -188,7 +205,11 @@ class _Analysis:
         self.path = self.paths[fixed]
 
     def prediction(
-        self, unknown: dict[int, Unknown], upper: float | None, unroll_factor: float
+        self,
+        unknown: dict[int, Unknown],
+        upper: float | None,
+        unroll_factor: float,
+        simulation: BlockSimulation | None = None,
     ) -> Prediction:
         """Everything together."""
         found, unroll = self.found, self.block.unroll
@@ -212,7 +233,7 @@ class _Analysis:
             unroll_factor=unroll_factor, source=self.block.source, name=self.block.name,
             found=self.block.found, loop=self.block.loop,
             pointer_increment=unroll.stride if unroll else None,
-            elements=unroll.elements if unroll else None,
+            elements=unroll.elements if unroll else None, simulation=simulation,
         )  # fmt: skip
 
     def _bounds(self) -> dict[str, float]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.locations import Location
 from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.predict.watched import LoopOnCore
 from cyclescope.errors import UsageError
 from cyclescope.isa.dataflow import Node
 from cyclescope.simulate.cost import template
-from cyclescope.simulate.engine import MOST_TARGETS, Body, Engine, Steady
+from cyclescope.simulate.engine import MOST_TARGETS, Body, Engine, Steady, Template
 
 _NOWHERE = 0  # a location that nothing writes
 _LIMIT = 4_000  # instructions after which an average has to do
@@ -32,7 +35,8 @@ class Simulation:
         self._costs = costs
         core = msgspec.structs.replace(machine.core, load_latency=costs.load, forward_latency=costs.forward)
         self._core = core
-        self._engine = Engine(layout_of(core, len(machine.ports), policy))
+        self._layout = layout_of(core, len(machine.ports), policy)
+        self._engine = Engine(self._layout)
         self._templates: dict[tuple[str, CostVariant, tuple[float, ...]], int] = {}
 
     def run(self, graph: Graph) -> Steady:
@@ -54,34 +58,35 @@ class Simulation:
         iteration further back than the last, or of the last although this one has written a new one, is
         taken to be at hand.
         """
-        numbers: dict[object, int] = {}
-        stored = {p.load: p.store for p in graph.memory if _is_last(p.load, p.store, p.distance)}
         words: list[int] = []
-        for number, placed in enumerate(graph.costs):
-            words.append(self._template(placed, _later(graph, number)))
-            places = graph.places[number]
-            for k in placed.engine_sources:
-                node = placed.sources[k]
-                words.append(_location(numbers, places.sources[k], stored.get((number, node.operand)), node))
-            for node, place in zip(placed.targets[:MOST_TARGETS], places.targets, strict=False):
-                words.append(_location(numbers, place, (number, node.operand), node))
+        for number, (sources, targets) in enumerate(_locations(graph)):
+            words += [self._numbered(graph.costs[number], _later(graph, number)), *sources, *targets]
         return Body(words)
 
-    def _template(self, placed: PlacedCost, later: tuple[float, ...]) -> int:
+    def loop(self, graph: Graph) -> LoopOnCore:
+        """The block with the templates of its instructions, to be looked at or changed."""
+        sources, targets = zip(*_locations(graph), strict=True)
+        made = (self._template(placed, _later(graph, n)) for n, placed in enumerate(graph.costs))
+        return LoopOnCore(self._layout, tuple(made), sources, targets)
+
+    def _numbered(self, placed: PlacedCost, later: tuple[float, ...]) -> int:
         key = placed.form.id, placed.variant, later
         known = self._templates.get(key)
         if known is None:
-            passes = placed.variant.passes  # to a load whose latency has all of the way through memory
-            cost = placed.explicit_cost(0.0 if passes else self._costs.forward - self._costs.load)
-            found = template(
-                placed.form, cost, self._core, self._costs.units, placed.variant.idiom, passes=passes
-            )
-            if any(later):
-                found = found.waiting(later)
-            if placed.variant.fused:
-                found = msgspec.structs.replace(found, entries=max(int(placed.slots), 1))
-            known = self._templates[key] = self._engine.add(found)
+            known = self._templates[key] = self._engine.add(self._template(placed, later))
         return known
+
+    def _template(self, placed: PlacedCost, later: tuple[float, ...]) -> Template:
+        passes = placed.variant.passes  # to a load whose latency has all of the way through memory
+        cost = placed.explicit_cost(0.0 if passes else self._costs.forward - self._costs.load)
+        found = template(
+            placed.form, cost, self._core, self._costs.units, placed.variant.idiom, passes=passes
+        )
+        if any(later):
+            found = found.waiting(later)
+        if placed.variant.fused:
+            found = msgspec.structs.replace(found, entries=max(int(placed.slots), 1))
+        return found
 
 
 def _later(graph: Graph, number: int) -> tuple[float, ...]:
@@ -94,6 +99,21 @@ def _later(graph: Graph, number: int) -> tuple[float, ...]:
             if not placed.loads(one.source):
                 more[one.source] = max(more.get(one.source, 0.0), one.cycles - cycles[one.source])
     return tuple(more.get(k, 0.0) for k in placed.engine_sources)
+
+
+def _locations(graph: Graph) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Per instruction the locations that it reads and those that it writes, in the engine's order."""
+    numbers: dict[object, int] = {}
+    stored = {p.load: p.store for p in graph.memory if _is_last(p.load, p.store, p.distance)}
+    for number, placed in enumerate(graph.costs):
+        places = graph.places[number]
+        sources = []
+        for k in placed.engine_sources:
+            node = placed.sources[k]
+            sources.append(_location(numbers, places.sources[k], stored.get((number, node.operand)), node))
+        pairs = zip(placed.targets[:MOST_TARGETS], places.targets, strict=False)
+        targets = [_location(numbers, place, (number, node.operand), node) for node, place in pairs]
+        yield tuple(sources), tuple(targets)
 
 
 def _is_last(load: tuple[int, int], store: tuple[int, int], distance: int) -> bool:

@@ -12,8 +12,9 @@ import msgspec
 
 from cyclescope.analyze.choose.source import Choice, only, read_block, read_blocks
 from cyclescope.analyze.decode.block import Block
-from cyclescope.analyze.predict.prediction import NotPredicted, Prediction
+from cyclescope.analyze.predict.prediction import ChangedPrediction, NotPredicted, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.analyze.predict.what_if import ChangedSetting, changed
 from cyclescope.analyze.read.syntax import SYNTAXES
 from cyclescope.cli.options import Amount, OutputFile, WritingCommand
 from cyclescope.errors import UnsupportedInstruction, UsageError
@@ -31,12 +32,32 @@ class AnalysisOptions(msgspec.Struct, frozen=True):
     fixed: bool
     ignore_unknown: bool
     unroll_factor: float
+    watch: bool = False
+    what_if: tuple[str, ...] = ()
+    run: bool = False
 
     def of(self, block: Block, machine: MachineModel) -> Prediction:
         """The prediction on a machine."""
+        found = self._plain(block, machine, self.watch)
+        if self.what_if:
+            asked = tuple(self._changed(block, machine, what) for what in self.what_if)
+            found = msgspec.structs.replace(found, what_if=asked)
+        if self.run:
+            from cyclescope.session.predict import measured_loop  # slow to import
+
+            found = msgspec.structs.replace(found, measured=measured_loop(block))
+        return found
+
+    def _plain(self, block: Block, machine: MachineModel, watch: bool = False) -> Prediction:
         return Predictor(machine, stand_in_for(machine)).predict(
-            block, fixed=self.fixed, ignore_unknown=self.ignore_unknown, unroll_factor=self.unroll_factor
-        )
+            block, fixed=self.fixed, ignore_unknown=self.ignore_unknown, unroll_factor=self.unroll_factor,
+            watch=watch,
+        )  # fmt: skip
+
+    def _changed(self, block: Block, machine: MachineModel, what: str) -> ChangedPrediction:
+        setting = changed(ChangedSetting(machine, block), what)
+        found = self._plain(setting.block, setting.machine)
+        return ChangedPrediction(what, found.cycles, found.bottleneck)
 
 
 _FILE = OutputFile()
@@ -51,6 +72,9 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
                  help="Measure instructions that the model of this host has no cost of first."),
     click.option("--unroll-factor", type=Amount(), default=None, metavar="N",
                  help="Units of work that one iteration does."),
+    click.option("--what-if", "what_if", multiple=True, metavar="CHANGE",
+                 help="Also with a change: port=ALU0, width=10, latency=7:2, load=7:14; repeatable."),
+    click.option("--run", is_flag=True, help="Measure the block on this machine, beside the prediction."),
     click.option("--lines", default="", metavar="LIST", help="Source lines, such as 3-9,12."),
     click.option("--function", default="", metavar="NAME", help="Look into this function only."),
     click.option("--addresses", default="", metavar="FROM-TO", help="Addresses of code, the end excluded."),
@@ -79,6 +103,8 @@ def command(
     fixed: bool,
     ignore_unknown: bool,
     measure_missing: bool,
+    what_if: tuple[str, ...],
+    run: bool,
     unroll_factor: float | None,
     lines: str,
     function: str,
@@ -105,7 +131,8 @@ def command(
     blocks, machine = read(file, arch, choice, syntax or "")
     for missing in machine.provenance.missing:
         click.echo(f"note: the model of this host is not complete: {missing}", err=True)
-    wanted = AnalysisOptions(fixed, ignore_unknown, unroll_factor or 0)
+    watch = shown.watches or any(asked[view.parameter] for view in VIEWS if view.watches)
+    wanted = AnalysisOptions(fixed, ignore_unknown, unroll_factor or 0, watch, what_if, run)
     if len(blocks) > 1 and not compare and not files:
         click.echo(shown.all_shown([wanted.of(block, machine) for block in blocks]), color=_colours())
         return
@@ -133,6 +160,8 @@ def _views(asked: dict[str, Path | bool | None], comparing: bool) -> tuple[View,
             f"several machines are compared as {', '.join(able)} or {last}", "leave out --compare"
         )
     printed = [view for view in chosen if not view.is_file]
+    if any(view.name == "json" for view in printed):  # which has what others would show
+        printed = [view for view in printed if not view.watches]
     if len(printed) > 1:
         words, options = zip(
             *((v.words or f"--{v.name}", f"--{v.name}") for v in reversed(printed)), strict=True

@@ -22,8 +22,8 @@ from cyclescope.model.machine import MachineModel
 from cyclescope.report.predictions.validation import WORST, table_row, validation_json, validation_text
 from cyclescope.report.progress import reporter
 from cyclescope.session.block_files import read_block_file, read_timings, write_timings
-from cyclescope.session.blocks import LOOP, NOTIONS, UNROLLED, ProgramBlock
-from cyclescope.session.compiled import KERNELS, basic_blocks, builds, timed_loops
+from cyclescope.session.blocks import KERNELS, LOOP, NOTIONS, UNROLLED, ProgramBlock
+from cyclescope.session.compiled import basic_blocks, builds, timed_loops
 from cyclescope.session.machines import default_machine, load_model
 from cyclescope.session.predictors import (
     DEFAULT,
@@ -165,7 +165,7 @@ def _remembered(wanted: ValidationOptions, path: Path, report: _Report) -> Valid
     some = [one for one in every if one.block.code in drawn]
     sections = [
         section(notion, known(some, notion), chosen, report, less)
-        for notion in wanted.notions
+        for notion in (*wanted.notions, KERNELS)
         if any(one.notion == notion for one in some)
     ]
     return Validation(

@@ -95,7 +95,13 @@ struct outcome {
     int64_t exact; /* whether the state came back: the cycles are no average */
 };
 
-/* One row per dynamic instruction (dispatched, completed, retired) and operation (issued, port). */
+/* What kept an instruction from being dispatched. */
+enum { REORDER_BUFFER = 1, LOAD_BUFFER, STORE_BUFFER, QUEUE };
+
+/* One row per dynamic instruction (dispatched, completed, retired, since when a buffer had no room for it or
+ * -1, which buffer) and operation (issued, port, ready, the source that it waited for last or -1). */
+#define INSTRUCTION_ROW 5
+#define OPERATION_ROW 4
 struct trace {
     int64_t iterations;
     int64_t *instructions, *operations;

@@ -158,8 +158,11 @@ static void start(struct run *r, uint64_t key, int32_t rank)
         i->complete_at = (r->now + 1) * ONE;
     if (r->trace && sequence < r->trace->iterations * r->p->count) {
         int64_t row = sequence / r->p->count * r->p->operations + ins->first_operation + o;
-        r->trace->operations[2 * row] = r->now;
-        r->trace->operations[2 * row + 1] = port;
+        int64_t *cells = &r->trace->operations[OPERATION_ROW * row];
+        cells[0] = r->now;
+        cells[1] = port;
+        cells[2] = op->ready;
+        cells[3] = op->last;
     }
     r->active = 1;
     const struct operation *what = &ins->form->operation[o];

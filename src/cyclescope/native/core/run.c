@@ -34,8 +34,8 @@ static void retire(struct run *r)
         r->loads -= form->loads;
         r->stores -= form->stores;
         if (r->trace && sequence < r->trace->iterations * r->p->count) {
-            r->trace->instructions[3 * sequence + 1] = in_cycles(i->complete_at);
-            r->trace->instructions[3 * sequence + 2] = r->now;
+            r->trace->instructions[INSTRUCTION_ROW * sequence + 1] = in_cycles(i->complete_at);
+            r->trace->instructions[INSTRUCTION_ROW * sequence + 2] = r->now;
         }
         r->head++;
         r->active = 1;
@@ -47,13 +47,25 @@ static int fits(int32_t used, int32_t more, int32_t room)
     return !more || !used || used + more <= room;
 }
 
+static int refuse(struct run *r, int32_t buffer)
+{
+    if (r->refused_at == NONE)
+        r->refused_at = r->now;
+    r->refused_by = buffer;
+    return 0;
+}
+
 /* Room in the reorder buffer, the load and store buffers, and the queues. */
 static int allocate(struct run *r, const struct template *form)
 {
-    if (!fits(r->entries, form->entries, r->core->entries) ||
-        !fits(r->loads, form->loads, r->core->loads) ||
-        !fits(r->stores, form->stores, r->core->stores) || !bind_all(r, r->tail))
-        return 0;
+    if (!fits(r->entries, form->entries, r->core->entries))
+        return refuse(r, REORDER_BUFFER);
+    if (!fits(r->loads, form->loads, r->core->loads))
+        return refuse(r, LOAD_BUFFER);
+    if (!fits(r->stores, form->stores, r->core->stores))
+        return refuse(r, STORE_BUFFER);
+    if (!bind_all(r, r->tail))
+        return refuse(r, QUEUE);
     r->entries += form->entries;
     r->loads += form->loads;
     r->stores += form->stores;
@@ -70,8 +82,13 @@ static void enter(struct run *r, const struct template *form)
     int64_t sequence = r->tail++;
     *instance_of(r, sequence) =
         (struct instance){r->position, form->operations + live_count(r), r->now, r->now * ONE};
-    if (r->trace && sequence < r->trace->iterations * r->p->count)
-        r->trace->instructions[3 * sequence] = r->now;
+    if (r->trace && sequence < r->trace->iterations * r->p->count) {
+        int64_t *row = &r->trace->instructions[INSTRUCTION_ROW * sequence];
+        row[0] = r->now;
+        row[3] = r->refused_at;
+        row[4] = r->refused_by;
+    }
+    r->refused_at = NONE;
     connect(r, sequence);
     r->position = r->position + 1 < r->p->count ? r->position + 1 : 0;
     r->remaining = NONE;
@@ -82,8 +99,10 @@ static void enter(struct run *r, const struct template *form)
  * cycles with no other. */
 static void dispatch(struct run *r)
 {
-    if (r->core->policy == GROUPED && r->entries && r->entries + r->core->width / ONE > r->core->entries)
-        return; /* a group is dispatched as a whole */
+    if (r->core->policy == GROUPED && r->entries && r->entries + r->core->width / ONE > r->core->entries) {
+        refuse(r, REORDER_BUFFER); /* a group is dispatched as a whole */
+        return;
+    }
     for (int64_t budget = r->core->width; budget > 0;) {
         const struct template *form = r->p->body[r->position].form;
         int alone = form->flags & MICROCODED;
@@ -304,6 +323,7 @@ static void set_up(struct run *r)
 {
     const struct core *core = r->core;
     r->remaining = NONE;
+    r->refused_at = NONE;
     for (int32_t i = 0; i < WHEEL; i++)
         r->wheel[i] = NONE;
     memset(r->turn, PORTS - 1, sizeof r->turn);

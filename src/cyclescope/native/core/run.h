@@ -25,6 +25,7 @@ struct pending {
     int32_t class;  /* of ports, within its cluster where it has one */
     int32_t early;  /* HOPING or ASKING: its sources were announced and are not there, else 0 */
     int32_t port, queue; /* rank; NONE where not bound */
+    int32_t last;        /* the source that it waited for last, NONE where it is ready at dispatch */
     int32_t next;        /* in the same bucket of the wheel */
 };
 
@@ -51,6 +52,8 @@ struct run {
     int64_t now, head, tail; /* cycle; oldest in flight and next to dispatch, counted from 0 */
     int64_t mask;            /* ring slots - 1 */
     int64_t remaining;       /* slots of the instruction under dispatch, NONE before it begins */
+    int64_t refused_at;      /* since when it finds no room, NONE where it has not been refused */
+    int32_t refused_by;      /* the buffer */
     int64_t busy_at[PORTS];
     int64_t issued[PORTS];
     int64_t oldest_waiting; /* in order: the first instruction with operations not issued */

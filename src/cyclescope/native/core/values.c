@@ -9,13 +9,16 @@ static void schedule(struct run *r, int64_t slot, int32_t o)
     const struct arrival *arrivals = arrivals_of(r, slot);
     struct pending *op = &operations_of(r, slot)[o];
     int64_t first = (i->dispatched + 1) * ONE, ready_at = first;
+    op->last = NONE;
     for (int32_t s = 0; s < form->sources; s++) {
         int32_t after = form->operation[o].after[s];
         if (after == NEVER)
             continue;
         int64_t from = form->operation[o].early ? arrivals[s].at : start_of(&arrivals[s], first);
-        if (from + after > ready_at)
+        if (from + after > ready_at) {
             ready_at = from + after;
+            op->last = s;
+        }
     }
     op->ready = in_cycles(ready_at);
     if (op->ready <= r->now)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import CACHE_LEVELS, CoreAnswer
 from cyclescope.probe.code import KernelLine
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import ALONE_IN_LOOP, Branch, Fill, Item, Label, laid_out
-from cyclescope.probe.plateaus import CACHE_LEVELS, WALKED, level_end, numbered_level, steady_places
+from cyclescope.probe.plateaus import WALKED, level_end, numbered_level, steady_places
 from cyclescope.probe.question import (
     CYCLES,
     Model,

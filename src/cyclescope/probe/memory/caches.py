@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import CACHE_LEVELS, CoreAnswer
 from cyclescope.probe.code import CHAIN_PLACE, PARALLEL, KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.memory.transfers import CHASE
 from cyclescope.probe.plateaus import (
-    CACHE_LEVELS,
     WALKED,
     CacheLevel,
     level_end,

@@ -45,6 +45,7 @@ def analysis_text(prediction: Prediction) -> str:
     prediction = plain(prediction)
     parts = [
         _head(prediction),
+        "\n".join(beside(prediction)),
         _bounds(prediction),
         _table(prediction),
         _chains(prediction),
@@ -117,6 +118,27 @@ def summary_lines(found: Prediction) -> list[str]:
     lines.append(f"at least {found.lower:.2f}{_condition(found)}; {upper}")
     if reason := _spread(found):
         lines.append(f"{found.interval[0]:.2f} to {found.interval[1]:.2f} {reason}")
+    return lines
+
+
+def beside(found: Prediction) -> list[str]:
+    """What the block takes on this machine, and what changes would make of it, where that was asked."""
+    lines = []
+    for one in found.measured:
+        way = (
+            "as copies one after the other"
+            if one.notion == "unrolled"
+            else "as a loop with a counter of its own"
+        )
+        if one.cycles is None:
+            lines.append(f"not measured here {way}: {one.reason}")
+            continue
+        off = (found.cycles / one.cycles - 1) if one.cycles else 0.0
+        lines.append(f"{one.cycles:.2f} measured here {way}: the prediction is {100 * off:+.1f} % off")
+    for change in found.what_if:
+        saved = change.cycles - found.cycles
+        word = bound_words(found, change.bottleneck)
+        lines.append(f"{change.cycles:.2f} with {change.what} ({saved:+.2f}), bound by: {word}")
     return lines
 
 

@@ -13,8 +13,7 @@ from cyclescope.measure.blocks import CLEAN
 from cyclescope.report.tables import table
 from cyclescope.report.words import printable, with_lender
 from cyclescope.session.accuracy import Accuracy
-from cyclescope.session.blocks import LOOP, UNROLLED
-from cyclescope.session.compiled import KERNELS
+from cyclescope.session.blocks import KERNELS, LOOP, UNROLLED
 from cyclescope.session.predictors import ANALYTIC, BlockAnswer
 from cyclescope.session.validation import (
     Ablation,

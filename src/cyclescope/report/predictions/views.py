@@ -20,6 +20,7 @@ class View(msgspec.Struct, frozen=True):
 
     They are of one prediction, of several marked regions, and of several machines. `is_file` says that it is
     written to a file, which the option names, and not printed; `words` are how errors name what is printed.
+    `watches` tells of one that shows what the simulated core does, which is computed for it alone.
     """
 
     name: str
@@ -29,6 +30,7 @@ class View(msgspec.Struct, frozen=True):
     comparison: str = ""
     is_file: bool = False
     words: str = ""
+    watches: bool = False
 
     @property
     def parameter(self) -> str:
@@ -64,6 +66,12 @@ VIEWS = (
          is_file=True),
     View("markdown", "Print Markdown.", "markdown:markdown", "markdown:regions_markdown",
          words="Markdown"),
+    View("simulate", "Print also what the simulated core does: where the time goes, what would save some.",
+         "simulation:simulation_text", words="the simulation", watches=True),
+    View("timeline", "Print what instructions do in each cycle of the first iterations.",
+         "simulation:timeline_text", words="a timeline", watches=True),
+    View("trace", "Write a page of the same here, with the reason of every wait.", "trace:trace_page",
+         is_file=True, watches=True),
     View("json", "Print JSON.", "text:analysis_json", "text:regions_json", "text:comparison_json",
          words="JSON"),
 )  # fmt: skip

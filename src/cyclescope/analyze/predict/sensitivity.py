@@ -1,0 +1,140 @@
+"""What a loop would gain: the simulated core once more, with one of its limits gone or moved.
+
+The bound that is the greatest is not always what is worth changing: two that are equal hide each other, and
+ports that are chosen late lose cycles that no bound has. So every limit is asked by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from cyclescope.analyze.predict.causes import RESULT_LATE, TimeShare
+from cyclescope.analyze.predict.watched import LoopOnCore
+from cyclescope.simulate.engine import MOST_PORTS, ONE, UNLIMITED, Layout, Template, Work
+
+_WIDE = 64.0  # times as wide a front end, and as large a reorder buffer: neither is a limit any more
+_MOST_ASKED = 6  # instructions whose latency is looked at: those with the most of the time
+_PART = 1 / ONE  # of a cycle: as short as an operation keeps a port in the engine
+_WORTH = 0.005  # of the cycles: less is the averaging of loops that never come back to a state
+
+
+class Gain(msgspec.Struct, frozen=True):
+    """Cycles of an iteration if one limit were another: `kind` as below, of an `instruction` or a `port`.
+
+    `front_end`, `buffers`, `ports` and `dependencies` are no limit at all; `port` is there twice;
+    `latency` is one cycle less.
+    """
+
+    kind: str
+    cycles: float
+    saved: float
+    instruction: int | None = None
+    port: str = ""
+
+
+FRONT_END_GONE, BUFFERS_GONE, PORTS_GONE, DEPENDENCIES_GONE = "front_end", "buffers", "ports", "dependencies"
+PORT_TWICE, LATENCY_LESS = "port", "latency"
+
+
+def gains(
+    loop: LoopOnCore, ports: Sequence[str], shares: Sequence[TimeShare], cycles: float, floor: float
+) -> tuple[Gain, ...]:
+    """What every change saves of `cycles`, the most first; less than `floor` no change makes it."""
+    found = []
+    for gain, changed in _changes(loop, ports, shares):
+        taken = min(max(changed.steady().cycles, floor), cycles)
+        if cycles - taken > _WORTH * cycles:
+            found.append(msgspec.structs.replace(gain, cycles=taken, saved=cycles - taken))
+    return tuple(sorted(found, key=lambda gain: -gain.saved))
+
+
+def _changes(
+    loop: LoopOnCore, ports: Sequence[str], shares: Sequence[TimeShare]
+) -> Iterator[tuple[Gain, LoopOnCore]]:
+    layout = loop.layout
+    yield Gain(FRONT_END_GONE, 0, 0), _with(loop, layout=_replaced(layout, width=layout.width * _WIDE))
+    yield Gain(BUFFERS_GONE, 0, 0), _with(loop, layout=_endless(layout))
+    yield Gain(PORTS_GONE, 0, 0), _each(loop, _without_ports)
+    yield Gain(DEPENDENCIES_GONE, 0, 0), _each(loop, _without_dependencies)
+    if layout.ports < MOST_PORTS:
+        for port in sorted({p for share in shares for p in share.ports}, key=ports.index):
+            yield Gain(PORT_TWICE, 0, 0, port=port), _with_twin(loop, ports.index(port))
+    slow = [
+        share.instruction for share in shares if share.kind == RESULT_LATE and share.instruction is not None
+    ]
+    for number in slow[:_MOST_ASKED]:
+        templates = list(loop.templates)
+        templates[number] = _quicker(templates[number])
+        yield Gain(LATENCY_LESS, 0, 0, instruction=number), _with(loop, templates=tuple(templates))
+
+
+def _replaced(layout: Layout, **values: object) -> Layout:
+    return msgspec.structs.replace(layout, **values)
+
+
+def _with(loop: LoopOnCore, layout: Layout | None = None, templates: tuple[Template, ...] = ()) -> LoopOnCore:
+    return loop._replace(layout=layout or loop.layout, templates=templates or loop.templates)
+
+
+def _each(loop: LoopOnCore, change: Callable[[Template], Template]) -> LoopOnCore:
+    return _with(loop, templates=tuple(map(change, loop.templates)))
+
+
+def _endless(layout: Layout) -> Layout:
+    """Buffers that are never full."""
+    entries = int(layout.reorder_buffer * _WIDE)
+    return _replaced(layout, reorder_buffer=entries, load_buffer=UNLIMITED, store_buffer=UNLIMITED, queues=())
+
+
+def _without_ports(template: Template) -> Template:
+    """Operations that keep no port."""
+    return _with_work(template, lambda op: msgspec.structs.replace(op, cycles=_PART))
+
+
+def _without_dependencies(template: Template) -> Template:
+    """An instruction that waits for nothing."""
+    free = msgspec.structs.replace(
+        template, latencies=tuple((None,) * len(row) for row in template.latencies)
+    )
+    return _with_work(free, lambda op: msgspec.structs.replace(op, after=(None,) * len(op.after)))
+
+
+def _quicker(template: Template) -> Template:
+    """An instruction whose results are there a cycle earlier, but not before its operands."""
+    rows = tuple(tuple(_less(cycles) for cycles in row) for row in template.latencies)
+    return msgspec.structs.replace(
+        template, latencies=rows, base=tuple(max(b - 1, 0.0) for b in template.base)
+    )
+
+
+def _less(cycles: float | None) -> float | None:
+    return None if cycles is None else max(cycles - 1, 0.0)
+
+
+def _with_work(template: Template, change: Callable[[Work], Work]) -> Template:
+    return msgspec.structs.replace(template, work=tuple(map(change, template.work)))
+
+
+def _with_twin(loop: LoopOnCore, port: int) -> LoopOnCore:
+    """A core that has a port twice; the second is in no queue and no cluster."""
+    layout, twin = loop.layout, 1 << loop.layout.ports
+    changed = _replaced(
+        layout,
+        ports=layout.ports + 1,
+        queues=tuple((_joined(ports, port, twin), entries) for ports, entries in layout.queues),
+        announcing=_joined(layout.announcing, port, twin),
+        clusters=tuple(_joined(ports, port, twin) for ports in layout.clusters),
+    )
+
+    def widened(template: Template) -> Template:
+        return _with_work(
+            template, lambda op: msgspec.structs.replace(op, ports=_joined(op.ports, port, twin))
+        )
+
+    return _with(loop, layout=changed, templates=tuple(map(widened, loop.templates)))
+
+
+def _joined(ports: int, port: int, twin: int) -> int:
+    return ports | twin if ports >> port & 1 else ports
