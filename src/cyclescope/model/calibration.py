@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from enum import Enum
 
 import msgspec
 
 LEVELS = ("high", "medium", "low")
 NEAR = 0.10  # of the predicted cycles: a mix within it is predicted
 ENOUGH = 20  # mixes: shares of fewer are chance
-GOOD = {"high": 0.9, "medium": 0.75}  # of the mixes: less, and a level does not say what it means
+# What levels say: so many mixes take what is predicted, and of those that ports decide what these allow.
+PREDICTED = {"high": 0.95, "medium": 0.9}
+ALLOWED = {"high": 0.995, "medium": 0.95}
+TOLERATED = 0.03  # by which a share may fall short of what its level says
+_CHANCE = 2.0  # standard errors by which one does by chance, in one case of forty
 
 
 class TriedMixes(msgspec.Struct, frozen=True):
@@ -23,6 +29,30 @@ class TriedMixes(msgspec.Struct, frozen=True):
     def share(self) -> float:
         """Of the mixes that held."""
         return self.held / self.number if self.number else 0.0
+
+
+class Promised(Enum):
+    """What a level says of mixes: they take what is predicted, or what ports allow."""
+
+    MIXES = "mixes"
+    PORTS = "ports"
+
+
+class Promise(msgspec.Struct, frozen=True):
+    """That the share `said` of the mixes of a level takes `what` it promises, and what those `tried` took."""
+
+    level: str
+    what: Promised
+    tried: TriedMixes
+    said: float
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether clearly less of the mixes held."""
+        if self.tried.number < ENOUGH:
+            return False
+        chance = _CHANCE * math.sqrt(self.said * (1 - self.said) / self.tried.number)
+        return self.tried.share < self.said - max(TOLERATED, chance)
 
 
 class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,9 +74,9 @@ class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
     doubted: int = 0
 
     @property
-    def bad(self) -> Mapping[str, TriedMixes]:
-        """Levels of confidence that hold less often than they say."""
-        return {
-            level: tried for level, tried in self.mixes.items()
-            if level in GOOD and tried.number >= ENOUGH and tried.share < GOOD[level]
-        }  # fmt: skip
+    def broken(self) -> list[Promise]:
+        """What levels of confidence say and mixes do not show, by more than what is tolerated and chance."""
+        kinds = ((Promised.MIXES, self.mixes, PREDICTED), (Promised.PORTS, self.ports, ALLOWED))
+        some = [Promise(level, what, tried[level], said[level])
+                for what, tried, said in kinds for level in said if level in tried]  # fmt: skip
+        return [promise for promise in some if promise.is_broken]

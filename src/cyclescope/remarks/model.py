@@ -37,8 +37,12 @@ class Doubt(Meaning):
     PLAIN_WITHOUT_PORT_AS = "forms: {}: a plain {} has no port: {}"
     UNTESTED = "calibration: no fresh mixes say whether its ports hold"
     MIXES = (
-        "calibration: {:.0%} of {} fresh mixes of {} confidence are within {:.0%} of what ports say, "
-        "less than {:.0%}"
+        "calibration: of {} fresh mixes of {} confidence {:.1%} are within {:.0%} of what is predicted: "
+        "it says {:.1%}"
+    )
+    PORTS = (
+        "calibration: of {} fresh mixes of {} confidence {:.1%} are within {:.0%} of what ports allow: "
+        "it says {:.1%}"
     )
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cyclescope.model.calibration import NEAR, ClaimCalibration, TriedMixes
+from cyclescope.model.calibration import ALLOWED, NEAR, PREDICTED, ClaimCalibration, TriedMixes
 from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC, Borrowed, MachineModel, Wakeup
 
 BINDING_TEXTS = {
@@ -58,9 +58,13 @@ def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
     if known is None or not known.mixes:
         return
     near, (usual, most) = f"within {NEAR:.0%}", known.orders
-    yield f"of fresh mixes {near} of what ports say, by the least sure form: {_shares(known.mixes)}"
+    shares = _shares(known.mixes, PREDICTED)
+    yield f"of fresh mixes {near} of what is predicted, by the least sure form: {shares}"
     if known.ports:
-        yield f"of those that the ports of its least sure form decide: {_shares(known.ports)}"
+        yield (
+            f"of those that ports of the least sure form decide {near} of what these allow in some order: "
+            f"{_shares(known.ports, ALLOWED)}"
+        )
     yield f"the same instructions in another order differ by {usual:.1%}, 1 mix in 20 by {most:.1%} or more"
     yield (
         f"{known.covered} of {known.claims} port usages were in a fresh mix, which refuted {known.refuted}: "
@@ -70,11 +74,12 @@ def calibration_lines(known: ClaimCalibration | None) -> Iterator[str]:
         yield (f"{known.doubted} more have lost some: fresh mixes of forms of their kind hold too seldom")
 
 
-def _shares(found: Mapping[str, TriedMixes]) -> str:
-    return ", ".join(
-        f"{level} {held.share:.1%} of {held.number} (mean error {held.error:.1%})"
-        for level, held in found.items()
-    )
+def _shares(found: Mapping[str, TriedMixes], said: Mapping[str, float]) -> str:
+    def shown(level: str, held: TriedMixes) -> str:
+        promise = f"it says {100 * said[level]:g}%, " if level in said else ""
+        return f"{level} {held.share:.1%} of {held.number} ({promise}mean error {held.error:.1%})"
+
+    return ", ".join(shown(level, held) for level, held in found.items())
 
 
 def printable(text: str) -> str:

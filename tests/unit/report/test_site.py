@@ -378,7 +378,7 @@ def test_the_calibration_of_a_machine_is_told():
     )
     found = page(msgspec.structs.replace(exchanged(1), calibration=known))
     words = " ".join(" ".join(found.words).split())
-    assert "high 95.0% of 200 (mean error 2.0%)" in words
+    assert "high 95.0% of 200 (it says 95%, mean error 2.0%)" in words
     assert "refuted 7" in words
     assert "calibration" not in " ".join(page(exchanged(1)).words)
 

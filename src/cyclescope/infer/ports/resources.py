@@ -27,9 +27,7 @@ SMALLEST_PART = (
 )
 _SURE = 0.7  # the same, where the form's own ports explain its throughput
 STEALS = 2  # ports that a micro-operation of a form holds whose port usage is not known
-HALFWAY = (
-    0.5  # of what accesses side by side cost others: the best order of a mix has none of it, the worst all
-)
+HALFWAY = 0.5  # of what accesses side by side cost others, until mixes say how much of it counts
 MOST_SETS = 8  # of a group of ports whose unions are resources
 
 Ports = tuple[int, ...]
@@ -47,7 +45,7 @@ def with_resources(
     accesses side by side cost others, who have fewer ports.
     """
     view = _View(ports, late, uneven)
-    found = {form: view.weights(form, cost) for form, cost in costs.items()}
+    found = view.of(costs)
     hidden = Hidden(costs, found, view.capacities, ports.facts)
     for form, units in hidden.weights().items():
         found[form] |= units
@@ -57,6 +55,22 @@ def with_resources(
         {form: msgspec.structs.replace(cost, resources=found[form]) for form, cost in costs.items()},
         {name: capacity for name, capacity in capacities.items() if name in used},
     )
+
+
+def dealt_out(
+    costs: Mapping[str, FormCost], ports: PortBuilder, late: Container[str], uneven: float
+) -> tuple[dict[str, FormCost], dict[str, float]]:
+    """Costs that have their resources with those on sets of ports anew, and the capacities of these.
+
+    `late` and `uneven` are those of `with_resources`.
+    """
+    view = _View(ports, late, uneven)
+    found = {}
+    for form, some in view.of(costs).items():
+        units = {name: cycles for name, cycles in costs[form].resources.items() if name not in view.sets}
+        on_ports = {name: cycles for name, cycles in some.items() if name in view.sets}
+        found[form] = msgspec.structs.replace(costs[form], resources=units | on_ports)
+    return found, view.capacities
 
 
 def port_resources(ports: PortBuilder) -> list[str]:
@@ -112,6 +126,10 @@ class _View:
             self._heads.setdefault(label, []).append(head)
         self._counts: dict[tuple[Operation, ...], Mapping[str, float]] = {}
 
+    def of(self, costs: Mapping[str, FormCost]) -> dict[str, dict[str, float]]:
+        """The weights of every form."""
+        return {form: self.weights(form, cost) for form, cost in costs.items()}
+
     def weights(self, form: str, cost: FormCost) -> dict[str, float]:
         """Cycles of each resource that a form takes.
 
@@ -150,15 +168,14 @@ class _View:
         """What accesses take of some ports although they have others: ports are dealt out before any is free.
 
         How much of it depends on the order of a mix: none where the two kinds stand in turn, all in others.
-        At worst even those that cannot have a port are in the way: stores are in that of loads of vectors.
+        Even those that cannot have a port are in the way: stores are in that of loads of vectors.
         """
-        worst = self._uneven == 1.0
         some = set(self.sets[name])
         either = sum(
-            op.count * op.cycles for op in cost.operations or ()
+            op.count * op.cycles
+            for op in cost.operations or ()
             if self.memory.issuperset(op.ports) and not some.issuperset(op.ports)
-            and (worst or not some.isdisjoint(op.ports))
-        )  # fmt: skip
+        )
         looks = [
             look.value for head in self._heads.get(name, ())
             for look in self.facts.evidence.looks(form).get(head, ()) if look.together

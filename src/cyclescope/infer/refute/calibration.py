@@ -12,6 +12,7 @@ from statistics import fmean, median
 import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
+from cyclescope.infer.ports.resources import HALFWAY
 from cyclescope.infer.refute.kinds import Kind, blame
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
@@ -58,7 +59,8 @@ class Verdicts(msgspec.Struct, frozen=True):
     """What mixes said of `claims`, a digest of what was claimed: kept in a store.
 
     `units` are the units that mixes proved, with the forms that take them; `doubted` the confidence that is
-    left to forms because too many mixes with others of their kind do not hold.
+    left to forms because too many mixes with others of their kind do not hold or are not predicted; `uneven`
+    how much of what accesses side by side cost others mixes show.
     """
 
     claims: int
@@ -66,6 +68,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     units: Mapping[str, tuple[str, ...]]
     calibration: ClaimCalibration
     doubted: Mapping[str, str] = {}
+    uneven: float = HALFWAY
 
     def proves(self, takers: Iterable[str]) -> bool:
         """Whether one of the units that mixes proved is that of these forms, under whatever name."""
@@ -151,6 +154,10 @@ class Judge:
         """Whether a mix takes what its ports let it take, as far as it was read well enough to say so."""
         return self.beyond(trial) <= NEAR + trial.error
 
+    def is_predicted(self, trial: Trial) -> bool:
+        """Whether a mix takes what was predicted, as far as it was read well enough to say so."""
+        return abs(self.miss(trial)) <= NEAR + trial.error
+
     @cached_property
     def _of(self) -> dict[str, list[Trial]]:
         found: dict[str, list[Trial]] = defaultdict(list)
@@ -195,11 +202,17 @@ class Judge:
     def doubted(self, kinds: Mapping[str, Kind]) -> dict[str, str]:
         """Forms and the confidence left to them, as mixes with forms of their kind fail too often.
 
-        `kinds` has those of all forms.
+        Less than `medium` where mixes take what ports do not let them take; no more where they are not
+        predicted, although ports let them take it in some order. `kinds` has those of all forms.
         """
         usages = self._model.usages
-        found = blame([(tuple(dict.fromkeys(t.forms)), self.holds(t)) for t in self.trials], kinds)
-        levels = {form: found.level(form, kind) for form, kind in kinds.items()}
+        mixes = [tuple(dict.fromkeys(trial.forms)) for trial in self.trials]
+        held = blame([*zip(mixes, map(self.holds, self.trials), strict=True)], kinds)
+        predicted = blame([*zip(mixes, map(self.is_predicted, self.trials), strict=True)], kinds)
+        levels = {
+            form: held.level(form, kind) or (MEDIUM if predicted.level(form, kind) else "")
+            for form, kind in kinds.items()
+        }
         return {
             form: level for form, level in sorted(levels.items())
             if level and usages[form].operations is not None

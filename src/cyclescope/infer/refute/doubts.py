@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cyclescope.isa.registry import instruction_set
-from cyclescope.model.calibration import GOOD, NEAR
+from cyclescope.model.calibration import NEAR, Promised
 from cyclescope.model.machine import MEASURED, MachineModel
 from cyclescope.remarks.model import Doubt
 from cyclescope.remarks.remark import Remark
+
+_BROKEN = {Promised.MIXES: Doubt.MIXES, Promised.PORTS: Doubt.PORTS}
 
 
 def doubts(model: MachineModel) -> Iterator[Remark]:
@@ -24,5 +26,6 @@ def doubts(model: MachineModel) -> Iterator[Remark]:
     if model.calibration is None:
         yield Doubt.UNTESTED.of()
         return
-    for level, held in model.calibration.bad.items():
-        yield Doubt.MIXES.of(held.share, held.number, level, NEAR, GOOD[level])
+    for promise in model.calibration.broken:
+        tried = promise.tried
+        yield _BROKEN[promise.what].of(tried.number, promise.level, tried.share, NEAR, promise.said)

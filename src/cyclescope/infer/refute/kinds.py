@@ -17,13 +17,14 @@ from typing import TypeVar
 import msgspec
 
 from cyclescope.infer.timing.results import LOW, MEDIUM
-from cyclescope.model.calibration import GOOD
 
 # What is believed before any mix.
 SPOILING = 0.02  # chance with which a form spoils a mix
 KNOWN_MIXES = 10.0  # mixes that say as much of ports as that does, and of a kind as its ports do
 OWN_MIXES = 4.0  # mixes of its own that say as much of a form as its kind does
 FORMS_OF_MIX = 4  # of a mix, as many as most have
+# Of mixes of such forms alone that hold: the worst that a level has, which says more of all of its forms.
+AT_WORST = {"high": 0.9, "medium": 0.75}
 SETTLED = 0.0002  # by which a step changes a chance: a hundredth of what is believed before any mix
 
 Mix = tuple[Sequence[str], bool]  # different forms, and whether it holds
@@ -54,8 +55,8 @@ class Blame(msgspec.Struct, frozen=True):
 
 
 def most_spoiled(level: str) -> float:
-    """Share of its mixes that a form may spoil, if mixes of such forms alone are to hold as a level says."""
-    return 1.0 - math.pow(GOOD[level], 1 / FORMS_OF_MIX)
+    """Share of its mixes that a form may spoil, if mixes of such forms alone hold as at the worst."""
+    return 1.0 - math.pow(AT_WORST[level], 1 / FORMS_OF_MIX)
 
 
 def blame(mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:

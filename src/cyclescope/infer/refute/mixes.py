@@ -9,8 +9,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
 
+import msgspec
+
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.ports.resources import HALFWAY, port_resources, with_resources
+from cyclescope.infer.ports.resources import HALFWAY, dealt_out, port_resources, with_resources
 from cyclescope.infer.refute.planner import Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
@@ -22,24 +24,31 @@ SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
 FREE = 1.1  # times as long as by its throughput: an instance that waits for nothing
 _WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
 UNIT_MIXES = 4  # for each unit: two have to hold
+EIGHTHS = 8  # steps in which what accesses take of each other is tried, from none to all
 TRIES = 3  # mixes for which a form is dealt before it goes without
 
 
 class MixModel:
-    """What claimed usages say of mixes; `usages` are those of all forms, `without` the units to leave out."""
+    """What claimed usages say of mixes.
+
+    `usages` are those of all forms, `without` the units to leave out, `uneven` is how much counts of what
+    accesses side by side cost others.
+    """
 
     def __init__(
         self,
         builder: PortBuilder,
         usages: Mapping[str, PortUsage],
         without: frozenset[str] = frozenset(),
+        uneven: float = HALFWAY,
     ) -> None:
         self._builder = builder
         self._without = without
+        self.uneven = uneven
         self.facts = builder.facts
         self.usages = usages
         self._late = frozenset(form for form, usage in usages.items() if usage.late)
-        self._model = self._made(self._late, HALFWAY)
+        self._model = self._made(self._late, uneven)
 
     def _made(self, late: frozenset[str], uneven: float) -> MachineModel:
         """The model where some results are late, and so much counts of what is dealt out unevenly."""
@@ -85,11 +94,39 @@ class MixModel:
 
     def only_with(self, units: Container[str]) -> MixModel:
         """The same model without the other units."""
-        return MixModel(self._builder, self.usages, frozenset(u for u in self.units if u not in units))
+        without = frozenset(u for u in self.units if u not in units)
+        return MixModel(self._builder, self.usages, without, self.uneven)
 
     def with_usages(self, usages: Mapping[str, PortUsage]) -> MixModel:
         """The same model with other usages."""
-        return MixModel(self._builder, usages, self._without)
+        return MixModel(self._builder, usages, self._without, self.uneven)
+
+    def fitted(self, measured: Sequence[tuple[tuple[str, ...], float]]) -> MixModel:
+        """The same model with as much of what accesses cost each other as fits mixes best.
+
+        Each mix is given with its measured cycles; only those count that take something else by it.
+        """
+        telling = [(mix, cycles) for mix, cycles in measured if self._depends_on_order(mix)]
+        if not telling:
+            return self
+        forms = {form: self._model.forms[form] for mix, _ in telling for form in mix}
+        shares = [step / EIGHTHS for step in range(EIGHTHS + 1)]
+        misses = {share: self._misses(forms, telling, share) for share in shares}
+        return MixModel(self._builder, self.usages, self._without, min(shares, key=misses.__getitem__))
+
+    def _depends_on_order(self, mix: Sequence[str]) -> bool:
+        least, most = self.span(mix) or (0.0, 0.0)
+        return most > least
+
+    def _misses(
+        self, forms: Mapping[str, FormCost], mixes: Sequence[tuple[tuple[str, ...], float]], share: float
+    ) -> float:
+        """By how much mixes miss their predictions in all, relative, where so much counts."""
+        costs, capacities = dealt_out(forms, self._builder, self._late, share)
+        model = msgspec.structs.replace(
+            self._model, forms=costs, resources={**self._model.resources, **capacities}
+        )
+        return sum(abs(cycles / (self._bound(model, mix) or math.inf) - 1) for mix, cycles in mixes)
 
     @property
     def kept_units(self) -> list[str]:

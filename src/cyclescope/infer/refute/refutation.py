@@ -100,9 +100,10 @@ class Refutation:
                     yield from self._asked([mix], ASKED)
 
     def _proved(self) -> tuple[MixModel, Judge]:
-        """The model with those units alone that mixes prove, and what mixes say of it."""
+        """The model with the units that mixes prove, as it fits them best, and what they say of it."""
         judge = self._judge()
         model = self._model.only_with(judge.proved_units())
+        model = model.fitted([(trial.forms, trial.cycles) for trial in judge.trials])
         return model, Judge(model, judge.trials)
 
     @cached_property
@@ -111,11 +112,12 @@ class Refutation:
         table = self._model.facts.table
         return {f: (usage.ports or "", table[f].mnemonic) for f, usage in self._model.usages.items()}
 
+    @cached_property
     def _settled(self) -> tuple[MixModel, Verdicts, Judge]:
-        """The model with the confidence that is left, why, and by what mixes."""
+        """The model with the confidence that is left, why, and by what mixes, once these are measured."""
         model, judge = self._proved()
         refuted, doubted = judge.refuted(), judge.doubted(self._kinds)
-        verdicts = Verdicts(self._claims, refuted, {}, ClaimCalibration(), doubted)
+        verdicts = Verdicts(self._claims, refuted, {}, ClaimCalibration(), doubted, model.uneven)
         usages = {form: verdicts.lowered(form, usage) for form, usage in model.usages.items()}
         return model.with_usages(usages), verdicts, judge
 
@@ -124,7 +126,7 @@ class Refutation:
         judged = len(trials_of(self._store, (CHECKED,)))
         if judged >= min(READ, self._wanted):
             return
-        model, _, _ = self._settled()
+        model, _, _ = self._settled
         missing = self._wanted - judged
         for place, level in enumerate(LEVELS):
             share = missing * (place + 1) // len(LEVELS) - missing * place // len(LEVELS)
@@ -154,7 +156,7 @@ class Refutation:
 
     def conclude(self) -> Verdicts:
         """Keep what the mixes say in the store."""
-        model, verdicts, judge = self._settled()
+        model, verdicts, judge = self._settled
         checked = Judge(model, trials_of(self._store, (CHECKED,)))
         counts = len(model.claimed), len(judge.covered), len(verdicts.refuted), len(verdicts.doubted)
         units = {unit: tuple(model.takers(unit)) for unit in model.kept_units}

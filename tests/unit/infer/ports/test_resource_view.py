@@ -105,8 +105,8 @@ def test_accesses_are_in_the_way_of_those_with_fewer_ports(uneven, taken):
     assert found["pabc"] == 1
 
 
-@pytest.mark.parametrize(("uneven", "taken"), [(0.5, None), (1.0, 0.6)])
-def test_accesses_that_cannot_have_a_port_are_in_the_way_at_worst(uneven, taken):
+@pytest.mark.parametrize(("uneven", "taken"), [(0.0, None), (0.5, 0.3), (1.0, 0.6)])
+def test_accesses_that_cannot_have_a_port_are_in_the_way_as_well(uneven, taken):
     beside = {"vector load": [Look(0.6, 0.05, together=True)]}
     cost = FormCost(1, (Operation((6,)),), throughput=1.0)
     assert resources({"F": {}}, looks=beside, uneven=uneven, F=cost)[0]["F"].get("pab") == taken

@@ -40,11 +40,29 @@ def test_what_was_not_measured_is_not_missed():
 
 
 @pytest.mark.parametrize(("mixes", "bad"), [
-    ({"high": (100, 89)}, True), ({"high": (100, 91)}, False), ({"medium": (100, 74)}, True),
-    ({"medium": (100, 76)}, False), ({"high": (19, 1)}, False), ({"high": (20, 1)}, True),
+    ({"high": (1000, 919)}, True), ({"high": (1000, 921)}, False), ({"medium": (1000, 869)}, True),
+    ({"medium": (1000, 871)}, False), ({"low": (1000, 1)}, False),
+    ({"high": (19, 1)}, False), ({"high": (20, 1)}, True),
 ])  # fmt: skip
-def test_levels_have_to_hold(mixes, bad):
+def test_levels_predict_as_many_mixes_as_they_say_within_three_points(mixes, bad):
     assert [doubt.meaning for doubt in doubts(model(mixes))] == [Doubt.MIXES] * bad
+
+
+@pytest.mark.parametrize(("ports", "bad"), [
+    (("high", 1000, 964), True), (("high", 1000, 966), False), (("medium", 1000, 919), True),
+    (("medium", 1000, 921), False),
+])  # fmt: skip
+def test_ports_allow_as_many_mixes_as_levels_say_within_three_points(ports, bad):
+    level, number, held = ports
+    found = model({}).calibration
+    found = msgspec.structs.replace(found, ports={level: TriedMixes(number, held, 0.01)})
+    assert [doubt.meaning for doubt in doubts(model({}, calibration=found))] == [Doubt.PORTS] * bad
+
+
+@pytest.mark.parametrize(("held", "bad"), [(90, True), (91, False)])
+def test_of_few_mixes_more_may_fail_by_chance(held, bad):
+    """Two standard errors of a hundred mixes of which 95 should hold are 4.4 points."""
+    assert len(list(doubts(model({"high": (100, held)})))) == bad
 
 
 def test_a_model_that_nothing_tested_says_so():

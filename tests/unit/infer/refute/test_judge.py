@@ -114,6 +114,17 @@ def test_forms_with_the_ports_of_those_that_spoil_mixes_are_doubted():
     assert "y39" not in one.doubted({name: (name[0], name[0]) for name in names}), "what is lost already"
 
 
+@pytest.mark.parametrize(("uneven", "level"), [(0.0, "low"), (3.0, "medium")])
+def test_what_mixes_do_not_predict_is_not_sure_although_its_ports_may_be(uneven, level):
+    """Within what ports allow in some order `medium` is left, else nothing."""
+    mixes = [((f"y{n}", f"y{n + 1}"), 4, 0) for n in range(30)]
+    one = judge(*mixes, uneven=uneven)
+    usage = one._model.usages["A"]
+    one._model.usages = {f"y{n}": usage for n in range(32)}
+    found = one.doubted(dict.fromkeys(one._model.usages, ("y", "y")))
+    assert found == dict.fromkeys(one._model.usages, level)
+
+
 # --- verdicts -----------------------------------------------------------------------------------------
 
 

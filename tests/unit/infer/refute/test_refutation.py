@@ -58,7 +58,7 @@ def test_what_is_right_holds(store):
     assert calibration.mixes["high"].number > 100
     assert calibration.mixes["high"].share > 0.97
     assert calibration.mixes["high"].error < 0.02
-    assert not calibration.bad
+    assert not calibration.broken
     assert calibration.refuted < 0.05 * calibration.claims
 
 
