@@ -20,6 +20,7 @@ from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.measure.record import FrontEndReadings, Reading
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MEASURED
+from cyclescope.remarks.remark import NOTHING
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.front_end import FrontEnd
 
@@ -57,7 +58,7 @@ def test_nops_that_share_a_slot_do_not_stand_between_others(table, tmp_path):
     facts, model = facts_of(table, tmp_path, FrontEnd(pairs=True))
     assert (facts.width_fact.slots, facts.width_fact.per_slot) == (6, 2)
     assert facts.together == 1 or facts.filler == "NOP"
-    assert facts.told(table[IMUL]) == (1.0, "")
+    assert facts.told(table[IMUL]) == (1.0, NOTHING)
     assert (model.core.width, model.core.nops, model.core.width_kind) == (6, 2, MEASURED)
     assert "2 NOPs next to each other share a slot" in model.core.width_source
 
