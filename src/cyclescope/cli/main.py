@@ -26,6 +26,7 @@ COMMANDS = {
     "host": "Say what a machine is and how well it can be measured.",
     "verify-isa": "Check the instruction table against real execution.",
     "analyze": "Say what bounds a loop: ports, front end, dependencies.",
+    "predict": "Predict all blocks of a file, a million of them or more.",
     "validate": "Compare predictions with what blocks and loops take on this machine.",
     "insert-markers": "Mark a loop of an assembly text for analysis.",
     "machines": "Show and check machine models.",

@@ -118,6 +118,18 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 def _codes(lines: Sequence[Written], isa: str) -> tuple[list[tuple[Written, bytes]], list[str]]:
     """Machine code of every line that has some, and what is wrong with the others."""
+    good, problems = [], []
+    for one, code in zip(lines, machine_codes(lines, isa), strict=True):
+        why = code if isinstance(code, str) else readable(code, isa)
+        if why or isinstance(code, str):
+            problems.append(f"{one.where}: {why} ({shortened(one.text)})")
+        else:
+            good.append((one, code))
+    return good, problems
+
+
+def machine_codes(lines: Sequence[Written], isa: str) -> list[bytes | str]:
+    """The machine code of every line, or why there is none."""
     found: dict[str, bytes | str] = {}
     texts = []
     for one in lines:
@@ -127,15 +139,7 @@ def _codes(lines: Sequence[Written], isa: str) -> tuple[list[tuple[Written, byte
             texts.append(one)
     for first in range(0, len(texts), _TOGETHER):
         found |= _assembled(texts[first : first + _TOGETHER], isa)
-    good, problems = [], []
-    for one in lines:
-        code = found[one.where]
-        why = code if isinstance(code, str) else readable(code, isa)
-        if why or isinstance(code, str):
-            problems.append(f"{one.where}: {why} ({shortened(one.text)})")
-        else:
-            good.append((one, code))
-    return good, problems
+    return [found[one.where] for one in lines]
 
 
 def _assembled(lines: Sequence[Written], isa: str) -> dict[str, bytes | str]:

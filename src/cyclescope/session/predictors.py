@@ -121,7 +121,7 @@ def _children() -> float:
 # --- cyclescope's own ------------------------------------------------------------------------------
 
 
-class _Own(ABC):
+class OwnPredictor(ABC):
     """From machine code: reading it is part of the work."""
 
     def __init__(self, machine: MachineModel) -> None:
@@ -130,6 +130,7 @@ class _Own(ABC):
         self.model = machine.name
 
     def answers(self, blocks: Sequence[Block]) -> list[BlockAnswer]:
+        """One answer per block."""
         return [self._answer(block) for block in blocks]
 
     def _answer(self, block: Block) -> BlockAnswer:
@@ -137,6 +138,10 @@ class _Own(ABC):
             return self._of(self._read(block))
         except CyclescopeError as error:
             return BlockAnswer(None, reason=error.message)
+
+    def of_code(self, code: bytes, isa: str) -> BlockAnswer:
+        """The answer for machine code. Raises CyclescopeError."""
+        return self._of(decoded(code, isa, self._vendor))
 
     def _read(self, block: Block) -> Block:
         """Machine code read again; objects have names and places that it alone does not tell."""
@@ -149,7 +154,7 @@ class _Own(ABC):
         """The answer for a block that was read."""
 
 
-class Analytic(_Own):
+class Analytic(OwnPredictor):
     """The bounds alone."""
 
     name = ANALYTIC
@@ -158,7 +163,7 @@ class Analytic(_Own):
         return _told(self._predictor.estimate(block))
 
 
-class Simulated(_Own):
+class Simulated(OwnPredictor):
     """The simulated core; what it does not simulate has no answer."""
 
     name = SIMULATED
@@ -223,6 +228,13 @@ def _att(block: Block) -> list[str]:
     return [reader.instruction(one.code, one.address).text for one in block]
 
 
+def own_predictor(name: str, machine: MachineModel) -> OwnPredictor:
+    """One of cyclescope's own predictors. Raises UsageError for another name."""
+    if name not in _OWN:
+        raise UsageError(f"there is no predictor {name!r} of our own", f"choose from {', '.join(_OWN)}")
+    return _OWN[name](machine)
+
+
 def llvm_name(machine: MachineModel) -> str:
     """LLVM's name of the core that a model is of. Raises UsageError where there is none."""
     name = machine.name.rpartition(" ")[2]
@@ -231,6 +243,7 @@ def llvm_name(machine: MachineModel) -> str:
     return name
 
 
+_OWN: dict[str, Callable[[MachineModel], OwnPredictor]] = {ANALYTIC: Analytic, SIMULATED: Simulated}
 _MAKERS: dict[str, Callable[[MachineModel], BlockPredictor]] = {
     ANALYTIC: Analytic, SIMULATED: Simulated, LLVM_MCA: LlvmMca, OSACA: OsacaPredictor,
 }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Files of any number of blocks, predicted by any executor."""
