@@ -1,7 +1,7 @@
 """Timing basic blocks of programs: several passes over all of them, and a verdict for each.
 
 A block is clean where two passes agree, and where the shorter half of its copies takes what the longer half
-takes. It is not tried with fewer copies: what a core takes in during the first fence makes them too fast.
+takes. It is not tried with fewer copies: what a core takes in before they can start makes them too fast.
 What is not clean is counted with the reason; nothing is left out.
 """
 

@@ -291,10 +291,13 @@ uint8_t *arch_emit_fence(uint8_t *p)
     return emit(p, opcode, sizeof opcode);
 }
 
+/* A locked operation starts when all stores before it are in the cache, and NOT keeps the flags. MFENCE does more:
+ * behind it a Zen 5 decodes code anew that it had kept decoded. */
 uint8_t *arch_emit_drain(uint8_t *p)
 {
-    const uint8_t opcode[] = {0x0f, 0xae, 0xf0}; /* mfence */
-    return arch_emit_fence(emit(p, opcode, sizeof opcode));
+    const uint8_t opcode[] = {0xf0, 0xf7, 0x14, 0x25}; /* lock not dword [...] */
+    const uint32_t nobodys = STACK_BASE;
+    return arch_emit_fence(emit(emit(p, opcode, sizeof opcode), &nobodys, sizeof nobodys));
 }
 
 void arch_emit_padding(uint8_t *p, size_t bytes)
