@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,12 +86,30 @@ def test_names_of_instruction_sets_are_seen(tmp_path):
     assert named_in(file, {"aarch64"}) == ["aarch64"]
 
 
+ASKS_FOR_FIELDS = re.compile(r"(?<!assert form)(?<!assert self\.form)\.bits is (not )?None")
+OF_FIELDS = ("isa/", "kernel/fixed_width/", "analyze/decode/fixed_width.py")  # what has fields of bits
+
+
+def test_no_module_takes_a_form_without_fields_for_one_of_x86():
+    """What differs by instruction set stands in its record, which `form.isa` leads to."""
+    found = {
+        name
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not (name := str(path.relative_to(PACKAGE))).startswith(OF_FIELDS)
+        if ASKS_FOR_FIELDS.search(path.read_text())
+    }
+    assert found == set()
+    assert ASKS_FOR_FIELDS.search("if form.bits is None:")
+    assert not ASKS_FOR_FIELDS.search("assert form.bits is not None")
+
+
 def test_every_record_names_forms_of_its_table():
     lost = []
     for record in instruction_sets():
         table, roles = load_table(record.name), record.roles
         simple = [name for names in roles.simple.values() for name in names]
         every = [roles.nop, *roles.plain_moves, roles.slow, roles.beside, *roles.sized, *simple]
+        every += record.blocking.accesses
         lost += [name for name in every if name not in table]
     assert lost == []
 

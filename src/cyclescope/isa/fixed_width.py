@@ -92,6 +92,7 @@ class _Reader:
             f.signature,
             _encoding(f, fields),
             Syntax(f.text, self._places(f.places, f.layout)),
+            isa=self.raw.isa,
         )
 
     def _operands(self, number: int, fields: tuple[Field, ...]) -> tuple[Operand, ...]:

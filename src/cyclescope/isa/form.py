@@ -60,7 +60,8 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
     `flags_*` are bit masks in the order of `ALL_FLAGS`; a flag that is written conditionally is read
     as well. `element` is the type of the values the form works on (`f32`, `f64`, `f16`, `i8`,
     `int`, ...). `template` makes the `encoding`. AArch64 and RISC-V have `bits` and `syntax` in its
-    place. `configuration` is that of a vector instruction of RISC-V; forms of the table have none.
+    place. `configuration` is that of a vector instruction of RISC-V; forms of the table have none. `isa` is
+    the instruction set, whose record says what holds of all of its forms.
     """
 
     id: str
@@ -80,6 +81,7 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
     bits: BitEncoding | None = None
     syntax: Syntax | None = None
     configuration: Configuration | None = None
+    isa: str = ""
 
     @property
     def names(self) -> dict[str, str]:
@@ -99,6 +101,36 @@ class InstructionForm(msgspec.Struct, frozen=True, dict=True, eq=False):
             if op.is_memory and not op.implicit:
                 return index
         return -1
+
+    @cached_property
+    def addressed(self) -> Operand | None:
+        """The memory that its explicit operands say; with fields, each part of the address is one."""
+        said = (op for op in self.operands if op.is_memory and (self.bits is not None or not op.implicit))
+        return next(said, None)
+
+    @property
+    def is_encodable(self) -> bool:
+        """Whether the table can encode the form."""
+        return self.bits is not None or self.encoding is not None
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether its encoding is fixed bits and fields, one per operand that is encoded."""
+        return self.bits is not None
+
+    @cached_property
+    def register_keys(self) -> tuple[tuple[int, int], ...]:
+        """Operand, and part of it, of each register that the encoding asks for, in its order."""
+        if self.bits is not None:
+            return tuple((field.operand, 0) for field in self.bits.fields if field.is_register)
+        return tuple((slot.operand, slot.part) for slot in self.encoding.slots) if self.encoding else ()
+
+    @cached_property
+    def vector_encoding(self) -> str:
+        """How vectors of x86-64 are encoded, as `legacy` ones wait for the upper halves that `vex` leaves."""
+        if not any(op.cls in ("XMM", "YMM", "ZMM") for op in self.operands if op.is_register):
+            return ""
+        return "vex" if self.is_vex else "legacy"
 
     @cached_property
     def accesses(self) -> tuple[MemoryOperand, ...]:

@@ -24,7 +24,8 @@ class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
     allowed one by one by `allowing`, a directive with a place for the name, where a text is refused;
     `gnu_extensions` says that GNU's assembler needs that too, `fixed_options` that a text cannot change
     what clang's options allow. `features` are LLVM's names of extensions, `packages` Debian's of a
-    cross compiler.
+    cross compiler. LLVM's assembler wants `llvm_rewrites` of a form's text, patterns with what takes their
+    place, and the word of `llvm_prefixes` for an attribute in front.
     """
 
     triple: str
@@ -40,6 +41,8 @@ class Toolchain(msgspec.Struct, frozen=True, kw_only=True):
     features: tuple[str, ...] = ()
     header: str = ".text"
     osaca_options: tuple[str, ...] = ()
+    llvm_rewrites: tuple[tuple[str, str], ...] = ()
+    llvm_prefixes: Mapping[str, str] = {}
 
 
 class Writing(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,9 +221,8 @@ class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
     `streaming` begin stores that go around the caches. `idioms` begin, without VEX's letter, those of which
     vendors' optimization manuals say that one register for both sources makes a zero idiom or breaks the
     dependency (Intel: dependency breaking idioms; AMD: zeroing idioms). `counting` begin branches that count
-    beside what they test. `reloads` load a general register whole, `accesses` do nothing but load or store,
-    `fillers` nothing but move between registers; `moving` is in the names of all moves. What is `answered` is
-    so by the machine around a core.
+    beside what they test. `reloads` load a general register whole, `fillers` do nothing but move between
+    registers; `moving` is in the names of all moves. What is `answered` is so by the machine around a core.
     `exchanges` leave in each operand what was in the other, `sums` put a sum in the place of one of both.
 
     What cores that are drawn at random do: `renamed` are moves that they may eliminate, `transfers` moves to
@@ -232,7 +234,6 @@ class MnemonicKinds(msgspec.Struct, frozen=True, kw_only=True):
     idioms: tuple[str, ...] = ()
     counting: tuple[str, ...] = ()
     reloads: tuple[str, ...] = ()
-    accesses: tuple[str, ...] = ()
     fillers: tuple[str, ...] = ()
     moving: tuple[str, ...] = ()
     answered: tuple[str, ...] = ()
@@ -259,12 +260,49 @@ class LinkRules(msgspec.Struct, frozen=True, kw_only=True):
 
     `doubled` are two dependent ones. `through_vector` go from a general register to memory, or back, by way
     of a vector register. `cut_hides` says that the instruction that cuts other dependencies may take as long
-    as the chain that is measured, and hide it: so it is where cores issue in order.
+    as the chain that is measured, and hide it: so it is where cores issue in order. `cut_fixed` says that
+    sequences cut dependencies through fixed registers and flags, too, if they cut any.
     """
 
     doubled: tuple[str, ...] = ("restore.",)
     through_vector: tuple[str, ...] = ()
     cut_hides: bool = True
+    cut_fixed: bool = False
+
+
+NO_BLOCKERS = frozenset(
+    ("atomic", "exclusive", "branch", "call", "return", "trap", "side_effects", "writeback", "compressed",
+     "predicated", "merging", "zeroing", "unique_registers", "optional")
+)  # fmt: skip
+"""Attributes of forms of instruction sets with fields that are no blocking instructions."""
+
+
+class BlockingRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Which forms may be blocking instructions of port experiments, and which units forms work on.
+
+    `classes` of registers are as wide as a unit, a form has one at least; `beside` it may have others: both
+    are regular expressions. `left_out` are attributes of forms that are none, `longest` the bytes that
+    fetching still delivers, `accesses` loads and stores that are some, in place of `FormRoles.plain_moves`.
+    A form must not read registers of `few` that it writes: too few are independent. `widest` may need units
+    of their own; forms with an attribute of `only_widest` are blocking instructions on such alone.
+
+    `files` gives register files another letter, or none. Those `in_vectors` are worked on by units of
+    vectors, but masks by mnemonics that begin with `own_units`; `floats` are in the file of that letter where
+    no register tells it.
+    """
+
+    classes: str
+    beside: str = r"(?!)"
+    left_out: Collection[str] = NO_BLOCKERS
+    longest: int = 0
+    accesses: tuple[str, ...] = ()
+    few: str = ""
+    widest: str = ""
+    only_widest: Collection[str] = ()
+    files: Mapping[str, str] = msgspec.field(default_factory=lambda: {"?": ""})
+    in_vectors: str = ""
+    own_units: str = ""
+    floats: str = ""
 
 
 class Variants(Protocol):
@@ -295,8 +333,9 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     multiples of `step` bytes, and are made longer by prefixes where it is `padded`. `fixed_width` says that
     the table has fields of bits (`isa/fixed_width.py`), `varies` that it does not list all forms,
     `asks_files` that CPUs do not tell programs what they are, `has_configurations` that instructions set
-    what vectors others work on. `nop` is machine code, `returns` what ends functions, `identity` how the
-    numbers of a CPU are shown, `default_machine` whose model is taken where nothing is known of the host.
+    what vectors others work on. `llvm_operands` says that operands are LLVM's, in its order. `nop` is machine
+    code, `returns` what ends functions, `identity` how the numbers of a CPU are shown, `default_machine`
+    whose model is taken where nothing is known of the host.
     """
 
     name: str
@@ -312,11 +351,13 @@ class InstructionSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     arithmetic: Arithmetic = Arithmetic()
     markers: Markers = Markers()
     links: LinkRules = LinkRules()
+    blocking: BlockingRules = BlockingRules(classes=r"GPR.*")
     relocations: Relocations = Relocations()
     lengths: tuple[int, ...] | None = None
     step: int = 1
     padded: bool = False
     fixed_width: bool = True
+    llvm_operands: bool = True
     varies: bool = False
     asks_files: bool = False
     has_configurations: bool = False

@@ -201,6 +201,7 @@ def _build(raw: _RawTable) -> Table:
             *f.names,
             partial(encoding_of, f),
             f.signature,
+            isa=raw.isa,
         )
         for f in raw.forms
     ]

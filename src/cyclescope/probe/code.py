@@ -95,7 +95,7 @@ def instruction(table: Table, text: KernelLine) -> Instruction:
     """The instruction of a line. Raises KeyError for a form that the table lacks."""
     form = table[text.form]
     registers = tuple(text.registers[n] for n in _order(form))
-    if form.bits is None:
+    if not form.has_fields:
         return Instruction(form, registers, text.at, text.immediates, text.indexed, text.padding)
     values = default_immediates(form) if text.immediates is None else text.immediates
     return Instruction(form, registers, 0, _with_offset(form, values, text.at))
@@ -104,11 +104,7 @@ def instruction(table: Table, text: KernelLine) -> Instruction:
 @cache
 def _order(form: InstructionForm) -> tuple[int, ...]:
     """Per register that the encoding asks for, its position among those of a line."""
-    if form.bits is not None:
-        keys = [(field.operand, 0) for field in form.bits.fields if field.is_register]
-    else:
-        assert form.encoding is not None
-        keys = [(slot.operand, slot.part) for slot in form.encoding.slots]
+    keys = form.register_keys
     ranks = sorted(range(len(keys)), key=lambda n: (keys[n], n))
     return tuple(ranks.index(n) for n in range(len(keys)))
 

@@ -17,7 +17,7 @@ from cyclescope.report.tables import aligned
 from cyclescope.report.words import counted
 
 SCHEMA_VERSION = 1
-_X86_FIELDS = 10  # of Operand
+_FIELDS_OF_ALL = 10  # of Operand, in its order
 
 
 def forms_text(forms: Sequence[InstructionForm]) -> str:
@@ -52,19 +52,19 @@ def _form(form: InstructionForm) -> dict[str, object]:
         },
         "sources": [node.name for node in sources(form)],
         "targets": [node.name for node in targets(form)],
-        "encodable": form.encoding is not None or form.bits is not None,
+        "encodable": form.is_encodable,
     } | _bits(form)
 
 
 def _operand(form: InstructionForm, op: Operand) -> dict[str, object]:
-    """An operand; x86-64 has none of the fields that came with the other ISAs."""
+    """An operand; what those of fields have alone is left out of others."""
     found: dict[str, object] = msgspec.to_builtins(op)
-    return found if form.bits else {name: found[name] for name in list(found)[:_X86_FIELDS]}
+    return found if form.has_fields else {name: found[name] for name in list(found)[:_FIELDS_OF_ALL]}
 
 
 def _bits(form: InstructionForm) -> dict[str, object]:
-    """Assembly and encoding of an AArch64 or RISC-V form."""
-    if form.bits is None or form.syntax is None:
+    """Assembly and encoding of a form whose encoding is bits and fields."""
+    if not form.bits or not form.syntax:
         return {}
     names = [form.operands[field.operand].name for field in form.bits.fields]
     written = [f"{{{names[field]}}}" for field, _ in form.syntax.places]

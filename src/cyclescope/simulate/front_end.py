@@ -77,15 +77,14 @@ def _is_fused(first: Instruction, second: Instruction) -> bool:
     both = first.form, second.form
     if first.form.mnemonic not in mnemonics("copies") or second.form.mnemonic not in mnemonics("after_moves"):
         return False
-    if any(form.bits is not None or form.memory >= 0 for form in both):
+    if any(form.addressed for form in both):
         return False
     if not first.form.operands[-1].is_register or len(first.registers) < 2 or not second.registers:
         return False
     same = first.form.operands[0].cls == second.form.operands[0].cls
-    return same and _target(first) == _target(second)
+    return same and _target(first) == _target(second) is not None
 
 
 def _target(instruction: Instruction) -> int | None:
-    slots = instruction.form.encoding.slots if instruction.form.encoding else ()
-    numbers = zip(slots, instruction.registers, strict=True)
-    return next((number for slot, number in numbers if slot.operand == 0), None)
+    numbers = zip(instruction.form.register_keys, instruction.registers, strict=True)
+    return next((number for (operand, _), number in numbers if operand == 0), None)

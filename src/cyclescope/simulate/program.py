@@ -18,7 +18,7 @@ from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import domain, register_number
-from cyclescope.isa.registry import DEFAULT
+from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
 from cyclescope.model.machine import EXTRACTED, IDEAL, Core, FormCost, MachineModel
@@ -72,7 +72,8 @@ class Simulator:
         self._made: dict[int, Template] = {}
         self._ends: dict[str, Ends] = {}
         self._steps: dict[tuple[Instruction, int, bool], EngineStep] = {}
-        self._fixed_width = FixedWidth(machine.isa)
+        with_fields = instruction_set(machine.isa).fixed_width
+        self._with_fields = FixedWidth(machine.isa) if with_fields else None  # else registers have slots
         self._others: dict[tuple[str, int], int] = {}
         roomy = with_room(machine)
         self._roomy = None if roomy is machine else Simulator(roomy, policy, front_end, passing)
@@ -197,8 +198,8 @@ class Simulator:
             raise UnsupportedInstruction(f"{self.machine.name} has no {form.id}")
         ends = self._ends.setdefault(form.id, Ends.of(form, cost.latencies))
         template = self._template(ends, cost, instruction, shared)
-        if form.bits is not None:
-            return self._fixed_width.step(instruction, ends, template)
+        if self._with_fields is not None:
+            return self._with_fields.step(instruction, ends, template)
         pushed = (top + min(form.x87_pops, 0)) & 7  # a push names its target after the fact
         words = [template]
         accesses = []
@@ -217,8 +218,8 @@ class Simulator:
         if key not in self._templates:
             extracted = self.machine.provenance.kind == EXTRACTED
             found = template(ends.form, cost, self.machine.core, self._units, idiom, extracted)
-            if ends.form.bits is not None:
-                found = spread(found, *self._fixed_width.counts(ends))
+            if self._with_fields is not None:
+                found = spread(found, *self._with_fields.counts(ends))
             if shared:
                 found = msgspec.structs.replace(found, slots=0.0)
             self._templates[key] = self._added(found)
@@ -227,7 +228,7 @@ class Simulator:
     def _has_one_source(self, instruction: Instruction) -> bool:
         """Whether one register is all that the instruction's registers read."""
         read = [n for n, op in enumerate(instruction.form.operands) if op.is_register and op.read]
-        if instruction.form.bits is not None:
+        if self._with_fields is not None:
             values = OperandValues(instruction, self.machine.isa)
             return len(read) > 1 and len({values.units(n) for n in read}) == 1
         return len(read) > 1 and len({register_of(instruction, n) for n in read}) == 1
@@ -286,11 +287,8 @@ def _fixed(op: Operand) -> tuple[str, int]:
 
 
 def _slot(instruction: Instruction, position: int, part: int) -> int | None:
-    encoding = instruction.form.encoding
-    for slot, number in zip(encoding.slots if encoding else (), instruction.registers, strict=False):
-        if slot.operand == position and slot.part == part:
-            return number
-    return None
+    numbers = zip(instruction.form.register_keys, instruction.registers, strict=False)
+    return next((number for key, number in numbers if key == (position, part)), None)
 
 
 def _address_register(instruction: Instruction, node: Node) -> int | None:
@@ -372,6 +370,6 @@ def _target(instruction: Instruction, bounds: tuple[int, int], calls: list[int],
         return end
     if "call" in form.attributes:
         calls.append(end)
-    if form.bits is not None:
+    if instruction_set(isa).fixed_width:
         return start + (OperandValues(instruction, isa).target or 0)
     return end + (instruction.immediates[0] if instruction.immediates else 0)

@@ -44,9 +44,6 @@ _REMEDY = "install LLVM (apt install llvm), or name another program"
 
 
 _PARSE_ERROR = re.compile(r"^\S*?:(\d+):\d+: error: (.*)$", re.MULTILINE)
-_BRANCH_TARGET = re.compile(r" \.[+-]\d+$")
-_INTEGER_ROUNDED = re.compile(r", ([er]\w+), (\{\w+-sae\})$")
-_ENCODINGS = {"evex": "{evex} ", "vex": "{vex} "}
 
 Key = TypeVar("Key")
 
@@ -324,16 +321,12 @@ def lines(kernel: Kernel) -> list[str]:
 
 
 def line(instruction: Instruction) -> str:
-    """An instruction in the words of LLVM's assembler, which differ from those of GNU as.
-
-    On x86-64 the encoding is asked for, rounding comes before an integer source, and a branch goes to a
-    symbol: it is never resolved.
-    """
-    if instruction.form.bits is not None:
-        return instruction.text()
+    """An instruction in the words of LLVM's assembler, which may differ from those of GNU as."""
+    toolchain, text = instruction_set(instruction.form.isa).toolchain, instruction.text()
+    for pattern, replacement in toolchain.llvm_rewrites:
+        text = re.sub(pattern, replacement, text)
     attributes = instruction.form.attributes
-    text = _INTEGER_ROUNDED.sub(r", \2, \1", _BRANCH_TARGET.sub(" next", instruction.text()))
-    return next((prefix for name, prefix in _ENCODINGS.items() if name in attributes), "") + text
+    return next((word for name, word in toolchain.llvm_prefixes.items() if name in attributes), "") + text
 
 
 def _window(settling: int, found: _Region | None) -> int:

@@ -15,6 +15,7 @@ from cyclescope.formats.llvm.operands import (
     LlvmOperand,
     implicit_results,
     implicit_sources,
+    is_llvms,
     only,
     operands,
     results,
@@ -110,7 +111,7 @@ def latencies(form: InstructionForm, found: SchedulingClass) -> dict[str, float]
 
 def _place(form: InstructionForm, target: Node, written: Sequence[str]) -> int | None:
     """The place of a target among what is written; None where nobody knows it."""
-    if form.bits is not None:
+    if is_llvms(form):
         explicit = [
             i for i, op in enumerate(form.operands) if op.is_register and op.write and not op.implicit
         ]
@@ -136,7 +137,7 @@ def _late(
 
 def _uses(form: InstructionForm, source: Node) -> list[int]:
     """Places of a source among LLVM's operands that are read; none for what is no operand of its own."""
-    if form.bits is not None:
+    if is_llvms(form):
         return _plain_uses(form, source)
     read = operands(form)[len(results(form)) :]
     part = _PARTS.get(source.part, -1)
@@ -155,4 +156,4 @@ def _plain_uses(form: InstructionForm, source: Node) -> list[int]:
 
 def _has_places(form: InstructionForm) -> bool:
     """Whether the places of all sources are known: of AArch64 and RISC-V not where one is written, too."""
-    return form.bits is None or not any(op.read and op.write and not op.implicit for op in form.operands)
+    return not is_llvms(form) or not any(op.read and op.write and not op.implicit for op in form.operands)

@@ -48,6 +48,5 @@ def with_opcodes(model: MachineModel, known: frozenset[str]) -> tuple[MachineMod
 
 
 def _names(isa: str) -> dict[str, str]:
-    """LLVM's opcodes by forms that have one: on AArch64 and RISC-V they are the forms' own names."""
-    named = ((form.id, form.llvm or (form.id if form.bits is not None else "")) for form in load_table(isa))
-    return {one: name for one, name in named if name}
+    """LLVM's opcodes by forms that have one."""
+    return {form.id: form.llvm for form in load_table(isa) if form.llvm}

@@ -1,8 +1,8 @@
 """Operands as LLVM numbers them: results first, then what is read, tied operands a second time.
 
-On AArch64 and RISC-V the instruction tables have LLVM's numbers already. On x86-64 an operand of memory
-is five of LLVM's (base, scale, index, displacement, segment), registers that the encoding fixes are none,
-and conditional instructions have their condition as a last one.
+Tables made of LLVM's have its numbers already (`InstructionSet.llvm_operands`). On x86-64 an operand of
+memory is five of LLVM's (base, scale, index, displacement, segment), registers that the encoding fixes are
+none, and conditional instructions have their condition as a last one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from cyclescope.isa.dataflow import Node
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand
+from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import load_table
 
 MEMORY_PARTS = 5
@@ -41,6 +42,11 @@ def operands(form: InstructionForm) -> tuple[LlvmOperand, ...]:
         elif not op.is_register or _is_read(op, replaced):
             read.append(LlvmOperand(i))
     return (*results(form), *read)
+
+
+def is_llvms(form: InstructionForm) -> bool:
+    """Whether a form's operands are LLVM's, in its order."""
+    return instruction_set(form.isa).llvm_operands
 
 
 def results(form: InstructionForm) -> tuple[LlvmOperand, ...]:
@@ -90,7 +96,7 @@ def has_rounding(form: InstructionForm) -> bool:
 
 def is_named(form: InstructionForm) -> bool:
     """Whether LLVM's name stands for the form: prefixes are instructions of their own there."""
-    return bool(form.llvm) and form.attributes.isdisjoint(("lock", "rep", "repne"))
+    return bool(form.llvm) and (is_llvms(form) or form.attributes.isdisjoint(("lock", "rep", "repne")))
 
 
 def implicit_results(form: InstructionForm) -> tuple[str, ...]:
@@ -117,7 +123,7 @@ def opcode_forms(table: Iterable[InstructionForm]) -> dict[str, list[Instruction
     """Forms by LLVM's opcode, where it stands for them."""
     found: dict[str, list[InstructionForm]] = {}
     for form in table:
-        opcode = form.id if form.bits is not None else form.llvm if is_named(form) else ""
+        opcode = form.llvm if is_named(form) else ""
         if opcode:
             found.setdefault(opcode, []).append(form)
     return found
@@ -125,7 +131,7 @@ def opcode_forms(table: Iterable[InstructionForm]) -> dict[str, list[Instruction
 
 def untied(form: InstructionForm) -> tuple[LlvmOperand, ...]:
     """LLVM's operands without the second mention of tied ones, the order in which WINIC counts them."""
-    if form.bits is not None:
+    if is_llvms(form):
         return tuple(LlvmOperand(i) for i, op in enumerate(form.operands) if not op.implicit)
     return tuple(dict.fromkeys(operands(form)))
 
@@ -144,7 +150,7 @@ def tied_name(form: InstructionForm, node: Node, is_result: bool) -> str | None:
 
 
 def _every(form: InstructionForm) -> tuple[LlvmOperand, ...]:
-    if form.bits is None:
+    if not is_llvms(form):
         return operands(form)
     shown = [(i, op) for i, op in enumerate(form.operands) if not op.implicit]
     written = [LlvmOperand(i) for i, op in shown if op.is_register and op.write]
@@ -153,7 +159,7 @@ def _every(form: InstructionForm) -> tuple[LlvmOperand, ...]:
 
 def _name(form: InstructionForm, node: Node, number: Callable[[LlvmOperand], int]) -> str | None:
     if node.part == "flag":
-        return "EFLAGS" if form.bits is None else "NZCV"
+        return instruction_set(form.isa).registers.conditions or "EFLAGS"
     op = form.operands[node.operand]
     if not op.is_register:
         return None

@@ -15,6 +15,7 @@ import msgspec
 from cyclescope.formats.llvm.operands import (
     implicit_results,
     implicit_sources,
+    is_llvms,
     opcode_forms,
     operands,
     results,
@@ -160,7 +161,7 @@ def _when_moved(form: InstructionForm, asked: bool, itself: bool) -> str:
     """When a move is eliminated; `itself`: also where both registers are one."""
     written, read, constants = _places(form)
     sources, targets = len(read), len(written)
-    if form.bits is None:
+    if not is_llvms(form):
         sources += len(implicit_sources(form))
         targets += len(implicit_results(form))
     if not written or sources != targets or targets > _MOST_MOVED or form.flags_written:
@@ -193,7 +194,7 @@ def _all(conditions: list[str]) -> str:
 
 def _places(form: InstructionForm) -> tuple[list[int], list[int], list[int]]:
     """LLVM's numbers of what is written, of registers that are read, and of constants. Raises _Unsaid."""
-    if form.bits is None:
+    if not is_llvms(form):
         shown = [form.operands[one.position] for one in operands(form)]
         first = len(results(form))
     else:

@@ -21,6 +21,7 @@ from cyclescope.formats.llvm.operands import (
     LlvmOperand,
     implicit_results,
     implicit_sources,
+    is_llvms,
     is_named,
     only,
     operands,
@@ -108,7 +109,7 @@ def _classes(model: MachineModel, left: list[Item], renamed: Renaming) -> Mappin
         cost = model.forms.get(form.id)
         if cost is None:
             continue
-        opcode = form.llvm or (form.id if form.bits is not None else "")
+        opcode = form.llvm
         why = _why_not(form, cost, opcode, met)
         if why:
             left.append(Item(form.id, why, opcode))
@@ -120,7 +121,7 @@ def _classes(model: MachineModel, left: list[Item], renamed: Renaming) -> Mappin
 
 
 def _why_not(form: InstructionForm, cost: FormCost, opcode: str, met: Mapping[str, str]) -> str:
-    if not opcode or (form.bits is None and not is_named(form)):
+    if not is_named(form):
         return "LLVM has no opcode of it alone"
     if cost.operations is None:
         return "its ports are not known"
@@ -172,7 +173,7 @@ def _most(known: Mapping[tuple[str, str], float], targets: Collection[str]) -> f
 def _result_names(form: InstructionForm) -> list[set[str]]:
     """Our names of LLVM's results, in order; none of AArch64 and RISC-V, nor with several fixed registers."""
     others = implicit_results(form)
-    if form.bits is not None or len(others) > 1:
+    if is_llvms(form) or len(others) > 1:
         return []
     explicit = [{form.operands[one.position].name} for one in results(form)]
     known = {pair.target.name for pair in pairs(form) if pair.target.part in _ENDS}
@@ -195,7 +196,7 @@ def _advances(
 
     As many as all of its pairs allow: none becomes faster than it is.
     """
-    if form.bits is not None:
+    if is_llvms(form):
         return ()
     read = operands(form)[len(results(form)) :]
     names = [_source(form, one) for one in read]

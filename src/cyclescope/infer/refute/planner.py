@@ -26,7 +26,6 @@ _RING = 4  # registers of a form that reads what it writes: it waits for itself 
 _BODY = 96  # instructions at least: the loop's own are one in a hundred
 _BETWEEN = " + "
 _FLOATS = ("f16", "bf16", "f32", "f64")
-_VECTORS = ("XMM", "YMM", "ZMM")
 _WIDEST = 512  # bits of a vector
 _APART = frozenset(("x87", "mmx", "d3now"))  # share registers that others would spoil
 
@@ -226,16 +225,9 @@ def _go_together(forms: Sequence[InstructionForm]) -> bool:
         return False  # memory behind the caches limits them, which no port says anything of
     if any(_updates_memory(form) for form in forms) and sum(map(_stores, forms)) > 1:
         return False  # it would read what another one stored, narrower or wider, to the same place
-    return len({kind for form in forms if (kind := _encoded(form))}) < 2
+    return len({form.vector_encoding for form in forms if form.vector_encoding}) < 2
 
 
 def _differ_in_length(forms: Sequence[InstructionForm]) -> bool:
     """Whether vectors of 512 bits are beside shorter ones."""
     return len({form.vector_width == _WIDEST for form in forms if form.vector_width}) > 1
-
-
-def _encoded(form: InstructionForm) -> str:
-    """How vectors of x86-64 are encoded: legacy ones wait for the upper halves that others leave."""
-    if form.bits is not None or not any(op.is_register and op.cls in _VECTORS for op in form.operands):
-        return ""
-    return "vex" if form.is_vex or "evex" in form.attributes else "legacy"

@@ -22,7 +22,7 @@ from cyclescope.infer.timing.results import (
     rounded,
 )
 from cyclescope.isa.form import InstructionForm
-from cyclescope.isa.registry import mnemonics
+from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import MANY_BASES
 from cyclescope.kernel.variant import SPEEDS, Kind
@@ -160,7 +160,7 @@ class ThroughputBuilder:
         broken = [r for r in main if r.kind is Kind.BROKEN]
         if broken and best.kind is not Kind.BROKEN and all(r.verdict != STABLE for r in broken):
             return UPPER_BOUND, Timing.CUTS_DISTURBED.of()
-        if self._own_chain() and (not broken or self.form.bits is not None):
+        if self._own_chain() and not (broken and instruction_set(self.form.isa).links.cut_fixed):
             return UPPER_BOUND, Timing.OWN_CHAIN.of()
         return EXACT, NOTHING
 
@@ -201,7 +201,7 @@ class ThroughputBuilder:
     def _in_one_place(self) -> bool:
         """Whether all instances read and write the same memory: their address has no offset."""
         memory = any(op.is_memory and op.read and op.write for op in self.form.operands)
-        return self.form.bits is not None and memory and all(op.role != "offset" for op in self.form.operands)
+        return memory and self.form.has_fields and all(op.role != "offset" for op in self.form.operands)
 
     def _own_chain(self) -> bool:
         """Whether every instance depends on the one before through a fixed register, a flag or a base."""

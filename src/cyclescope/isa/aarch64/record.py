@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cyclescope.isa.record import (
     Arithmetic,
+    BlockingRules,
     CostClasses,
     ElementRules,
     FormRoles,
@@ -158,4 +159,7 @@ RECORD = InstructionSet(
         moves=("MOV", "FMOV", "ORR"),
     ),
     links=LinkRules(doubled=("restore.", "r>p")),
+    blocking=BlockingRules(
+        classes="(GPR|FPR64|V128|ZPR64|PPR64|PPR8|PPRAny).*", in_vectors="p"
+    ),
 )  # fmt: skip

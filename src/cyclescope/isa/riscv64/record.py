@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cyclescope.isa.record import (
     Arithmetic,
+    BlockingRules,
     CostClasses,
     ElementRules,
     FormRoles,
@@ -153,6 +154,7 @@ RECORD = InstructionSet(
         moves=("C.MV", "ADDI", "FSGNJ"),
     ),
     links=LinkRules(doubled=("restore.", "r>p")),
+    blocking=BlockingRules(classes="(GPR|FPR64|VR).*"),
     relocations=Relocations(
         hints=(43, 51),
         joint_jump=0x67,  # JALR, behind AUIPC

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cyclescope.isa.record import (
     Arithmetic,
+    BlockingRules,
     CostClasses,
     ElementRules,
     FormRoles,
@@ -59,6 +60,9 @@ _MOVES = """
     MOV MOVAPS MOVAPD MOVUPS MOVUPD MOVDQA MOVDQU MOVQ MOVD KMOVQ LDDQU MOVDQA32 MOVDQA64 MOVDQU8 MOVDQU16
     MOVDQU32 MOVDQU64
 """
+_NO_BLOCKERS = """
+    x87 d3now masked rep repne string branch call return stack high_byte lock vsib
+"""
 
 RECORD = InstructionSet(
     name="x86-64",
@@ -69,6 +73,7 @@ RECORD = InstructionSet(
     nop=b"\x90",
     returns=(b"\xc3",),
     fixed_width=False,
+    llvm_operands=False,
     padded=True,
     default_machine="sapphirerapids",
     toolchain=Toolchain(
@@ -78,6 +83,9 @@ RECORD = InstructionSet(
         gnu_options=(("--64",),),
         header=".intel_syntax noprefix",
         osaca_options=("--syntax", "ATT"),
+        # A branch goes to a symbol, which is never resolved; rounding comes before an integer source.
+        llvm_rewrites=((r" \.[+-]\d+$", " next"), (r", ([er]\w+), (\{\w+-sae\})$", r", \2, \1")),
+        llvm_prefixes={"evex": "{evex} ", "vex": "{vex} "},
     ),
     writing=Writing(
         comments=("#", "//"),
@@ -105,7 +113,6 @@ RECORD = InstructionSet(
             idioms=tuple(_IDIOMS.split()),
             counting=("LOOP",),
             reloads=("MOV", "POP"),
-            accesses=("MOV", "VMOVUPS", "MOVUPS"),
             fillers=("MOV", "VMOVAPS"),
             answered=("CPUID", "RDTSC", "RDTSCP"),
             exchanges=("XCHG", "FXCH"),
@@ -194,6 +201,28 @@ RECORD = InstructionSet(
         doubled=("restore.", "flag>r.AF", "r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64"),
         through_vector=("r>mem.32", "r>mem.64", "mem>r.32", "mem>r.64"),
         cut_hides=False,
+        cut_fixed=True,
+    ),
+    blocking=BlockingRules(
+        classes="R64|[XZ]MM|K|MM",
+        beside="R32|R8l",
+        left_out=frozenset(_NO_BLOCKERS.split()),
+        longest=8,
+        accesses=(
+            "MOV (R64, M64)",
+            "MOV (M64, R64)",
+            "MOVUPS (XMM, M128)",
+            "MOVUPS (M128, XMM)",
+            "VMOVUPS (XMM, M128)",
+            "VMOVUPS (M128, XMM)",
+        ),
+        few="MM",
+        widest="ZMM",
+        only_widest={"evex"},
+        files={"h": "r", "m": "x", "x": "s"},
+        in_vectors="xsk",
+        own_units="K",
+        floats="v",
     ),
     relocations=Relocations(
         relative={2: "", 4: "", 9: "@got", 13: "", 15: "", 22: "@gottpoff", 24: "", 41: "@got", 42: "@got"},
