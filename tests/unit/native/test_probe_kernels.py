@@ -13,7 +13,8 @@ from cyclescope.backend.native import NativeBackend
 from cyclescope.isa.table import load_table
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
-from cyclescope.probe.run import EMULATED, ask
+from cyclescope.probe.run import ask
+from cyclescope.remarks.run import Asking
 from tests.support.handing import handed_over
 from tests.support.probed import misled_gathers
 
@@ -36,7 +37,7 @@ def test_every_kernel_runs_and_answers_nothing(backend, isa, probe):
     pairs = CpuPairs([CpuPair(0, 1, met)])
     (asked,) = ask([probe], backend, load_table(isa.name), effort=ONCE, pairs=pairs)
     assert bool(asked.facts) != bool(probe.why_not.get(isa.name))
-    assert [(fact.subject, fact.reason) for fact in asked.facts if fact.reason != EMULATED] == []
+    assert [(fact.subject, fact.reason) for fact in asked.facts if fact.reason != Asking.EMULATED.value] == []
     assert len(asked.measured) >= len(asked.facts)
 
 

@@ -82,3 +82,28 @@ def test_no_page_says_that_only_one_instruction_set_is_measured():
         text = " ".join(read(name).split())
         assert "RISC-V" in text, name
         assert "every x86-64 instruction form" not in text
+
+
+# What was measured of a core: a number behind its name, in one sentence.
+_OF_A_CORE = re.compile(
+    r"(?:Zen \d|Golden Cove|EPYC)[^.|;)]{0,120}?\d+(?:\.\d+)? ?(?:%|cycles?\b|slots?\b|of \d)"
+)
+_PROGRAM = re.compile(r"`(?:python -m )?benchmarks[./]\w+|`cyclescope |`(?:validate|measure|probe|compare)\b")
+
+
+def sections(name):
+    """Sections of a page, by their headings of any level."""
+    return re.split(r"^#+ ", read(name), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md")))]
+)
+def test_numbers_of_cores_have_the_program_that_prints_them_beside_them(name):
+    lost = {
+        found[0]
+        for section in sections(name)
+        for found in _OF_A_CORE.finditer(" ".join(section.split()))
+        if not _PROGRAM.search(section)
+    }
+    assert lost == set()
