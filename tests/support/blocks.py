@@ -8,11 +8,13 @@ import msgspec
 
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.decode.decoder import decoder
+from cyclescope.analyze.predict.prediction import Prediction
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.isa.assembly.assemble import assemble
 from cyclescope.isa.dataflow import sources, targets
 from cyclescope.isa.table import load_table
-from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance
+from cyclescope.model.facts import Fact
+from cyclescope.model.machine import DRAWN, MEASURED, Core, FormCost, MachineModel, Operation, Provenance
 
 LOAD, FORWARD = 4.0, 7.0  # cycles from an address, from stored data
 A, B, C, LOADS, STORES = range(5)
@@ -93,3 +95,13 @@ def predictor(name: str = "toy") -> Predictor:
 def predict(text: str, name: str = "toy", loop: bool = False, **more):
     """The prediction of a text on a toy machine."""
     return predictor(name).predict(block(text, loop), **more)
+
+
+def measured(*facts: Fact) -> MachineModel:
+    """The toy machine as if it were measured, with what probes found."""
+    return msgspec.structs.replace(toy(), provenance=Provenance(MEASURED), facts=facts)
+
+
+def predicted(text: str, *facts: Fact, loop: bool = False, machine: MachineModel | None = None) -> Prediction:
+    """What a text takes on a machine, or on the measured toy with these facts."""
+    return Predictor(machine or measured(*facts)).predict(block(text, loop), simulate=False)

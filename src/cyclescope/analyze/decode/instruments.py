@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.vector_settings import Vectors
 from cyclescope.errors import shortened
 from cyclescope.isa.registry import instruction_set, instruction_sets
 
@@ -39,13 +40,6 @@ class Comment(NamedTuple):
 class _Instrument(NamedTuple):
     line: int
     value: str
-
-
-class Vectors(NamedTuple):
-    """RISC-V's width of elements (bits) and length multiplier as comments say, 0 where they do not."""
-
-    sew: int = 0
-    lmul: Fraction = Fraction(0)
 
 
 def instrumented(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.fixed_width import as_form
-from cyclescope.analyze.decode.instruments import Vectors
+from cyclescope.analyze.decode.vector_settings import Vectors
 from cyclescope.analyze.decode.vector_types import form_under
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import RISCV64, SEWS, Configuration

@@ -1,0 +1,295 @@
+"""What was found out of banks, lines, fusion and binding of a core, and what loops cost then."""
+
+from __future__ import annotations
+
+import shutil
+
+import msgspec
+import pytest
+
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.behaviour.lines import CodeLines
+from cyclescope.model.facts import (
+    BANKS,
+    CODE_LINES,
+    CONSUMERS,
+    CROSSING,
+    FORWARDING,
+    FUSION,
+    LONGER_NOPS,
+    RENAMING,
+    SHORTEST_NOPS,
+    STACK_ENGINE,
+    STACK_UPDATE,
+    THREES,
+    CoreAnswer,
+    Fact,
+    MemoryWay,
+    consumer_subject,
+    forwarding_subject,
+    fused_subject,
+    loads_across,
+    loads_apart,
+    loop_of,
+    stores_across,
+    stores_apart,
+)
+from cyclescope.model.machine import GROUPED, IDEAL, STATIC
+from cyclescope.session.machines import load_model
+from tests.support.blocks import block, changed, measured, predicted, toy
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
+)
+SLOW, FAILED = 6.0, 15.0  # cycles of a way that is not renamed, of what cannot be forwarded
+FACTS = (
+    Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, 0.0, 0.05),
+    Fact(FORWARDING, forwarding_subject(64, 64, 4), CoreAnswer.FAILED, FAILED, 0.05),
+    Fact(RENAMING, MemoryWay.BASE, CoreAnswer.RENAMED, 0.0, 0.05),
+    Fact(RENAMING, MemoryWay.REWRITTEN, CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(RENAMING, MemoryWay.INDEXED, CoreAnswer.FORWARDED, SLOW, 0.05),
+)
+
+
+def spaced(name, slow, fast, slowed):
+    places = (0, 4, 8, 16, 32, 64, 128, 256)
+    return [Fact(BANKS, name(at), CoreAnswer.VALUE, slow if at in slowed else fast, 0.01) for at in places]
+
+
+BANKED = spaced(loads_apart, 0.5, 1.0, (0, 4, 64, 128, 256))
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov rax, [rdi]", 2),
+        ("mov rax, [rdi]; mov rbx, [rdi + 8]", 2),
+        ("mov rax, [rdi]; mov rbx, [rdi + 4]", 4),  # the second has bytes in both banks
+        ("mov rax, [rdi]; mov rbx, [rsi + 64]", 4),  # bases are taken to be aligned
+        ("mov rax, [rdi]; add rdi, 8", 0.25),  # all eight banks in turn
+        ("mov rax, [rdi]; add rdi, 32", 1),
+        ("vmovupd ymm0, [rdi]", 2),
+    ],
+)
+def test_loads_of_one_bank_wait_for_each_other(text, cycles):
+    assert predicted(text, *BANKED).bounds["load_banks"] == pytest.approx(cycles)
+
+
+def test_banks_are_no_lower_bound():
+    assert predicted("mov rax, [rdi]", *BANKED).lower == 1
+
+
+def test_a_store_across_a_line_goes_to_both():
+    facts = spaced(stores_apart, 1.0, 2.0, (64, 128, 256))
+    bounds = predicted("mov [rdi + 60], rax; mov [rdi + 60], rbx", *facts).bounds
+    assert bounds["stores"] == 4
+    assert predicted("mov [rdi + 8], rax; mov [rdi + 16], rbx", *facts).bounds.get("stores", 0) < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "paired", "together"),
+    [
+        ("mov [rdi], rax; mov [rdi + 8], rax; mov [rdi + 16], rax; mov [rdi + 64], rax", 3, 2),
+        ("mov [rdi], rax; mov [rdi + 64], rax; mov [rdi + 8], rax; mov [rdi + 72], rax", 4, 4),
+        ("mov [rdi], rax; add rdi, 8", 1 / 2, 1 / 8),
+        ("mov [rdi], rax; mov [rdi + 8], rax; mov [rdi + 16], rax; add rdi, 64", 2, 1),
+        ("mov [rdi], rax; imul rdi, rdi, 3", 1, 1),  # nobody knows where to
+        ("push rax; push rbx; push rcx; sub rsp, 1000", 2, 1),
+    ],
+)
+def test_stores_of_a_line_leave_two_by_two(text, paired, together):
+    """An odd one takes a cycle for itself where the core was seen to do so."""
+    facts = spaced(stores_apart, 1.0, 2.0, (64, 128, 256))
+    odd = [Fact(BANKS, THREES, CoreAnswer.VALUE, 1.5, 0.01)]
+    assert predicted(text, *facts, *odd).bounds["stores"] == pytest.approx(paired)
+    assert predicted(text, *facts).bounds["stores"] == pytest.approx(together, rel=0.2)
+
+
+def test_an_instruction_that_loads_what_it_stored_by_another_way_takes_that():
+    own = {"op1.data->op1.data": 1.0}
+    machine = changed(measured(*FACTS), ADD_M64_I8={"latencies": own})
+    assert predicted("add qword ptr [rdi + rcx], 1", machine=machine).bounds["loop_carried"] == SLOW + 1
+
+
+CROSSED = [
+    *spaced(loads_apart, 0.5, 0.5, ()), Fact(CROSSING, loads_across("32 bytes"), CoreAnswer.VALUE, 0.0, 0.1),
+    Fact(CROSSING, loads_across("64 bytes"), CoreAnswer.VALUE, 3.0, 0.1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov rax, [rdi + 60]; mov rbx, [rdi]", 2 + 2 + 3),
+        ("mov rax, [rdi + 56]; mov rbx, [rdi]", None),
+        ("mov rax, [rdi + 28]", None),
+        ("mov rax, [rdi + 60]; add rdi, 8", 2 + 3 / 8),
+        ("mov rax, [rdi + 60]; add rdi, 64", 2 + 3),
+        ("vmovupd ymm0, [rdi + 16]; add rdi, 32", 2 + 3 / 2),
+        ("mov rax, [rdi + 60]; imul rdi, rdi, 3", None),  # nobody knows where it is
+    ],
+)
+def test_loads_across_lines_take_longer(text, cycles):
+    bounds = predicted(text, *CROSSED).bounds
+    assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
+
+
+STORED_ACROSS = [
+    *spaced(stores_apart, 2.0, 2.0, ()),
+    Fact(CROSSING, stores_across("64 bytes"), CoreAnswer.VALUE, 0.5, 0.01),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov [rdi + 60], rax; mov [rdi], rbx", 2 * 0.5 + 0.5),
+        ("mov [rdi + 56], rax; mov [rdi], rbx", None),
+        ("mov rax, [rdi + 60]; mov [rdi + 8], rbx", None),  # loads were not asked about
+        ("movups [rdi - 8], xmm0; add rdi, 16", 0.5 + 0.5 / 4),
+    ],
+)
+def test_stores_across_lines_take_longer(text, cycles):
+    bounds = predicted(text, *STORED_ACROSS).bounds
+    assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
+
+
+IN_LINES = [
+    Fact(
+        CODE_LINES,
+        loop_of(n, size),
+        CoreAnswer.VALUE,
+        max(CodeLines(64, 6, 2).cycles(0, nops), (n + 1) / 4),
+        0.01,
+    )
+    for size, counts in ((1, SHORTEST_NOPS), (4, LONGER_NOPS))
+    for n in counts
+    for nops in [[(size, 1.0)] * n + [(9, 1.0)]]
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "loop", "cycles"),
+    [
+        ("nop\n" * 5 + "jne 0", True, None),
+        ("nop\n" * 6 + "jne 0", True, 3),
+        ("nop\n" * 6 + "jne 0", False, None),
+        ("nop\n" * 12 + "jne 0", True, 5),
+        ("nop\n" * 6 + ".byte 0x0f, 0x1f, 0x80, 0, 0, 0, 0\n" * 9 + "jne 0", True, 5 + 1),
+    ],
+)
+def test_loops_wait_for_lines_of_code(text, loop, cycles):
+    assert predicted(text, *IN_LINES, loop=loop).bounds.get("code_lines") == cycles
+
+
+MOVED = Fact(FUSION, fused_subject("MOV_89 (R64, R64)", "ADD_01 (R64, R64)"), CoreAnswer.FUSED)
+
+
+def test_moves_share_a_slot_in_loops():
+    text = "mov rax, rbx; add rax, rcx; mov rdx, rbx; add rsi, rcx; nop; nop; nop; dec r15; jne 0"
+    with_it, without = predicted(text, MOVED, loop=True), predicted(text, loop=True)
+    assert without.bounds["front_end"] - with_it.bounds["front_end"] == 0.25  # a slot of four: one pair fits
+    plain = "mov rax, rbx; add rax, rcx"
+    assert predicted(plain, MOVED).bounds["front_end"] == predicted(plain).bounds["front_end"]
+
+
+@pytest.mark.parametrize("name", ["znver3", "skylake"])
+def test_only_what_was_asked_shares_a_slot_outside_of_branches(name):
+    """What fuses with branches by the books does so with nothing else."""
+    text = "add rax, rbx; sub rax, rcx; and rax, rdx; dec rsi; jne 0"
+    machine = load_model(name)
+    found = Predictor(machine).predict(block(text, True), simulate=False)
+    assert found.bounds["front_end"] == 4 / machine.core.width
+
+
+def test_what_accesses_memory_needs_its_ports_though_others_are_not_known():
+    machine = changed(measured(), PUSH_R64={"operations": None}, ADD_R64_M64={"operations": None})
+    assert predicted("push rax; push rbx", machine=machine).ports["store"] == 2
+    assert predicted("add rax, [rdi]", machine=machine).ports["load"] == 1
+
+
+def test_a_throughput_that_is_only_known_at_most_counts():
+    machine = changed(measured(), PUSH_R64={"throughput_most": 3.0})
+    assert predicted("push rax", machine=machine).bounds["units"] == 3.0
+
+
+def test_the_branch_of_a_loop_is_no_limit_that_a_measured_machine_was_asked_for():
+    text = "nop; jne 0"
+    found = [Predictor(one).predict(block(text, True)) for one in (toy(), measured())]
+    assert [one.bounds.get("taken_branches") for one in found] == [1, None]
+    assert predicted("jmp 2; jmp 4; nop", loop=True).bounds["taken_branches"] == 2
+
+
+def test_what_is_fused_with_a_branch_is_executed():
+    """A counter that the renamer adds to takes a cycle where that is one operation with the branch."""
+    fused = Fact(FUSION, fused_subject("DEC (R64)", "JZ (Rel8)"), CoreAnswer.FUSED)
+    free = {"operations": (), "latencies": {"op1->op1": 0.0}}
+    machine = changed(measured(fused), DEC_R64=free)
+    assert predicted("dec rax; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 1
+    assert predicted("dec rax; nop; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 0
+
+
+def simulated(text, *facts, machine=None, late=False):
+    predictor = Predictor(machine or measured(*facts))
+    return predictor.simulated(predictor.graph(list(block(text).instructions)), late)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mov [rdi], rax; mov rax, [rdi]; imul rax, rax",
+        "mov [rdi + rcx], rax; mov rax, [rdi + rcx]; imul rax, rax",
+        "mov [rdi], rax; add rax, [rdi]",
+        "add rbx, [rdi]; mov [rdi], rbx",
+    ],
+)
+def test_the_simulated_core_passes_values_as_fast_as_was_found_out(text):
+    """A load whose value was renamed waits for no store: the chain takes what it takes by bounds."""
+    found = predicted(text, *FACTS)
+    assert simulated(text, *FACTS) == pytest.approx(found.cycles, abs=0.02)
+
+
+def test_a_measured_way_through_memory_is_the_simulated_cores_too():
+    """What an addition to memory takes to the next one, whatever is guessed of its flags."""
+    slow = {"latencies": {"op1.data->op1.data": 1.0, "op1.address->flags.ZF": 9.0}}
+    machine = changed(measured(), ADD_M64_R64=slow)
+    assert simulated("add [rdi], rax", machine=machine) == pytest.approx(1, abs=0.02)
+
+
+def test_accesses_of_unknown_operations_take_simulated_ports_too():
+    machine = changed(measured(), PUSH_R64={"operations": None})
+    assert simulated("push rax; push rbx", machine=machine) == pytest.approx(2, abs=0.02)
+
+
+@pytest.mark.parametrize("binding", ["", IDEAL, STATIC, GROUPED])
+def test_ports_are_bound_as_was_found_out(binding):
+    text = "add rax, rbx; cmp rax, rbx; cmp rax, rbx; add rcx, rbx; cmp rcx, rbx"
+    core = msgspec.structs.replace(measured().core, binding=binding)
+    machine = msgspec.structs.replace(measured(), core=core)
+    ideal, likely, late = (
+        simulated(text),
+        simulated(text, machine=machine),
+        simulated(text, machine=machine, late=True),
+    )
+    assert (likely == ideal) is (binding in ("", IDEAL))
+    assert late > ideal
+    assert (late == likely) is (binding in (STATIC, GROUPED))
+
+
+@pytest.mark.parametrize(("cycles", "chain"), [(0.0, 1), (0.02, 1), (1.0, 2), (0.98, 2), (-0.01, 1)])
+def test_when_a_stack_pointer_that_was_counted_is_in_its_register(cycles, chain):
+    fact = Fact(STACK_ENGINE, STACK_UPDATE, CoreAnswer.VALUE, cycles, 0.05)
+    text = "add rsp, rbx; push rax; pop rcx"
+    assert predicted(text, fact).bounds["loop_carried"] == chain
+    assert predicted(text).bounds["loop_carried"] == 1  # nobody asked
+    assert simulated(text, fact) == pytest.approx(chain, abs=0.02)
+
+
+def test_results_come_later_to_operations_of_another_kind():
+    early = consumer_subject("ADDSD (XMM, XMM)", "MULSD (XMM, XMM)")
+    fact = Fact(CONSUMERS, early, CoreAnswer.VALUE, 1.0, 0.05)
+    assert predicted("addsd xmm0, xmm1; mulsd xmm0, xmm2", fact).bounds["loop_carried"] == 1 + 1 + 1
+    assert predicted("addsd xmm0, xmm1; addsd xmm0, xmm2", fact).bounds["loop_carried"] == 2
+    assert predicted("mulsd xmm0, xmm1; mulsd xmm0, xmm2", fact).bounds["loop_carried"] == 2
+    assert simulated("addsd xmm0, xmm1; mulsd xmm0, xmm2", fact) == pytest.approx(3, abs=0.02)
+    assert simulated("addsd xmm0, xmm1; addsd xmm0, xmm2", fact) == pytest.approx(2, abs=0.02)
