@@ -20,6 +20,7 @@ from cyclescope.backend.base import (
     SIGNAL,
     UNCLEAN,
     BlockSample,
+    BurstSample,
     Calibration,
     Observation,
     Outcome,
@@ -37,9 +38,12 @@ _SETUP_REPLY = struct.Struct("<4i 2I")
 _CALIBRATION = struct.Struct("<7d")
 _RESULT = struct.Struct("<2d 10d Q 8I i I")
 _BLOCK = struct.Struct("<3d Q 7I i 2I")
+_BURST = struct.Struct("<10d Q 6I i I")
+_RUNS = struct.Struct("<2d")
 _OUTCOME = struct.Struct("<Q 2I i I")
 _OBSERVATION = struct.Struct("<2I Q 4I 18s 18s 18s 2592s 2x")
 RESULT, BLOCK = _RESULT.size, _BLOCK.size
+BURST, RUNS = _BURST.size, _RUNS.size  # bytes of a record, and of each measurement behind it
 OUTCOME, OBSERVATION = _OUTCOME.size, _OBSERVATION.size
 HELLO = _HELLO.size + _LEAVES * _LEAF.size  # bytes at most
 # The most that there can be: CPUs, signals, core cycles, exception flags, bytes of code, samples.
@@ -160,6 +164,22 @@ def _block(
         cycles, spread, linearity, status, detail, address, accepted, rejected, disturbed, pages, copies,
         calls, instruction,
     )  # fmt: skip
+
+
+def burst_of(answer: bytes, counted: int) -> BurstSample:
+    """Times of copies that run once, with so many counters beside the cycles. Raises Nonsense."""
+    row = _BURST.unpack_from(answer)
+    counters = row[:counted]
+    address, status, detail, accepted, rejected, disturbed, calls, instruction, _ = row[COUNTERS:]
+    runs = list(_RUNS.iter_unpack(answer[BURST:]))
+    _check_end(status, detail, instruction)
+    times = all(abs(value) < _LONGEST for pair in runs for value in pair)
+    if not times or any(map(isinf, counters)) or max(accepted, rejected, disturbed) > _SAMPLES:
+        raise Nonsense("a time of copies")
+    shorter, longer = zip(*runs, strict=True)
+    known = () if any(map(isnan, counters)) else counters
+    ends = (status, detail, address, accepted, rejected, disturbed, calls, instruction)
+    return BurstSample(shorter, longer, known, *ends)
 
 
 def _check_end(status: int, detail: int, instruction: int, last: int = NOT_RUN) -> None:

@@ -161,6 +161,56 @@ class BlockSample(msgspec.Struct, frozen=True, array_like=True):
     instruction: int = -1
 
 
+class BurstEffort(msgspec.Struct, frozen=True):
+    """How copies of code run once are timed, in the words of nanoBench.
+
+    `measurements` of `unroll` copies and of twice as many (`basic`: of none and of these), in a loop of
+    `loop` trips or none, `offset` bytes behind a multiple of 64; runs before them: `initial_warm_up`, then
+    `warm_up` of each length. The first `one_time` bytes of the kernel's code run once before all, the next
+    `late` ones behind the first read of the clock. A measurement is as many runs as take `target` cycles.
+    """
+
+    measurements: int
+    unroll: int
+    loop: int = 0
+    warm_up: int = 5
+    initial_warm_up: int = 0
+    basic: bool = False
+    offset: int = 0
+    one_time: int = 0
+    late: int = 0
+    target: float = 5e4
+
+    @property
+    def copies(self) -> int:
+        """Copies of the code, trips times those in the body, between the two lengths."""
+        return max(self.loop, 1) * self.unroll
+
+
+class BurstSample(msgspec.Struct, frozen=True, array_like=True):
+    """One round of copies of code: core cycles of a run of the shorter and the longer length per measurement.
+
+    `counters` are events of a longer run less those of a shorter; `calls` are runs per measurement.
+    """
+
+    shorter: tuple[float, ...]
+    longer: tuple[float, ...]
+    counters: tuple[float, ...]
+    status: int
+    detail: int = 0
+    address: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    disturbed: int = 0
+    calls: int = 0
+    instruction: int = -1
+
+    @property
+    def usable(self) -> bool:
+        """Whether there are values, if perhaps beside neighbours."""
+        return self.status in USABLE
+
+
 class Depth(msgspec.Struct, frozen=True):
     """How much differential execution tries: states per form, changes per location of a state."""
 

@@ -15,12 +15,14 @@ from contextlib import suppress
 from itertools import compress, islice
 from typing import Any, NamedTuple, TypeVar
 
-from cyclescope.backend import answers
+from cyclescope.backend import answers, requests
 from cyclescope.backend.answers import Nonsense
 from cyclescope.backend.base import (
     TOO_LONG,
     BlockEffort,
     BlockSample,
+    BurstEffort,
+    BurstSample,
     Calibration,
     Capabilities,
     Depth,
@@ -38,15 +40,8 @@ from cyclescope.host.identity import as_leaves
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import MachineState
 
-VERSION = 7
-HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR, READ, BLOCKS = range(1, 12)
-_SETUP = struct.Struct("<i 2H")
-_EVENT = struct.Struct("<I I Q")
-_CALIBRATE = struct.Struct("<2I d")
-_MEASURE = struct.Struct("<4I d")
-_KERNEL = struct.Struct("<I 4H")
-_DIFFER = struct.Struct("<4I")
-_BLOCKS = struct.Struct("<4I d 2I")
+VERSION = 8
+HELLO, SETUP, CALIBRATE, STATE, MEASURE, PROBE, DIFFER, QUIT, ERROR, READ, BLOCKS, BURSTS = range(1, 13)
 _STATES = 1024
 _LARGEST = 0xFFFF  # instructions and bytes of a kernel that a request has room for
 _TOO_LARGE = Sample(math.nan, math.nan, TOO_LONG)
@@ -190,9 +185,7 @@ class NativeBackend:
         return _Hello(isa, leaves, xcr0, self.link.emulated or bool(own & _EMULATED))
 
     def _setup(self) -> bytes:
-        events = b"".join(_EVENT.pack(kind, 0, config) for _, kind, config in self._events)
-        events += bytes(_EVENT.size * (answers.COUNTERS - len(self._events)))
-        return _SETUP.pack(self._wanted, len(self._events), self._movable) + events
+        return requests.setup(self._wanted, self._events, self._movable)
 
     def _take_setup(self, payload: bytes) -> None:
         ready = self._believe(lambda: answers.ready_of(payload, len(self._events)))
@@ -323,14 +316,12 @@ class NativeBackend:
     def calibrate(self, samples: int = 400, nop: float = 0.0) -> Calibration:
         """Calibrate the clock; `nop` is the base of the canaries that an earlier calibration found."""
         self._nop = nop or self._nop
-        answer = self._ask(_Job(CALIBRATE, _CALIBRATE.pack(samples, 0, self._nop)))
+        answer = self._ask(_Job(CALIBRATE, requests.CALIBRATE_LAYOUT.pack(samples, 0, self._nop)))
         return self._believe(lambda: answers.calibration_of(answer))
 
     def submit(self, kernels: Sequence[Kernel], effort: Effort) -> None:
         """Start measuring a batch; `collect` waits for the answer."""
-        head = _MEASURE.pack(
-            effort.rounds, effort.want, effort.maximum, effort.seed & 0xFFFFFFFF, effort.target
-        )
+        head = requests.measure(effort)
         fitting = [max(one.instructions, len(one.code), len(one.setup)) <= _LARGEST for one in kernels]
         record = answers.RESULT * effort.rounds
         job = _Job(MEASURE, head, list(compress(kernels, fitting)), record, effort.rounds)
@@ -346,10 +337,14 @@ class NativeBackend:
 
     def blocks(self, kernels: Sequence[Kernel], effort: BlockEffort) -> list[BlockSample]:
         """Time basic blocks as they are; `flags` of kernels are those of `kernel.program`."""
-        seed = effort.seed & 0xFFFFFFFF
-        head = _BLOCKS.pack(effort.want, effort.maximum, seed, effort.pages, effort.target, 0, 0)
-        answer = self._ask(_Job(BLOCKS, head, kernels, answers.BLOCK))
+        answer = self._ask(_Job(BLOCKS, requests.blocks(effort), kernels, answers.BLOCK))
         return self._believe(lambda: answers.blocks_of(answer))
+
+    def burst(self, kernel: Kernel, effort: BurstEffort) -> BurstSample:
+        """Time copies that run once, behind a read of the clock."""
+        record = answers.BURST + answers.RUNS * effort.measurements
+        answer = self._ask(_Job(BURSTS, requests.bursts(effort), [kernel], record))
+        return self._believe(lambda: answers.burst_of(answer, max(0, len(self._counters) - 1)))
 
     def probe(self, kernels: Sequence[Kernel]) -> list[Outcome]:
         """Run each body once, isolated."""
@@ -358,8 +353,7 @@ class NativeBackend:
 
     def differ(self, kernels: Sequence[Kernel], depth: Depth) -> list[Observation]:
         """Run each body from many states, changing one location at a time."""
-        head = _DIFFER.pack(depth.bases, depth.perturbations, depth.seed & 0xFFFFFFFF, 0)
-        answer = self._ask(_Job(DIFFER, head, kernels, answers.OBSERVATION))
+        answer = self._ask(_Job(DIFFER, requests.differ(depth), kernels, answers.OBSERVATION))
         return self._believe(lambda: answers.observations_of(answer, self._hello.isa))
 
     def close(self) -> None:
@@ -380,7 +374,9 @@ class NativeBackend:
             self._states.clear()
         for kernel in kernels:
             setup, code, state = kernel.setup, kernel.code, self._state_index(kernel.state)
-            head = _KERNEL.pack(state, kernel.flags, kernel.instructions, len(setup), len(code))
+            head = requests.KERNEL_LAYOUT.pack(
+                state, kernel.flags, kernel.instructions, len(setup), len(code)
+            )
             parts += (head, setup, code, _PAD[(len(setup) + len(code)) & 3])
         return b"".join(parts)
 

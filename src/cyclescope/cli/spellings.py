@@ -14,13 +14,13 @@ _SAME = {
     "unroll_count": "--unroll", "loop_count": "--loop", "warm_up_count": "--warm-up",
     "initial_warm_up_count": "--initial-warm-up", "avg": "--avg", "median": "--median", "min": "--min",
     "max": "--max", "basic_mode": "--basic", "no_mem": "--no-mem", "cpu": "--cpu", "verbose": "--verbose",
+    "alignment_offset": "--alignment-offset",
 }  # fmt: skip
 _NOT_HERE = {
     "code": "give machine code with --hex, or a file", "code_init": "give --init",
     "code_late_init": "give --late-init",
     "code_one_time_init": "give --one-time-init", "fixed_counters": "--config lists events",
     "msr_config": "user space reads no such registers",
-    "alignment_offset": "rounds differ in the place of the loop",
     "range": "the rounds are in what is printed", "no_normalization": "cycles are per copy",
     "remove_empty_events": "leave them out of the list", "df": "the loop goes on for long enough",
     "usr": "user space is what is counted", "os": "user space is what is counted", "debug": "use a debugger",

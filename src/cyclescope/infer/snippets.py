@@ -7,28 +7,46 @@ import re
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.repetition import expanded
 from cyclescope.errors import SourceError, UsageError
+from cyclescope.isa.assembly.assemble import assemble
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_SCALABLE
 from cyclescope.measure import bench
 
 
-def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str) -> Kernel:
+def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str, kept: str | None = None) -> Kernel:
     """The kernel of an assembly text, repeated `unroll` times per body; `init` runs once before.
 
     `vectors` is a name of `measure.bench.LEVELS`, or empty for what the registers in the text need. Texts
-    may have nanoBench's additions (`analyze.read.repetition`). Raises UsageError, UnsupportedInstruction,
-    BackendUnavailable where there is no assembler.
+    may have nanoBench's additions (`analyze.read.repetition`), but not name registers that are `kept`, as
+    `check_kept` has them. Raises UsageError, UnsupportedInstruction, BackendUnavailable where there is no
+    assembler.
     """
     record = instruction_set(isa)
     text, init = expanded(text, isa), expanded(init, isa)
+    check_kept(f"{text}\n{init}", kept, isa)
     if not record.fixed_width:
         return bench.snippet(text, init, unroll, vectors)
-    bench.check_counter(text, init, isa)
     code, setup = _assembled(text, isa), _assembled(init, isa)
     scalable = re.search(record.writing.scalable, f"{text}\n{init}".lower())
     level = bench.LEVELS[vectors] if vectors else VECTOR_SCALABLE if scalable else VECTOR_FLOAT
     return bench.machine_code(code, setup, instructions(code, isa), unroll, level, isa)
+
+
+def check_kept(text: str, kept: str | None, isa: str) -> None:
+    """Raise UsageError for text that names a register of `kept`, or for None the one that counts."""
+    if kept is None:
+        bench.check_kept(text, instruction_set(isa).registers.counter, bench.TRIPS_ARE)
+    else:
+        bench.check_kept(text, kept, bench.NEEDED_HERE)
+
+
+def code_of(text: str, isa: str) -> bytes:
+    """The machine code of an assembly text, perhaps none; errors as for `text_kernel`."""
+    text = expanded(text, isa)
+    if instruction_set(isa).fixed_width:
+        return _assembled(text, isa)
+    return assemble(text).code if text.strip() else b""
 
 
 def code_kernel(code: bytes, unroll: int, vectors: str, isa: str) -> Kernel:

@@ -105,7 +105,8 @@ class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     Programs' code may not use those that are `kept` for the runner; those in `set_apart` (the stack pointer,
     what is always 0) never count its trips; `untouched` are left as they are at the start. `zero` is LLVM's
     name of a register that is always 0 though its name is a usual one. A snippet may not use the `counter`
-    (a regular expression); `start` says where its pointers point, `usual` what vectors machine code may use.
+    (a regular expression), nor `marks` where reads of the clock are within it; `start` says where its
+    pointers point, `usual` what vectors machine code may use.
     `conditions` is the register of condition flags, where forms have it as an operand (`Operand.fixed`).
     `has_floats`: floating-point numbers have registers of their own. `returns` are LLVM's names of registers
     that jumps keep the way back in, where those are no calls of their own. `system` are the names that forms
@@ -118,6 +119,7 @@ class GeneralRegisters(msgspec.Struct, frozen=True, kw_only=True):
     untouched: tuple[int, ...] = ()
     zero: str = ""
     counter: str = r"(?!)"
+    marks: str = r"(?!)"
     start: str = ""
     usual: str = "float"
     has_floats: bool = False

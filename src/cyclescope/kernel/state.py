@@ -18,6 +18,7 @@ FIRST_WINDOW = DATA_BASE + 0x4000  # in the middle of the first filled window
 SECOND_WINDOW = DATA_BASE + 0x14A40  # another page, other low 12 bits
 STACK_TOP = 0x70100000 + 0x40000  # in the middle of the stack area
 CODE_BASE = 0x60000000
+_AREAS_BASE, _AREA_STEP, _AREA_SIZE = 0x71000000, 0x200000, 0x100000
 # Where registers of basic blocks point to, each to a page and a line of its own.
 REGISTERS_BASE, PLACE_STEP = 0x3000000, 0x1100
 
@@ -28,6 +29,11 @@ _CHAIN_STEP, _CHAIN_SHIFT = 64, 22
 _REGISTERS, _MASKS, _POKES = 32, 16, 8
 _FORMAT = struct.Struct("<32Q 32Q 2048s 16Q 64s 64s Q I H H I I 16Q")
 _FIRST = struct.Struct("<16Q Q I H H 2048s 8Q 64s 64s I I 16Q")  # of stores made by protocol 3
+
+
+def area_middle(number: int) -> int:
+    """The middle of one of five areas of 1 MiB that are 0, with nothing around them."""
+    return _AREAS_BASE + number * _AREA_STEP + _AREA_SIZE // 2
 
 
 def chain_start(spacing: int) -> int:

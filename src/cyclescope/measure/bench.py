@@ -27,6 +27,7 @@ from cyclescope.kernel.state import (
     VECTOR_VEX128,
     VECTOR_VEX256,
     MachineState,
+    area_middle,
 )
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, STACK
 from cyclescope.measure.record import STABLE, UNSTABLE
@@ -57,6 +58,7 @@ _OUTCOMES = {
 }
 _POINTERS = (BASE, ALIAS, 6, 7)  # R14, R13, RSI, RDI
 _FRAME = 5  # RBP, as nanoBench has it
+_OF_AREAS = (STACK, _FRAME, 7, 6, BASE)  # RSP, RBP, RDI, RSI, R14: each in the middle of an area of its own
 
 
 def default_state(level: int, isa: str = DEFAULT) -> MachineState:
@@ -85,6 +87,24 @@ def default_state(level: int, isa: str = DEFAULT) -> MachineState:
     return MachineState(tuple(general), ones, fill=(ones, ones), vector_level=level)
 
 
+def area_state(level: int, isa: str = DEFAULT) -> MachineState:
+    """What copies that run once start with, as nanoBench documents it.
+
+    RSP, RBP, RDI, RSI and R14 (of AArch64 SP, X20, X21, of RISC-V sp, s0, s1) point to the middle of areas of
+    1 MiB that are 0, as the other general registers are; vectors hold 1.0.
+    """
+    state = default_state(level, isa)
+    record = instruction_set(isa)
+    pointers: Sequence[int] = _OF_AREAS
+    if record.fixed_width:
+        pools = record.module("kernel", "registers").POOLS
+        pointers = (pools.stack, pools.base, pools.alias)
+    general = [0] * len(state.general)
+    for area, number in enumerate(pointers):
+        general[number] = area_middle(area)
+    return msgspec.structs.replace(state, general=tuple(general), fill=(bytes(64), bytes(64)))
+
+
 def level_of(text: str) -> int:
     """How much vector state a text needs, from the registers it names."""
     lower = text.lower()
@@ -97,17 +117,18 @@ def level_of(text: str) -> int:
 
 def snippet(text: str, init: str, unroll: int, vectors: str) -> Kernel:
     """The kernel of an assembly text of x86-64, repeated `unroll` times per body."""
-    check_counter(text, init, DEFAULT)
     body = assemble(text)
     level = LEVELS[vectors] if vectors else level_of(f"{text}\n{init}")
     return machine_code(body.code, assemble(init).code if init else b"", body.instructions, unroll, level)
 
 
-def check_counter(text: str, init: str, isa: str) -> None:
-    """Raise UsageError where code names the register that counts its repetitions."""
-    for part in (text, init):
-        if found := re.search(rf"\b({instruction_set(isa).registers.counter})\b", part.lower()):
-            raise UsageError(f"{found[0]} counts the repetitions", "use another register")
+TRIPS_ARE, NEEDED_HERE = "counts the repetitions", "is needed by what times the code"
+
+
+def check_kept(text: str, names: str, why: str) -> None:
+    """Raise UsageError where code names a register that is kept from it."""
+    if found := re.search(rf"\b({names})\b", text.lower()):
+        raise UsageError(f"{found[0]} {why}", "use another register")
 
 
 def machine_code(
@@ -143,10 +164,11 @@ def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
 def time_kernels(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> list[Measurement]:
     """The same of several, in turn in every round, so that what disturbs meets all of them."""
     isa = backend.capabilities().isa
-    return [_usable(measurement, isa) for measurement in _timed(backend, kernels, rounds)]
+    return [usable(measurement, isa) for measurement in _timed(backend, kernels, rounds)]
 
 
-def _usable(measurement: Measurement, isa: str) -> Measurement:
+def usable(measurement: Measurement, isa: str) -> Measurement:
+    """A measurement that has a value. Raises UnsupportedInstruction or MeasurementError."""
     if measurement.error == "SIGILL":
         raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
     if not measurement.usable:
@@ -170,7 +192,7 @@ def _timed(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> list[Mea
             own.extend(new)
         known += [sample for row in found[len(kernels) :] for sample in row if sample.status == OK]
         off = _off([s.cycles for s in known], nop)
-        settled = [_settled(own, off, rounds) for own in samples]
+        settled = [settled_of(own, off, rounds) for own in samples]
         done = [measurement for measurement in settled if measurement is not None]
         if len(done) == len(kernels) or any(not measurement.usable for measurement in done):
             return done
@@ -184,13 +206,18 @@ def _emulated(samples: Sequence[Sample]) -> Measurement:
     return single
 
 
-def _settled(samples: Sequence[Sample], off: float, rounds: int) -> Measurement | None:
-    """What a kernel's samples say, None where more rounds may say more."""
-    measurement = summarise(samples, _PLACES, _WITHIN, most=MOST_ROUNDS * _PLACES)
+def settled_of(
+    samples: Sequence[Sample], off: float, rounds: int, places: int = _PLACES
+) -> Measurement | None:
+    """What a kernel's samples, so many in each round, say; None where more rounds may say more.
+
+    What is known was read `off` by so much, relative.
+    """
+    measurement = summarise(samples, places, _WITHIN, most=MOST_ROUNDS * places)
     if measurement is None or any(not sample.usable for sample in samples):
         return measurement
-    read = _with_error(measurement, samples, off)
-    if len(samples) < (rounds if _is_precise(read) else MOST_ROUNDS) * _PLACES:
+    read = _with_error(measurement, samples, off, places)
+    if len(samples) < (rounds if _is_precise(read) else MOST_ROUNDS) * places:
         return None
     return read if _is_precise(read) else _doubted(read)
 
@@ -224,13 +251,13 @@ def _off(readings: Sequence[float], nop: float) -> float:
     return abs(statistics.median(readings) / nop - 1) if readings else 0.0
 
 
-def _with_error(measurement: Measurement, samples: Sequence[Sample], off: float) -> Measurement:
+def _with_error(measurement: Measurement, samples: Sequence[Sample], off: float, places: int) -> Measurement:
     """With the error that the rounds show: what Student's distribution says of another mean of as many.
 
     What disturbs a little for seconds, or the clock, shifts all rounds alike: what is known was as far `off`.
     """
-    starts = range(0, len(samples), _PLACES)
-    means = [_mean([s.cycles for s in samples[n : n + _PLACES] if s.status == OK]) for n in starts]
+    starts = range(0, len(samples), places)
+    means = [_mean([s.cycles for s in samples[n : n + places] if s.status == OK]) for n in starts]
     means = [mean for mean in means if not math.isnan(mean)]
     if measurement.verdict != STABLE or len(means) < 2:
         return measurement

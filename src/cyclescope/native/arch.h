@@ -24,6 +24,14 @@
 /* Lines that the kernels of several runners see. */
 #define MET_BASE 0x4f000000ul
 #define MET_SIZE 0x1000ul
+/* What reads of the clock within code leave, out of the way of what code uses. */
+#define MARKS_BASE 0x4f800000ul
+#define MARKS_SIZE 0x1000ul
+/* Areas of memory that are 0, with nothing between them: pointers of `bench` lead to the middle of each. */
+#define AREAS_BASE 0x71000000ul
+#define AREA_STEP 0x200000ul
+#define AREA_SIZE 0x100000ul
+#define AREAS 5u
 /* Where the memory of basic blocks points to: places on pages of their own, each another line of its page.
  * Low, so that sums with a scaled index have 32 bits; above what a runner at fixed addresses takes. */
 #define PLACES_BASE 0x3040000ul
@@ -73,6 +81,19 @@ uint8_t *arch_emit_exit(uint8_t *p);
 uint8_t *arch_emit_fence(uint8_t *p); /* what follows starts when everything before has finished */
 uint8_t *arch_emit_drain(uint8_t *p); /* the same, and what was stored is in the cache */
 void arch_emit_padding(uint8_t *p, size_t bytes); /* traps when executed */
+
+/* Reads of the clock, or of counters of these indices, within code. All registers and flags stay as they are,
+ * but on AArch64 X27 and on RISC-V s10, which arch_emit_marks_base sets. */
+struct marks {
+    uint64_t sum[COUNTERS_MAX]; /* counted between marks that resume and marks that pause */
+    uint64_t start[COUNTERS_MAX], end[COUNTERS_MAX], kept[4];
+};
+#define MARKS ((volatile struct marks *)MARKS_BASE)
+#define CLOCK_INDEX (-1) /* arch_ticks in place of a counter */
+#define MARK_BYTES 8u    /* of a mark in code, which becomes a jump to the read and back */
+#define MARK_ROOM 2048u  /* bytes of a read at most */
+uint8_t *arch_emit_marks_base(uint8_t *p);
+uint8_t *arch_emit_mark(uint8_t *p, int resumes, const int32_t *indices, unsigned count);
 
 /* After code was written, before it runs. */
 static inline void arch_code_written(uint8_t *start, uint8_t *end)

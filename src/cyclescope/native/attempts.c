@@ -1,4 +1,5 @@
-/* Basic blocks: a worker for each, and another one with every page that it turns out to need. */
+/* Basic blocks: a worker for each, and another one with every page that it turns out to need; bursts of copies:
+ * a worker for each, which finds memory that nobody wrote to. */
 #define _GNU_SOURCE
 #include "supervisor.h"
 #include "worker.h"
@@ -88,4 +89,54 @@ void supervise_blocks(const struct batch *batch)
         results[i].status = STATUS_NOT_RUN;
     for (uint32_t i = 0; i < batch->count; i++)
         supervise_block(batch, measure_order(&order, batch->count, i));
+}
+
+/* --- bursts ------------------------------------------------------------------------------------- */
+
+static uint32_t burst_item; /* the kernel that a worker is for: what it finishes are measurements */
+
+static struct burst_result *burst_at(const struct batch *b)
+{
+    return (struct burst_result *)((uint8_t *)b->results + burst_item * burst_bytes(b->request));
+}
+
+static void burst_work(const struct batch *b, uint32_t first)
+{
+    const struct kernel *kernel = b->kernels[burst_item];
+    const struct bursts *request = b->request;
+    (void)first;
+    burst_one(request, kernel, &b->states[kernel->state], burst_at(b));
+    shared->progress = request->measurements;
+}
+
+static void burst_died(const struct batch *b, uint32_t item, uint32_t detail)
+{
+    struct burst_result *r = burst_at(b);
+    (void)item;
+    memset(r, 0, burst_bytes(b->request));
+    r->status = STATUS_DIED;
+    r->detail = detail;
+    r->instruction = -1;
+}
+
+static void supervise_burst(const struct batch *batch)
+{
+    static const struct task task = {burst_work, burst_prepare, burst_died};
+    const struct bursts *request = batch->request;
+    uint32_t detail = 0;
+    burst_at(batch)->status = STATUS_NOT_RUN;
+    refresh_clock();
+    if (run_in_worker(&task, batch, 0, request->measurements, &detail) >= 0) {
+        if (counters_taken_away(detail))
+            supervise_burst(batch); /* once: there are none now */
+        else
+            burst_died(batch, 0, detail);
+    }
+    records_check_burst(burst_at(batch), request->measurements);
+}
+
+void supervise_bursts(const struct batch *batch)
+{
+    for (burst_item = 0; burst_item < batch->count; burst_item++)
+        supervise_burst(batch);
 }

@@ -127,6 +127,29 @@ static uint64_t read_one(unsigned i)
     }
 }
 
+unsigned counters_indices(int32_t indices[COUNTERS_MAX])
+{
+    indices[0] = CLOCK_INDEX;
+    for (unsigned i = 0; i < open_count; i++)
+        indices[i] = (int32_t)counters[i].page->index - 1;
+    return open_count ? open_count : 1;
+}
+
+uint32_t counters_changes(void)
+{
+    uint32_t sum = 0;
+    for (unsigned i = 0; i < open_count; i++)
+        sum += counters[i].page->lock;
+    return sum;
+}
+
+int64_t counters_signed(unsigned i, uint64_t difference)
+{
+    unsigned width = open_count ? counters[i].page->pmc_width : 64;
+    unsigned unused = width && width < 64 ? 64 - width : 0;
+    return (int64_t)(difference << unused) >> unused;
+}
+
 uint64_t clock_ticks(void)
 {
     return open_count ? read_one(0) : arch_ticks();

@@ -34,9 +34,19 @@ static void map_chains(void)
     madvise((void *)CHAIN_PAGES_BASE, CHAIN_SIZE, MADV_NOHUGEPAGE);
 }
 
+/* The first worker that writes there has pages of its own. Without them their pointers fault. */
+static void map_areas(void)
+{
+    for (unsigned i = 0; i < AREAS; i++)
+        (void)map(AREAS_BASE + i * AREA_STEP, AREA_SIZE, PROT_READ | PROT_WRITE);
+}
+
 int memory_map(void)
 {
     map_chains();
+    map_areas();
+    if (map(MARKS_BASE, MARKS_SIZE, PROT_READ | PROT_WRITE))
+        return -1;
     if (map(CODE_BASE, CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC))
         return -1;
     if (map(DATA_BASE, DATA_SIZE, PROT_READ | PROT_WRITE))

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define PROTOCOL_MAGIC 0x31435343u /* "CSC1" */
-#define PROTOCOL_VERSION 7u
+#define PROTOCOL_VERSION 8u
 
 enum frame_type {
     FRAME_HELLO = 1,     /* -> struct hello, cpuid leaves */
@@ -24,6 +24,7 @@ enum frame_type {
     FRAME_ERROR = 9, /* text */
     FRAME_READ = 10, /* path -> what a file says, or names in a folder; `count` 0 if neither */
     FRAME_BLOCKS = 11, /* struct blocks, kernels -> struct block_result each */
+    FRAME_BURSTS = 12, /* struct bursts, kernels -> struct burst_result and its runs each */
 };
 
 struct frame {
@@ -192,6 +193,31 @@ struct block_result {
     uint32_t calls;         /* per sample */
     int32_t instruction;    /* offset of the faulting instruction in the block, or -1 */
     uint32_t disturbed, reserved;
+};
+
+/* Copies that run once, or as a loop with its end, behind a read of the clock: see burst.c. */
+struct bursts {
+    uint32_t measurements, warm_up, initial_warm_up; /* of each length; runs before these; before all */
+    uint32_t unroll, loop, flags, offset;            /* copies; trips, 0: no loop; bytes behind 64 */
+    uint32_t one_time, late; /* bytes of a body before the copied part: run once; behind the first read */
+    uint32_t reserved[3];
+    double target; /* core cycles of the longer length in a measurement, of as many runs as that takes */
+};
+#define MEASUREMENTS_MAX 2048u
+
+enum burst_flags {
+    BURST_BASIC = 1, /* against no copies and no loop, not against half of the copies */
+};
+
+/* Behind it `measurements` times two doubles: core cycles of a run of the shorter and of the longer length. */
+struct burst_result {
+    double counters[COUNTERS_MAX]; /* events of a longer run less those of a shorter; NaN where not counted */
+    uint64_t address;              /* fault address */
+    uint32_t status, detail;
+    uint32_t accepted, rejected, disturbed;
+    uint32_t calls;      /* runs per length in a measurement */
+    int32_t instruction; /* offset of the faulting instruction in the copied part, or -1 */
+    uint32_t reserved;
 };
 
 struct probe_request {

@@ -89,6 +89,27 @@ void records_check_block(struct block_result *r)
     r->instruction = -1;
 }
 
+static int has_runs(const struct burst_result *r, uint32_t measurements)
+{
+    const double *runs = (const double *)(r + 1);
+    int good = r->accepted <= MEASUREMENTS_MAX && r->rejected <= MAX_SAMPLES && r->disturbed <= MAX_SAMPLES;
+    for (uint32_t i = 0; i < 2 * measurements; i++)
+        good &= is_length(runs[i]);
+    for (unsigned i = 0; i < COUNTERS_MAX; i++)
+        good &= !isinf(r->counters[i]);
+    return good;
+}
+
+void records_check_burst(struct burst_result *r, uint32_t measurements)
+{
+    if (is_end(r->status, r->detail) && has_runs(r, measurements) && in_code(r->instruction))
+        return;
+    memset(r, 0, sizeof *r + 2 * measurements * sizeof(double));
+    r->status = STATUS_DIED;
+    r->detail = DIED_OF_NONSENSE;
+    r->instruction = -1;
+}
+
 void records_check_probe(struct probe_result *r)
 {
     if (is_end(r->status, r->detail) && in_code(r->instruction))

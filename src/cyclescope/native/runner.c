@@ -217,6 +217,14 @@ static void do_measure(const struct measure *request, uint32_t count)
                  sizeof(struct result) * request->rounds);
 }
 
+static void do_bursts(const struct bursts *request, uint32_t count)
+{
+    if (request->measurements == 0 || request->measurements > MEASUREMENTS_MAX || request->unroll == 0)
+        reply_error("too many measurements, or none");
+    else
+        do_batch(FRAME_BURSTS, supervise_bursts, request, count, burst_bytes(request));
+}
+
 static size_t request_size(uint32_t type)
 {
     switch (type) {
@@ -232,6 +240,8 @@ static size_t request_size(uint32_t type)
         return sizeof(struct differ);
     case FRAME_BLOCKS:
         return sizeof(struct blocks);
+    case FRAME_BURSTS:
+        return sizeof(struct bursts);
     default:
         return 0;
     }
@@ -239,7 +249,8 @@ static size_t request_size(uint32_t type)
 
 static int has_kernels(uint32_t type)
 {
-    return type == FRAME_MEASURE || type == FRAME_PROBE || type == FRAME_DIFFER || type == FRAME_BLOCKS;
+    return type == FRAME_MEASURE || type == FRAME_PROBE || type == FRAME_DIFFER || type == FRAME_BLOCKS ||
+           type == FRAME_BURSTS;
 }
 
 static void answer(const struct frame *frame, uint8_t *payload)
@@ -275,6 +286,9 @@ static void answer(const struct frame *frame, uint8_t *payload)
         break;
     case FRAME_BLOCKS:
         do_batch(FRAME_BLOCKS, supervise_blocks, payload, frame->count, sizeof(struct block_result));
+        break;
+    case FRAME_BURSTS:
+        do_bursts((const struct bursts *)payload, frame->count);
         break;
     case FRAME_READ:
         send_file(payload, frame->length);

@@ -37,11 +37,13 @@ void supervise_differ(const struct batch *batch);
 
 /* attempts.c */
 void supervise_blocks(const struct batch *batch);
+void supervise_bursts(const struct batch *batch);
 
 /* records.c: what a worker wrote, made into the record of a worker that died where it makes no sense. */
 int records_clock(const struct calibration *c); /* whether it makes sense */
 void records_check_result(struct result *r);
 void records_check_block(struct block_result *r);
+void records_check_burst(struct burst_result *r, uint32_t measurements);
 void records_check_probe(struct probe_result *r);
 void records_check_differ(struct differ_result *r, const struct differ *request);
 

@@ -59,6 +59,11 @@ int counters_usable(void);     /* core cycles can be read from user space */
 unsigned counters_count(void); /* events open beside the cycles */
 uint64_t clock_ticks(void);
 void counters_read(uint64_t *values);
+/* For reads within code: the indices of the clock and of what is counted; how often the kernel changed what these
+ * mean; a difference of two such reads. */
+unsigned counters_indices(int32_t indices[COUNTERS_MAX]);
+uint32_t counters_changes(void);
+int64_t counters_signed(unsigned i, uint64_t difference);
 #ifdef CYCLESCOPE_INSIDE /* in another program, which goes on */
 void counters_lost(void);
 #else
@@ -117,6 +122,12 @@ extern unsigned blocks_halvings; /* how often the usual number of copies is halv
 uint32_t blocks_copies(const struct kernel *kernel, unsigned halvings);
 void block_one(const struct blocks *request, const struct kernel *kernel, const struct state *state,
                struct block_result *out);
+
+/* burst.c */
+void burst_prepare(void); /* once per worker, while it may still make system calls */
+size_t burst_bytes(const struct bursts *request); /* of a result with its runs */
+void burst_one(const struct bursts *request, const struct kernel *kernel, const struct state *state,
+               struct burst_result *out);
 
 /* probe.c */
 void probe_one(const struct kernel *kernel, const struct state *state, struct probe_result *out);

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from cyclescope.infer.beside.bursts import TimedBurst
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import Measurement
@@ -19,11 +20,12 @@ EMULATION = "emulated"  # in place of a verdict
 
 
 class Aggregate(NamedTuple):
-    """The rounds summed up in one way: `min`, `median`, `max` or `avg`, in cycles per copy."""
+    """Rounds, or measurements, summed up in one way: `min`, `median`, `max` or `avg`, in cycles per copy."""
 
     kind: str
     cycles: float
     rounds: int
+    what: str = "rounds"
 
 
 class Counted(NamedTuple):
@@ -46,6 +48,7 @@ NOTHING_COUNTED = Counted((), ())
 def bench_json(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
     emulated: bool = False, aggregate: Aggregate | None = None, counted: Counted = NOTHING_COUNTED,
+    burst: TimedBurst | None = None,
 ) -> str:  # fmt: skip
     """A measurement of a snippet as JSON; cycles are core cycles per copy of the code."""
     data = {
@@ -74,8 +77,19 @@ def bench_json(
     if counted.asked and not emulated:
         data["events"] = dict(counted.values(measured, unroll))
         data["not_counted"] = counted.why_none or None
+    if burst is not None:
+        data["copies"] = _copies_json(burst, emulated)
     data |= {"emulated": emulated} | (none | {"note": EMULATED} if emulated else {})
     return msgspec.json.encode(data).decode()
+
+
+def _copies_json(burst: TimedBurst, emulated: bool) -> dict[str, object]:
+    """How copies that ran once were timed; `mark` are the cycles of a pair of marks, taken out per copy."""
+    effort = burst.burst.effort
+    return {
+        "unroll": effort.unroll, "loop": effort.loop, "basic": effort.basic,
+        "pairs_of_marks": burst.burst.pairs, "mark": None if emulated else _rounded(burst.mark),
+    }  # fmt: skip
 
 
 def _rounded(cycles: float) -> float:
@@ -85,7 +99,7 @@ def _rounded(cycles: float) -> float:
 def bench_text(
     label: str, kernel: Kernel, measured: Measurement, unroll: int, machine: str, frequency: float,
     emulated: bool = False, aggregate: Aggregate | None = None, counted: Counted = NOTHING_COUNTED,
-    verbose: bool = False,
+    burst: TimedBurst | None = None, verbose: bool = False,
 ) -> str:  # fmt: skip
     """A measurement of a snippet in a few lines; of an emulator no number."""
     cycles = measured.cycles / unroll
@@ -102,7 +116,9 @@ def bench_text(
             f"{_value(measured, unroll)} ({measured.verdict}{copies})",
             f"{cycles / frequency * 1e9:.3f} ns at {frequency / 1e9:.2f} GHz on {machine}",
             f"{rounds}; {measured.accepted} samples accepted, {measured.rejected} rejected{why}",
+            *([burst.told] if burst is not None else []),
             *_more(measured, unroll, aggregate, counted, verbose),
+            *(_measurements(burst) if burst is not None and verbose else []),
         ]
     )
 
@@ -112,12 +128,19 @@ def _more(
 ) -> Iterator[str]:
     """What is only told where it is asked for."""
     if aggregate is not None:
-        yield f"{aggregate.kind} of {aggregate.rounds} rounds: {aggregate.cycles:.4f} core cycles"
+        yield f"{aggregate.kind} of {aggregate.rounds} {aggregate.what}: {aggregate.cycles:.4f} core cycles"
     for name, value in counted.values(measured, unroll):
         why = f" ({counted.why_none})" if counted.why_none else ""
         yield f"{name}: {NOT_KNOWN}{why}" if value is None else f"{name}: {value:.2f}"
     if verbose:
         yield "rounds: " + " ".join(f"{value / unroll:.4f}" for value in measured.rounds)
+
+
+def _measurements(burst: TimedBurst) -> Iterator[str]:
+    """Every measurement of both lengths, in core cycles of a run."""
+    for name in ("shorter", "longer"):
+        values = (value for one in burst.samples for value in getattr(one, name))
+        yield f"{name}: " + " ".join(f"{value:.1f}" for value in values)
 
 
 def _value(measured: Measurement, unroll: int) -> str:

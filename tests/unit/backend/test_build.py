@@ -52,7 +52,7 @@ def test_every_source_of_the_package_is_built():
         found = sources(isa)
         own = {path.name for path in found if path.parent.name != "native"}
         assert {path.name for path in found} - own == named
-        assert own == {"arch.c", "machine.c"}
+        assert own == {"arch.c", "machine.c", "marks.c"}
 
 
 def test_the_first_compiler_that_can(programs, tmp_path):

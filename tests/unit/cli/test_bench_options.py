@@ -8,9 +8,12 @@ import json
 
 import pytest
 
+from cyclescope.backend.base import OK, BurstSample
+from cyclescope.infer.beside.bursts import TimedBurst
 from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.measure.sampling import DISAGREE, Measurement
 
+PAUSE, RESUME = ".quad 0xF0B513B1C2813F04", ".quad 0xE0B513B1C2813F04"
 ROUNDS = (5.0, 1.0, 2.0, 3.0, 2.0, 2.0, 4.0, 2.0, 2.0, 9.0)
 
 
@@ -59,13 +62,64 @@ def test_what_comes_before_is_in_order(timed):
     assert timed.asked[0][0].setup.hex() == "ffc0ffc3ffc1"
 
 
+@pytest.fixture
+def in_copies(cyclescope, machine, monkeypatch):
+    """`bench` of copies that run once: three cycles each, what was asked is kept."""
+    asked = []
+
+    def times(backend, bursts, rounds):
+        asked.extend(bursts)
+        sample = BurstSample((10.0, 11.0), (310.0, 312.0), (), OK, accepted=2, calls=7)
+        measured = Measurement(3.0, 0.01, STABLE, 2, 0, (3.0,))
+        return [TimedBurst(measured, 98.0 * bool(one.pairs), (sample,), one) for one in bursts]
+
+    monkeypatch.setattr("cyclescope.cli.commands.bench.time_bursts", times)
+    run = lambda *args: cyclescope("bench", *args)  # noqa: E731
+    run.asked = asked
+    return run
+
+
 @pytest.mark.parametrize(
-    "words", [("-loop_count", "5"), ("-l", "5"), ("-warm_up_count", "3"), ("-basic_mode",), ("-no_mem",)]
-)
-def test_what_is_chosen_here_is_said(timed, words):
-    done = timed("-asm", "nop", *words)
+    ("words", "meant"),
+    [(("-loop_count", "0"), {"loop": 0, "warm_up": 5, "basic": False}),
+     (("-l", "5"), {"loop": 5}), (("--loop", "5", "--unroll", "10"), {"loop": 5, "unroll": 10}),
+     (("-warm_up_count", "3"), {"warm_up": 3}), (("-initial_warm_up_count", "4"), {"initial_warm_up": 4}),
+     (("-basic_mode",), {"basic": True}), (("-no_mem",), {"basic": False, "loop": 0}),
+     (("-alignment_offset", "27"), {"offset": 27}), (("-basic", "-n", "70"), {"measurements": 70})],
+)  # fmt: skip
+def test_nanobench_s_way_is_taken_where_it_is_asked_for(in_copies, words, meant):
+    done = in_copies("-asm", "nop", *words)
     assert done.code == 0
-    assert done.err.startswith("note: --")
+    assert "3.0000 core cycles" in done.out
+    assert "runs of both per measurement" in done.out
+    assert {name: getattr(in_copies.asked[0].effort, name) for name in meant} == meant
+
+
+def test_marks_take_nanobench_s_way(in_copies):
+    text = f"{PAUSE}; nop; {RESUME}"
+    assert "a pair of marks per copy, 98.00 cycles each, taken out" in in_copies("--asm", text).out
+    data = json.loads(in_copies("--asm", text, "--json").out)
+    assert data["copies"] == {"unroll": 100, "loop": 0, "basic": False, "pairs_of_marks": 1, "mark": 98.0}
+    assert in_copies("--hex", "90043f81c2b113b5f090043f81c2b113b5e0").code == 0
+
+
+def test_parts_before_copies_stay_apart(in_copies):
+    in_copies("--asm", "nop", "--loop", "0", "--init", "inc ebx", "--late-init", "inc ecx",
+              "--one-time-init", "inc eax")  # fmt: skip
+    (burst,) = in_copies.asked
+    assert (burst.kernel.setup.hex(), burst.kernel.code.hex()) == ("ffc3", "ffc0ffc190")
+    assert (burst.effort.one_time, burst.effort.late) == (2, 2)
+
+
+def test_sums_of_measurements(in_copies):
+    done = in_copies("--asm", "nop", "--basic", "--unroll", "100", "--max", "--verbose")
+    assert "max of 2 measurements: 3.0100 core cycles" in done.out
+    assert "longer: 310.0 312.0" in done.out
+
+
+def test_the_counter_is_free_without_a_loop(in_copies, cyclescope):
+    assert in_copies("--asm", "mov r15, 1", "--loop", "0").code == 0
+    assert "r15 is needed" in in_copies("--asm", "mov r15, 1", "--loop", "2").error
 
 
 @pytest.mark.parametrize("word", ["-df", "-no_normalization", "-fixed_counters", "-f", "-code"])
@@ -137,7 +191,12 @@ def test_counters_say_why_there_are_none(timed, tmp_path, monkeypatch):
      (("--asm", "nop", "--pin", "99999,99998"), "this program may use"),
      (("--hex", "90", "--sweep", "N=1..2"), "--sweep needs"),
      (("--hex", "90", "--function", "f"), "--function is of a file"),
-     (("--asm", ".quad 0xF0B513B1C2813F04"), "pause nanoBench's counters"),
+     (("--asm", PAUSE), "mark 1 of the code pauses, and none resumes"),
+     (("--asm", f"{RESUME}; {PAUSE}"), "mark 1 of the code resumes what no mark paused"),
+     (("--asm", "nop", "--init", f"{PAUSE}; {RESUME}", "--loop", "0"), "in code that is not counted"),
+     (("--asm", "nop", "--pin", "0,1", "--loop", "0"), "go round a loop of their own"),
+     (("--asm", "nop", "--loop", "0", "--n", "3000"), "more than 2048 measurements"),
+     (("--asm", "1000*|nop;|", "--loop", "0", "--unroll", "10000"), "unroll less"),
      (("--asm", "|16"), "1 to 15"),
      (("none.s",), "none.s")],
 )  # fmt: skip

@@ -10,9 +10,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from cyclescope.backend.base import OK, SIGNAL, UNCLEAN, BlockEffort, Effort
 from cyclescope.backend.native import NativeBackend
+from cyclescope.infer.beside.bursts import BurstPlan
+from cyclescope.infer.beside.pieces import Around, Init, text_snippets
 from cyclescope.kernel.kernel import UNROLLED, Kernel
 from cyclescope.kernel.state import (
     VECTOR_FLOAT,
@@ -329,3 +332,49 @@ def test_a_block_that_faults_is_an_answer(backend, isa):
     first, second = blocks_of(backend, bad, good)
     assert (first.status, first.detail, first.instruction) == (SIGNAL, 4, 0)
     assert second.status in (OK, UNCLEAN)
+
+
+# --- copies that run once -----------------------------------------------------------------------
+
+PAUSE_MARK, RESUME_MARK = ".quad 0xF0B513B1C2813F04", ".quad 0xE0B513B1C2813F04"
+# Registers that the reads use hold what they held, and branches across marks lead where they led.
+SURVIVES = {
+    "aarch64": "mov x0, #5; mov x1, #7; mov x2, #3; cmp x0, x0; 1: {pause}; b.ne 2f; {resume}; b.ne 2f; "
+    "cmp x0, #5; b.ne 2f; cmp x1, #7; b.ne 2f; subs x2, x2, #1; b.eq 3f; cmp x0, x0; b 1b; 2: udf #0; 3: nop",
+    "riscv64": "li t0, 5; li t1, 7; li t2, 3; 1: {pause}; li t3, 5; bne t0, t3, 2f; {resume}; li t3, 7; "
+    "bne t1, t3, 2f; addi t2, t2, -1; beqz t2, 3f; j 1b; 2: unimp; 3: nop",
+}
+
+
+def burst(isa, text, plan=BurstPlan(), **before):  # noqa: B008
+    (snippet,) = text_snippets([text], Around(Init(**before), plan=plan), None, isa.name)
+    return snippet.burst
+
+
+@pytest.mark.parametrize("loop", [0, 3])
+def test_marks_leave_registers_and_branches_alone(backend, isa, loop):
+    text = SURVIVES[isa.name].format(pause=PAUSE_MARK, resume=RESUME_MARK)
+    made = burst(isa, text, BurstPlan(5, loop))
+    assert made.pairs == 1
+    assert backend.burst(made.kernel, structs.replace(made.effort, measurements=1)).status in (OK, UNCLEAN)
+
+
+def test_what_comes_before_copies_runs_in_order(backend, isa):
+    """Once, before each run, behind the first read: sums that the copies look for."""
+    one, two, three, check = {
+        "aarch64": ("mov x0, #1; str x0, [x20]", "ldr x1, [x20]; mov x2, #2", "add x1, x1, x2",
+                    "cmp x1, #3; b.eq 1f; udf #0; 1: nop"),
+        "riscv64": ("li t0, 1; sd t0, 0(s0)", "ld a1, 0(s0); li a2, 2", "add a1, a1, a2",
+                    "li t0, 3; beq a1, t0, 1f; unimp; 1: nop"),
+    }[isa.name]  # fmt: skip
+    made = burst(isa, check, one_time=one, each=two, late=three)
+    assert backend.burst(made.kernel, structs.replace(made.effort, measurements=2)).status in (OK, UNCLEAN)
+
+
+def test_copies_that_fault_name_the_instruction(backend, isa):
+    made = burst(isa, "nop; nop")
+    for code, offset in ((words(isa.add, isa.wild), 4), (words(isa.trap), 0)):
+        sample = backend.burst(
+            structs.replace(made.kernel, code=code), structs.replace(made.effort, measurements=1)
+        )
+        assert (sample.status, sample.instruction) == (SIGNAL, offset)

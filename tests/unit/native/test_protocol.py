@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cyclescope.backend import answers, base, native
+from cyclescope.backend import answers, base, native, requests
 from cyclescope.backend.transport import FRAME, MAGIC
 from cyclescope.kernel import locations, state
 from cyclescope.measure.bench import default_state
@@ -25,22 +25,25 @@ STRUCTS = {
     "frame": FRAME.size,
     "hello": answers._HELLO.size,
     "cpuid_leaf": answers._LEAF.size,
-    "setup": native._SETUP.size + answers.COUNTERS * native._EVENT.size,
+    "setup": requests.SETUP_LAYOUT.size + answers.COUNTERS * requests.EVENT_LAYOUT.size,
     "setup_reply": answers._SETUP_REPLY.size,
-    "calibrate": native._CALIBRATE.size,
+    "calibrate": requests.CALIBRATE_LAYOUT.size,
     "calibration": answers._CALIBRATION.size,
-    "measure": native._MEASURE.size,
-    "kernel": native._KERNEL.size,
+    "measure": requests.MEASURE_LAYOUT.size,
+    "kernel": requests.KERNEL_LAYOUT.size,
     "result": answers._RESULT.size,
     "probe_result": answers._OUTCOME.size,
-    "blocks": native._BLOCKS.size,
+    "blocks": requests.BLOCKS_LAYOUT.size,
     "block_result": answers.BLOCK,
-    "differ": native._DIFFER.size,
+    "bursts": requests.BURSTS_LAYOUT.size,
+    "burst_result": answers.BURST,
+    "differ": requests.DIFFER_LAYOUT.size,
     "differ_result": answers._OBSERVATION.size,
     "state": len(default_state(0).packed),
 }
 FRAMES = (
     "HELLO", "SETUP", "CALIBRATE", "STATE", "MEASURE", "PROBE", "DIFFER", "QUIT", "ERROR", "READ", "BLOCKS",
+    "BURSTS",
 )  # fmt: skip
 STATUSES = ("OK", "SIGNAL", "HANG", "DIED", "TOO_LONG", "UNCLEAN", "NOT_RUN", "PAGES")
 VALUES = (
@@ -48,6 +51,7 @@ VALUES = (
     | {f"STATUS_{name}": getattr(base, name) for name in STATUSES}
     | {"PROTOCOL_MAGIC": MAGIC, "PROTOCOL_VERSION": native.VERSION, "COUNTERS_MAX": answers.COUNTERS}
     | {"LOCATIONS / 8": locations.BYTES}
+    | {"BURST_BASIC": requests.BASIC, "MEASUREMENTS_MAX": 2048}
     | {"BLOCK_LOOP": blocks.LOOPS_BACK, "BLOCK_COUNTER_SHIFT": blocks.COUNTER_SHIFT}
 )
 

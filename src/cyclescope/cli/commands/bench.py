@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -18,11 +17,20 @@ from cyclescope.cli.spellings import NanoBenchCommand
 from cyclescope.errors import MeasurementError, SourceError, UsageError
 from cyclescope.formats.nanobench import read_events
 from cyclescope.infer.api import calibrated, counting, only_store, open_backend, thread_cpus
+from cyclescope.infer.beside.bursts import (
+    MOST_MEASUREMENTS,
+    BurstPlan,
+    aggregate,
+    has_marks,
+    time_bursts,
+)
 from cyclescope.infer.beside.pieces import (
     Around,
+    Init,
     Snippet,
     code_snippet,
     file_snippet,
+    kernel_snippet,
     sweep_of,
     text_snippets,
 )
@@ -49,11 +57,6 @@ _REMEDY: dict[str, str] = {
     DISAGREE: "more --rounds, or `cyclescope host` for the noise here",
     DISTURBED: "`cyclescope host` says what disturbs; measure again later, or on another CPU with --cpu",
 }
-_CHOSEN = {
-    "loop": "--loop", "warm_up": "--warm-up", "initial_warm_up": "--initial-warm-up", "basic": "--basic",
-    "no_mem": "--no-mem",
-}  # fmt: skip
-_PAUSE, _RESUME = (bytes.fromhex(f"043f81c2b113b5{last}") for last in ("f0", "e0"))  # nanoBench's markers
 _MOST_MEASURED = 1 << 20
 
 
@@ -68,7 +71,7 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     init: str
     late_init: str
     one_time_init: str
-    unroll: int
+    unroll: int | None
     sweep: str | None
     vectors: str | None
     rounds: int
@@ -84,12 +87,29 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     initial_warm_up: int | None
     basic: bool
     no_mem: bool
+    alignment_offset: int | None
 
     @property
-    def around(self) -> Around:
+    def plan(self) -> BurstPlan | None:
+        """How copies are to run once, None where the code is to go on and on."""
+        numbers = (self.loop, self.warm_up, self.initial_warm_up, self.alignment_offset)
+        asked = self.basic or self.no_mem or any(number is not None for number in numbers)
+        return self.copies if asked else None
+
+    @property
+    def copies(self) -> BurstPlan:
+        """How copies run once where the code has marks, or where that is asked for."""
+        usual = BurstPlan()
+        return BurstPlan(
+            self.unroll or 0, self.loop or 0, usual.warm_up if self.warm_up is None else self.warm_up,
+            self.initial_warm_up or 0, self.basic, self.alignment_offset or 0,
+            self.measurements or usual.measurements,
+        )  # fmt: skip
+
+    def around(self, plan: BurstPlan | None) -> Around:
         """What comes before the code, and how often it is repeated."""
-        before = "\n".join(filter(None, (self.one_time_init, self.init, self.late_init)))
-        return Around(before, self.unroll, self.vectors or "")
+        before = Init(self.one_time_init, self.init, self.late_init)
+        return Around(before, self.unroll or 1, self.vectors or "", plan)
 
     @property
     def wanted_rounds(self) -> int:
@@ -104,6 +124,10 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(what, "give one of --asm, --hex, --rerun and files")
         if self.sweep and not self.texts:
             raise UsageError("--sweep needs {N} in a text", "give it with --asm")
+        if self.plan and (self.threads or self.pins):
+            raise UsageError("threads go round a loop of their own", "leave out {threads} or {loop}")
+        if (self.measurements or 0) > MOST_MEASUREMENTS and self.plan:
+            raise UsageError(f"more than {MOST_MEASUREMENTS} measurements", "give a smaller {n}")
         if self.function and not self.files:
             raise UsageError("--function is of a file", "give an object file or a file of assembly text")
 
@@ -118,18 +142,28 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
                  help="A kernel of a store instead of --asm."),
     click.option("--function", default="", metavar="NAME",
                  help="This function of a file, without its return."),
-    click.option("--init", default="", help="Instructions that run once before."),
-    click.option("--late-init", default="", help="More of them, behind --init."),
-    click.option("--one-time-init", default="", help="More of them, in front of --init."),
-    click.option("--unroll", type=click.IntRange(1, 10000), default=1, show_default=True,
-                 help="Copies of the code per body."),
+    click.option("--init", default="", help="Instructions that run before; with --loop before each run."),
+    click.option("--late-init", default="", help="More of them, behind --init; with --loop they are timed."),
+    click.option("--one-time-init", default="", help="More of them, in front of --init; with --loop once."),
+    click.option("--unroll", type=click.IntRange(1, 10000),
+                 help="Copies of the code per body; default 1, with --loop some 600 instructions."),
+    click.option("--loop", type=click.IntRange(0, 0xFFFFFFFF),
+                 help="As nanoBench times: copies run once (0), or so many times, between fences; what "
+                 "twice as many take longer."),
+    click.option("--basic", is_flag=True, help="The same, less what no copies take."),
+    click.option("--warm-up", type=click.IntRange(0, 100000),
+                 help="The same, with so many runs before; default 5."),
+    click.option("--initial-warm-up", type=click.IntRange(0, 100000), help="The same, with more before all."),
+    click.option("--alignment-offset", type=click.IntRange(0, 4096),
+                 help="The same, so many bytes behind a multiple of 64."),
+    click.option("--no-mem", is_flag=True, help="The same: readings take no memory of the code."),
     click.option("--sweep", metavar="N=1..64", help="Time the code with every number in place of {N}."),
     click.option("--vectors", type=click.Choice(list(LEVELS)),
                  help="Vector state to start with; default: as the code needs."),
     click.option("--rounds", type=click.IntRange(1, MOST_ROUNDS), default=ROUNDS, show_default=True,
                  help="Rounds at least, each at several lengths and places of the loop."),
     click.option("--n", "measurements", type=click.IntRange(1, _MOST_MEASURED), metavar="INTEGER",
-                 help="The same in nanoBench's word."),
+                 help="The same in nanoBench's word; with --loop measurements in all."),
     *(click.option(f"--{name}", "aggregate", flag_value=name, help=f"Print {told} of the rounds, too.")
       for name, told in (("min", "the least"), ("median", "the median"), ("max", "the most"),
                          ("avg", "the mean without the lowest and the highest fifth"))),
@@ -140,9 +174,6 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--verbose", is_flag=True, help="Print every round."),
     click.option("--csv", "form", flag_value="csv", help="Print CSV."),
     click.option("--markdown", "form", flag_value="markdown", help="Print a table in Markdown."),
-    *(click.option(name, type=click.IntRange(0), hidden=True)
-      for name in ("--loop", "--warm-up", "--initial-warm-up")),
-    *(click.option(name, is_flag=True, hidden=True) for name in ("--basic", "--no-mem")),
 ]  # fmt: skip
 
 
@@ -170,8 +201,6 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
     asked.check()
     stored = _stored(asked.rerun, store) if asked.rerun is not None else None
     events = read_events(_text_of(asked.config), str(asked.config)) if asked.config else ()
-    for name in (_CHOSEN[key] for key in _CHOSEN if getattr(asked, key)):
-        click.echo(f"note: {name}: the loop and its warm-up are chosen here; cycles are the same", err=True)
     cpus = thread_cpus(asked.threads, asked.pins, link) if asked.threads or asked.pins else []
     with ExitStack() as opened:
         backend, identity = open_backend(cpus[0] if cpus else cpu, link)
@@ -186,7 +215,7 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
             text = threads_text(name, readings, copies)
             click.echo(threads_json(name, readings, copies, identity.machine) if as_json else text)
             return
-        timed = _timed(backend, snippets, asked.wanted_rounds, identity.emulated)
+        timed = _timed(backend, snippets, asked, identity.emulated)
         frequency = backend.calibrate().frequency
         names = backend.capabilities().counters[1:]
     counted = Counted(tuple(event[0] for event in events), names, why_none)
@@ -196,7 +225,16 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
         _check(timed)
 
 
-def _timed(backend: Any, snippets: Sequence[Snippet], rounds: int, emulated: bool) -> list[TimedSnippet]:
+def _timed(
+    backend: Any, snippets: Sequence[Snippet], asked: BenchRequest, emulated: bool
+) -> list[TimedSnippet]:
+    bursts = [one.burst for one in snippets if one.burst is not None]
+    if bursts:
+        found = time_bursts(backend, bursts, asked.rounds)
+        return [
+            TimedSnippet(one, two.measured, emulated, two) for one, two in zip(snippets, found, strict=True)
+        ]
+    rounds = asked.wanted_rounds
     if len(snippets) == 1:
         measured = [time_kernel(backend, snippets[0].kernel, rounds)]
     else:
@@ -218,19 +256,19 @@ def _written(
         return (sweep_text if asked.sweep else comparison_text)(timed, machine)
     one = timed[0]
     common = (one.snippet.name, one.snippet.kernel, one.measured, one.snippet.copies, machine, frequency)
-    extra = (one.emulated, _aggregate(asked.aggregate, one.measured, one.snippet.copies), counted)
+    extra = (one.emulated, _aggregate(asked.aggregate, one), counted, one.burst)
     return bench_json(*common, *extra) if form == "json" else bench_text(*common, *extra, asked.verbose)
 
 
-def _aggregate(kind: str | None, measured: Measurement, copies: int) -> Aggregate | None:
-    """nanoBench's ways to sum up: of its mean the lowest and the highest fifth are left out."""
-    values = sorted(value / copies for value in measured.rounds if not math.isnan(value))
+def _aggregate(kind: str | None, one: TimedSnippet) -> Aggregate | None:
+    """nanoBench's ways to sum up what was measured."""
+    copies = one.snippet.copies
+    values = [value / copies for value in one.measured.rounds if not math.isnan(value)]
     if kind is None or not values:
         return None
-    fifth = len(values) // 5
-    ways = {"min": values[0], "max": values[-1], "median": values[len(values) // 2],
-            "avg": statistics.mean(values[fifth : len(values) - fifth])}  # fmt: skip
-    return Aggregate(kind, ways[kind], len(values))
+    if one.burst is not None:
+        return Aggregate(kind, one.burst.summed(kind), one.burst.measurements, "measurements")
+    return Aggregate(kind, aggregate(kind, values), len(values))
 
 
 def _check(timed: Sequence[TimedSnippet]) -> None:
@@ -249,18 +287,25 @@ def _fail(name: str, measured: Measurement) -> NoReturn:
 
 
 def _snippets(asked: BenchRequest, stored: tuple[str, Kernel, str] | None, isa: str) -> list[Snippet]:
-    if stored is not None:
-        found = [_of_isa(stored, isa)]
-    elif asked.code is not None:
-        found = [code_snippet(asked.code, _bytes(asked.code), asked.around, isa)]
-    elif asked.files:
-        found = [file_snippet(path, asked.function, asked.around, isa) for path in asked.files]
-    else:
-        sweep = sweep_of(asked.sweep) if asked.sweep else None
-        found = text_snippets(asked.texts, asked.around, sweep, isa)
-    if any(_PAUSE in one.kernel.code or _RESUME in one.kernel.code for one in found):
-        raise UsageError("the code has marks that pause nanoBench's counters", "leave them out: cycles go on")
+    found = _written_snippets(asked, stored, isa, asked.plan)
+    if asked.plan is None and any(has_marks(one.kernel.code) for one in found):
+        if asked.threads or asked.pins:
+            raise UsageError("the code has marks that pause counting", "leave them out, or {threads}")
+        return _written_snippets(asked, stored, isa, asked.copies)
     return found
+
+
+def _written_snippets(
+    asked: BenchRequest, stored: tuple[str, Kernel, str] | None, isa: str, plan: BurstPlan | None
+) -> list[Snippet]:
+    around = asked.around(plan)
+    if stored is not None:
+        return [_of_isa(stored, around, isa)]
+    if asked.code is not None:
+        return [code_snippet(asked.code, _bytes(asked.code), around, isa)]
+    if asked.files:
+        return [file_snippet(path, asked.function, around, isa) for path in asked.files]
+    return text_snippets(asked.texts, around, sweep_of(asked.sweep) if asked.sweep else None, isa)
 
 
 def _only(snippets: Sequence[Snippet]) -> Snippet:
@@ -293,8 +338,8 @@ def _stored(number: int, store: Path | None) -> tuple[str, Kernel, str]:
         opened.close()
 
 
-def _of_isa(stored: tuple[str, Kernel, str], isa: str) -> Snippet:
+def _of_isa(stored: tuple[str, Kernel, str], around: Around, isa: str) -> Snippet:
     label, kernel, own = stored
     if own != isa:
         raise UsageError(f"the code is {own}, the machine executes {isa}", "choose another --target")
-    return Snippet(label, kernel)
+    return kernel_snippet(label, kernel, around)

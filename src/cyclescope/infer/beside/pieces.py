@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +13,8 @@ from cyclescope.analyze.choose.source import read_program
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.program import Program
 from cyclescope.errors import UsageError, shortened
-from cyclescope.infer.snippets import code_kernel, text_kernel
+from cyclescope.infer.beside.bursts import Before, Burst, BurstPlan, burst_of
+from cyclescope.infer.snippets import check_kept, code_kernel, code_of, text_kernel
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure import bench
@@ -22,23 +24,43 @@ _FROM_TO = re.compile(r"([A-Za-z]\w*)=(-?\d{1,9})\.\.(-?\d{1,9})(?::(\d{1,9}))?"
 _LISTED = re.compile(r"([A-Za-z]\w*)=(-?\d{1,9}(?:,-?\d{1,9})*)")
 
 
+class Init(NamedTuple):
+    """Texts of what comes before the code: once, before each run, and behind its first read of the clock."""
+
+    one_time: str = ""
+    each: str = ""
+    late: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it, in order."""
+        return "\n".join(filter(None, self))
+
+
 class Around(msgspec.Struct, frozen=True):
     """What is around code to be timed: instructions before it, copies of it, the vector state.
 
-    `vectors` is a name of `measure.bench.LEVELS`, or empty for what the registers in the code need.
+    `vectors` is a name of `measure.bench.LEVELS`, or empty for what the registers in the code need. With a
+    `plan` copies run once, as many as that says.
     """
 
-    init: str = ""
+    init: Init = Init()
     unroll: int = 1
     vectors: str = ""
+    plan: BurstPlan | None = None
+
+    def kept(self, isa: str) -> str | None:
+        """Registers that code may not name, None for the one that counts."""
+        return None if self.plan is None else self.plan.kept(isa)
 
 
 class Snippet(msgspec.Struct, frozen=True):
-    """Code to time: what it is called, its kernel, and how many copies of the code a body has."""
+    """Code to time: what it is called, its kernel, how many copies a body has, or how these run once."""
 
     name: str
     kernel: Kernel
     copies: int = 1
+    burst: Burst | None = None
 
 
 class Sweep(msgspec.Struct, frozen=True):
@@ -47,17 +69,18 @@ class Sweep(msgspec.Struct, frozen=True):
     name: str
     values: tuple[int, ...]
 
-    def texts(self, text: str, init: str) -> Iterator[tuple[str, str, str]]:
+    def texts(self, text: str, init: Init) -> Iterator[tuple[str, str, Init]]:
         """What it is called, the text and the instructions before it, for every number.
 
         Raises UsageError where neither has the name.
         """
         mark = f"{{{self.name}}}"
-        if mark not in text + init:
+        if mark not in text + init.text:
             raise UsageError(f"there is no {mark} in the code", f"write {mark} where the number goes")
         for value in self.values:
             number = str(value)
-            yield f"{self.name}={value}", text.replace(mark, number), init.replace(mark, number)
+            before = Init(*(one.replace(mark, number) for one in init))
+            yield f"{self.name}={value}", text.replace(mark, number), before
 
 
 def sweep_of(text: str) -> Sweep:
@@ -85,15 +108,31 @@ def text_snippets(texts: Sequence[str], around: Around, sweep: Sweep | None, isa
     ]
 
 
-def _of_text(name: str, text: str, init: str, around: Around, isa: str) -> Snippet:
-    kernel = text_kernel(text, init, around.unroll, around.vectors, isa)
-    return Snippet(name, kernel, around.unroll)
+def _of_text(name: str, text: str, init: Init, around: Around, isa: str) -> Snippet:
+    if around.plan is None:
+        return Snippet(name, text_kernel(text, init.text, around.unroll, around.vectors, isa), around.unroll)
+    kernel = text_kernel(text, init.text, 1, around.vectors, isa, around.plan.kept(isa))
+    return _in_copies(name, kernel, init, around.plan, isa)
+
+
+def _in_copies(name: str, kernel: Kernel, init: Init, plan: BurstPlan, isa: str) -> Snippet:
+    """The snippet of code whose copies run once, from the state that such have."""
+    kernel = msgspec.structs.replace(kernel, state=bench.area_state(kernel.state.vector_level, isa))
+    before = Before(*(code_of(one, isa) for one in init))
+    return Snippet(name, kernel, burst=burst_of(kernel, before, plan))
 
 
 def code_snippet(name: str, code: bytes, around: Around, isa: str) -> Snippet:
     """The snippet of machine code."""
-    kernel = code_kernel(code, around.unroll, around.vectors, isa)
-    return Snippet(name, _after(kernel, around, isa), around.unroll)
+    kernel = code_kernel(code, 1 if around.plan else around.unroll, around.vectors, isa)
+    return _after(name, kernel, around, isa)
+
+
+def kernel_snippet(name: str, kernel: Kernel, around: Around) -> Snippet:
+    """The snippet of a kernel that was made before, with its state and what it has before it."""
+    if around.plan is None:
+        return Snippet(name, kernel)
+    return Snippet(name, kernel, burst=burst_of(kernel, Before(init=kernel.setup), around.plan))
 
 
 def file_snippet(path: Path, function: str, around: Around, isa: str) -> Snippet:
@@ -103,20 +142,22 @@ def file_snippet(path: Path, function: str, around: Around, isa: str) -> Snippet
     """
     program = read_program(path, isa)
     code = _function(program, function) if function else _whole(program)
-    bench.check_counter("\n".join(program.lines), around.init, isa)
+    text = "\n".join((*program.lines, around.init.text))
+    check_kept(text, around.kept(isa), isa)
     count = sum(1 for _ in decoder(isa).steps(code, 0))
-    level = bench.LEVELS[around.vectors or _level(program, around.init, isa)]
-    kernel = bench.machine_code(code, b"", count, around.unroll, level, isa)
-    name = f"{path.name}:{function}" if function else path.name
-    return Snippet(name, _after(kernel, around, isa), around.unroll)
+    level = bench.LEVELS[around.vectors or _level(program, around.init.text, isa)]
+    kernel = bench.machine_code(code, b"", count, 1 if around.plan else around.unroll, level, isa)
+    return _after(f"{path.name}:{function}" if function else path.name, kernel, around, isa)
 
 
-def _after(kernel: Kernel, around: Around, isa: str) -> Kernel:
-    """The kernel with the instructions that come before it."""
-    if not around.init.strip():
-        return kernel
-    setup = text_kernel(around.init, "", 1, around.vectors, isa)
-    return msgspec.structs.replace(kernel, setup=setup.code)
+def _after(name: str, kernel: Kernel, around: Around, isa: str) -> Snippet:
+    """The snippet of a kernel with the instructions that come before it."""
+    if around.plan is not None:
+        return _in_copies(name, kernel, around.init, around.plan, isa)
+    if around.init.text.strip():
+        setup = text_kernel(around.init.text, "", 1, around.vectors, isa)
+        kernel = msgspec.structs.replace(kernel, setup=setup.code)
+    return Snippet(name, kernel, around.unroll)
 
 
 def _level(program: Program, init: str, isa: str) -> str:

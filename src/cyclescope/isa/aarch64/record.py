@@ -128,6 +128,7 @@ RECORD = InstructionSet(
         kept=(28,),
         set_apart=(31,),
         counter="[xw]28",
+        marks="[xw]27",
         start="SP is a stack, X20 and X21 point to 4096 bytes",
         conditions="NZCV",
         # op0, op1, CRn, CRm and op2 as MRS encodes them: Arm's architecture reference manual, chapter C5.2

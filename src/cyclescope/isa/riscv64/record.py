@@ -119,6 +119,7 @@ RECORD = InstructionSet(
         untouched=(0, 3, 4),  # the zero register, gp and tp
         zero="X0",
         counter="x27|s11",
+        marks="x26|s10",
         start="sp is a stack, s0 and s1 point to 4096 bytes",
         has_floats=True,
         returns=("X1", "X5"),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from cyclescope.infer.beside.bursts import TimedBurst
 from cyclescope.infer.beside.pieces import Snippet
 from cyclescope.infer.beside.threads import ThreadReading
 from cyclescope.measure.record import STABLE
@@ -30,6 +31,7 @@ class TimedSnippet(NamedTuple):
     snippet: Snippet
     measured: Measurement
     emulated: bool = False  # then its times say nothing, and no view has one
+    burst: TimedBurst | None = None  # where copies ran once
 
     @property
     def cycles(self) -> float:
@@ -100,7 +102,7 @@ def comparison_json(timed: Sequence[TimedSnippet], machine: str, frequency: floa
     for one in timed:
         label, kernel, copies = one.snippet.name, one.snippet.kernel, one.snippet.copies
         data = msgspec.json.decode(
-            bench_json(label, kernel, one.measured, copies, machine, frequency, one.emulated)
+            bench_json(label, kernel, one.measured, copies, machine, frequency, one.emulated, burst=one.burst)
         )
         ratio, error = one.ratio(timed[0])
         known = not one.emulated and not math.isnan(ratio)

@@ -8,7 +8,15 @@ import subprocess
 import pytest
 
 from cyclescope.errors import CyclescopeError, UsageError
-from cyclescope.infer.beside.pieces import Around, Sweep, code_snippet, file_snippet, sweep_of, text_snippets
+from cyclescope.infer.beside.pieces import (
+    Around,
+    Init,
+    Sweep,
+    code_snippet,
+    file_snippet,
+    sweep_of,
+    text_snippets,
+)
 from cyclescope.kernel.state import VECTOR_VEX256
 
 X86 = "x86-64"
@@ -60,7 +68,7 @@ def test_one_kernel_per_number():
 
 
 def test_a_number_in_what_comes_before():
-    found = text_snippets(["imul rax, rbx"], Around("mov rbx, {N}"), sweep_of("N=1,2"), X86)
+    found = text_snippets(["imul rax, rbx"], Around(Init(each="mov rbx, {N}")), sweep_of("N=1,2"), X86)
     assert [one.kernel.setup[-4:] for one in found] == [bytes([n, 0, 0, 0]) for n in (1, 2)]
 
 
@@ -70,7 +78,7 @@ def test_a_sweep_without_its_name():
 
 
 def test_copies_and_what_comes_before_machine_code():
-    made = code_snippet("x", IMUL, Around("add rax, rbx", 3), X86)
+    made = code_snippet("x", IMUL, Around(Init(each="add rax, rbx"), 3), X86)
     assert (made.kernel.code, made.kernel.setup, made.copies) == (IMUL * 3, ADD, 3)
 
 
