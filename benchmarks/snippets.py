@@ -46,6 +46,8 @@ SUSTAINED = "; ".join(
     [*(f"lea {register}, [rdi+{256 * n}]" for n, register in enumerate(("rsi", "rbx", "r8", "rbp"), 1)),
      "mov [rdi], rbx; mov eax, 1; mov ecx, 1; xor edx, edx"]
 )  # fmt: skip
+INDEX = 256  # of what is added to a register that points to a place
+INDEXED = re.compile(r"mov \[\w+\+(r\w+)\]")
 FAR = re.compile(r"\[(\w+)\+(0x[0-9a-f]{6,})\]")  # a displacement out of the area that the register points to
 
 
@@ -83,7 +85,8 @@ def around(text: str, sustained: bool) -> Around:
         return Around(Init(each=SUSTAINED))
     far = {register: int(number, 16) for register, number in FAR.findall(text)}
     back = "".join(f"; sub {register}, {number & ~0xFFF:#x}" for register, number in far.items())
-    return Around(Init(POINTERS, PLACES + back), plan=BurstPlan())
+    indices = "".join(f"; mov {register}, {INDEX}" for register in INDEXED.findall(text))
+    return Around(Init(POINTERS, PLACES + back + indices), plan=BurstPlan())
 
 
 def _timed(backend: NativeBackend, text: str, sustained: bool) -> Measurement:

@@ -30,13 +30,16 @@ ADVICE = {
     "init": ("--init", "`init`"),
     "kind": ("`cyclescope import --format`", "`format_name`"),
     "lines": ("--lines", "`Choice(lines=...)`"),
+    "loop": ("--loop", "`BurstPlan(loop=...)`"),
     "machines": ("`cyclescope machines list`", "`cyclescope.model.library.summaries()`"),
     "measure": ("`cyclescope measure`", "`cyclescope.measure_forms()`"),
+    "measurements": ("--n", "`BurstPlan(measurements=...)`"),
     "ports": ("`cyclescope measure --what ports`", '`cyclescope.measure_forms(what=["ports"])`'),
     "region": ("--region", "`Choice(region=...)`"),
     "store": ("--store", "`store`"),
     "syntax": ("--syntax", "`syntax`"),
     "target": ("--target", "`target`"),
+    "threads": ("--threads", "`time_threads()`"),
 }
 
 

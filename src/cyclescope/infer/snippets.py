@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.repetition import expanded
 from cyclescope.errors import SourceError, UsageError
@@ -12,6 +13,8 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_SCALABLE
 from cyclescope.measure import bench
+
+_LONGEST = 16  # bytes of an instruction, at least
 
 
 def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str, kept: str | None = None) -> Kernel:
@@ -39,6 +42,18 @@ def check_kept(text: str, kept: str | None, isa: str) -> None:
         bench.check_kept(text, instruction_set(isa).registers.counter, bench.TRIPS_ARE)
     else:
         bench.check_kept(text, kept, bench.NEEDED_HERE)
+
+
+def check_code(code: bytes, kept: str | None, isa: str) -> None:
+    """The same of machine code. Raises UsageError that says where."""
+    reads, at = decoder(isa), 0
+    while at < len(code):
+        one = reads.instruction(code[at : at + _LONGEST], at)
+        try:
+            check_kept("" if one.problem else one.text, kept, isa)
+        except UsageError as error:
+            raise UsageError(f"{one.text} at byte {at}: {error.message}", "use another register") from error
+        at += max(len(one.code), instruction_set(isa).step)
 
 
 def code_of(text: str, isa: str) -> bytes:

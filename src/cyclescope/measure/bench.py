@@ -6,7 +6,7 @@ import math
 import re
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -48,7 +48,7 @@ LEVELS = {
 _OUTCOMES = {
     "SIGSEGV at 0x0": "address 0 was accessed, or no address at all: an instruction that may not run in user "
     "space or not with these operands; {{init}} can set registers",
-    "SIGSEGV": "{}; {{init}} can set other registers",
+    "SIGSEGV": "{}; {{init}} can set other registers, and {{loop}} 0 lets code walk through memory",
     "SIGBUS": "look at the alignment of its memory operands",
     "SIGFPE": "a division by zero or an overflow; {{init}} can set the operands",
     "SIGTRAP": "it runs into a breakpoint",
@@ -56,6 +56,9 @@ _OUTCOMES = {
     "hang": "it does not end within a second",
     "too long": "unroll less",
 }
+IN_AREAS = _OUTCOMES | {
+    "SIGSEGV": "pointers lead to the middle of areas of 1 MiB; {{init}} can set other registers"
+}  # of copies that run once
 _POINTERS = (BASE, ALIAS, 6, 7)  # R14, R13, RSI, RDI
 _FRAME = 5  # RBP, as nanoBench has it
 _OF_AREAS = (STACK, _FRAME, 7, 6, BASE)  # RSP, RBP, RDI, RSI, R14: each in the middle of an area of its own
@@ -167,13 +170,13 @@ def time_kernels(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> li
     return [usable(measurement, isa) for measurement in _timed(backend, kernels, rounds)]
 
 
-def usable(measurement: Measurement, isa: str) -> Measurement:
-    """A measurement that has a value. Raises UnsupportedInstruction or MeasurementError."""
+def usable(measurement: Measurement, isa: str, remedies: Mapping[str, str] = _OUTCOMES) -> Measurement:
+    """A measurement that has a value. Raises UnsupportedInstruction or MeasurementError, with what helps."""
     if measurement.error == "SIGILL":
         raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
     if not measurement.usable:
         kind = without_address(measurement.error)
-        remedy = _OUTCOMES.get(measurement.error) or _OUTCOMES.get(kind, "")
+        remedy = remedies.get(measurement.error) or remedies.get(kind, "")
         start = instruction_set(isa).registers.start
         raise MeasurementError(f"the code cannot be timed, {measurement.error}", remedy.format(start))
     return measurement

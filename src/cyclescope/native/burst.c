@@ -95,7 +95,15 @@ static uint8_t *build_reads(uint8_t *copies, const uint8_t *end, uint8_t *p)
     return p;
 }
 
-/* What follows no taken branch may be decoded again in every run: a jump leads to the copies. */
+/* What follows no taken branch may be decoded again in every run: a jump leads to the copies, and one away from
+ * them, so that what is behind the last one begins where a line does, whatever their number. */
+static uint8_t *jump_on(uint8_t *from, uint32_t offset)
+{
+    uint8_t *to = arch_emit_idle(arch_emit_align(from + JUMP_BYTES), offset);
+    arch_emit_jump(from, to);
+    return to;
+}
+
 static void build(enum length length, uint32_t copies, uint32_t trips)
 {
     uint8_t *start = CODE + length * REGION_BYTES;
@@ -103,14 +111,12 @@ static void build(enum length length, uint32_t copies, uint32_t trips)
     p = arch_emit_mark(arch_emit_marks_base(p), 1, burst.indices, burst.counted);
     p = copied(p, burst.late, burst.request->late);
     p = trips ? arch_emit_counter(p, trips) : p;
-    uint8_t *first = burst.first[length] = arch_emit_idle(arch_emit_align(p + JUMP_BYTES), burst.request->offset);
-    arch_emit_jump(p, first);
-    p = first;
+    uint8_t *first = burst.first[length] = p = jump_on(p, burst.request->offset);
     for (uint32_t i = 0; i < copies; i++)
         p = copied(p, burst.body, burst.bytes);
     const uint8_t *end = p;
     p = trips ? arch_emit_loop_end(p, first) : p;
-    p = arch_emit_exit(arch_emit_mark(p, 0, burst.indices, burst.counted));
+    p = arch_emit_exit(arch_emit_mark(jump_on(p, 0), 0, burst.indices, burst.counted));
     arch_code_written(start, build_reads(first, end, p));
 }
 

@@ -191,6 +191,7 @@ def test_counters_say_why_there_are_none(timed, tmp_path, monkeypatch):
      (("--asm", "nop", "--pin", "99999,99998"), "this program may use"),
      (("--hex", "90", "--sweep", "N=1..2"), "--sweep needs"),
      (("--hex", "90", "--function", "f"), "--function is of a file"),
+     (("--hex", "9041bf01000000"), "mov r15d, 1 at byte 1: r15d counts"),
      (("--asm", PAUSE), "mark 1 of the code pauses, and none resumes"),
      (("--asm", f"{RESUME}; {PAUSE}"), "mark 1 of the code resumes what no mark paused"),
      (("--asm", "nop", "--init", f"{PAUSE}; {RESUME}", "--loop", "0"), "in code that is not counted"),

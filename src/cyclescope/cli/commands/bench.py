@@ -127,7 +127,7 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
         if self.plan and (self.threads or self.pins):
             raise UsageError("threads go round a loop of their own", "leave out {threads} or {loop}")
         if (self.measurements or 0) > MOST_MEASUREMENTS and self.plan:
-            raise UsageError(f"more than {MOST_MEASUREMENTS} measurements", "give a smaller {n}")
+            raise UsageError(f"more than {MOST_MEASUREMENTS} measurements", "give a smaller {measurements}")
         if self.function and not self.files:
             raise UsageError("--function is of a file", "give an object file or a file of assembly text")
 

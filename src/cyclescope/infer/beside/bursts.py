@@ -18,7 +18,7 @@ from cyclescope.backend.base import Backend, BurstEffort, BurstSample, Sample
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.measure.bench import PAUSE, settled_of, usable
+from cyclescope.measure.bench import IN_AREAS, PAUSE, settled_of, usable
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import Measurement, once
 
@@ -176,7 +176,7 @@ def time_bursts(backend: BurstBackend, bursts: Sequence[Burst], rounds: int) -> 
         timed = [_timed(*one, rounds) for one in zip(found, marks, bursts, strict=True)]
         done = [one for one in timed if one is not None]
         for one in done:
-            usable(one.measured, isa)
+            usable(one.measured, isa, IN_AREAS)
         if len(done) == len(bursts):
             return done
         time.sleep(PAUSE)
@@ -192,7 +192,7 @@ def _emulated(backend: BurstBackend, burst: Burst, isa: str) -> TimedBurst:
     sample = backend.burst(burst.kernel, msgspec.structs.replace(burst.effort, measurements=1))
     measured = once([_told(sample, burst.effort)])
     assert measured is not None
-    return TimedBurst(usable(measured, isa), 0.0, (sample,), burst)
+    return TimedBurst(usable(measured, isa, IN_AREAS), 0.0, (sample,), burst)
 
 
 def _timed(

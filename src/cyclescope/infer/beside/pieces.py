@@ -14,7 +14,7 @@ from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.program import Program
 from cyclescope.errors import UsageError, shortened
 from cyclescope.infer.beside.bursts import Before, Burst, BurstPlan, burst_of
-from cyclescope.infer.snippets import check_kept, code_kernel, code_of, text_kernel
+from cyclescope.infer.snippets import check_code, check_kept, code_kernel, code_of, text_kernel
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure import bench
@@ -124,6 +124,7 @@ def _in_copies(name: str, kernel: Kernel, init: Init, plan: BurstPlan, isa: str)
 
 def code_snippet(name: str, code: bytes, around: Around, isa: str) -> Snippet:
     """The snippet of machine code."""
+    check_code(code, around.kept(isa), isa)
     kernel = code_kernel(code, 1 if around.plan else around.unroll, around.vectors, isa)
     return _after(name, kernel, around, isa)
 
@@ -144,6 +145,7 @@ def file_snippet(path: Path, function: str, around: Around, isa: str) -> Snippet
     code = _function(program, function) if function else _whole(program)
     text = "\n".join((*program.lines, around.init.text))
     check_kept(text, around.kept(isa), isa)
+    check_code(code, around.kept(isa), isa)
     count = sum(1 for _ in decoder(isa).steps(code, 0))
     level = bench.LEVELS[around.vectors or _level(program, around.init.text, isa)]
     kernel = bench.machine_code(code, b"", count, 1 if around.plan else around.unroll, level, isa)
@@ -174,7 +176,19 @@ def _whole(program: Program) -> bytes:
     if len({part.name for part in parts}) > 1:
         known = ", ".join(one.name for one in program.functions)
         raise UsageError(f"{program.source} has several sections of code", f"{{function}}, one of {known}")
-    return b"".join(part.code for part in parts)
+    code = b"".join(part.code for part in parts)
+    if len(program.functions) == 1:
+        return _without_return(code, program.isa)
+    if _without_return(code, program.isa) != code:
+        known = ", ".join(one.name for one in program.functions) or "none by name"
+        raise UsageError(f"{program.source} returns out of what is timed", f"{{function}}, one of {known}")
+    return code
+
+
+def _without_return(code: bytes, isa: str) -> bytes:
+    """Code whose last instruction is no return: one that ends with the same bytes stays."""
+    *_, last = [0, *(step.address for step in decoder(isa).steps(code, 0))]
+    return code[:last] if code[last:] in instruction_set(isa).returns else code
 
 
 def _function(program: Program, name: str) -> bytes:
@@ -182,7 +196,4 @@ def _function(program: Program, name: str) -> bytes:
     if found is None:
         known = ", ".join(one.name for one in program.functions) or "none"
         raise UsageError(f"{program.source} has no function {name!r}", f"it has {known}")
-    code = program.code(found.address, found.end - found.address)
-    for ending in instruction_set(program.isa).returns:
-        code = code.removesuffix(ending)
-    return code
+    return _without_return(program.code(found.address, found.end - found.address), program.isa)

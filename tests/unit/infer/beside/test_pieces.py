@@ -77,6 +77,21 @@ def test_a_sweep_without_its_name():
         text_snippets(["nop"], Around(), sweep_of("N=1..3"), X86)
 
 
+def test_files_that_return(object_file, tmp_path):
+    """One function is timed without its return; of several one has to be chosen."""
+    with pytest.raises(UsageError, match=r"returns out of what is timed: .*first, second"):
+        file_snippet(object_file, "", Around(), X86)
+    path = tmp_path / "one.s"
+    path.write_text(FUNCTIONS[: FUNCTIONS.index(".globl second")])
+    assert file_snippet(path, "", Around(), X86).kernel.code == IMUL
+
+
+def test_code_that_names_what_counts():
+    """Machine code as well, with its place."""
+    with pytest.raises(UsageError, match="mov r15d, 1 at byte 3: r15d counts the repetitions"):
+        code_snippet("x", ADD + bytes.fromhex("41bf01000000"), Around(), X86)
+
+
 def test_copies_and_what_comes_before_machine_code():
     made = code_snippet("x", IMUL, Around(Init(each="add rax, rbx"), 3), X86)
     assert (made.kernel.code, made.kernel.setup, made.copies) == (IMUL * 3, ADD, 3)
