@@ -9,6 +9,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.table import load_table
+from cyclescope.model.machine import Scheduler
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
@@ -72,6 +73,40 @@ def check_sizes(cores):
                 wrong += [(machine.name, fact, least, most)] if off > 2 + fact.error else []
     assert wrong == [], f"seed {SEED}"
     assert told >= cores, f"seed {SEED}: {told} of {3 * cores}"
+
+
+def waiting(machine, entries):
+    """A core whose loads have a scheduler of their own, and room for more of them elsewhere."""
+    uses = machine.forms["MOV (R64, M64)"].operations or ()
+    ports = tuple(sorted({port for one in uses for port in one.ports}))
+    others = tuple(queue for queue in machine.core.schedulers if not set(queue.ports) & set(ports))
+    core = msgspec.structs.replace(
+        machine.core,
+        reorder_buffer=400,
+        load_buffer=160,
+        schedulers=(*others, Scheduler("loads", ports, entries)),
+    )
+    return msgspec.structs.replace(machine, core=core)
+
+
+@pytest.mark.parametrize("cores", [6, pytest.param(MANY_CORES, marks=pytest.mark.slow)])
+def test_loads_that_wait_for_their_address(cores):
+    """They are what their scheduler holds, or nothing is told."""
+    subject = "loads that wait"
+    alone = msgspec.structs.replace(
+        PROBE, cases=lambda isa: [case for case in PROBE.cases(isa) if case.subject == subject]
+    )
+    wrong, told = [], 0
+    for number in range(cores):
+        entries = random.Random(SEED + number).randint(8, 90)
+        machine = waiting(draw(SEED + number), entries)
+        (asked,) = ask([alone], SimulatedBackend(machine, noise=NOISE), load_table("x86-64"))
+        (fact,) = asked.facts
+        told += fact.is_resolved
+        if fact.is_resolved and abs(fact.value - entries) > 2 + fact.error:
+            wrong.append((machine.name, fact, entries))
+    assert wrong == [], f"seed {SEED}"
+    assert told > cores // 20, f"seed {SEED}: {told} of {cores}"
 
 
 @pytest.mark.parametrize("cores", [3, pytest.param(MANY_CORES, marks=pytest.mark.slow)])

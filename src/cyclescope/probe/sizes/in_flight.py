@@ -42,7 +42,7 @@ _BOTH, _ONE = (2, 4), (0, 2)  # entries of two operations of the chain, and of a
 
 
 class Filler(NamedTuple):
-    """Instructions of a kind: a text, in turn with some registers for @, and what they wait for.
+    """Instructions of a kind: a text, in turn with some registers for @, and what makes that they wait for.
 
     `slow` is the chain's operation, `own` are the entries, at the least and at the most, that the chain's
     last operation and the next one's first take beside them: one or two each.
@@ -81,6 +81,8 @@ _FILLERS: Mapping[str, tuple[Filler, ...]] = {
         Filler(f"{_ADDITIONS} {_WAITING}", "LEA_B_I (R64): @ h d", source=_X86_SOURCE),
         Filler(f"multiplications {_WAITING}", "IMUL (R64, R64, I8): @ h #3", source=_X86_SOURCE),
         Filler(f"{_VECTORS} {_WAITING}", "ADDPS (XMM, XMM): @ a", _ONE),
+        Filler(f"{_LOADS} {_WAITING}", "MOV (R64, M64): @ h +8",
+               source=f"{_X86_SOURCE}; SHR (R64, I8): h #63; ADD_01 (R64, R64): h p"),
     ),
     "aarch64": (
         Filler(_NOPS, "NOP", _BOTH, quick=True),
@@ -91,6 +93,8 @@ _FILLERS: Mapping[str, tuple[Filler, ...]] = {
         Filler(_STORES, "STRXui: d p +16", quick=True),
         Filler(f"{_ADDITIONS} {_WAITING}", "ADDXrs: @ h h #0", source="FCVTZSUXDr: h a"),
         Filler(f"{_VECTORS} {_WAITING}", "FADDDrr: @ a a", _ONE),
+        Filler(f"{_LOADS} {_WAITING}", "LDRXui: @ h +8",
+               source="FCVTZSUXDr: h a; UBFMXri: h h #63 #63; ADDXrs: h h p #0"),
     ),
     "riscv64": (
         Filler(_NOPS, "ADDI: z z #0", _BOTH, quick=True),
@@ -100,6 +104,7 @@ _FILLERS: Mapping[str, tuple[Filler, ...]] = {
         Filler(_STORES, "SD: d p +16", quick=True),
         Filler(f"{_ADDITIONS} {_WAITING}", "ADD: @ h h", source="FCVT_L_D: h a"),
         Filler(f"{_DOUBLES} {_WAITING}", "FADD_D: @ a a", _ONE),
+        Filler(f"{_LOADS} {_WAITING}", "LD: @ h +8", source="FCVT_L_D: h a; SRLI: h h #63; ADD: h h p"),
     ),
 }  # fmt: skip
 _TARGETS = "cefg"  # registers that nothing reads
@@ -115,7 +120,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 def _points(isa: str, filler: Filler, count: int, free: bool) -> Iterator[Point]:
     """A chain with so many fillers, asked and waiting for the one before; `free`: all operations apart."""
     slow = filler.slow or _SLOW[isa]
-    rest = (*written(isa, *filter(None, [filler.source])), *_fillers(isa, filler, count))
+    rest = (*written(isa, *filter(None, filler.source.split("; "))), *_fillers(isa, filler, count))
     (first,), (later,) = (written(isa, slow.replace("@", source)) for source in "ba")
     yield parallel(_ASKED, first, *[later] * (CHAIN_LENGTH - 1), *rest, x=count)
     yield parallel(_SERIAL, *[later] * CHAIN_LENGTH, *rest, x=count)
