@@ -22,14 +22,20 @@ from cyclescope.analyze.choose.source import Choice, read_block, read_program
 from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.host.uname import host_isa
-from cyclescope.measure.blocks import CLEAN, DISTURBED, UNSTABLE, BlockTiming, failed
+from cyclescope.measure.blocks import CLEAN, DISTURBED, LINEAR, NONLINEAR, UNSTABLE, BlockTiming, failed
 from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock
 
 _FUNCTION = "run"
-ROUNDS = (512, 1536)  # between which the slope is: arrays stay in the first-level cache
+ROUNDS = (512, 1536)  # between which the slope is
+_HALF = (
+    512,
+    1024,
+)  # the same of fewer rounds: where they take another time each, it is none of the loop alone
 _COUNTED = (128, 384)  # the same for the run step by step
 SAMPLES, NANOSECONDS = 60, 20_000.0
 _PASSES, AGREE = 3, 0.02  # runs of the program; what two of them differ by at most
+_MOST_PASSES = 8  # runs where no two agree
+_TRIES = 2  # runs with fewer rounds: the nearer counts, as noise makes slopes differ
 FEWEST = 6  # samples of a run between quiet moments
 QUIET = 0.03  # relative: what NOPs take more than undisturbed; ends of loops and noise take one
 _MOSTLY = 0.95  # of the steps have to be those of the loop
@@ -192,30 +198,61 @@ def _per_iteration(timing: BlockTiming, iterations: float) -> BlockTiming:
 
 
 def _time(program: Path, nop: float) -> BlockTiming:
-    """Cycles per round, from several runs of the program."""
-    found = [_slope(_samples(program), nop) for _ in range(_PASSES)]
-    values = tuple(sorted(value for value in found if value is not None))
+    """Cycles per round, from several runs of the program, as many as it takes for two to agree."""
+    values: list[float] = []
+    same: list[float] = []
+    for run in range(_MOST_PASSES):
+        if run >= _PASSES and len(same) > 1:
+            break
+        value = _slope(_samples(program), nop)
+        values = sorted([*values, value] if value is not None else values)
+        same = _agreeing(values)
     if not values:
         return BlockTiming(0.0, 0.0, 1.0, DISTURBED, "the core was disturbed all the time")
-    same = [v for v in values if v <= values[0] * (1 + AGREE)]
-    verdict, reason = (CLEAN, "") if len(same) > 1 else (UNSTABLE, "no two runs agree")
-    return BlockTiming(statistics.median(same), same[-1] - same[0], 1.0, verdict, reason, 0, values)
+    cycles, spread = statistics.median(same), same[-1] - same[0]
+    if len(same) < 2:
+        return BlockTiming(cycles, spread, 1.0, UNSTABLE, "no two runs agree", 0, tuple(values))
+    linearity = _linearity(program, nop, cycles)
+    verdict, reason = CLEAN, ""
+    if abs(linearity - 1) > LINEAR:
+        verdict, reason = NONLINEAR, _nonlinear(linearity)
+    return BlockTiming(cycles, spread, linearity, verdict, reason, 0, tuple(values))
+
+
+def _agreeing(values: Sequence[float]) -> list[float]:
+    """The lowest of sorted values that others agree with, and those: a neighbour only adds time."""
+    some = [[v for v in values if low <= v <= low * (1 + AGREE)] for low in values]
+    return next((same for same in some if len(same) > 1), some[0] if some else [])
+
+
+def _linearity(program: Path, nop: float, cycles: float) -> float:
+    """How many times as long a round takes where there are fewer of them."""
+    slopes = (_slope(_samples(program, _HALF), nop) for _ in range(_TRIES))
+    return min((s / cycles for s in slopes if s is not None), key=lambda part: abs(part - 1), default=1.0)
+
+
+def _nonlinear(linearity: float) -> str:
+    if linearity < 1:
+        return "more rounds take longer each: their data are further away than the nearest cache"
+    return "more rounds take less time each: they are too few for what the loop would take for ever"
 
 
 class _Samples(msgspec.Struct, frozen=True):
-    """What the harness printed: runs and instructions per sample, and ticks of each part."""
+    """What the harness printed: runs and instructions per sample, ticks of each part; rounds between two."""
 
     repeats: int
     additions: int
     nops: int
     rows: tuple[tuple[int, ...], ...]
+    rounds: int = ROUNDS[1] - ROUNDS[0]
 
 
-def _samples(program: Path) -> _Samples:
-    command = [str(program), "time", *map(str, (*ROUNDS, SAMPLES, NANOSECONDS))]
+def _samples(program: Path, rounds: tuple[int, int] = ROUNDS) -> _Samples:
+    command = [str(program), "time", *map(str, (*rounds, SAMPLES, NANOSECONDS))]
     head, *rows = _run(command).splitlines()
     repeats, additions, nops = map(int, head.split())
-    return _Samples(repeats, additions, nops, tuple(tuple(map(int, row.split())) for row in rows))
+    samples = tuple(tuple(map(int, row.split())) for row in rows)
+    return _Samples(repeats, additions, nops, samples, rounds[1] - rounds[0])
 
 
 def _slope(found: _Samples, nop: float) -> float | None:
@@ -232,7 +269,7 @@ def _slope(found: _Samples, nop: float) -> float | None:
     difference = _low(row[1] for row in rows) - _low(row[0] for row in rows)
     if difference <= 0:  # a neighbour slowed the fewer rounds down
         return None
-    return difference / ticks / found.repeats / (ROUNDS[1] - ROUNDS[0])
+    return difference / ticks / found.repeats / found.rounds
 
 
 def _low(values: Iterator[int]) -> float:

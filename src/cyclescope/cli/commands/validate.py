@@ -18,7 +18,9 @@ from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import calibrated, open_backend
 from cyclescope.infer.progress import Progress
+from cyclescope.isa.table import load_table
 from cyclescope.model.machine import MachineModel
+from cyclescope.report.predictions.search import search_json, search_text
 from cyclescope.report.predictions.validation import WORST, table_row, validation_json, validation_text
 from cyclescope.report.progress import reporter
 from cyclescope.session.block_files import read_block_file, read_timings, write_timings
@@ -33,11 +35,16 @@ from cyclescope.session.predictors import (
     ablated,
     predictors,
 )
+from cyclescope.session.search.drawing import BlockDraw, is_fit, usual_forms
+from cyclescope.session.search.finding import DisagreementSearch, SearchResult
+from cyclescope.session.search.judges import MachineJudge, PredictorJudge
 from cyclescope.session.validation import Validation, ValidationSection, known, sampled, section, timed
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _AS = {UNROLLED: (UNROLLED,), LOOP: (LOOP,), "both": NOTIONS}
 SEED = 1
+MOST_DRAWN = 1_000_000  # of blocks to search in, which takes hours
+FINDINGS = 12  # of a search, as many as somebody reads
 _OURS = "."  # of --kernels without a folder
 _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--blocks", type=_FILE, metavar="FILE",
@@ -56,6 +63,10 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--seed", type=int, default=SEED, show_default=True, help="Of the sample."),
     click.option("--worst", type=click.IntRange(min=0), default=WORST, show_default=True,
                  help="Blocks to list that are furthest off."),
+    click.option("--search", type=click.IntRange(min=1, max=MOST_DRAWN), metavar="N",
+                 help="Draw so many blocks instead, and look for what the first predictor does not know."),
+    click.option("--against", metavar="PREDICTOR", default="",
+                 help="With --search: disagree with this predictor, not with the machine."),
     click.option("--ablation", is_flag=True,
                  help="Also predictions without what each probe found of the core."),
     click.option("--output", type=OutputFile(), metavar="FILE", help="Write the timed blocks here, as CSV."),
@@ -80,6 +91,8 @@ class ValidationOptions(msgspec.Struct, frozen=True):
     link: Link
     cpu: int | None
     ablation: bool = False
+    search: int = 0
+    against: str = ""
 
 
 def _with_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -92,7 +105,8 @@ def _with_options(function: Callable[..., None]) -> Callable[..., None]:
 @_with_options
 def command(
     blocks: Path | None, kernels: Path | None, measured: Path | None, names: str, arch: str | None,
-    notion: str, sample: int | None, seed: int, worst: int, ablation: bool, output: Path | None,
+    notion: str, sample: int | None, seed: int, worst: int, search: int | None, against: str, ablation: bool,
+    output: Path | None,
     as_html: Path | None, link: Link, cpu: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Compare predictions with what blocks and loops really take.
@@ -107,8 +121,19 @@ def command(
     if not chosen:
         raise UsageError("no predictor", f"choose from {', '.join(NAMES)}")
     wanted = ValidationOptions(
-        blocks, kernels, measured, chosen, arch, _AS[notion], sample or 0, seed, link, cpu, ablation
-    )
+        blocks, kernels, measured, chosen, arch, _AS[notion], sample or 0, seed, link, cpu, ablation,
+        search or 0, against,
+    )  # fmt: skip
+    if search or against:
+        if not search or blocks or kernels or measured or output or as_html or ablation:
+            raise UsageError(
+                "a search draws its own blocks",
+                "give --search N with --predictors, --arch and --json",
+            )
+        with reporter() as report:
+            result = _searched(wanted, lambda what, done, of: report(Progress(what, done, of)))
+        click.echo(search_json(result) if as_json else search_text(result))
+        return
     with reporter() as report:
         found = _validated(wanted, lambda what, done, of: report(Progress(what, done, of)))
     for problem in found.problems:
@@ -133,6 +158,32 @@ def _validated(wanted: ValidationOptions, report: _Report) -> Validation:
         if identity.emulated:
             raise UsageError("times under an emulator mean nothing", "measure on the machine itself")
         return _measured(wanted, backend, identity, report)
+
+
+def _searched(wanted: ValidationOptions, report: _Report) -> SearchResult:
+    """Blocks on which the first predictor and the machine, or another predictor, disagree."""
+    isa = load_model(wanted.arch).isa if wanted.arch else host_isa()
+    if not is_fit(isa):
+        raise UsageError(f"blocks of {isa} are not drawn", "give some with --blocks")
+    machine, chosen, absent, _ = _models(wanted, isa)
+    if not chosen:
+        raise UsageError(f"no predictor: {next(iter(absent.values()))}", f"choose from {', '.join(NAMES)}")
+    usual = usual_forms((one.code for one in basic_blocks(builds())), isa)
+    draw = BlockDraw(load_table(isa), machine, usual, wanted.seed)
+    model = PredictorJudge(chosen[0], isa)
+    if wanted.against:
+        found, why = predictors([wanted.against], machine)
+        if not found:
+            raise UsageError(f"no predictor: {why[wanted.against]}")
+        return DisagreementSearch(draw, model, PredictorJudge(found[0], isa), report).findings(
+            wanted.search, FINDINGS
+        )
+    backend, identity = open_backend(wanted.cpu, wanted.link)
+    with closing(backend):
+        if identity.emulated:
+            raise UsageError("times under an emulator mean nothing", "measure on the machine itself")
+        judge = MachineJudge(backend, "the machine", isa, report)
+        return DisagreementSearch(draw, model, judge, report).findings(wanted.search, FINDINGS)
 
 
 class _Models(NamedTuple):

@@ -1,0 +1,1 @@
+"""Blocks on which a prediction and a machine, or two predictions, disagree most."""
