@@ -46,6 +46,10 @@ class KnownWays:
             loads[passage.load[0]] = max(cycles, loads.get(passage.load[0], 0.0))
         return loads, {passage.store[0] for passage in told}
 
+    def failed(self) -> tuple[Passage, ...]:
+        """The ways whose loads wait until the store is in the cache."""
+        return tuple(p for p in self._passages if self._passing.is_failed(self._stored_load(p)))
+
     def _is_plain(self, one: StoredLoad) -> bool:
         """Whether a way takes no longer than that by which latencies of instructions are measured."""
         plain = one._replace(way=MemoryWay.BASE, between=0, does=None)

@@ -16,6 +16,7 @@ from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import renamed_memory
+from cyclescope.analyze.depend.waits import cache_waits
 from cyclescope.analyze.predict import bounds
 from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import MEASURED, MachineModel
@@ -92,6 +93,8 @@ EFFECTS = (
            cycles=lambda s: s.graph.through.banks),
     Effect(name="line_crossing", words="loads or stores across lines", data=Data.NONE, assumed=True,
            cycles=lambda s: s.graph.through.crossing),
+    Effect(name="cache_waits", words="loads that wait for stores to be in the cache", data=Data.LATENCY,
+           assumed=True, cycles=lambda s: cache_waits(s.graph, s.behaviour, s.machine.core.width)),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,
            cycles=lambda s: renamed_memory(s.graph)),
 )  # fmt: skip

@@ -27,6 +27,7 @@ IN_SHORT_LOOPS = {
 }  # fmt: skip
 ON_STACK = (MemoryWay.STACK, MemoryWay.STACK_UPDATED)  # ways whose sizes and distances are asked apart
 MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
+_STORED = (32, 64, 16, 8, 128, 256)  # bits: stores whose failures stand for those of others, the first known
 WHOLE_REGISTER = 64  # bits of the registers by which ways are asked
 DISTANCES = (1, 2, 4, 8, 12, 15, 16, 20, 24, 32)  # other stores in between that probes ask for
 
@@ -82,6 +83,11 @@ class MemoryPassing:
         updated = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)
         least = 0.0 if one.way in updated and way is not None else fact.value
         return max(least, self._forwarded(one), 0.0)
+
+    def is_failed(self, one: StoredLoad) -> bool:
+        """Whether a load like it was found to wait until the store is in the cache."""
+        fact = self._nearest(one)
+        return fact is not None and fact.answer is CoreAnswer.FAILED
 
     def _subject(self, one: StoredLoad) -> str:
         """What was asked of a way: in a short loop, if that was asked."""
@@ -145,7 +151,9 @@ class MemoryPassing:
         if not one.is_inside:  # bytes from elsewhere are needed as well
             half = one.stored // 16
             cases = ((one.loaded, 0), (one.loaded, half), (one.stored, half))
-            return next(self._known(one, cases, CoreAnswer.FAILED), None)
+            others = (one._replace(stored=size) for size in _STORED if size < one.loaded)
+            like = (fact for other in (one, *others) for fact in self._known(other, cases, CoreAnswer.FAILED))
+            return next(like, None)
         places = sorted(
             range(max(one.stored // 8, 1)), key=lambda at: (not one.is_like(at), abs(at - one.offset))
         )

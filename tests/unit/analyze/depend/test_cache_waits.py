@@ -1,0 +1,86 @@
+"""Loads that wait until a store is in the cache, one after the other."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shutil
+
+import msgspec
+import pytest
+
+from cyclescope.analyze.depend.waits import CacheWait, longest_round
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.facts import FORWARDING, RENAMING, CoreAnswer, Fact, MemoryWay, forwarding_subject
+from cyclescope.model.machine import MEASURED, Provenance
+from tests.support.blocks import block, toy
+
+needs_assembler = pytest.mark.skipif(shutil.which("as") is None, reason="needs as and objcopy of binutils")
+FAILED = 15.0  # cycles of a load that is not forwarded
+FACTS = (
+    Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, 4.0, 0.05),
+    Fact(FORWARDING, forwarding_subject(32, 32, 0), CoreAnswer.FORWARDED, 4.0, 0.05),
+    Fact(FORWARDING, forwarding_subject(32, 64, 0), CoreAnswer.FAILED, FAILED, 0.05),
+    Fact(RENAMING, MemoryWay.BASE, CoreAnswer.FORWARDED, 4.0, 0.05),
+)
+
+
+def cycles(text, *facts):
+    machine = msgspec.structs.replace(toy(), provenance=Provenance(MEASURED), facts=facts)
+    found = Predictor(machine).predict(block(text), simulate=False)
+    assert found.lower < FAILED
+    return found.bounds.get("cache_waits", 0.0)
+
+
+@needs_assembler
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mov [rdi], eax; mov rcx, [rdi]", FAILED),
+        ("mov [rdi], eax; imul rcx, [rdi]", FAILED + 3),  # retires when it has computed
+        ("mov rcx, [rdi]; mov [rdi], eax", FAILED),  # of the iteration before
+        ("mov [rdi], ax; mov rcx, [rdi]", FAILED),  # as the failure that was asked
+        (
+            "mov [rdi], eax; mov rcx, [rdi]; imul rcx, rdx; imul rcx, rdx",
+            FAILED + 6,
+        ),  # in front of the next store
+        ("mov [rdi], eax; imul rcx, rdx; mov rcx, [rdi]", FAILED),  # behind it
+        (
+            "mov [rdi], eax; mov rcx, [rdi]; imul rbx, rdx; nop; nop; nop; nop; nop",
+            FAILED + 1,
+        ),  # seven slots, of which four retire a cycle earlier
+        ("mov [rdi], rax; mov rcx, [rdi]", 0),  # is forwarded
+        ("mov [rdi], eax; mov ecx, [rdi]", 0),
+        ("mov [rdi], eax; mov rcx, [rdi + 16]", 0),
+        ("mov [rdi], eax; mov rcx, [rdi]; mov [rsi], eax; mov rcx, [rsi]", 2 * FAILED),
+        ("mov [rdi], eax; mov [rsi], eax; mov rcx, [rdi]; mov rcx, [rsi]", FAILED),  # both wait at once
+        ("mov [rdi], eax; mov rcx, [rdi]; imul rbx, [rdi]", FAILED + 3),  # for one store
+    ],
+)
+def test_waits_follow_each_other(text, expected):
+    assert cycles(text, *FACTS) == pytest.approx(expected)
+    assert cycles(text) == 0  # nothing was found out
+
+
+def test_the_longest_round_is_that_of_all_choices():
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")  # noqa: T201 - to repeat it
+    draw = random.Random(seed)
+    for _ in range(300):
+        length = draw.randint(1, 9)
+        waits = []
+        for _ in range(draw.randint(0, 5)):
+            start = draw.randrange(length)
+            waits.append(CacheWait(start, start + draw.randint(1, length), float(draw.randint(1, 20))))
+        assert longest_round(waits, length) == _every_choice(waits, length), waits
+
+
+def _every_choice(waits, length):
+    """The most of all sets of waits that share no step of the round."""
+    most = 0.0
+    for size in range(len(waits) + 1):
+        for some in itertools.combinations(waits, size):
+            steps = [step % length for wait in some for step in range(wait.start, wait.end)]
+            if len(set(steps)) == len(steps):
+                most = max(most, sum(wait.cycles for wait in some))
+    return most
