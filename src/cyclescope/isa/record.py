@@ -285,8 +285,9 @@ class BlockingRules(msgspec.Struct, frozen=True, kw_only=True):
     `classes` of registers are as wide as a unit, a form has one at least; `beside` it may have others: both
     are regular expressions. `left_out` are attributes of forms that are none, `longest` the bytes that
     fetching still delivers, `accesses` loads and stores that are some, in place of `FormRoles.plain_moves`.
-    A form must not read registers of `few` that it writes: too few are independent. `widest` may need units
-    of their own; forms with an attribute of `only_widest` are blocking instructions on such alone.
+    A form must not read registers of `few` that it writes: too few are independent. `widest`,
+    of `widest_bits`, may need units of their own; forms with an attribute of `only_widest` are blocking
+    instructions on such alone.
 
     `files` gives register files another letter, or none. Those `in_vectors` are worked on by units of
     vectors, but masks by mnemonics that begin with `own_units`; `floats` are in the file of that letter where
@@ -300,6 +301,7 @@ class BlockingRules(msgspec.Struct, frozen=True, kw_only=True):
     accesses: tuple[str, ...] = ()
     few: str = ""
     widest: str = ""
+    widest_bits: int = 0
     only_widest: Collection[str] = ()
     files: Mapping[str, str] = msgspec.field(default_factory=lambda: {"?": ""})
     in_vectors: str = ""

@@ -36,9 +36,7 @@ ACCESS = 5.0  # to access memory without the micro-operation for it: one form in
 UNUSUAL = 3.0  # less among other classes than a form of these ports costs: one member of a class in twenty
 UNEVEN = 1.1  # anything between these two: one member of a class in three
 LATE = 3.0  # a result that comes later than those of others of its ports: one form in twenty
-LATE_TURNS = (
-    2.0  # of a port that such a form costs others: its own, and the one whose result would come with its
-)
+LATE_TURNS = 2.0  # of a port that such a form costs others: its own, and that of what would come with it
 UNTRIED = 3.0  # something else than more micro-operations than can be tried: one form in twenty
 UNRELATED = 6.0  # no micro-operations at all, but something that holds ports: one form in four hundred
 REFUTED = 20.0  # faster than the ports let it: only where the throughput itself is wrong
@@ -212,11 +210,24 @@ class UsageSolver:
     def _readings(
         self, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
     ) -> tuple[Array, Array]:
-        """Nats of all readings with every explanation, and where its results come late."""
+        """Nats of all readings with every explanation, and where its results come late.
+
+        A micro-operation of a class whose results come late is as seldom on time as others are late.
+        """
         on_time = self._nats(self._expected, looks, beside)
         if self.late is None:
             return on_time, np.full(len(on_time), np.inf)
-        return on_time, LATE + self._nats(self._expected_late, looks, beside)
+        late = self._nats(self._expected_late, looks, beside)
+        return on_time + LATE * self._like_late, late + LATE * (1 - self._like_late)
+
+    @cached_property
+    def _like_late(self) -> Array:
+        """1 where a micro-operation for ports that only classes with late results have is all, else 0."""
+        others = {some for name, some in self.blockers.items() if name not in (self.late or ())}
+        only = [one in self.blockers.values() and one not in others for one in self.sets]
+        return np.asarray(
+            (self._multisets @ np.array(only, dtype=float) == 1) & (self._number == 1), dtype=float
+        )
 
     def _nats(
         self, expected: _Expected, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]

@@ -32,7 +32,7 @@ def domains(form: InstructionForm) -> frozenset[str]:
     if form.flags_read or form.flags_written or not found:
         found.add("r")
     found |= {"m" for o in form.operands if o.is_memory}
-    if _has_widest(form, rules):
+    if _has_widest(form, rules, "v" in found):
         found.add("z")
     return frozenset(found - {"?"})
 
@@ -53,8 +53,20 @@ def _has_own_units(file: str, form: InstructionForm, rules: BlockingRules) -> bo
     return file == "k" and bool(rules.own_units) and form.mnemonic.startswith(rules.own_units)
 
 
-def _has_widest(form: InstructionForm, rules: BlockingRules) -> bool:
-    return bool(rules.widest) and any(op.cls == rules.widest for op in form.operands)
+def _has_widest(form: InstructionForm, rules: BlockingRules, vectors: bool = False) -> bool:
+    """Whether it works on the widest vectors, also such from memory that leave less in a register."""
+    if not rules.widest:
+        return False
+    return any(
+        op.cls == rules.widest or (vectors and op.is_memory and _read(op) == rules.widest_bits)
+        for op in form.operands
+    )
+
+
+def _read(op: Operand) -> int:
+    """Bits that an operand of memory is read as: one element may be read as several."""
+    _, _, times = op.cls.partition("_1to")
+    return op.width * int(times or 1)
 
 
 def memory_of(form: InstructionForm) -> Operand | None:

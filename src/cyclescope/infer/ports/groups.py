@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from statistics import median, median_low
 
@@ -11,13 +11,15 @@ from cyclescope.infer.likelihood.evidence import FULL
 from cyclescope.infer.likelihood.noise import Look, Scatter, learned, tail_of
 from cyclescope.infer.likelihood.structure import Structure, port_sets
 from cyclescope.infer.likelihood.usage import Ports, Told, UsageSolver, explanations
-from cyclescope.infer.ports.candidates import memory_of
+from cyclescope.infer.ports.candidates import domains, memory_of
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.isa.form import InstructionForm
 
 _SURE = 0.9  # of the odds: readings of a form that is explained so well tell how readings scatter
 SLOWED = 0.3  # micro-operations: as much of a class that accesses leave alone is no noise
 TAUGHT = 400  # forms that tell it: shares of a hundredth are known within half of that
+
+_OWN = frozenset("zx")  # register files of classes that others are not asked among
 
 Group = tuple[dict[str, Ports], UsageSolver]
 
@@ -32,11 +34,27 @@ class PortGroups:
         self.facts = facts
         self.structure = structure
         self.noise = noise
+        self._without: dict[frozenset[str], list[Group]] = {}
 
     @cached_property
     def groups(self) -> list[Group]:
         """Classes that share ports, with their solver."""
-        sets = self.structure.sets
+        return self._grouped(self.structure.sets)
+
+    def _for(self, form: InstructionForm, asked: Container[str]) -> list[Group]:
+        """The same for a form: sets of ports that only vectors of 512 bits or MMX have are for those alone.
+
+        Unless it was `asked` among them: no reading would tell such a set from the one of its own files.
+        """
+        mine, files = domains(form), self.facts.classes.files
+        others = (n for n in self.structure.sets if files[n] <= _OWN and files[n].isdisjoint(mine))
+        left_out = frozenset(name for name in others if name not in asked)
+        if left_out not in self._without:
+            sets = {name: ports for name, ports in self.structure.sets.items() if name not in left_out}
+            self._without[left_out] = self._grouped(sets)
+        return self._without[left_out]
+
+    def _grouped(self, sets: Mapping[str, Ports]) -> list[Group]:
         groups: list[dict[str, Ports]] = []
         for name, ports in sets.items():
             touching = [g for g in groups if any(not set(ports).isdisjoint(other) for other in g.values())]
@@ -82,7 +100,7 @@ class PortGroups:
     def looks(self, form: InstructionForm) -> Iterator[tuple[Group, dict[str, Sequence[Look]]]]:
         """The groups that tell something of a form, with its readings there."""
         known = self.facts.evidence.looks(form.id)
-        for group in self.groups:
+        for group in self._for(form, known):
             some = {name: looks for name, looks in known.items() if name in group[0]}
             if some:
                 yield group, some

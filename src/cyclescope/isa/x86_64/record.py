@@ -218,6 +218,7 @@ RECORD = InstructionSet(
         ),
         few="MM",
         widest="ZMM",
+        widest_bits=512,
         only_widest={"evex"},
         files={"h": "r", "m": "x", "x": "s"},
         in_vectors="xsk",

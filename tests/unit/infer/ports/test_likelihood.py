@@ -193,6 +193,9 @@ def test_what_forms_of_a_class_cost_as_a_rule(value, nats):
     assert found == pytest.approx(nats, abs=0.15)
 
 
+WITHIN = {"some": (0, 1), "all": (0, 1, 2)}
+
+
 def late_solver(late):
     return UsageSolver(SETS, [(1,), (0, 1), (1, 2)], noise=EXACT, late=late)
 
@@ -219,6 +222,17 @@ def test_a_late_result_is_a_surprise():
 
 def test_what_comes_as_late_keeps_nothing_from_a_port():
     assert not best_of(late_solver(frozenset(("left",))), 2.0).late
+
+
+@pytest.mark.parametrize(("among", "late"), [(1.0, False), (2.0, True)])
+def test_what_has_ports_of_a_class_that_comes_late_is_late_without_surprise(among, late):
+    """In time it is one: among others it costs as many turns as the class does."""
+    solver = UsageSolver(WITHIN, [(0, 1), (0, 1, 2)], noise=EXACT, late=frozenset(("some",)))
+    looks = {"some": (Look(1.0, 0.05),), "all": (Look(among, 0.05),)}
+    found = next(one for one in solver.candidates(looks, 0.5, 1) if one.operations == (LEFT,))
+    rest = 1.2 + cost(EXACT, 1.0, 1.0) + cost(EXACT, among, among)
+    assert found.late == late
+    assert found.nats - rest == pytest.approx(0.0 if late else 3.0, abs=0.2)
 
 
 def test_late_results_explain_that_a_form_is_slower_than_its_ports():

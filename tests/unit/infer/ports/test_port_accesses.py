@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
+from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import UsageSolver
 from cyclescope.infer.ports.builder import PortBuilder
+from cyclescope.infer.ports.candidates import domains
 from cyclescope.infer.ports.class_questions import ClassQuestions
-from cyclescope.infer.ports.groups import AccessCosts
+from cyclescope.infer.ports.groups import AccessCosts, PortGroups
 from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PORTS, PortPlanner
@@ -114,3 +116,29 @@ def test_moves_that_run_more_often_than_anything_else_show_no_ports(table, wide,
     )  # fmt: skip
     assert (MOVE in found.evidence.units) == renaming
     assert ADD not in found.evidence.units
+
+
+@pytest.mark.parametrize(("form", "widest"), [
+    ("VCVTUDQ2PH (YMM, K, M32_1to16)", True), ("VCVTUQQ2PH (XMM, K, M512)", True),
+    ("VPADDD (ZMM, ZMM, ZMM)", True),
+    ("VPADDD (YMM, YMM, M256)", False), ("VPADDD_EVEX (YMM, YMM, M32_1to8)", False),
+    ("MOVDIR64B (R64, M512)", False),
+])  # fmt: skip
+def test_what_reads_512_bits_for_a_vector_is_of_the_widest_wherever_it_reads_them(table, form, widest):
+    assert ("z" in domains(table[form])) == widest
+
+
+def test_ports_that_only_the_widest_vectors_have_are_no_others(table):
+    """A form that was not asked among those of 512 bits has no set of ports that only those have."""
+    wide, narrow = "VPADDB (ZMM, ZMM, ZMM)", "VPADDB (XMM, XMM, XMM)"
+    classes = classes_of(
+        table, {wide: 2, narrow: 3}, {wide: frozenset("z"), narrow: frozenset("v")},
+        {wide: [wide], narrow: [narrow]}, {(wide, narrow): 5 / 3},
+    )  # fmt: skip
+    facts = facts_by_time(classes, (), StatedFrontEnd(table, 8.0))
+    groups = PortGroups(facts, Structure(3, {wide: (0, 1), narrow: (0, 1, 2)}), alike(Tail(0.1, 0.1)))
+    [(_, solver)] = groups._for(table["PADDB (XMM, M128)"], {narrow: ()})
+    assert solver.sets == [(0, 1, 2)]
+    for form, asked in (("VPADDD (ZMM, ZMM, M512)", {narrow}), ("PADDB (XMM, M128)", {narrow, wide})):
+        [(_, solver)] = groups._for(table[form], asked)
+        assert solver.sets == [(0, 1), (0, 1, 2)]
