@@ -34,6 +34,7 @@ from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, 
 
 AGREE = 0.02  # relative: rounds that differ by less are the same but for the noise
 GRAIN = 0.0005  # cycles: below this, two values are the same; 0.4 % of the fastest instruction
+CHAIN_GRAIN = 0.04  # cycles per instance of a chain: by so little short ones differ by their length and place
 _ROUNDS = 2
 MOST_ROUNDS = 10
 _BATCH = 2000
@@ -90,17 +91,17 @@ class Measurement(msgspec.Struct, frozen=True):
         return self.verdict != FAILED
 
 
-def agree(a: float, b: float, within: float = AGREE) -> bool:
+def agree(a: float, b: float, within: float = AGREE, grain: float = GRAIN) -> bool:
     """Whether two values are the same within the noise."""
-    return abs(a - b) <= max(within * max(abs(a), abs(b)), GRAIN)
+    return abs(a - b) <= max(within * max(abs(a), abs(b)), grain)
 
 
-def low_cluster(values: Sequence[float], within: float = AGREE) -> list[float]:
+def low_cluster(values: Sequence[float], within: float = AGREE, grain: float = GRAIN) -> list[float]:
     """The lowest values that agree with a second one; all that agree with the lowest of such a pair."""
     ordered = sorted(values)
     for position, value in enumerate(ordered[:-1]):
-        if agree(value, ordered[position + 1], within):
-            return [v for v in ordered[position:] if agree(value, v, within)]
+        if agree(value, ordered[position + 1], within, grain):
+            return [v for v in ordered[position:] if agree(value, v, within, grain)]
     return ordered[:1]
 
 
@@ -119,11 +120,13 @@ def summarise(
     within: float = AGREE,
     error: float = AGREE,
     most: int = MOST_ROUNDS,
+    grain: float = GRAIN,
 ) -> Measurement | None:
     """The measurement, or None where more rounds are needed.
 
     Rounds go around `places`: number n and n + `places` are of the same length and place. `error` is what
-    two rounds differ by at most in 95 of 100 cases, relative; after `most` rounds there is a verdict.
+    two rounds differ by at most in 95 of 100 cases, relative; after `most` rounds there is a verdict. `grain`
+    is what they may differ by in any case, in cycles.
     """
     if not samples:
         return None
@@ -132,7 +135,7 @@ def summarise(
     broken = next((s for s in samples if s.status not in USABLE), None)
     if broken is not None:
         return Measurement(0.0, 0.0, FAILED, accepted, rejected, (), error=failure(broken))
-    verdict, chosen, reason = _judge(samples, places, within, most)
+    verdict, chosen, reason = _judge(samples, places, within, most, grain)
     if verdict is None:
         return None
     rounds = tuple(round(s.cycles, 4) for s in samples)
@@ -168,26 +171,26 @@ def once(samples: Sequence[Sample]) -> Measurement | None:
 
 
 def _judge(
-    samples: Sequence[Sample], places: int, within: float, most: int
+    samples: Sequence[Sample], places: int, within: float, most: int, grain: float
 ) -> tuple[str | None, list[float], str]:
     """Verdict, the rounds that make the value, why it is not `ok`; no verdict where rounds are missing."""
     every = [(number % places, s.status, s.cycles) for number, s in enumerate(samples) if _is_reading(s)]
     clean = [(place, cycles) for place, status, cycles in every if status == OK]
     values = [cycles for _, cycles in clean]
-    cluster = low_cluster(values, within) if len(values) > 1 else []
+    cluster = low_cluster(values, within, grain) if len(values) > 1 else []
     settled = set(cluster)
     missing = set(range(places)) - {place for place, cycles in clean if cycles in settled}
     most_of_all = len(cluster) == len(samples) or len(cluster) >= max(3, len(values) * 2 / 3)
     if len(cluster) >= 2 and not missing and most_of_all:
         return STABLE, cluster, ""
-    if len(cluster) >= 2 and any(_repeats(clean, place, within) for place in missing):
+    if len(cluster) >= 2 and any(_repeats(clean, place, within, grain) for place in missing):
         return UNSTABLE, cluster, PLACED  # not by chance: more rounds would say the same
     if len(samples) < most:
         return None, [], ""
     if len(cluster) >= 2:
         return UNSTABLE, cluster, DISAGREE
     some = values or [cycles for _, _, cycles in every]
-    return NOISY, low_cluster(some, within), DISAGREE if len(values) > 1 else DISTURBED
+    return NOISY, low_cluster(some, within, grain), DISAGREE if len(values) > 1 else DISTURBED
 
 
 def _is_reading(sample: Sample) -> bool:
@@ -195,10 +198,10 @@ def _is_reading(sample: Sample) -> bool:
     return sample.cycles > LESS_THAN_NOTHING
 
 
-def _repeats(clean: Sequence[tuple[int, float]], place: int, within: float) -> bool:
+def _repeats(clean: Sequence[tuple[int, float]], place: int, within: float, grain: float) -> bool:
     """Whether the rounds of a length and place agree with each other."""
     own = [cycles for at, cycles in clean if at == place]
-    return len(own) >= 2 and len(low_cluster(own, within)) * 3 >= len(own) * 2
+    return len(own) >= 2 and len(low_cluster(own, within, grain)) * 3 >= len(own) * 2
 
 
 def rejections(accepted: int, rejected: int, disturbed: int) -> str:
@@ -360,4 +363,7 @@ class Sampler:
         if self._once:
             return once(visit.samples)
         most = CROWDED_ROUNDS if self._is_crowded else MOST_ROUNDS
-        return summarise(visit.samples, self._effort.rounds, error=noise.error, most=most)
+        chain = not visit.experiment.kernel.flags & CANARY
+        grain = CHAIN_GRAIN * visit.experiment.count if chain else GRAIN
+        rounds = self._effort.rounds
+        return summarise(visit.samples, rounds, error=noise.error, most=most, grain=grain)

@@ -23,6 +23,8 @@ int region_plan(struct job *job, const struct measure *request, uint32_t round);
 /* Copies of the body by which the regions differ. */
 double region_copies(const struct job *job);
 double region_time(const struct job *job, const struct region *region); /* ticks */
+/* Whether times of both regions, in ticks, are of the same state of the core. */
+int region_is_even(struct job *job, double shorter, double longer);
 void region_enter_again(const struct job *job); /* before the shorter region is timed */
 extern uint32_t region_raised; /* exceptions of the last run; what runs after it forgets them */
 

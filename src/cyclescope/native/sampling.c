@@ -14,6 +14,7 @@
 #define WAITED_PART 0.5          /* of a worker's time at most: what is never quiet takes twice as long */
 #define WAITED_FIRST 1.0         /* seconds that a worker waits before that counts */
 #define SAME 0.005               /* times so near to each other are the same */
+#define BUILDS 3                 /* of a loop whose two ways in find the core in different states */
 #define CLOCK_RUNS 4             /* of the clock's chain between two looks whether it is quiet */
 
 static const struct calibration *cal(void)
@@ -134,10 +135,22 @@ unsigned clock_runs(uint32_t want)
     return runs > RECENT / 2 ? RECENT / 2 : runs ? runs : 1;
 }
 
-static void sample(struct job *job, const struct measure *request, struct result *out)
+/* Sample, and build anew where a reading would be of two states. Returns whether it is of one. */
+static int sample_evenly(struct job *job, const struct measure *request, uint32_t round)
+{
+    for (int build = 1;; build++) {
+        take_samples(job, request);
+        if (clean.count == 0 || region_is_even(job, clean.mean_a, clean.mean_b))
+            return 1;
+        if (build == BUILDS || region_plan(job, request, round))
+            return 0;
+    }
+}
+
+static void sample(struct job *job, const struct measure *request, uint32_t round, struct result *out)
 {
     clock_follow(clock_runs(request->want));
-    take_samples(job, request);
+    int even = sample_evenly(job, request, round);
     const struct samples *s = &clean;
     unsigned fewer = s->in_a < s->in_b ? s->in_a : s->in_b;
     if (fewer < request->want && indifferent(request, cal()->step)) {
@@ -149,7 +162,7 @@ static void sample(struct job *job, const struct measure *request, struct result
     out->accepted = fewer;
     out->rejected = tries - fewer;
     out->disturbed = s == &clean ? disturbed.count : 0;
-    out->status = fewer >= request->want ? STATUS_OK : STATUS_UNCLEAN;
+    out->status = fewer >= request->want && even ? STATUS_OK : STATUS_UNCLEAN;
     if (s->count == 0)
         s = &disturbed; /* better than nothing; the status says so */
     out->cycles = s->count ? (s->mean_b - s->mean_a) / scale - ends / region_copies(job) : NAN;
@@ -192,7 +205,7 @@ static void measure_one(const struct measure *request, const struct kernel *kern
         if (region_plan(&job, request, round)) {
             out->status = STATUS_TOO_LONG;
         } else {
-            sample(&job, request, out);
+            sample(&job, request, round, out);
             count_events(&job, out);
             out->mxcsr = region_raised;
         }

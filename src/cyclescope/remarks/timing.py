@@ -18,6 +18,7 @@ class Cause(Enum):
     HIDDEN = auto()  # by the throughput, if it is shorter
     RESTORED = auto()  # a sequence that restores operands
     CUT = auto()  # a sequence that cuts the form's own chain
+    CARRIED = auto()  # links take less in the chain than alone, and the law says what is left
 
 
 class Idiom(StrEnum):
@@ -46,6 +47,7 @@ class Timing(Meaning):
     INDEPENDENT_IF_COUNTED = "no dependency: the chain is cut here (with a count other than 0)"
     HIDDEN = "the throughput hides a shorter latency"
     PART_OF_A_CYCLE = "less than a cycle: more than one of them in a row in each"
+    CARRIED = "a dependency, and so a cycle: its links take less in this chain than alone"
     AVERAGE = "an average: several paths, or something in the way"
     ADJUST_FLAG = "AF is only readable together with the other flags"
     FLAGS_TOGETHER = "the flags that the form reads are set together"
@@ -95,6 +97,7 @@ _CAUSES = {
     Timing.HIDDEN: Cause.HIDDEN,
     Timing.RESTORED: Cause.RESTORED,
     Timing.CUT: Cause.CUT,
+    Timing.CARRIED: Cause.CARRIED,
 }
 
 

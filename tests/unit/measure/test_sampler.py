@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cyclescope.backend.base import NOT_RUN, OK, SIGNAL, UNCLEAN, Capabilities, Sample
-from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import LATENCY, Experiment
 from cyclescope.measure.record import FAILED, NOISY, STABLE
@@ -38,6 +38,17 @@ def experiments(count):
         Experiment(f"form {n}", LATENCY, "a", "b", "", Kernel(n.to_bytes(2, "little"), 1, STATE), 1)
         for n in range(count)
     ]
+
+
+@pytest.mark.parametrize("flags", [0, CANARY])
+@pytest.mark.parametrize("count", [1, 4])
+def test_chains_differ_by_hundredths_of_a_cycle_by_their_place(flags, count):
+    """Per instance; a sequence that differs by as much runs at another rate."""
+    kernel = Kernel(b"", 1, STATE, flags=flags)
+    answers = Answers(lambda number, place: clean(count * (1.0 + 0.035 * (place % 2))))
+    one = Experiment("form", LATENCY, "a", "b", "", kernel, count)
+    ((_, found),) = [pair for batch in Sampler(answers).measure([one]) for pair in batch]
+    assert (found.verdict == STABLE, len(found.rounds) == 2) == (not flags, not flags)
 
 
 def number_of(kernel):

@@ -50,6 +50,15 @@ def test_what_an_emulator_took_is_a_row_that_can_be_read(cycles, kept):
 # --- values that are the same -------------------------------------------------------------------
 
 
+def test_a_grain_of_a_kernel_s_own():
+    """A chain of a cycle that differs by hundredths of one says the same everywhere."""
+    rounds = [clean(cycles) for cycles in (1.0, 1.035, 1.0, 1.03)]
+    assert summarise(rounds[:2]) is None
+    assert summarise(rounds).error == PLACED
+    assert summarise(rounds[:2], grain=0.04).verdict == STABLE
+    assert summarise(rounds[:2], grain=0.02) is None
+
+
 def test_values_agree_within_two_percent_or_a_grain():
     assert agree(100.0, 101.9)
     assert not agree(100.0, 102.2)

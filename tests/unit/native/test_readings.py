@@ -158,6 +158,27 @@ def test_what_entering_a_kernel_takes_is_no_part_of_it(core, cold):
     assert [sum(cycles) / len(cycles) for cycles in by_kernel] == pytest.approx([1.0] * 3, rel=0.003)
 
 
+@pytest.mark.parametrize("slower", [1.15, 1.5])
+def test_a_reading_is_of_one_state_of_the_core(core, slower):
+    """The ways into a loop leave the core in one of two states; a difference of both is of neither."""
+    found = core(("ssssssss", WIDE), STATES=slower, rounds=80, COUNTERS=0)
+    good = [r.cycles for r in found.readings if r.status == OK]
+    assert len(good) > 50
+    assert all(min(abs(cycles - 1), abs(cycles - slower)) < 0.02 for cycles in good)
+    assert min(good) < 1.02 and max(good) > slower - 0.02
+
+
+def test_states_that_hardly_differ_are_noise(core):
+    found = core(("ssssssss", WIDE), STATES=1.045, rounds=80)
+    assert {r.status for r in found.readings} == {OK}
+
+
+def test_what_slow_code_takes_at_first_is_no_state(core):
+    """Buffers take the first of it at another rate."""
+    found = core(("s" * 4 + "m" * 20, WIDE), STATES=1.5, rounds=80, target=50000.0)
+    assert {r.status for r in found.readings} == {OK}
+
+
 def test_the_end_of_a_loop_is_a_slot(core):
     for width in (4, 6, 8):
         assert core(WIDTH=width).loop_end == pytest.approx(1 / width, rel=1e-4)

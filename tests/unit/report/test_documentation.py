@@ -72,6 +72,7 @@ def test_rounds_are_as_documented():
     text = read("docs/method/noise.md")
     assert f"agree within {sampling.AGREE:.0%}".replace("%", " %") in text
     assert f"(or {sampling.GRAIN} cycles)" in text
+    assert f"within {sampling.CHAIN_GRAIN} per instance" in text
     assert sampling.MOST_ROUNDS == 10
     assert "ten rounds without that" in text
     assert f"`{BASES} x" in read("docs/reference/results.md")

@@ -207,6 +207,7 @@ class TimingBuilder:
         measured = rounded(value)
         error = spread if record.verdict == STABLE else 0.0
         value = 0.0 if free else whole(value, record.cycles / record.count, error)
+        value = 1.0 if cause_of(remark) is Cause.CARRIED else value
         bounds = None
         if convention and most - least > _WIDE and not free:
             low = 0.0 if kind == UPPER_BOUND else max(min(least, value), 0.0)
@@ -264,8 +265,11 @@ class TimingBuilder:
     ) -> tuple[str | None, Remark]:
         """Surely less than a cycle, even without conventions, is proof that there is no dependency.
 
-        Not where a chain is `carried` through the form: one of its links takes less there than alone.
+        Not where a chain is `carried` through the form, as one that takes longer than the form alone is: then
+        its links take less there than alone.
         """
+        if carried and most >= _WIDE:
+            return EXACT, Timing.CARRIED.of()
         if -_LOST < most < LEAST_LATENCY:
             sure = self._is_disproved_by_sequences(pair)
             doubt = withheld(Timing.ONE_OR_NONE.of(value, spread))

@@ -15,7 +15,8 @@ HIGH, MEDIUM, LOW = "high", "medium", "low"
 UNMEASURED = Timing.UNMEASURED.of().text
 _SURE = 2.0  # times the error: 95 of 100 independent readings are within
 _AVERAGE = 0.35  # cycles from a whole number that are an average of several paths, whatever the error
-_BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # how far noise moves latencies found in short and long chains
+_BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # cycles: how far noise moves what short and long chains show
+_LINKED = 4.0  # cycles: a chain so long has links, whose latencies may be too long as well as too short
 
 
 class Throughput(msgspec.Struct, frozen=True):
@@ -143,8 +144,9 @@ def whole(value: float, chain: float, error: float = 0.0) -> float:
     """
     nearest = float(round(value))
     noise = min(_SURE * error, _AVERAGE)
-    above = _SHORT if chain < 4 else _LONG  # a chain that is disturbed takes longer, not less
-    return nearest if -max(_BELOW, noise) <= value - nearest <= max(above, noise) else value
+    # a chain that is disturbed takes longer, not less
+    below, above = (_BELOW, _SHORT) if chain < _LINKED else (_LONG, _LONG)
+    return nearest if -max(below, noise) <= value - nearest <= max(above, noise) else value
 
 
 def confidence(record: Record) -> str:

@@ -64,13 +64,13 @@ def test_what_is_proved_is_told_where_it_is_wider_than_half_a_cycle(width, told)
     ("spread", "verdict", "told"),
     [
         (0.15, STABLE, (EXACT, 9.0, HIGH)),
-        (0.1, STABLE, (INTERVAL, 8.75, MEDIUM)),
-        (0.15, UNSTABLE, (INTERVAL, 8.75, MEDIUM)),  # where rounds differ, the spread is no error
+        (0.1, STABLE, (INTERVAL, 8.72, MEDIUM)),
+        (0.15, UNSTABLE, (INTERVAL, 8.72, MEDIUM)),  # where rounds differ, the spread is no error
     ],
 )
 def test_a_latency_is_whole_within_the_error_of_its_chain(spread, verdict, told):
     """An average is no more than medium, whether the nearest whole number is above it or below."""
-    record = chain(9.75, variant="link", links=("r>r",), spread=spread, verdict=verdict)
+    record = chain(9.72, variant="link", links=("r>r",), spread=spread, verdict=verdict)
     found = one(IMUL, [record], {"r>r": ONE})
     assert (found.kind, found.min, found.confidence) == told
 
@@ -104,6 +104,23 @@ def test_no_dependency_is_told_where_a_cycle_is_out_of_the_question(cycles, spre
     found = one(IMUL, records, {"r>r": ONE})
     assert found.cause is cause
     assert (found.max is None) is (cause is Cause.WITHHELD)
+
+
+@pytest.mark.parametrize(
+    ("net", "cycles", "cause"),
+    [
+        (0.83, 1.0, Cause.CARRIED),
+        (0.55, 1.0, Cause.CARRIED),
+        (0.3, None, Cause.WITHHELD),
+        (0.95, 1.0, Cause.NONE),
+    ],
+)
+def test_a_chain_that_is_longer_than_the_form_alone_goes_through_it(net, cycles, cause):
+    """Then there is a dependency, of a cycle at least, whatever its links take beside each other."""
+    links = ("r>r",) * 26
+    records = [stream(20.0), chain(26.0 + net, variant="filled", links=links, spread=0.3)]
+    found = one(IMUL, records, {"r>r": ONE})
+    assert (found.max, found.cause) == (cycles, cause)
 
 
 @pytest.mark.parametrize(
