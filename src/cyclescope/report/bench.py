@@ -116,7 +116,7 @@ def bench_text(
             f"{_value(measured, unroll)} ({measured.verdict}{copies})",
             f"{cycles / frequency * 1e9:.3f} ns at {frequency / 1e9:.2f} GHz on {machine}",
             f"{rounds}; {measured.accepted} samples accepted, {measured.rejected} rejected{why}",
-            *([burst.told] if burst is not None else []),
+            *([_copies(burst)] if burst is not None else []),
             *_more(measured, unroll, aggregate, counted, verbose),
             *(_measurements(burst) if burst is not None and verbose else []),
         ]
@@ -134,6 +134,18 @@ def _more(
         yield f"{name}: {NOT_KNOWN}{why}" if value is None else f"{name}: {value:.2f}"
     if verbose:
         yield "rounds: " + " ".join(f"{value / unroll:.4f}" for value in measured.rounds)
+
+
+def _copies(burst: TimedBurst) -> str:
+    """How many copies ran, and what was taken out."""
+    effort, pairs = burst.burst.effort, burst.burst.pairs
+    few, many = ("none", effort.unroll) if effort.basic else (effort.unroll, 2 * effort.unroll)
+    trips = f", in a loop of {effort.loop} trips" if effort.loop else ""
+    copies = f"{many} copies less {few}{trips}, {burst.samples[0].calls} runs of both per measurement"
+    if not pairs:
+        return copies
+    marks = f"{pairs} pairs of marks" if pairs > 1 else "a pair of marks"
+    return f"{copies}; {marks} per copy, {burst.mark:.2f} cycles each, taken out"
 
 
 def _measurements(burst: TimedBurst) -> Iterator[str]:

@@ -36,6 +36,9 @@ _MARKED_MEASUREMENTS = 10  # times as many
 _TRIPS, _CODE_BYTES = 0xFFFFFFFF, 0x1C0000 // 2  # of a counter; of copies
 
 
+_IN_TURN = "write .quad 0xF0B513B1C2813F04 and .quad 0xE0B513B1C2813F04 in turn"
+
+
 class BurstPlan(msgspec.Struct, frozen=True):
     """How copies that run once are timed, in nanoBench's words; `unroll` 0: as many as fit."""
 
@@ -91,18 +94,6 @@ class TimedBurst(msgspec.Struct, frozen=True):
         """Of each length."""
         return sum(len(one.longer) for one in self.samples)
 
-    @property
-    def told(self) -> str:
-        """How many copies ran, and what was taken out, in words."""
-        effort = self.burst.effort
-        few, many = ("none", f"{effort.unroll}") if effort.basic else (effort.unroll, f"{2 * effort.unroll}")
-        trips = f", in a loop of {effort.loop} trips" if effort.loop else ""
-        copies = f"{many} copies less {few}{trips}, {self.samples[0].calls} runs of both per measurement"
-        if not self.burst.pairs:
-            return copies
-        pairs = f"{self.burst.pairs} pairs of marks" if self.burst.pairs > 1 else "a pair of marks"
-        return f"{copies}; {pairs} per copy, {self.mark:.2f} cycles each, taken out"
-
     def summed(self, kind: str) -> float:
         """Cycles per copy by nanoBench's ways: `min`, `median`, `max`, `avg` of the middle three fifths."""
         return _difference(self.samples, kind, self.burst.effort) - self.burst.pairs * self.mark
@@ -119,12 +110,12 @@ def pairs_of_marks(code: bytes) -> int:
     """How many pairs of marks code has, which pause and resume in turn. Raises UsageError for others."""
     found = [code[n : n + 8] for n in range(len(code) - 7) if code[n : n + 8] in (PAUSES, RESUMES)]
     for number, mark in enumerate(found):
-        if mark != (PAUSES, RESUMES)[number % 2]:
-            what = "resumes what no mark paused" if mark == RESUMES else "pauses what is paused"
-            raise UsageError(f"mark {number + 1} of the code {what}", "write a pause and a resume in turn")
+        if mark == RESUMES and number % 2 == 0:
+            raise UsageError(f"mark {number + 1} of the code resumes what no mark paused", _IN_TURN)
+        if mark == PAUSES and number % 2:
+            raise UsageError(f"mark {number + 1} of the code pauses what is paused", _IN_TURN)
     if len(found) % 2:
-        message = f"mark {len(found)} of the code pauses, and none resumes"
-        raise UsageError(message, "write .quad 0xE0B513B1C2813F04 where counting goes on")
+        raise UsageError(f"mark {len(found)} of the code pauses, and none resumes", _IN_TURN)
     return len(found) // 2
 
 

@@ -180,7 +180,7 @@ def _whole(program: Program) -> bytes:
     if len(program.functions) == 1:
         return _without_return(code, program.isa)
     if _without_return(code, program.isa) != code:
-        known = ", ".join(one.name for one in program.functions) or "none by name"
+        known = ", ".join(one.name for one in program.functions) or "none"
         raise UsageError(f"{program.source} returns out of what is timed", f"{{function}}, one of {known}")
     return code
 
