@@ -155,9 +155,10 @@ class Curve:
 
 @pytest.mark.parametrize("size", [16, 31, 32, 72, 100, 192, 256, 447, 512, 600, 700])
 def test_the_step_is_found(size):
-    """The next time it may be one beside: the loads of a Zen 5 are 204 one time, 205 another."""
+    """The next time it may be one beside; in other processes 202 to 205.5 additions of a Zen 5 are seen."""
     found = Curve(size).judged()
-    assert (found.value.low, found.value.high) == (size - 1, size + 1)
+    assert found.value.value == pytest.approx(size)
+    assert found.value.error == pytest.approx(max(1, 0.02 * size))
 
 
 @pytest.mark.parametrize(
@@ -218,6 +219,6 @@ class SlopingCurve(Curve):
 
 
 def test_how_many_places_a_step_may_take():
-    assert SlopingCurve(200, LENGTH).judged().value.high == 201
+    assert SlopingCurve(200, LENGTH).judged().value.high == 204
     with pytest.raises(Unresolved, match="too short"):
         SlopingCurve(200, 2 * LENGTH).judged()
