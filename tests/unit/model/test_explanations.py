@@ -7,7 +7,7 @@ import pytest
 
 from cyclescope.model.comparison.agreement import Quantity, compare
 from cyclescope.model.comparison.explanations import Reason
-from cyclescope.model.machine import EXTRACTED, FormCost, Operation
+from cyclescope.model.machine import EXTRACTED, MEASURED, PUBLISHED, FormCost, Operation
 from tests.support.models import exchanged
 
 FORM = "IMUL (R64, R64)"
@@ -15,13 +15,17 @@ LOADING = "ADD (R64, M64)"
 ONE, TWO = Operation((0,)), Operation((0, 1))
 
 
-def reasons(first, second, form=FORM, extracted=False):
-    """The reasons of all differences of a form, by quantity or pair."""
+def reasons(first, second, form=FORM, origin=MEASURED):
+    """The reasons of all differences of a form, by quantity or pair, from something else of this `origin`."""
     model = exchanged(1)
-    origin = msgspec.structs.replace(model.provenance, kind=EXTRACTED) if extracted else model.provenance
     here, there = (
-        msgspec.structs.replace(model, name=name, forms={form: cost}, provenance=provenance)
-        for name, cost, provenance in (("here", first, model.provenance), ("there", second, origin))
+        msgspec.structs.replace(
+            model,
+            name=name,
+            forms={form: cost},
+            provenance=msgspec.structs.replace(model.provenance, kind=kind),
+        )
+        for name, cost, kind in (("here", first, MEASURED), ("there", second, origin))
     )
     found = compare(here, there)
     return {one.pair or one.quantity: one.reason for one in found.comparisons if one.reason is not None}
@@ -45,6 +49,14 @@ def test_a_difference_that_nothing_explains_is_open():
     more, wider = (FormCost(operations=found, throughput=1.0) for found in ((ONE, ONE), (TWO,)))
     assert reasons(count, more) == {Quantity.OPERATIONS: Reason.OPEN}
     assert reasons(count, wider) == {Quantity.PORTS: Reason.OPEN}
+
+
+def test_a_throughput_is_that_of_the_fastest_sequence():
+    """One that was measured proves that it can be so fast; a published one that is slower proves nothing."""
+    slow, fast = FormCost(throughput=2.0), FormCost(throughput=1.0)
+    assert reasons(fast, slow, origin=PUBLISHED) == {Quantity.THROUGHPUT: Reason.SLOWER}
+    assert reasons(slow, fast, origin=PUBLISHED) == {Quantity.THROUGHPUT: Reason.OPEN}
+    assert reasons(fast, slow) == {Quantity.THROUGHPUT: Reason.OPEN}, "two of ours should be the same"
 
 
 @pytest.mark.parametrize(("there", "reason"), [(4.0, Reason.CONVENTION), (6.0, Reason.OPEN)])
@@ -90,14 +102,14 @@ def test_the_latency_of_a_chain_is_no_throughput():
 
 def test_throughputs_that_are_computed_from_ports():
     first, second = FormCost(operations=(ONE,), throughput=1.0), FormCost(operations=(TWO,), throughput=0.5)
-    assert reasons(first, second, extracted=True)[Quantity.THROUGHPUT] == Reason.FROM_PORTS
+    assert reasons(first, second, origin=EXTRACTED)[Quantity.THROUGHPUT] == Reason.FROM_PORTS
     limited = FormCost(operations=(TWO,), throughput=1.0)
-    assert reasons(limited, second, extracted=True) == {Quantity.THROUGHPUT: Reason.NOT_PORTS}
+    assert reasons(limited, second, origin=EXTRACTED) == {Quantity.THROUGHPUT: Reason.NOT_PORTS}
     assert reasons(limited, second) == {Quantity.THROUGHPUT: Reason.OPEN}
     unread = msgspec.structs.replace(second, throughput=None)
     assert reasons(first, unread)[Quantity.THROUGHPUT] == Reason.FROM_PORTS
     doubtful = msgspec.structs.replace(first, confidence="low")
-    assert reasons(doubtful, second, extracted=True)[Quantity.THROUGHPUT] == Reason.DOUBTFUL
+    assert reasons(doubtful, second, origin=EXTRACTED)[Quantity.THROUGHPUT] == Reason.DOUBTFUL
 
 
 def test_counts_and_ports():
@@ -175,7 +187,7 @@ def test_a_hundred_cycles_of_llvm_are_not_known(cycles, extracted, reason):
 def test_what_waits_for_more_than_the_core(form):
     first, second = FormCost(throughput=3000.0), FormCost(throughput=60.0)
     assert reasons(first, second, form) == {Quantity.THROUGHPUT: Reason.OUTSIDE}
-    assert reasons(first, second, form, extracted=True) == {Quantity.THROUGHPUT: Reason.OUTSIDE}
+    assert reasons(first, second, form, origin=EXTRACTED) == {Quantity.THROUGHPUT: Reason.OUTSIDE}
     assert reasons(first, second, "MOVUPS (M128, XMM)") == {Quantity.THROUGHPUT: Reason.OPEN}
 
 

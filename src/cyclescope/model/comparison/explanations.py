@@ -13,7 +13,7 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
-from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
+from cyclescope.model.machine import EXTRACTED, MEASURED, FormCost, MachineModel
 from cyclescope.model.ports import port_throughput
 
 LOW = "low"
@@ -37,6 +37,7 @@ class Reason(StrEnum):
     SELF_LIMITED = "a chain alone runs at its throughput, not its latency"
     CLOCK = "by no more than a clock is off"
     CHAIN = "the latency of a chain, not a throughput"
+    SLOWER = "slower than a sequence that was measured"
     FROM_PORTS = "computed from ports, which differ"
     NOT_PORTS = "computed from ports, and something else limits it"
     SLOTS = "front-end slots, not micro-operations"
@@ -154,6 +155,9 @@ def _of_throughput(sides: Sides, here: float, there: float) -> Iterator[tuple[Re
         apart = abs(bounds[0] - bounds[1]) > sides.cycles * max(bounds)
         yield Reason.DOUBTFUL, apart and LOW in (sides.first.confidence, sides.second.confidence)
         yield (Reason.FROM_PORTS if apart else Reason.NOT_PORTS), True
+    kinds = [machine.provenance.kind for machine in sides.machines]
+    faster, slower = kinds if here < there else reversed(kinds)
+    yield Reason.SLOWER, not computed and faster == MEASURED != slower  # two of ours that differ stay open
 
 
 def count_reason(sides: Sides, here: float, there: float) -> Reason:
