@@ -5,27 +5,16 @@ from __future__ import annotations
 import random
 
 from cyclescope.backend.simulated import SimulatedBackend
-from cyclescope.isa.table import load_table
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.probe.core.fusion import WITH
 from cyclescope.simulate.features import draw_front_end
 from cyclescope.simulate.front_end import FrontEnd
 from tests.support.probed import NOISE, drawn, facts, scored
+from tests.support.truths import BRANCHES, FIRSTS, fused
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 4
 FUSION = PROBES["fusion"]
-FIRSTS = ("CMP", "TEST", "AND", "ADD", "SUB", "OR", "XOR", "INC", "DEC", "NEG", "ADC", "BT")
-BRANCHES = ("JE", "JB", "JBE", "JL", "JLE", "JS", "JO", "JP")
-MOVED = ("ADD", "SUB", "AND", "OR", "XOR", "INC", "NOT")  # what the simulated front end fuses with moves
-
-
-def truth(front_end, subject):
-    first, second = subject.split(WITH)
-    pair = tuple(load_table("x86-64")[name].mnemonic for name in (first, second))
-    moved = first == "MOV_89 (R64, R64)" and front_end.fuses and pair[1] in MOVED and "(R32" not in second
-    return CoreAnswer.FUSED if pair in front_end.branches or moved else CoreAnswer.SEPARATE
 
 
 def test_what_drawn_front_ends_fuse():
@@ -34,7 +23,7 @@ def test_what_drawn_front_ends_fuse():
         front_end = draw_front_end(SEED + number, FIRSTS, BRANCHES)
         machine = drawn([FUSION], SEED + number)
         backend = SimulatedBackend(machine, noise=NOISE, front_end=front_end)
-        cores.append((backend, lambda subject, front_end=front_end: truth(front_end, subject)))
+        cores.append((backend, lambda subject, front_end=front_end: fused(front_end, subject)))
     score = scored(FUSION, cores)
     assert score.wrong == [], f"seed {SEED}"
     assert score.stated >= 0.8, f"seed {SEED}: {score}"

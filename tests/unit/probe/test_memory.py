@@ -13,36 +13,13 @@ from cyclescope.model.behaviour.found import measured_behaviour
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.model.ports import issue_throughput
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.simulate.passing import ANY, SAME, STACK, Passing
+from cyclescope.simulate.passing import Passing
 from tests.support.probed import NOISE, drawn, facts, scored
+from tests.support.truths import draw_passing, forwarded, renamed
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 6
 RENAMING = PROBES["memory-renaming"]
-
-
-def draw_passing(seed):
-    draw = random.Random(seed)
-    renamed = draw.choice(("", STACK, SAME, ANY))
-    return Passing(renamed, draw.choice((8, 32)), draw.choice((64, 128)), draw.choice((6, 13, 1 << 20)),
-                   failed=draw.choice((8.0, 14.0)))  # fmt: skip
-
-
-def is_renamed(passing, subject):
-    """Whether a way of the probe is renamed: its base, bits and stores in between."""
-    word = subject.split()
-    bits = int(word[0]) if "bits" in subject else 64
-    stacked = "stack pointer" in subject
-    between = int(word[0]) if "stores" in subject else 0
-    moved = any(way in subject for way in ("base written", "another base", "copied base"))
-    moved |= subject == "stack pointer"  # by PUSH and POP
-    fits = (
-        passing.narrowest <= bits <= passing.widest
-        and between <= passing.distance
-        and "load of" not in subject
-    )
-    by_base = {"": False, STACK: stacked, SAME: not moved, ANY: True}[passing.renamed]
-    return fits and by_base
 
 
 def test_what_drawn_cores_rename():
@@ -52,7 +29,7 @@ def test_what_drawn_cores_rename():
         machine = drawn([RENAMING, PROBES["move-elimination"]], SEED + number)
         cores.append((
             SimulatedBackend(machine, noise=NOISE, passing=passing),
-            lambda subject, p=passing: CoreAnswer.RENAMED if is_renamed(p, subject) else CoreAnswer.FORWARDED,
+            lambda subject, p=passing: renamed(p, subject),
         ))  # fmt: skip
     score = scored(RENAMING, cores)
     assert not score.wrong, f"seed {SEED}: {score.wrong}"
@@ -65,18 +42,12 @@ FORWARDING, ACCESSES, CROSSING, ALIASING = (
 SOME = [FORWARDING, PROBES["move-elimination"], ACCESSES, CROSSING, ALIASING]
 
 
-def is_inside(subject):
-    """Whether a store has all bytes of a load."""
-    stored, loaded, offset = (int(number) for number in re.findall(r"\d+", subject)[:3])
-    return 8 * offset + loaded <= stored
-
-
 def test_what_drawn_cores_do_not_forward():
     cores = []
     for number in range(3):
         passing = Passing(failed=(9.0, 12.0, 15.0)[number])
         backend = SimulatedBackend(drawn(SOME, SEED + number), noise=NOISE, passing=passing)
-        cores.append((backend, lambda s: CoreAnswer.FORWARDED if is_inside(s) else CoreAnswer.FAILED))
+        cores.append((backend, forwarded))
     score = scored(FORWARDING, cores)
     assert not score.wrong, f"seed {SEED}: {score.wrong}"
     assert score.stated >= 0.9, f"seed {SEED}: {score}"

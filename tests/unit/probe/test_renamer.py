@@ -10,10 +10,10 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.behaviour.found import measured_behaviour
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
-from cyclescope.probe.core.moves import ITSELF
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 from tests.support.probed import NOISE, drawn, facts, forms_of, scored
+from tests.support.truths import broken, idle, moved
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 6
@@ -21,19 +21,6 @@ WIDE = {"width": 8, "ports": 8}  # where ports are the limit: else execution can
 MOVES, BREAKING, IDIOMS = (
     PROBES[name] for name in ("move-elimination", "dependency-breaking", "zero-idioms")
 )
-
-
-def moved(machine, subject):
-    cost = machine.forms[subject.removesuffix(ITSELF)]
-    return CoreAnswer.ELIMINATED if cost.eliminated else CoreAnswer.EXECUTED
-
-
-def broken(machine, subject):
-    return CoreAnswer.BREAKING if machine.forms[subject].idiom else CoreAnswer.DEPENDENT
-
-
-def idle(machine, subject):
-    return CoreAnswer.ZERO if machine.forms[subject].idiom == "zero" else CoreAnswer.EXECUTED
 
 
 TRUTHS = [
