@@ -201,10 +201,17 @@ class LlvmMca:
         return [BlockAnswer(c, reason="" if c is not None else "llvm-mca does not take it") for c in found]
 
 
+_SIZES = {16: "word ptr", 32: "dword ptr", 64: "qword ptr"}
+
+
 def _llvm(one: BlockInstruction) -> str:
-    """An instruction as LLVM reads it: a branch goes to a symbol, which is never resolved."""
-    branches = one.form is not None and any(op.kind == "branch" for op in one.form.operands)
-    return f"{one.text.split()[0]} next" if branches else one.text
+    """An instruction as LLVM reads it: branches go to a symbol that is never resolved, NOPs have a size."""
+    operands = one.form.operands if one.form is not None else ()
+    if any(op.kind == "branch" for op in operands):
+        return f"{one.text.split()[0]} next"
+    if one.form is not None and "nop" in one.form.attributes and any(op.is_memory for op in operands):
+        return one.text.replace("[", f"{_SIZES.get(operands[0].width, '')} [", 1)
+    return one.text
 
 
 class OsacaPredictor:

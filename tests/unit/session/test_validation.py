@@ -21,6 +21,7 @@ from cyclescope.session.predictors import (
     SIMULATED,
     AblatedPredictor,
     BlockAnswer,
+    _llvm,
     ablated,
     predictors,
     without,
@@ -273,3 +274,14 @@ def test_what_a_probe_is_worth_is_told_of_all_blocks_and_of_those_that_it_change
     assert line.every_without.mape == pytest.approx(100 / (len(BLOCKS) - 1))
     assert (line.changed.blocks, line.changed.mape) == (1, pytest.approx(0))
     assert line.changed_without.mape == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("0f1f0400", "nop dword ptr [rax+rax]"), ("660f1f440000", "nop word ptr [rax+rax]"),
+        ("480f1f00", "nop qword ptr [rax]"), ("75fe", "jne next"), ("488b07", "mov rax, [rdi]")
+    ],
+)  # fmt: skip
+def test_llvm_reads_nops_with_a_size_and_branches_to_a_name(code, text):
+    assert [_llvm(one) for one in decoded(bytes.fromhex(code))] == [text]
