@@ -106,6 +106,8 @@ def _is_drawn(form: InstructionForm, cost: FormCost | None) -> bool:
         return False
     if form.mnemonic in mnemonics("exchanges"):  # whose registers are no sources of others alone
         return False
+    if any(op.is_memory and (op.implicit or op.cls.startswith("VSIB")) for op in form.operands):
+        return False  # by a register that others write; or one that may not be that of the result
     if unmeasurable(form) or _LEFT_OUT & form.attributes or "locked" in form.attributes:
         return False
     if any(op.fixed and op.is_register and domain(op.cls) == "r" and op.write for op in form.operands):

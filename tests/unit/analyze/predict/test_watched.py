@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import msgspec
 import pytest
 
+from cyclescope.analyze.predict import sensitivity, watched
 from cyclescope.analyze.predict.causes import DISPATCHING, PORTS_TAKEN, RESULT_LATE
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.predict.sensitivity import (
@@ -148,3 +150,21 @@ def test_a_prediction_is_the_same_whether_it_is_watched():
     one = block(CHAIN)
     watched = Predictor(toy()).predict(one, watch=True)
     assert msgspec.structs.replace(watched, simulation=None) == Predictor(toy()).predict(one)
+
+
+def test_the_latencies_of_so_many_instructions_are_asked():
+    """Eight in a ring, each with an eighth of the time."""
+    ring = "; ".join(
+        f"imul {b}, {a}, 3"
+        for a, b in pairwise(["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "rax"])
+    )
+    found = seen(ring)
+    assert len([gain for gain in found.gains if gain.kind == LATENCY_LESS]) == 6
+    assert found.cycles == 24
+
+
+def test_limits_of_what_is_watched():
+    assert sensitivity._WIDE == 64.0  # times eight slots: more than any loop has
+    assert sensitivity._PART == 1 / 1024  # of a cycle, the least that the engine has
+    assert sensitivity._WORTH == 0.005  # of the cycles
+    assert watched._LIMIT == 4000  # instructions, as `Simulation.run` has

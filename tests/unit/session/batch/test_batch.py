@@ -16,7 +16,6 @@ import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.errors import UsageError
-from cyclescope.session.batch import blocks as batch_blocks
 from cyclescope.session.batch import chunk
 from cyclescope.session.batch import file as batch
 from cyclescope.session.batch.blocks import block_lines
@@ -208,15 +207,6 @@ def test_answers_are_kept_up_to_a_number(lines, tmp_path, monkeypatch):
     assert 1 <= len(kept) <= 3
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
     chunk._own.__dict__.clear()
-
-
-def test_defaults_are_small_enough_to_lose_little_and_large_enough_to_say_little(monkeypatch):
-    monkeypatch.undo()
-    assert batch._CHUNK == 500  # about a fifth of a second of one CPU
-    assert (batch._AHEAD, batch._OTHERS) == (3, 16)
-    assert chunk._KEPT == 50_000
-    assert chunk._LOOKS == 1.0
-    assert batch_blocks._PIECE == batch._PIECE == 1 << 20
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
