@@ -1,4 +1,4 @@
-"""Time of `cyclescope --help`."""
+"""Time of `cyclescope --help`, and of a table of the one printer beside one of rich."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ from benchmarks.lib.common import Check, parser, present
 from benchmarks.lib.processes import command, environment, median_seconds
 
 TARGET = 0.150
+_ROWS = "[[f'{row * column:.2f}' for column in range(8)] for row in range(200)]"
+TABLES = {
+    "here": f"from cyclescope.report.tables import table\nprint(table({_ROWS}, 1))",
+    "by rich": f"""
+from rich.console import Console
+from rich.table import Table
+table = Table(box=None)
+for number in range(8):
+    table.add_column(str(number))
+for row in {_ROWS}:
+    table.add_row(*row)
+Console(width=120).print(table)
+""",
+}
 
 
 def startup(times: int = 20) -> Sequence[Check]:
@@ -23,7 +37,14 @@ def startup(times: int = 20) -> Sequence[Check]:
             median <= TARGET,
         ),
         Check("of that, the interpreter alone", f"{bare * 1000:.0f} ms"),
+        *(_printing(name, code, times) for name, code in TABLES.items()),
     ]
+
+
+def _printing(name: str, code: str, times: int) -> Check:
+    """What a process takes that prints a table of 200 rows and 8 columns."""
+    median = median_seconds([sys.executable, "-c", code], times, environment())[1]
+    return Check(f"a table of 200 rows, {name}", f"{median * 1000:.0f} ms")
 
 
 def main() -> None:

@@ -50,6 +50,9 @@ class Tags(HTMLParser):
 
 def test_the_card_comes_first(asked):
     text = core_card("a machine", "x86-64", asked)
+    facts = [fact for one in asked for fact in one.facts]
+    answered = sum(fact.is_resolved for fact in facts)
+    assert f'<strong class="answer">{answered}</strong> of {len(facts)} question' in text
     assert text.index('class="card"') < text.index(asked[0].probe.question)
     assert "anything (NOPs)" in text
     assert 'class="card"' not in core_card("a machine", "x86-64", [])

@@ -14,7 +14,7 @@ from cyclescope.probe.run import Asked, ProbeReading, why_none
 from cyclescope.report.pages.core_summary import card_lines
 from cyclescope.report.pages.heat import HeatMap, heat_maps
 from cyclescope.report.pages.rendering import rendered
-from cyclescope.report.words import printable
+from cyclescope.report.words import counted, printable
 
 _TEMPLATES = Path(__file__).parent / "templates"
 CURVE_WIDTH, CURVE_HEIGHT, _EDGE = 420.0, 240.0, 44.0  # pixels of a drawing, and of its axes
@@ -112,6 +112,8 @@ def core_card(machine: str, isa: str, asked: Iterable[Asked]) -> str:
         machine=printable(machine),
         card=[(heading, list(rows)) for heading, rows in groupby(card_lines(facts), lambda row: row.heading)],
         probes=[_answered(one, isa) for one in every],
+        answered=sum(fact.is_resolved for fact in facts),
+        questions=counted(len(facts), "question"),
         width=CURVE_WIDTH,
         height=CURVE_HEIGHT,
         edge=_EDGE,
