@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 
 import cyclescope
 from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.cli.commands.measure import command as measure
+from cyclescope.cli.main import cli
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.kernel.stream import BASES
 from cyclescope.measure import sampling
@@ -97,9 +99,10 @@ def sections(name):
     return re.split(r"^#+ ", read(name), flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md")))]
-)
+PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_numbers_of_cores_have_the_program_that_prints_them_beside_them(name):
     lost = {
         found[0]
@@ -107,4 +110,54 @@ def test_numbers_of_cores_have_the_program_that_prints_them_beside_them(name):
         for found in _OF_A_CORE.finditer(" ".join(section.split()))
         if not _PROGRAM.search(section)
     }
+    assert lost == set()
+
+
+ROOMS = "|".join(sorted(path.name for path in (ROOT / "src" / "cyclescope").iterdir() if path.is_dir()))
+FILES = re.compile(rf"`((?:src|benchmarks|tests|tools|{ROOMS})/[\w./-]+\.(?:py|c|h|json|csv|tsv))`")
+MODULES = re.compile(rf"`(?:cyclescope\.)?((?:{ROOMS})(?:\.[a-z_0-9]+)+)`")
+ELSEWHERE_TOO = {"kernel.perf_event_paranoid", "measure.sbatch"}  # Linux has names that begin alike
+
+
+def exists(name):
+    """Whether a dotted name is a module, or something that one has."""
+    parts = name.split(".")
+    for known in range(len(parts), 0, -1):
+        module = (ROOT / "src" / "cyclescope").joinpath(*parts[:known])
+        if module.with_suffix(".py").exists():
+            text = module.with_suffix(".py").read_text()
+            return known == len(parts) or re.search(rf"\b{parts[known]}\b", text) is not None
+        if module.is_dir():
+            return known == len(parts)
+    return False
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", *PAGES])
+def test_files_and_modules_that_a_page_names_exist(name):
+    text = read(name)
+    roots = ROOT, ROOT / "src" / "cyclescope"
+    files = {path for path in FILES.findall(text) if "NAME" not in path}
+    assert {path for path in files if not any((root / path).exists() for root in roots)} == set()
+    assert {one for one in set(MODULES.findall(text)) - ELSEWHERE_TOO if not exists(one)} == set()
+
+
+def options(command, context, name=""):
+    """Options of every command, by its name."""
+    yield (
+        name,
+        {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts},
+    )
+    for part in command.list_commands(context) if isinstance(command, click.Group) else ():
+        yield from options(command.get_command(context, part), context, f"{name} {part}".strip())
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_options_that_a_page_gives_to_a_command_exist(name):
+    known = dict(options(cli, click.Context(cli)))
+    lost = set()
+    for line in re.findall(r"cyclescope ([a-z-]+ [^\n`|'#]*)", read(name)):
+        words = line.split()
+        command = next((" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in known), None)
+        given = {word.rstrip(")").partition("=")[0] for word in words if re.match(r"--[a-z]", word)}
+        lost |= given - known[command] - known[""] - {"--help"} if command else set()
     assert lost == set()
