@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 from typing import Protocol
 
 import msgspec
@@ -156,7 +157,7 @@ class DisagreementSearch:
         self._report("findings", number, of)
         variants = dict(_variants(block))
         experiments = [self._tried(change, made, found) for change, made in variants.items()]
-        experiments.append(self._tried("as a loop", block, found, loop=True))
+        experiments.append(self._tried(Variation.AS_A_LOOP, block, found, loop=True))
         replaced = [
             (other.form.mnemonic, (*block[:n], other, *block[n + 1 :]))
             for n, one in enumerate(block)
@@ -182,33 +183,35 @@ def _is_same(found: Disagreement, like: Disagreement, part: float) -> bool:
     return found.by * like.by > 0 and abs(found.by) >= part * abs(like.by)
 
 
-LONG_ENCODINGS, INDEPENDENT, OTHER_PLACES = (
-    "longer encodings",
-    "no result read by another",
-    "other places in memory",
-)
+class Variation(StrEnum):
+    """What can be changed of a block to see what a disagreement is of, in the words that users see."""
+
+    LONG_ENCODINGS = "longer encodings"
+    INDEPENDENT = "no result read by another"
+    OTHER_PLACES = "other places in memory"
+    AS_A_LOOP = "as a loop"
 
 
 def _variants(block: Drawn) -> Iterator[tuple[str, Drawn]]:
-    yield LONG_ENCODINGS, padded(block, _LONG)
+    yield Variation.LONG_ENCODINGS, padded(block, _LONG)
     independent = apart(block)
     if independent is not None and independent != block:
-        yield INDEPENDENT, independent
+        yield Variation.INDEPENDENT, independent
     moved = elsewhere(block)
     if moved != block:
-        yield OTHER_PLACES, moved
+        yield Variation.OTHER_PLACES, moved
 
 
 def effect_of(block: Drawn, experiments: Sequence[SearchExperiment]) -> str:
     """What the experiments speak for."""
     gone = {one.change for one in experiments if one.found is not None and not one.shows}
-    if LONG_ENCODINGS in gone:
+    if Variation.LONG_ENCODINGS in gone:
         return "how the front end gets short encodings"
-    if OTHER_PLACES in gone:
+    if Variation.OTHER_PLACES in gone:
         return "accesses to the same place in memory: forwarding, banks, or stores that share a line"
-    if INDEPENDENT in gone:
+    if Variation.INDEPENDENT in gone:
         return "results that others wait for: latencies, or how waiting operations are scheduled"
-    if "as a loop" in gone:
+    if Variation.AS_A_LOOP in gone:
         return "copies alone: a burst behind a fence, or code that is not kept decoded"
     if len({one.form.id for one in block}) == 1:
         return f"what {block[0].form.mnemonic} costs: its ports, slots or latencies"

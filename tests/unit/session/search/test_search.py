@@ -24,7 +24,7 @@ from cyclescope.session.search.drawing import (
     padded,
     usual_forms,
 )
-from cyclescope.session.search.finding import DisagreementSearch
+from cyclescope.session.search.finding import DisagreementSearch, Variation
 from cyclescope.session.search.judges import PredictorJudge
 from tests.support.blocks import toy
 
@@ -147,10 +147,10 @@ def test_variants_change_one_thing():
 @pytest.mark.parametrize(
     ("gone", "effect"),
     [
-        ((finding.LONG_ENCODINGS, finding.INDEPENDENT), "how the front end gets short encodings"),
-        ((finding.OTHER_PLACES, finding.INDEPENDENT), "accesses to the same place in memory"),
-        ((finding.INDEPENDENT, "as a loop"), "results that others wait for"),
-        (("as a loop",), "copies alone"), ((), "ports or slots that these take together"),
+        ((Variation.LONG_ENCODINGS, Variation.INDEPENDENT), "how the front end gets short encodings"),
+        ((Variation.OTHER_PLACES, Variation.INDEPENDENT), "accesses to the same place in memory"),
+        ((Variation.INDEPENDENT, Variation.AS_A_LOOP), "results that others wait for"),
+        ((Variation.AS_A_LOOP,), "copies alone"), ((), "ports or slots that these take together"),
     ],
 )  # fmt: skip
 def test_what_experiments_speak_for(gone, effect):
@@ -158,7 +158,12 @@ def test_what_experiments_speak_for(gone, effect):
     off = finding.Disagreement("", "", 1.0, 2.0)
     tried = [
         finding.SearchExperiment(change, off, change not in gone)
-        for change in (finding.LONG_ENCODINGS, finding.INDEPENDENT, finding.OTHER_PLACES, "as a loop")
+        for change in (
+            Variation.LONG_ENCODINGS,
+            Variation.INDEPENDENT,
+            Variation.OTHER_PLACES,
+            Variation.AS_A_LOOP,
+        )
     ]
     assert finding.effect_of(block, tried).startswith(effect)
     unknown = [msgspec.structs.replace(one, found=None) for one in tried]
