@@ -31,7 +31,7 @@
 #define AREAS_BASE 0x71000000ul
 #define AREA_STEP 0x200000ul
 #define AREA_SIZE 0x100000ul
-#define AREAS 5u
+#define BURST_AREAS 5u
 /* Where the memory of basic blocks points to: places on pages of their own, each another line of its page.
  * Low, so that sums with a scaled index have 32 bits; above what a runner at fixed addresses takes. */
 #define PLACES_BASE 0x3040000ul

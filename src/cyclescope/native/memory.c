@@ -37,7 +37,7 @@ static void map_chains(void)
 /* The first worker that writes there has pages of its own. Without them their pointers fault. */
 static void map_areas(void)
 {
-    for (unsigned i = 0; i < AREAS; i++)
+    for (unsigned i = 0; i < BURST_AREAS; i++)
         (void)map(AREAS_BASE + i * AREA_STEP, AREA_SIZE, PROT_READ | PROT_WRITE);
 }
 
