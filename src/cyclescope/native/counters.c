@@ -130,8 +130,11 @@ static uint64_t read_one(unsigned i)
 unsigned counters_indices(int32_t indices[COUNTERS_MAX])
 {
     indices[0] = CLOCK_INDEX;
-    for (unsigned i = 0; i < open_count; i++)
+    for (unsigned i = 0; i < open_count; i++) {
         indices[i] = (int32_t)counters[i].page->index - 1;
+        if (indices[i] == CLOCK_INDEX) /* it counts no more */
+            counters_lost();
+    }
     return open_count ? open_count : 1;
 }
 

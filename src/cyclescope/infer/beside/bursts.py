@@ -24,7 +24,7 @@ from cyclescope.measure.sampling import Measurement, once
 
 PAUSES, RESUMES = (bytes.fromhex(f"043f81c2b113b5{last}") for last in ("f0", "e0"))  # nanoBench's
 MOST_MEASUREMENTS = 2048  # of a length
-MEASUREMENTS = 100  # in all rounds, unless told otherwise
+MEASUREMENTS = 200  # in all rounds, unless told otherwise
 _INSTRUCTIONS, _BYTES = 600, 5000  # in the shorter length: what large reorder buffers and caches of code hold
 _MARKED = 100  # copies of code with marks at most: each is some hundred bytes more elsewhere
 _COPIES = 1000  # at most, as nanoBench has them
