@@ -61,7 +61,7 @@ from cyclescope.measure.record import Record
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
-from cyclescope.probe.catalogue import NEEDED, chosen
+from cyclescope.probe.catalogue import NEEDED, TOLD, chosen
 from cyclescope.probe.run import ask
 from cyclescope.remarks.timing import Cause
 
@@ -185,12 +185,12 @@ class Campaign:
         return True
 
     def _facts(self, deadline: float) -> bool:
-        """Ask the probes that predictions need: without an answer, or with cases that were never asked."""
+        """Ask what predictions and cards need: without an answer, or with cases that were never asked."""
         known = self.store.facts()
         answered = {fact.probe for fact in known if fact.is_resolved}
         told = {(fact.probe, fact.subject) for fact in known}
         asked = [
-            probe for probe in chosen(NEEDED)
+            probe for probe in chosen((*NEEDED, *TOLD))
             if probe.name not in answered
             or any((probe.name, case.subject) not in told for case in probe.cases(self.table.isa))
         ]  # fmt: skip

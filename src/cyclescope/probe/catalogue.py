@@ -15,6 +15,7 @@ from cyclescope.model.facts import (
     RENAMING,
     SCHEDULER,
     STACK_ENGINE,
+    VECTOR_STATES,
 )
 from cyclescope.probe.beside import lines, sharing
 from cyclescope.probe.branches import (
@@ -109,6 +110,8 @@ NEEDED: Sequence[str] = (
     CODE_LINES,
 )  # fmt: skip
 """Probes whose facts predictions need (`model.behaviour`)."""
+TOLD: Sequence[str] = (VECTOR_STATES,)
+"""Probes whose facts are conditions of what is told of forms, though predictions do not know the state."""
 
 
 def chosen(names: Sequence[str]) -> list[Probe]:
