@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import jsonschema
@@ -15,66 +14,28 @@ from cyclescope.analyze.predict.causes import TimeShare
 from cyclescope.analyze.predict.observed import BlockSimulation, Occupancy
 from cyclescope.analyze.predict.prediction import (
     CriticalPath,
-    Dependency,
-    InstructionCost,
     LoopCarried,
     NotPredicted,
-    Prediction,
-    Unknown,
 )
 from cyclescope.analyze.predict.sensitivity import Gain
 from cyclescope.analyze.predict.watched import Producer, WatchedInstruction, WatchedOperation
-from cyclescope.model.machine import ASSUMED, COSTS, DRAWN, EXTRACTED, MEASURED, Borrowed, Provenance, Width
+from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED, Provenance
 from cyclescope.report.predictions.graph import dot, svg
 from cyclescope.report.predictions.html import comparison_page, page
 from cyclescope.report.predictions.markdown import markdown
 from cyclescope.report.predictions.text import (
     analysis_json,
     analysis_text,
-    comparison_json,
     comparison_text,
     origin,
 )
-from cyclescope.report.predictions.views import VIEWS, View
+from cyclescope.report.predictions.views import VIEWS
+from tests.support.made_prediction import FOUND, ROWS, Tags, changed, row
 from tests.support.schemas import ANALYSIS, analysis_schema
-
-LLVM = Provenance(EXTRACTED, "LLVM scheduling models", "22.1.8", "Apache-2.0 WITH LLVM-exception")
-
-
-def row(line, text, ports, cp=None, lcd=None, **more):
-    return InstructionCost(line, text, "FORM", 1.0, ports, {"p0": 0.5}, cp, lcd, **more)
-
-
-ROWS = (
-    row(3, "mulsd  %xmm1,\t%xmm0", {"p0": 1.0}, 4.0, 4.0),
-    row(4, "addsd %xmm1, %xmm2", {"p0": 0.25, "p1": 0.75}, None, 3.0, remarks=("zero idiom", "forwarded")),
-    row(5, "what", {}, ignored=True),
-    row(6, 'say "x"', {"p1": 1.0}, 2.0),
-)
-FOUND = Prediction(
-    machine="made", isa="x86-64", provenance=LLVM,
-    width=Width(4, ASSUMED, "LLVM"), cycles=7.0, lower=3.0, upper=7.5,
-    interval=(2.25, 10.5),
-    bottleneck="loop_carried", full=(), bounds={
-        "ports": 1.75, "ports_fixed": 2.0, "front_end": 0.75, "loop_carried": 7.0, "critical_path": 8.5,
-        "critical_path_fixed": 9.0,
-    }, ports={"p0": 1.25, "p1": 1.75, "idle": 0.0}, ports_fixed={"p0": 1.5, "p1": 2.0, "idle": 0.0},
-    resources={}, slots=3.0, instructions=ROWS,
-    loop_carried=(LoopCarried(7.0, 1, (3, 4), (0, 1)), LoopCarried(1.5, 2, (6,), (3,))),
-    critical_path=CriticalPath(9.0, (3, 6), (0, 3)),
-    dependencies=(Dependency(0, 1, 0, 4.0, "op1"), Dependency(1, 0, 1, 3.0, "op2"),
-                  Dependency(0, 3, 0, 2.5, "flags.CF")),
-    unknown=(Unknown(5, "what", "no idea"),), notes=("something was assumed",), unroll_factor=4,
-    source="a.s", name=".L3", found="innermost loop .L3 at line 3", loop=True, pointer_increment=32,
-)  # fmt: skip
 
 
 def plain(text):
     return re.sub(r"\x1b\[\d+m", "", text)
-
-
-def changed(**values):
-    return msgspec.structs.replace(FOUND, **values)
 
 
 BAD = "\x1b\x07\x9b\u202e[2J|`x`<b>"
@@ -249,32 +210,6 @@ def test_the_schema_of_the_documentation_is_that_of_the_types():
 # --- pages ----------------------------------------------------------------------------------------
 
 
-class Tags(HTMLParser):
-    """The open elements, which have to be closed in their order, and the cells of the tables."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.rows = [], []
-        self.feed(text)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        if tag != "meta":
-            self.open.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-
-    def handle_startendtag(self, tag, attrs):
-        """An element of the drawing that is closed at once."""
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] in ("td", "th"):
-            self.rows[-1].append(data)
-
-
 def test_a_page_has_all_of_it():
     text = page(FOUND)
     rows = Tags(text).rows
@@ -335,73 +270,3 @@ def test_markdown_has_all_of_it():
     assert "| 1.50 | 6 over 2 iterations |" in lines
     assert lines[-1] == "- something was assumed"
     assert len({line.count("|") for line in lines if line.startswith(("| 3", "| sum"))}) == 1
-
-
-# --- several machines -----------------------------------------------------------------------------
-
-
-def test_machines_side_by_side():
-    lines = comparison_text([FOUND, NotPredicted("other", "1 of 4 instructions is unknown")]).splitlines()
-    assert lines[0].split()[:3] == ["machine", "cycles", "upper"]
-    assert lines[1].split() == [
-        "made",
-        "7.00",
-        "7.50",
-        "1.75",
-        "0.75",
-        "7.00",
-        "9.00",
-        "loop-carried",
-        "dependency",
-    ]
-    assert lines[2].split() == ["other", "1", "of", "4", "instructions", "is", "unknown"]
-    rows = Tags(comparison_page([FOUND, NotPredicted("other", "1 of 4 is unknown")])).rows
-    assert ["cycles per iteration", "made", "other"] in rows
-    assert ["expected", "7.00"] in rows
-    assert ["ports", "1.75"] in rows
-    data = json.loads(comparison_json([FOUND, NotPredicted("other", "no")]))
-    assert [m["machine"] for m in data["machines"]] == ["made", "other"]
-    assert data["machines"][1] == {"machine": "other", "problem": "no"}
-
-
-def test_a_page_of_several_machines_has_each_of_them():
-    slow = changed(machine="slow", cycles=9.5, bounds=FOUND.bounds | {"taken_branches": 9.5})
-    text = comparison_page([FOUND, slow, NotPredicted("other", "1 of 4 is unknown")])
-    rows = Tags(text).rows
-    assert "<h1>7.00 to 9.50 cycles per iteration on 2 machines</h1>" in text
-    assert ["expected", "7.00", "9.50"] in rows
-    assert ["taken branches", "9.50"] in rows, "only one has it"
-    sections = re.findall(r'<section id="(.*?)">', text)
-    assert sections == re.findall(r'href="#(.*?)"', text) == ["machine-1", "machine-2", "machine-3"]
-    assert text.count("<svg ") == 2
-    assert text.count("1 of 4 is unknown") == 2
-    same = comparison_page([FOUND, changed(machine="again")])
-    assert "<h1>7.00 cycles per iteration on 2 machines</h1>" in same
-
-
-def test_rows_of_borrowers_say_so():
-    """A row is read alone; so is one without a prediction, whose reason may be the other core's."""
-    whole, some = Borrowed("old", "LLVM", (COSTS,)), Borrowed("older", "LLVM", (COSTS,), ("ADD", "SUB"))
-    found = [
-        FOUND,
-        changed(machine="new", borrowed=(whole, some)),
-        NotPredicted("newer", "no cost", (whole,)),
-    ]
-    words = "new, borrowed from old, 2 forms borrowed from older"
-    lines = comparison_text(found).splitlines()
-    assert [" ".join(line.split()) for line in lines[-2:]] == [
-        f"{words} 7.00 7.50 1.75 0.75 7.00 9.00 loop-carried dependency",
-        "newer, borrowed from old no cost",
-    ]
-    made, *others = json.loads(comparison_json(found))["machines"]
-    assert made["borrowed"] == []
-    assert [[one["core"] for one in row["borrowed"]] for row in others] == [["old", "older"], ["old"]]
-    text = comparison_page(found)
-    assert ["cycles per iteration", "made", words, "newer, borrowed from old"] in Tags(text).rows
-    assert text.count("costs of old, another core") == 4, "each machine's card, and its section"
-
-
-def test_a_view_that_knows_one_region_shows_several_one_behind_the_other():
-    view = View("as-it-is", "", "markdown:markdown")
-    assert view.all_shown([FOUND, FOUND]) == f"{markdown(FOUND)}\n\n{markdown(FOUND)}"
-    assert view.parameter.isidentifier()
