@@ -86,6 +86,36 @@ def test_names_of_instruction_sets_are_seen(tmp_path):
     assert named_in(file, {"aarch64"}) == ["aarch64"]
 
 
+# Modules for all instruction sets that import from the room of one, each with the reason.
+OF_ONE = {
+    "analyze/decode/decoder.py": "registers the decoder",
+    "analyze/decode/vector_comments.py": "what comments say of RISC-V's vectors",
+    "analyze/decode/vector_types.py": "costs of RISC-V's vectors under their types",
+    "analyze/read/syntax.py": "the one with two syntaxes, Intel's and AT&T's",
+    "host/cpuinfo.py": "Linux tells extensions of RISC-V in a file",
+    "isa/find/pattern.py": "names that people write of forms with kinds of operands",
+    "isa/find/suggestion.py": "the same",
+    "isa/form.py": "the type of a field",
+    "kernel/fixed_width/chains.py": "registers of RISC-V's vector groups that may overlap",
+    "measure/bench.py": "where pointers of a snippet point",
+    "report/forms.py": "vector configurations in JSON",
+    "session/blocks.py": "instructions that copies of a block cannot have",
+    "session/search/drawing.py": "the same",
+}
+
+
+def test_modules_for_all_instruction_sets_import_of_none_but_with_a_reason():
+    folders = "|".join(record.folder for record in instruction_sets())
+    taken = re.compile(rf"^\s*(?:from|import) cyclescope(?:\.\w+)*\.(?:{folders})\b", re.MULTILINE)
+    found = {
+        name
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not {path.stem, *path.parts} & set(folders.split("|")) and taken.search(path.read_text())
+        if (name := str(path.relative_to(PACKAGE)))
+    }
+    assert found == OF_ONE.keys()
+
+
 ASKS_FOR_FIELDS = re.compile(r"(?<!assert form)(?<!assert self\.form)\.bits is (not )?None")
 OF_FIELDS = ("isa/", "kernel/fixed_width/", "analyze/decode/fixed_width.py")  # what has fields of bits
 
