@@ -47,6 +47,7 @@ class StatedEvidence:
     sure: Mapping[str, float] = field(default_factory=dict)
     crowded: frozenset[str] = frozenset()
     late: frozenset[str] = frozenset()
+    knees: Sequence[tuple[str, str, tuple[int, int]]] = ()
 
     @property
     def confined(self) -> dict[str, dict[str, float]]:

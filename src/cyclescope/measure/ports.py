@@ -28,6 +28,12 @@ def blocked(variant: str) -> int:
     return int(variant.partition(".")[0].removeprefix("x"))
 
 
+@cache
+def together(variant: str) -> int:
+    """Instances in a cycle of two forms that fill ports together; 0 where each would fill its own alone."""
+    return sum(map(int, variant.split(".")[2:]))
+
+
 class Question(msgspec.Struct, frozen=True):
     """A port experiment that is yet to be made, by the key that it has in a store.
 
@@ -140,8 +146,17 @@ class PortPlanner:
         self, first: InstructionForm, second: InstructionForm, widths: tuple[int, int], order: int
     ) -> Question:
         """Two blocking forms for as long as `CYCLES` of each alone, mixed or one after the other."""
-        key = first.id, PAIRS, second.id, "", f"x{CYCLES}.{order}"
-        return Question(key, partial(self._pair, first, second, widths, order))
+        variant = f"x{CYCLES}.{order}"
+        key = first.id, PAIRS, second.id, "", variant
+        return Question(key, partial(self._pair, first, second, widths, order, variant))
+
+    def knee(
+        self, first: InstructionForm, second: InstructionForm, counts: tuple[int, int], order: int
+    ) -> Question:
+        """Two blocking forms that together fill ports: so many of each in a cycle, for `CYCLES` of these."""
+        variant = f"x{CYCLES}.{order}.{counts[0]}.{counts[1]}"
+        key = first.id, PAIRS, second.id, "", variant
+        return Question(key, partial(self._pair, first, second, counts, order, variant))
 
     # --- making them -----------------------------------------------------------------------------
 
@@ -182,7 +197,12 @@ class PortPlanner:
         return Experiment(form.id, ALONE, "", "", "", kernel, INSTANCES)
 
     def _pair(
-        self, first: InstructionForm, second: InstructionForm, widths: tuple[int, int], order: int
+        self,
+        first: InstructionForm,
+        second: InstructionForm,
+        widths: tuple[int, int],
+        order: int,
+        variant: str,
     ) -> Experiment | None:
         one = self.block(first)
         if one is None:
@@ -198,7 +218,7 @@ class PortPlanner:
         wide = first if self._dialect.vector_level(first) >= self._dialect.vector_level(second) else second
         state = self.planner.with_vectors(self.planner.instances(wide, 1).kernel.state, level)
         kernel = self._kernel(items, state, b"")
-        return Experiment(first.id, PAIRS, second.id, "", f"x{CYCLES}.{order}", kernel, 1)
+        return Experiment(first.id, PAIRS, second.id, "", variant, kernel, 1)
 
     def _mixed(
         self, found: Instances, block: BlockingSequence, count: int, level: int, together: bool = False

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
 from cyclescope.infer.likelihood.arrays import np
 from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike
-from cyclescope.infer.likelihood.structure import UnionEvidence
+from cyclescope.infer.likelihood.structure import CLEAR, UnionEvidence
 
 _MOST = 4  # micro-operations of a blocking instruction that turns out to be none
 SIDES_APART = (
@@ -40,7 +41,8 @@ class Class(NamedTuple):
 class ClassPair(NamedTuple):
     """Two classes: the time together, and what instances of each cost the other.
 
-    `turns` are those of a port that an instance of one may cost the other, whose results come sooner.
+    `turns` are those of a port that an instance of one may cost the other, whose results come sooner. `knees`
+    are times of so many instances of both in a cycle as they may have ports together.
     """
 
     first: Class
@@ -49,6 +51,18 @@ class ClassPair(NamedTuple):
     first_in_second: Sequence[Look]
     second_in_first: Sequence[Look]
     turns: float = 1.0
+    knees: Mapping[int, Look] = MappingProxyType({})
+
+
+def filling(one: Class, other: Class, found: UnionEvidence, slots: float) -> Iterator[tuple[int, int]]:
+    """Instances of two classes in a cycle that fill all ports which they have if they share some, not all.
+
+    Of both as many as they have would take longer even where ports are dealt out well, and a core that deals
+    them out badly takes longer still: that tells one number of ports from the next worst.
+    """
+    for size in found.sizes(CLEAR):
+        if max(one.width, other.width) < size < one.width + other.width and size < FULL * slots:
+            yield from {(one.width, size - one.width), (size - other.width, other.width)}
 
 
 def evidence_of(pairs: Sequence[ClassPair], slots: float) -> list[UnionEvidence]:
@@ -106,6 +120,9 @@ def _nats(pair: ClassPair, size: int, slots: float) -> float:
         expected = max(1.0, both / size, both / slots)
         near = both > FULL * slots * expected or size < both or one.sides == other.sides == _MEMORY
         total += _cost(_PAIRS_NEAR if near else _PAIRS, [pair.together], expected)
+    for count, look in pair.knees.items():
+        expected = max(1.0, count / size, count / slots)
+        total += _cost(_PAIRS_NEAR if size <= count else _PAIRS, [look], expected)
     for inner, outer, looks in ((one, other, pair.first_in_second), (other, one, pair.second_in_first)):
         if looks:
             noise = _FULL if outer.width > FULL * slots else _SINGLE_NEAR if size < both else _SINGLE

@@ -13,7 +13,7 @@ from typing import Protocol
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import candidates
 from cyclescope.infer.ports.class_questions import ClassQuestions, are_compared
-from cyclescope.infer.ports.classes import Classes, blockers_of, pairs_of
+from cyclescope.infer.ports.classes import Classes, blockers_of, grouped_by_time, knees_of, pairs_of
 from cyclescope.infer.ports.counted import (
     CountedEvidence,
     CountedJudge,
@@ -25,7 +25,7 @@ from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.in_order import ORDER_OF_ISSUE, InOrder, issues_in_order
 from cyclescope.infer.ports.questions import LONGEST_PAIR
-from cyclescope.infer.ports.timed import TimedEvidence, TimedJudge, grouped_by_time
+from cyclescope.infer.ports.timed import TimedEvidence, TimedJudge
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
@@ -101,7 +101,8 @@ class TimedPorts:
             return None
         blockers = blockers_of(front_end, front_end.width)  # others need slots beside them to be timed
         pairs = pairs_of(front_end.records)
-        classes = Classes(front_end.table, blockers, grouped_by_time(blockers, pairs), pairs)
+        knees = knees_of(front_end.records)
+        classes = Classes(front_end.table, blockers, grouped_by_time(blockers, pairs), pairs, knees)
         evidence = TimedEvidence(classes, front_end, front_end.records)
         return PortBuilder(TimedJudge(PortFacts(front_end, evidence, front_end.records), self._known))
 

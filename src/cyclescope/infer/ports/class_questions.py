@@ -58,6 +58,7 @@ class ClassQuestions:
             asked.update(uncompared)  # some have no registers for both, and no answer
             yield CLASSES, partial(self._compared, self._read(), uncompared)
         yield BETWEEN, lambda: self._between_classes(self._read())
+        yield BETWEEN, lambda: self._knees(self._read())
         classes = self._read()
         yield AMONG, lambda: self._against(classes, self._forms, 0)
         yield MEMORY, lambda: self._for_memory(classes)
@@ -80,6 +81,12 @@ class ClassQuestions:
             yield from self._pair(facts, one, other, widths[one], widths[other])
         for more in (0, SPARE):
             yield from self._against(facts, [facts.table[name] for name in names], more, everything=True)
+
+    def _knees(self, facts: PortFacts) -> Iterator[Question]:
+        """Classes that may share some of their ports, as many of each in a cycle as would fill all."""
+        for one, other, counts in facts.evidence.knees:
+            for order in (0, 1):
+                yield self.plans.knee(facts.table[one], facts.table[other], counts, order)
 
     def _against(
         self,

@@ -18,15 +18,17 @@ from cyclescope.infer.ports.candidates import (
 )
 from cyclescope.infer.ports.front_end import EVEN, ONE_SLOT, FrontEndFacts
 from cyclescope.isa.table import Table
-from cyclescope.measure.ports import PAIRS, blocked
+from cyclescope.measure.ports import PAIRS, blocked, together
 from cyclescope.measure.record import Record
 
+_SAME = 1.9  # times as long as one alone: the same ports
 SHUT = 1.2  # times as long as on all ports that either of two classes has: one port of four is shut, or more
 SHUT_PAIRS = 2  # pairs that take so long; one may be a wrong reading
 MOST_WAITING = 4  # instances under way of a form that reads what it writes: half of the registers
 
 Blockers = Mapping[tuple[str, int], Sequence[str]]  # candidates by register files and width, the best first
 Pairs = Mapping[frozenset[str], float]
+Knees = Mapping[frozenset[str], Mapping[int, float]]
 
 
 class Grouping(NamedTuple):
@@ -67,19 +69,54 @@ def blockers_of(front_end: FrontEndFacts, widest: float) -> dict[tuple[str, int]
 
 def pairs_of(records: Iterable[Record]) -> dict[frozenset[str], float]:
     """Times as long as one class alone, for two forms that would each fill their ports."""
-    found: dict[frozenset[str], float] = {}
+    return {pair: found[0] for pair, found in _least_ratios(records).items() if 0 in found}
+
+
+def knees_of(records: Iterable[Record]) -> Knees:
+    """The same for two that fill ports together, by how many instances there are in a cycle."""
+    found = _least_ratios(records).items()
+    knees = {pair: {count: ratio for count, ratio in some.items() if count} for pair, some in found}
+    return {pair: some for pair, some in knees.items() if some}
+
+
+def _least_ratios(records: Iterable[Record]) -> dict[frozenset[str], dict[int, float]]:
+    found: dict[frozenset[str], dict[int, float]] = {}
     for r in records:
         if r.quantity == PAIRS:
-            key = frozenset((r.form, r.source))
-            ratio = r.cycles / blocked(r.variant)
-            found[key] = min(ratio, found.get(key, math.inf))
+            some, count = found.setdefault(frozenset((r.form, r.source)), {}), together(r.variant)
+            some[count] = min(r.cycles / blocked(r.variant), some.get(count, math.inf))
     return found
 
 
-class Classes:
-    """The classes by their representatives, with the candidates that they are made of and times of pairs."""
+def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
+    """Classes of forms that take twice as long together as alone."""
+    found: dict[str, list[str]] = {}
+    missing: list[tuple[str, str, int]] = []
+    for (_, width), group in blockers.items():
+        heads: list[str] = []
+        for name in group:
+            ratios = [(head, pairs.get(frozenset((head, name)))) for head in heads]
+            unknown = next((head for head, ratio in ratios if ratio is None), None)
+            head = next((head for head, ratio in ratios if ratio is not None and ratio > _SAME), None)
+            if head is None and unknown is not None:
+                missing.append((unknown, name, width))
+                continue
+            if head is None:
+                heads.append(name)
+            found.setdefault(head or name, []).append(name)
+    return Grouping(found, missing)
 
-    def __init__(self, table: Table, blockers: Blockers, grouping: Grouping, pairs: Pairs) -> None:
+
+class Classes:
+    """The classes by their representatives, with the candidates that they are made of and times of pairs.
+
+    `knees` are times of pairs that fill ports together.
+    """
+
+    def __init__(
+        self, table: Table, blockers: Blockers, grouping: Grouping, pairs: Pairs, knees: Knees | None = None
+    ) -> None:
+        self.knees = knees or {}
         self.table = table
         self.blockers = blockers
         self.members, self.uncompared = grouping

@@ -136,6 +136,7 @@ class CountedEvidence:
 
     units: Mapping[str, Remark] = {}
     sure: Mapping[str, float] = {}
+    knees: Sequence[tuple[str, str, tuple[int, int]]] = ()
     crowded = late = frozenset[str]()  # counts are of micro-operations, not of turns
 
     def __init__(self, classes: Classes, counters: Counters) -> None:

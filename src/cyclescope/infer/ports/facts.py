@@ -51,6 +51,10 @@ class PortEvidence(Protocol):
         """Share of the odds that the ports of a class have, by representative; what is absent is certain."""
 
     @property
+    def knees(self) -> Sequence[tuple[str, str, tuple[int, int]]]:
+        """Pairs of classes with instances in a cycle that would tell how many ports they share."""
+
+    @property
     def crowded(self) -> frozenset[str]:
         """Classes whose ports lose a turn to results that come later than theirs."""
 

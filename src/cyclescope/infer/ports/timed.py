@@ -15,6 +15,7 @@ from cyclescope.infer.likelihood.evidence import (
     are_seen_to_share,
     count_of,
     evidence_of,
+    filling,
     paired,
     sides_of,
 )
@@ -23,7 +24,7 @@ from cyclescope.infer.likelihood.structure import Structure, UnionEvidence, solv
 from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation, Told, explanations
 from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import domains, is_locked, is_move, memory_of, updates
-from cyclescope.infer.ports.classes import Blockers, Classes, Grouping, Pairs
+from cyclescope.infer.ports.classes import Classes
 from cyclescope.infer.ports.facts import EITHER, PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
@@ -36,7 +37,6 @@ from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.remarks.ports import Named, NoClass, Usage
 from cyclescope.remarks.remark import NOTHING, Remark
 
-_SAME = 1.9  # times as long as one alone: the same ports
 _APART = 0.06  # of the time alone: disjoint ports
 _VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
 PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
@@ -45,25 +45,6 @@ SHOWN_BY = 3  # forms that show what a core does, as one may be read wrong
 ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
 _ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
-
-
-def grouped_by_time(blockers: Blockers, pairs: Pairs) -> Grouping:
-    """Classes of forms that take twice as long together as alone."""
-    found: dict[str, list[str]] = {}
-    missing: list[tuple[str, str, int]] = []
-    for (_, width), group in blockers.items():
-        heads: list[str] = []
-        for name in group:
-            ratios = [(head, pairs.get(frozenset((head, name)))) for head in heads]
-            unknown = next((head for head, ratio in ratios if ratio is None), None)
-            head = next((head for head, ratio in ratios if ratio is not None and ratio > _SAME), None)
-            if head is None and unknown is not None:
-                missing.append((unknown, name, width))
-                continue
-            if head is None:
-                heads.append(name)
-            found.setdefault(head or name, []).append(name)
-    return Grouping(found, missing)
 
 
 class TimedEvidence:
@@ -269,6 +250,12 @@ class TimedEvidence:
         classes = [self._class(name) for name in sorted(self.classes.widths) if name not in self.units]
         return evidence_of([self._pair(*pair) for pair in paired(classes)], self.width)
 
+    @cached_property
+    def knees(self) -> list[tuple[str, str, tuple[int, int]]]:
+        """Pairs of classes that may share some of their ports, with instances in a cycle that fill all."""
+        return [(e.first, e.second, some) for e in self._evidence if e.asked
+                for some in filling(self._class(e.first), self._class(e.second), e, self.width)]  # fmt: skip
+
     def _class(self, name: str) -> Class:
         return Class(name, self.classes.widths[name], sides_of(self.classes.files[name], _SIDES))
 
@@ -280,12 +267,16 @@ class TimedEvidence:
     def _pair(self, one: Class, other: Class) -> ClassPair:
         if self._switches(one.name, other.name):
             return ClassPair(one, other, None, (), ())
-        ratio = self.classes.pairs.get(frozenset((one.name, other.name)))
+        both = frozenset((one.name, other.name))
+        ratio = self.classes.pairs.get(both)
         together = None if ratio is None else Look(ratio, PAIR_ERROR)
+        knees = {
+            count: Look(cycles, PAIR_ERROR) for count, cycles in self.classes.knees.get(both, {}).items()
+        }
         within, around = self.readings(one.name), self.readings(other.name)
         inside = within.get(other.name, ()), around.get(one.name, ())
         late = any(self._is_late(*pair) for pair in ((one.name, other.name), (other.name, one.name)))
-        return ClassPair(one, other, together, *inside, LATE_TURNS if late else 1.0)
+        return ClassPair(one, other, together, *inside, LATE_TURNS if late else 1.0, knees)
 
     def _tells(self, one: str, other: str) -> bool:
         """Whether what one class costs another is a matter of ports that both may have."""

@@ -28,6 +28,7 @@ from cyclescope.infer.refute.calibration import (
 from cyclescope.infer.refute.kinds import Kind
 from cyclescope.infer.refute.mixes import MixDrawer, MixModel
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
+from cyclescope.infer.timing.results import LOW
 from cyclescope.infer.workload import CHECKED as CHECKING
 from cyclescope.infer.workload import DOUBTED, FRESH
 from cyclescope.measure.ports import PortPlanner, Question
@@ -108,9 +109,15 @@ class Refutation:
 
     @cached_property
     def _kinds(self) -> dict[str, Kind]:
-        """Forms by their ports and by what they do: those of a mnemonic fail alike."""
-        table = self._model.facts.table
-        return {f: (usage.ports or "", table[f].mnemonic) for f, usage in self._model.usages.items()}
+        """Forms by their ports and by what they do: those of a mnemonic fail alike.
+
+        Those that are not sure are kinds of their own: no sure one beside them is blamed for theirs.
+        """
+        kinds = {}
+        for form, usage in self._model.usages.items():
+            doubt = "?" if usage.confidence == LOW else ""
+            kinds[form] = (usage.ports or "") + doubt, self._model.facts.table[form].mnemonic
+        return kinds
 
     @cached_property
     def _settled(self) -> tuple[MixModel, Verdicts, Judge]:

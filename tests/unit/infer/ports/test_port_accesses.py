@@ -10,6 +10,7 @@ from cyclescope.infer.likelihood.usage import UsageSolver
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import domains
 from cyclescope.infer.ports.class_questions import ClassQuestions
+from cyclescope.infer.ports.classes import knees_of, pairs_of
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups
 from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.measure.plan import Planner
@@ -142,3 +143,20 @@ def test_ports_that_only_the_widest_vectors_have_are_no_others(table):
     for form, asked in (("VPADDD (ZMM, ZMM, M512)", {narrow}), ("PADDB (XMM, M128)", {narrow, wide})):
         [(_, solver)] = groups._for(table[form], asked)
         assert solver.sets == [(0, 1), (0, 1, 2)]
+
+
+def test_times_of_classes_that_fill_ports_together_are_none_of_each_in_full():
+    def pair(variant, cycles):
+        return Record("A", "pairs", "B", "", variant, cycles, 0.01, "ok", 1, ())
+
+    some = [
+        pair("x4.0", 6.0),
+        pair("x4.1", 5.6),
+        pair("x4.0.3.2", 4.0),
+        pair("x4.1.2.3", 5.0),
+        pair("x4.0.3.1", 4.4),
+    ]
+    both = frozenset("AB")
+    assert pairs_of(some) == {both: pytest.approx(1.4)}
+    assert knees_of(some) == {both: {5: pytest.approx(1.0), 4: pytest.approx(1.1)}}
+    assert knees_of(some[:2]) == {}

@@ -8,7 +8,14 @@ from itertools import combinations
 import pytest
 
 from cyclescope.infer.likelihood import structure
-from cyclescope.infer.likelihood.evidence import Class, ClassPair, are_seen_to_share, count_of, evidence_of
+from cyclescope.infer.likelihood.evidence import (
+    Class,
+    ClassPair,
+    are_seen_to_share,
+    count_of,
+    evidence_of,
+    filling,
+)
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import UnionEvidence, solve_structure, sureness
 
@@ -185,3 +192,24 @@ def test_a_class_that_is_hidden_leaves_the_names_of_ports_of_others():
     every, few = sets(widths), sets(["shuffles", "additions"])
     assert every == {"a moves": (0, 1, 2, 3, 4, 5), "shuffles": (0, 1), "additions": (0, 1, 2, 3)}
     assert few == {name: every[name] for name in few}
+
+
+# --- classes that fill ports together ------------------------------------------------------------------
+
+
+def test_classes_that_share_some_ports_are_asked_in_numbers_that_fill_all():
+    one, other = Class("one", 3, frozenset("r")), Class("other", 3, frozenset("r"))
+    found = UnionEvidence("one", "other", {3: 40.0, 4: 4.0, 5: 0.0, 6: 7.0})
+    assert set(filling(one, other, found, 8.0)) == {(3, 1), (1, 3), (3, 2), (2, 3)}
+    assert set(filling(one, other, found, 6.0)) == {(3, 1), (1, 3)}, "five would nearly fill the front end"
+    apart = UnionEvidence("one", "other", {3: 40.0, 4: 30.0, 5: 13.0, 6: 0.0})
+    assert not list(filling(one, other, apart, 8.0))
+
+
+@pytest.mark.parametrize(("took", "together", "size"), [(1.0, 1.38, 5), (1.25, 1.49, 4)])
+def test_what_fills_ports_together_tells_how_many_there_are(took, together, size):
+    """Three and three take a core that deals ports out badly what neither four nor five ports would."""
+    vague = pair(together, (0.0, 0.0), widths=(3, 3))
+    assert likeliest([vague._replace(knees={5: Look(took, 0.02)})], 8.0) == [size]
+    [found] = evidence_of([vague._replace(knees={5: Look(1.0, 0.02)})], 8.0)
+    assert found.against(4) > evidence_of([vague], 8.0)[0].against(4) + 3
