@@ -26,14 +26,8 @@ def fused_pairs(instructions: Sequence[BlockInstruction], behaviour: CoreBehavio
 
 
 def joined_moves(instructions: Sequence[BlockInstruction], behaviour: CoreBehaviour) -> set[int]:
-    """Positions of moves that share a slot with the operation behind them, which works on their copy.
-
-    In loops: so it was found there, and not where code is decoded anew.
-    """
+    """Positions of moves that share a slot with the operation behind them, which works on their copy."""
     found: set[int] = set()
-    last = instructions[-1].form
-    if last is None or last.attributes.isdisjoint(("branch", "conditional_branch")):
-        return found
     for number, (move, other) in enumerate(pairwise(instructions)):
         first, second = move.form, other.form
         if first is None or second is None or "conditional_branch" in second.attributes:
