@@ -62,9 +62,9 @@ def test_stores_in_flight_are_sixty_four_where_the_model_has_no_buffer(back, fou
     assert bool(passages) is found
 
 
-@pytest.mark.parametrize(("ratio", "unit"), [(0.6, 0), (1.04, 0), (1.06, 2), (1.9, 2)])
+@pytest.mark.parametrize(("ratio", "unit"), [(0.6, 0), (1.04, 0), (1.14, 0), (1.16, 2), (1.9, 2)])
 def test_a_throughput_that_ports_explain_is_no_units(ratio, unit):
-    """Within a twentieth, which is what throughputs are measured to."""
+    """Within 15 %, by which a loop of one form alone may be slower for how it is fetched."""
     cost = FormCost(1.0, (Operation((0,), 1.0),), throughput=ratio)
     assert _unexplained(cost, Core(4.0)) == (ratio if unit else 0.0)
 
