@@ -22,6 +22,7 @@ from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
 
 ZERO, BREAKING = "zero", "breaking"
+_FILE = 8  # registers: a form that reads and writes so many does the same to each
 USUAL_LATENCY = 1.0  # cycles where the model says nothing: what most instructions take, on any core
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
 
@@ -115,12 +116,22 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
     def is_apart(self, source: Node, target: Node) -> bool:
         """Whether a target gets nothing of a source: what an exchange leaves of an operand is in the other.
 
-        A sum is put into the one, and its old value into the other.
+        A sum is put into the one, and its old value into the other. What clears a part of every vector
+        register leaves nothing of one in another.
         """
+        if self._is_for_each:
+            return source.name != target.name
         if source.name != target.name or source.part != "register":
             return False
         name = self.form.mnemonic
         return name in mnemonics("exchanges") or (name in mnemonics("sums") and source.name == "op2")
+
+    @cached_property
+    def _is_for_each(self) -> bool:
+        """Whether the form does one thing to each register of a file."""
+        operands = self.form.operands
+        each = all(op.is_register and op.implicit and op.read and op.write for op in operands)
+        return each and len(operands) >= _FILE
 
     def _bases(self, loads: bool) -> set[str]:
         """Registers that implicit memory operands go by."""

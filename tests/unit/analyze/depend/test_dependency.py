@@ -42,6 +42,8 @@ def chains(text):
         ("vaddpd ymm0, ymm0, ymm1", 4),
         ("vaddpd xmm0, xmm1, xmm2; vaddpd ymm1, ymm0, ymm2", 8),
         ("div rcx", 20),
+        ("vaddpd ymm3, ymm2, ymm1; vzeroupper", 1),  # which leaves nothing of one register in another
+        ("vaddpd ymm3, ymm3, ymm1; vzeroupper", 5),
     ],
 )
 def test_registers(text, cycles):
