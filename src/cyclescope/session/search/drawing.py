@@ -24,6 +24,8 @@ _MOST_SLOTS = 2.0  # of a form: microcode is a world of its own
 _DATA = {"r": (0, 1, 2, 3, 8, 9), "h": (0, 1, 2, 3), "v": (0, 1, 2, 3, 4, 5), "k": (1, 2, 3), "m": (0, 1, 2)}
 _BASES = (6, 7, 13, 14)  # registers that no drawn instruction writes, so that addresses stay what they are
 _PLACES = 4  # of a base that accesses go to
+_LEGACY, _VEX = "legacy", "vex"  # kinds of vector instructions, which compilers do not mix
+_SIDES = (*4 * (_LEGACY, _VEX), "")  # which a block has none of: one of nine mixes them
 _TRIES = 40  # draws until a form can be encoded with registers that it is given
 _LEFT_OUT = frozenset(
     ("branch", "conditional_branch", "call", "return", "stack", "string", "x87", "serializing")
@@ -37,8 +39,8 @@ class BlockDraw:
         self._random = random.Random(seed)  # noqa: S311 - a sample
         known = [form for form in table if _is_drawn(form, machine.forms.get(form.id))]
         often = set(usual)
-        self._usual = _by_mnemonic(form for form in known if form.id in often)
-        self._all = _by_mnemonic(known)
+        self._usual = _by_side([form for form in known if form.id in often])
+        self._all = _by_side(known)
         self._like: dict[object, list[InstructionForm]] = {}
         for form in known:
             self._like.setdefault(_kind(form, machine.forms[form.id]), []).append(form)
@@ -50,12 +52,15 @@ class BlockDraw:
         for _ in range(_TRIES * count):
             if len(found) == count:
                 break
-            block = tuple(self._instruction() for _ in range(self._random.randint(1, _LONGEST)))
+            left_out = self._random.choice(_SIDES)
+            block = tuple(self._instruction(left_out) for _ in range(self._random.randint(1, _LONGEST)))
             found.setdefault(code_of(block), block)
         return list(found.values())
 
-    def _instruction(self) -> Instruction:
-        pools = self._usual if self._usual and self._random.random() < _USUAL else self._all
+    def _instruction(self, left_out: str) -> Instruction:
+        pools = self._all[left_out] or self._all[""]
+        if self._usual[left_out] and self._random.random() < _USUAL:
+            pools = self._usual[left_out]
         for _ in range(_TRIES):
             form = self._random.choice(pools[self._random.choice(list(pools))])
             made = self._with_registers(form)
@@ -93,6 +98,13 @@ class BlockDraw:
         return list(found.values())
 
 
+def _by_side(forms: Sequence[InstructionForm]) -> dict[str, dict[str, list[InstructionForm]]]:
+    """Forms by mnemonic, without those of each side, and all."""
+    return {
+        side: _by_mnemonic(form for form in forms if not side or _side(form) != side) for side in set(_SIDES)
+    }
+
+
 def _by_mnemonic(forms: Iterable[InstructionForm]) -> dict[str, list[InstructionForm]]:
     found: dict[str, list[InstructionForm]] = {}
     for form in forms:
@@ -113,6 +125,13 @@ def _is_drawn(form: InstructionForm, cost: FormCost | None) -> bool:
     if any(op.fixed and op.is_register and domain(op.cls) == "r" and op.write for op in form.operands):
         return False  # RDX of a multiplication and the like may be an address of another
     return cost.throughput <= _SLOWEST and (cost.slots or 1) <= _MOST_SLOTS
+
+
+def _side(form: InstructionForm) -> str:
+    """Whether a form is of the vector instructions before AVX or since; "" for what has no vectors."""
+    if not form.vector_width:
+        return ""
+    return _VEX if {"vex", "evex"} & form.attributes else _LEGACY
 
 
 def _kind(form: InstructionForm, cost: FormCost) -> object:
