@@ -16,7 +16,6 @@ from cyclescope.simulate.engine import MOST_PORTS, ONE, UNLIMITED, Layout, Templ
 
 _WIDE = 64.0  # times as wide a front end, and as large a reorder buffer: neither is a limit any more
 _MOST_ASKED = 6  # instructions whose latency is looked at: those with the most of the time
-_PART = 1 / ONE  # of a cycle: as short as an operation keeps a port in the engine
 _WORTH = 0.005  # of the cycles: less is the averaging of loops that never come back to a state
 
 
@@ -89,8 +88,8 @@ def _endless(layout: Layout) -> Layout:
 
 
 def _without_ports(template: Template) -> Template:
-    """Operations that keep no port."""
-    return _with_work(template, lambda op: msgspec.structs.replace(op, cycles=_PART))
+    """Operations that keep a port for as short as the engine can count."""
+    return _with_work(template, lambda op: msgspec.structs.replace(op, cycles=1 / ONE))
 
 
 def _without_dependencies(template: Template) -> Template:

@@ -8,7 +8,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from cyclescope.analyze.predict import sensitivity, watched
+from cyclescope.analyze.cost.instruction import PlacedCosts
+from cyclescope.analyze.depend.graph import build
 from cyclescope.analyze.predict.causes import DISPATCHING, PORTS_TAKEN, RESULT_LATE
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.predict.sensitivity import (
@@ -18,8 +19,9 @@ from cyclescope.analyze.predict.sensitivity import (
     PORT_TWICE,
     PORTS_GONE,
 )
+from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.analyze.predict.watched import filled_iterations, shown_iterations, window_iterations
-from cyclescope.model.machine import Scheduler
+from cyclescope.model.machine import IDEAL, Scheduler
 from cyclescope.simulate.engine import Layout
 from tests.support.blocks import block, toy
 
@@ -163,8 +165,22 @@ def test_the_latencies_of_so_many_instructions_are_asked():
     assert found.cycles == 24
 
 
-def test_limits_of_what_is_watched():
-    assert sensitivity._WIDE == 64.0  # times eight slots: more than any loop has
-    assert sensitivity._PART == 1 / 1024  # of a cycle, the least that the engine has
-    assert sensitivity._WORTH == 0.005  # of the cycles
-    assert watched._LIMIT == 4000  # instructions, as `Simulation.run` has
+def test_a_front_end_without_a_limit_is_sixty_four_times_as_wide():
+    found = seen("nop; " * 7 + "nop", reorder_buffer=4096)
+    assert found.gains[0].cycles == pytest.approx(8 / (4 * 64), rel=0.1)
+
+
+@pytest.mark.parametrize(("floor", "told"), [(2.98, True), (2.988, False)])
+def test_a_two_hundredth_of_the_time_is_worth_telling(floor, told):
+    predictor = Predictor(toy())
+    bounds = predictor.bounds(block(THREE_ON_A))
+    bounds.deciding["stores"] = floor
+    assert bool(predictor.watched(bounds, range(3)).gains) is told
+
+
+def test_an_average_is_that_of_four_thousand_instructions_here_too():
+    costs = PlacedCosts(toy(width=0.61803))
+    loop = Simulation(costs, IDEAL).loop(build(block("nop").instructions, costs))
+    found = loop.steady()
+    assert not found.exact
+    assert found.simulated_instructions == pytest.approx(4000, rel=0.01)
