@@ -97,13 +97,16 @@ class ThroughputBuilder:
         )  # fmt: skip
 
     def _trust(self, best: Record, main: Sequence[Record]) -> str:
-        """Confidence: less where all others are clearly slower, or one was seen to be faster at times."""
+        """Confidence: less where all others are clearly slower, one was seen to be faster at times, or a look
+        at the same sequence found another time: the core may be in a state that no reading shows.
+        """
         found = confidence(best)
         others = [r.per_instance for r in main if r is not best]
         alone = bool(others) and min(others) > _APART * best.per_instance
         margins = {UNSTABLE: AGREED, NOISY: _APART}  # a noisy reading has not even two rounds
         faster = any(margins.get(r.verdict, math.inf) * r.per_instance < best.per_instance for r in main)
-        return MEDIUM if found == HIGH and (alone or faster) else found
+        again = any(r.per_instance > AGREED * best.per_instance for r in main if _is_of_same(r, best))
+        return MEDIUM if found == HIGH and (alone or faster or again) else found
 
     def _breaks_law(self, best: Record) -> bool:
         """Whether a throughput is less than that of a NOP."""
@@ -210,6 +213,11 @@ class ThroughputBuilder:
             for op in self.form.operands
         )
         return fixed and self.form.attributes.isdisjoint(("string", "rep", "repne"))
+
+
+def _is_of_same(record: Record, other: Record) -> bool:
+    """Whether both are looks at one sequence that its rounds agree about."""
+    return record.look.first == other.look.first and record.verdict == STABLE == other.verdict
 
 
 def _is_of_ports(cycles: float) -> bool:

@@ -180,6 +180,16 @@ def test_a_sequence_that_is_faster_than_all_others_stands_alone(ratio, trust):
     assert found.confidence == trust
 
 
+@pytest.mark.parametrize(("ratio", "trust"), [(1.0, HIGH), (1.02, HIGH), (1.04, MEDIUM), (1.2, MEDIUM)])
+def test_a_throughput_is_sure_if_another_look_at_its_sequence_agrees(ratio, trust):
+    """What it finds otherwise, with rounds that agree, is another state of the core."""
+    for first, again in ((1.0, ratio), (ratio, 1.0)):
+        looks = stream(8.0 * first, "plain x8", 8), stream(8.0 * again, "plain x8 again", 8)
+        assert throughput(*looks).confidence == trust
+    slower = stream(16.8, "plain x16", 16), stream(16.8 * ratio, "plain x16 again", 16)
+    assert throughput(stream(8.0, "plain x8", 8), *slower).confidence == HIGH, "of a sequence that counts"
+
+
 @pytest.mark.parametrize(("ratio", "value"), [(1.01, 1.0), (1.02, 1.0), (1.04, 1.5), (1.06, 1.5)])
 def test_a_second_sequence_confirms_one_that_is_not_stable(ratio, value):
     """Within three hundredths; else the stable one counts, which is slower."""
