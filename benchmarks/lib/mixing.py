@@ -43,7 +43,7 @@ _CONSTANTS = ("0", "I16", "branch")  # what nobody writes; what stalls decoders 
 _NO_DENORMALS = 0x8040  # flush and ignore them: values that come about are not to slow anything down
 _LEFT_OUT = frozenset(
     ("evex", "xop", "x87", "mmx", "d3now", "masked", "rep", "repne", "string", "branch", "call", "return",
-     "stack", "high_byte", "lock", "vsib", "interrupt")
+     "stack", "high_byte", "lock", "vsib", "interrupt", "nontemporal")
 )  # fmt: skip
 
 
