@@ -15,7 +15,7 @@ from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_block
 from cyclescope.model.machine import Borrowed
 from cyclescope.session.accuracy import Accuracy, PredictedTime, accuracy
 from cyclescope.session.block_files import Timed
-from cyclescope.session.blocks import BlockCase, ProgramBlock, case_of, cases, text_of
+from cyclescope.session.blocks import ROUNDS_DIFFER, BlockCase, ProgramBlock, case_of, cases, text_of
 from cyclescope.session.predictors import (
     ANALYTIC,
     AblatedPredictor,
@@ -240,7 +240,9 @@ def _section(
 
 def _kind(timing: BlockTiming) -> str:
     """A reason without what is of one block alone."""
-    return "fewer copies take another time each" if timing.verdict == NONLINEAR else timing.reason
+    if timing.verdict == NONLINEAR and not timing.reason.startswith(ROUNDS_DIFFER):
+        return "fewer copies take another time each"
+    return timing.reason
 
 
 def _groups(

@@ -94,7 +94,7 @@ def test_two_runs_agree_within_a_fiftieth(code, monkeypatch, passes, verdict, cy
     ("halves", "verdict", "reason"),
     [
         ((3.81, 3.0), CLEAN, ""), ((3.0, 4.19), CLEAN, ""), ((4.19, 4.19), CLEAN, ""),
-        ((3.79, 3.0), NONLINEAR, "more rounds take longer each: their data are further away"),
+        ((3.79, 3.0), NONLINEAR, "more rounds take longer each: misses of caches"),
         ((4.21, 9.0), NONLINEAR, "more rounds take less time each: they are too few"),
         ((9.0, 9.0, 4.0), NONLINEAR, "more rounds take less time each"),  # two tries
     ],

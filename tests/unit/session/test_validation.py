@@ -10,11 +10,11 @@ import pytest
 from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.peers.llvm_mca import NAMES
 from cyclescope.errors import UsageError
-from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR
+from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR, BlockTiming
 from cyclescope.model.facts import FUSION, SCHEDULER, STACK_ENGINE, CoreAnswer, Fact
 from cyclescope.model.library import llvm_model
 from cyclescope.probe.catalogue import NEEDED
-from cyclescope.session.blocks import LOOP, UNROLLED, ProgramBlock, decoded
+from cyclescope.session.blocks import KERNELS, LOOP, UNROLLED, ProgramBlock, case_of, decoded
 from cyclescope.session.predictors import (
     ANALYTIC,
     LLVM_MCA,
@@ -285,3 +285,10 @@ def test_what_a_probe_is_worth_is_told_of_all_blocks_and_of_those_that_it_change
 )  # fmt: skip
 def test_llvm_reads_nops_with_a_size_and_branches_to_a_name(code, text):
     assert [_llvm(one) for one in decoded(bytes.fromhex(code))] == [text]
+
+
+def test_compiled_loops_that_are_not_linear_say_why():
+    timing = BlockTiming(2.0, 0.0, 1.2, NONLINEAR, "more rounds take less time each: they are too few")
+    case = case_of(ProgramBlock(bytes.fromhex("4801d8")), KERNELS)
+    found = section(KERNELS, [(case, timing)], [])
+    assert found.reasons == {NONLINEAR: {timing.reason: 1}}
