@@ -2,9 +2,8 @@
 
 Among blocking instructions that fill the ports of a class, a form costs as many port cycles as it has
 micro-operations that can go nowhere else. Every multiset of micro-operations says what all readings should
-be; how likely they are with it, and it is before any reading, makes its odds. Few sets of ports exist, and
-few micro-operations are in a form, so that all can be tried. The counts follow uops.info's Algorithm 1 (Abel
-and Reineke 2019), solved jointly instead of class by class.
+be; how likely they are with it, and it is before any reading, makes its odds. Few sets of ports and few
+micro-operations are tried. Counts follow uops.info's Algorithm 1 (Abel and Reineke 2019), solved jointly.
 """
 
 from __future__ import annotations
