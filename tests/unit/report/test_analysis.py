@@ -41,15 +41,19 @@ def plain(text):
 BAD = "\x1b\x07\x9b\u202e[2J|`x`<b>"
 
 
+def of_bad_names(number=1, **others):
+    """A prediction whose machine, ports, file, labels and instructions have names that control terminals."""
+    rows = (row(3, BAD, {f"p{BAD}": 1.0}, 4.0, 4.0, remarks=(BAD,)),) * number
+    return changed(
+        machine=BAD, source=BAD, name=BAD, found=BAD, notes=(BAD,), instructions=rows, full=(BAD,) * number,
+        ports={f"p{BAD}": 1.0}, ports_fixed={f"p{BAD}": 1.0}, dependencies=(), loop_carried=(),
+        critical_path=CriticalPath(4.0, (3,), (0,)), **others,
+    )  # fmt: skip
+
+
 def test_names_control_no_terminal_and_no_markup():
     """Of machines, ports, files and labels: what the reader did not write."""
-    bad = BAD
-    rows = (row(3, bad, {f"p{bad}": 1.0}, 4.0, 4.0, remarks=(bad,)),)
-    found = changed(
-        machine=bad, source=bad, name=bad, found=bad, notes=(bad,), instructions=rows, full=(bad,),
-        ports={f"p{bad}": 1.0}, ports_fixed={f"p{bad}": 1.0}, dependencies=(), loop_carried=(),
-        critical_path=CriticalPath(4.0, (3,), (0,)),
-    )  # fmt: skip
+    bad, found = BAD, of_bad_names()
     for text in (plain(analysis_text(found)), markdown(found), page(found), svg(found), dot(found)):
         assert text.replace("\n", "").isprintable()
     assert comparison_text([NotPredicted(bad, bad), found]).replace("\n", "").isprintable()
@@ -67,7 +71,7 @@ def test_no_view_controls_a_terminal(view):
         7.0, True, "ideal", True, {BAD: 1.0}, (TimeShare("ports", 7.0, None, (BAD,)),),
         (Gain("port", 6.0, 1.0, port=BAD),), (Occupancy(BAD, 1.0, 1),), (0, 1, 2, 3), (row,),
     )  # fmt: skip
-    found = changed(machine=BAD, source=BAD, name=BAD, found=BAD, notes=(BAD,), simulation=simulation)
+    found = of_bad_names(4, simulation=simulation)
     for text in (view.shown(found), view.all_shown([found, found])):
         read = (
             text.encode("ascii", "ignore").decode() if view.name == "json" else text
