@@ -14,8 +14,6 @@ from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.state import VECTOR_FLOAT, VECTOR_SCALABLE
 from cyclescope.measure import bench
 
-_LONGEST = 16  # bytes of an instruction, at least
-
 
 def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str, kept: str | None = None) -> Kernel:
     """The kernel of an assembly text, repeated `unroll` times per body; `init` runs once before.
@@ -46,14 +44,14 @@ def check_kept(text: str, kept: str | None, isa: str) -> None:
 
 def check_code(code: bytes, kept: str | None, isa: str) -> None:
     """The same of machine code. Raises UsageError that says where."""
-    reads, at = decoder(isa), 0
-    while at < len(code):
-        one = reads.instruction(code[at : at + _LONGEST], at)
+    reads = decoder(isa)
+    for step in reads.steps(code, 0):
+        one = reads.instruction(code[step.address : step.end], step.address)
         try:
             check_kept("" if one.problem else one.text, kept, isa)
         except UsageError as error:
-            raise UsageError(f"{one.text} at byte {at}: {error.message}", "use another register") from error
-        at += max(len(one.code), instruction_set(isa).step)
+            where = f"{one.text} at byte {step.address}"
+            raise UsageError(f"{where}: {error.message}", "use another register") from error
 
 
 def code_of(text: str, isa: str) -> bytes:

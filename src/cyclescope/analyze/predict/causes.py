@@ -17,7 +17,6 @@ import msgspec
 from cyclescope.analyze.predict.watched import LoopTrace
 
 DISPATCHING, PORTS_TAKEN, RESULT_LATE = "front_end", "ports", "latency"
-_NOWHERE = -1
 
 
 class TimeShare(msgspec.Struct, frozen=True):
@@ -40,7 +39,7 @@ def causes(loop: LoopTrace, first: int, last: int) -> tuple[TimeShare, ...]:
     way.walk(end)
     iterations = last + 1 - first
     found = (
-        TimeShare(kind, cycles / iterations, None if number < 0 else number, ports)
+        TimeShare(kind, cycles / iterations, number, ports)
         for (kind, number, ports), cycles in way.shares.items()
         if cycles
     )
@@ -58,7 +57,7 @@ class _WayBack:
         for sequence, operations in enumerate(self._operations):
             for number, (cycle, _) in enumerate(operations):
                 self._issued[cycle].append((sequence, number))
-        self.shares: dict[tuple[str, int, tuple[str, ...]], int] = defaultdict(int)
+        self.shares: dict[tuple[str, int | None, tuple[str, ...]], int] = defaultdict(int)
 
     def walk(self, sequence: int) -> None:
         """From the retirement of an instruction."""
@@ -80,7 +79,7 @@ class _WayBack:
         return sequence
 
     def _spend(
-        self, kind: str, since: int, now: int, number: int = _NOWHERE, ports: tuple[str, ...] = ()
+        self, kind: str, since: int, now: int, number: int | None = None, ports: tuple[str, ...] = ()
     ) -> int:
         cycles = now - max(since, self._until)
         if cycles > 0:

@@ -27,8 +27,7 @@ MOST_MEASUREMENTS = 2048  # of a length
 MEASUREMENTS = 200  # in all rounds, unless told otherwise
 _INSTRUCTIONS, _BYTES = 600, 5000  # in the shorter length: what large reorder buffers and caches of code hold
 _MARKED = 100  # copies of code with marks at most: each is some hundred bytes more elsewhere
-_COPIES = 1000  # at most, as nanoBench has them
-_FEWEST = 8
+_FEWEST = 8  # copies of long code: fewer would be within a reorder buffer
 # Core cycles of a measurement: a step of a coarse clock is 0.1 % of them, and few are interrupted. Marks read
 # the clock hundreds of times in a run, at one phase where they are as far apart as its steps: more meet all.
 _TARGET = 5e4
@@ -145,7 +144,7 @@ def burst_of(kernel: Kernel, before: Before, plan: BurstPlan) -> Burst:
 
 
 def _usual(kernel: Kernel, pairs: int) -> int:
-    copies = min(_INSTRUCTIONS // max(kernel.instructions, 1), _BYTES // max(len(kernel.code), 1), _COPIES)
+    copies = min(_INSTRUCTIONS // max(kernel.instructions, 1), _BYTES // max(len(kernel.code), 1))
     return max(min(copies, _MARKED) if pairs else copies, _FEWEST)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from functools import partial
+from io import DEFAULT_BUFFER_SIZE
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 from cyclescope.errors import UsageError
 from cyclescope.session.block_files import CODE_COLUMNS, Written
 
 _LONGEST = 100_000  # characters of a line: six times the longest block, as text
-_PIECE = 1 << 20  # bytes that are read at once where lines are counted
 
 
 def block_lines(path: Path) -> Iterator[Written]:
@@ -58,6 +60,11 @@ def counted_lines(path: Path) -> int:
     """How many lines a file has, about as many as blocks. Raises UsageError for one that cannot be read."""
     try:
         with path.open("rb") as file:
-            return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_PIECE), b""))
+            return sum(piece.count(b"\n") for piece in pieces(file))
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror})", "name another file") from error
+
+
+def pieces(file: BinaryIO) -> Iterator[bytes]:
+    """What is left of a file, some of it at a time."""
+    return iter(partial(file.read, DEFAULT_BUFFER_SIZE), b"")

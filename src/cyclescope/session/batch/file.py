@@ -16,18 +16,15 @@ from typing import IO, NamedTuple
 import msgspec
 
 from cyclescope.errors import UsageError
-from cyclescope.session.batch.blocks import block_lines, counted_lines
+from cyclescope.session.batch.blocks import block_lines, counted_lines, pieces
 from cyclescope.session.batch.chunk import BATCH_COLUMNS, ChunkTask, predicted_chunk, start_worker
 from cyclescope.session.block_files import Written
 from cyclescope.session.machines import is_file, load_model
 from cyclescope.session.predictors import ANALYTIC, own_predictor
 
-_CHUNK = (
-    500  # blocks of a task: tenths of a second, so that little is lost, and little is said between processes
-)
+_CHUNK = 500  # blocks of a task, tenths of a second: little is lost, and little is said between processes
 _AHEAD = 3  # tasks per worker that are handed out: none waits for the next, and memory stays small
 _OTHERS = 16  # tasks that are handed to an executor whose workers nobody counts
-_PIECE = 1 << 20  # bytes that are read at once where rows are counted
 Report = Callable[[int, int], None]
 
 
@@ -161,7 +158,7 @@ def _rows_before(partial: Path, described: Path, state: BatchState) -> int:
     rows, end = -1, 0  # the first is the head
     with partial.open("rb+") as file:
         at = 0
-        for piece in iter(lambda: file.read(_PIECE), b""):
+        for piece in pieces(file):
             rows += piece.count(b"\n")
             if b"\n" in piece:
                 end = at + piece.rindex(b"\n") + 1

@@ -1,14 +1,98 @@
-"""How large pieces of a batch are."""
+"""How large pieces of a batch are, how many are handed out, and what a worker keeps."""
 
 from __future__ import annotations
 
-from cyclescope.session.batch import blocks, chunk, file
+from concurrent.futures import Executor, Future
+from types import SimpleNamespace
+
+import pytest
+
+from cyclescope.session.batch import chunk, file
+from cyclescope.session.batch.blocks import pieces
+from cyclescope.session.batch.file import predict_file
+from cyclescope.session.block_files import Written
+from cyclescope.session.predictors import BlockAnswer
+
+MACHINE = "skylake"
 
 
-def test_pieces_are_small_enough_to_lose_little_and_large_enough_to_say_little():
-    assert file._CHUNK == 500  # about a fifth of a second of one CPU
-    assert (file._AHEAD, file._OTHERS) == (3, 16)
-    assert chunk._KEPT == 50_000
-    assert chunk._LOOKS == 1.0
-    assert blocks._PIECE == file._PIECE == 1 << 20
-    assert blocks._LONGEST == 100_000
+class Handed(Executor):
+    """Answers nothing of tasks; remembers how many blocks each had, and how many waited at most."""
+
+    def __init__(self):
+        self.sizes, self.asked, self.most = [], 0, 0
+
+    def submit(self, fn, /, task):
+        outer, self.sizes = self, [*self.sizes, len(task.lines)]
+        self.most = max(self.most, len(self.sizes) - self.asked)
+
+        class Asked(Future):
+            def result(self, timeout=None):
+                outer.asked += 1
+                return ""
+
+        return Asked()
+
+
+@pytest.fixture
+def blocks(tmp_path):
+    path = tmp_path / "blocks.txt"
+    path.write_text("90\n" * 12_001)
+    return path
+
+
+def test_a_task_has_five_hundred_blocks(blocks, tmp_path):
+    handed = Handed()
+    predict_file(blocks, tmp_path / "out.csv", MACHINE, executor=handed)
+    assert handed.sizes == [*[500] * 24, 1]
+    assert handed.most == 16  # nobody counts the workers of such an executor
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_each_worker_has_three_tasks_at_hand(blocks, tmp_path, monkeypatch, jobs):
+    handed = Handed()
+    monkeypatch.setattr(file, "ProcessPoolExecutor", lambda *_: handed)
+    predict_file(blocks, tmp_path / "out.csv", MACHINE, jobs=jobs)
+    assert (len(handed.sizes), handed.most) == (25, 3 * jobs)
+
+
+def test_a_worker_keeps_fifty_thousand_answers():
+    asked, kept = [], {}
+
+    def answer(code, isa):
+        asked.append(code)
+        return BlockAnswer(None, reason="none")
+
+    def ask(number):
+        code = number.to_bytes(3, "little")
+        chunk._row(Written("", "1"), code, SimpleNamespace(of_code=answer), "x86-64", kept)
+
+    for number in range(50_000):
+        ask(number)
+    ask(0)
+    assert len(asked) == len(kept) == 50_000  # the first is still known
+    ask(50_000)
+    ask(0)
+    assert asked[-2:] == [(50_000).to_bytes(3, "little"), bytes(3)] and len(kept) == 2
+
+
+def test_a_worker_looks_each_second_whether_somebody_wants_its_answers(monkeypatch):
+    slept = []
+
+    def gone(code):
+        raise SystemExit(code)
+
+    there = SimpleNamespace(getppid=lambda: 7 if sum(slept) < 59.5 else 1, _exit=gone)
+    monkeypatch.setattr(chunk, "os", there)
+    monkeypatch.setattr(chunk, "time", SimpleNamespace(sleep=slept.append))
+    with pytest.raises(SystemExit):
+        chunk._end_with(7)
+    assert 45 <= len(slept) <= 90 and sum(slept) < 61
+
+
+def test_files_of_many_pieces_are_read_to_their_end(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(content := b"0123456789\n" * 30_000)
+    with path.open("rb") as opened:
+        found = list(pieces(opened))
+    assert len(found) > 1 and b"".join(found) == content

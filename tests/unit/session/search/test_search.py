@@ -17,7 +17,6 @@ from cyclescope.session.predictors import Analytic
 from cyclescope.session.search import finding
 from cyclescope.session.search.drawing import (
     BlockDraw,
-    _side,
     apart,
     code_of,
     elsewhere,
@@ -194,11 +193,6 @@ def test_what_shows_the_same(by, part, same):
     assert finding._is_same(finding.Disagreement("", "", by, 1.0), like, part) is same
 
 
-def test_limits_of_searches():
-    assert (finding._KEPT, finding._SAME) == (0.7, 0.5)
-    assert (finding._MOST_SHRUNK, finding._LIKE, finding._LONG) == (4, 3, 5)
-
-
 def test_reports_have_all_of_it():
     forms = dict(machine().forms)
     cost = forms[SUB.id]
@@ -210,14 +204,3 @@ def test_reports_have_all_of_it():
     )
     assert "longer encodings: the same" in text
     assert msgspec.json.decode(search_json(result))["findings"][0]["effect"].startswith("what SUB costs")
-
-
-def test_blocks_seldom_mix_instructions_before_and_since_avx():
-    """As compilers do not: what one leaves of registers the other may wait for."""
-    draw = BlockDraw(
-        TABLE, machine(), [TABLE[n].id for n in ("ADDPS (XMM, XMM)", "VADDPS (XMM, XMM, XMM)")], fresh_seed()
-    )
-    sides = [{_side(one.form) for one in block} - {""} for block in draw.blocks(400)]
-    mixed = sum(len(some) == 2 for some in sides)
-    assert 10 < mixed < 80
-    assert sum(some == {"vex"} for some in sides) > 100 and sum(some == {"legacy"} for some in sides) > 50

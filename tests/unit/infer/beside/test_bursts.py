@@ -147,6 +147,40 @@ def test_too_many_copies():
         burst_of(kernel(NOP * 1000), Before(), BurstPlan(10_000))
 
 
+@pytest.mark.parametrize(
+    ("bytes_", "loop", "fits"),
+    [(917_504, 0, True), (917_505, 0, False), (1, 2**32 - 1, True), (1, 2**32, False)],
+)
+def test_copies_and_trips_that_fit(bytes_, loop, fits):
+    """Two lengths, of which one is twice the other, in the runner's room for code; a counter of 32 bits."""
+    plan = BurstPlan(bytes_, loop)
+    if fits:
+        assert burst_of(kernel(NOP), Before(), plan).effort.unroll == bytes_
+    else:
+        with pytest.raises(UsageError, match="are too many"):
+            burst_of(kernel(NOP), Before(), plan)
+
+
+@pytest.mark.parametrize(
+    ("code", "plan", "wanted"),
+    [
+        (NOP, BurstPlan(), 200), (NOP, BurstPlan(measurements=7), 7),
+        (NOP, BurstPlan(measurements=3000), 2048),
+        (PAUSES + RESUMES, BurstPlan(), 2000), (PAUSES + RESUMES, BurstPlan(measurements=7), 70),
+        (PAUSES + RESUMES, BurstPlan(measurements=300), 2048),
+    ],
+)  # fmt: skip
+def test_code_with_marks_is_measured_ten_times_as_often(code, plan, wanted):
+    """Up to what the runner has room for."""
+    assert burst_of(kernel(code), Before(), plan).effort.measurements == wanted
+
+
+def test_a_measurement_is_long_for_a_coarse_clock_and_short_for_interrupts():
+    """A step of 40 cycles is a thousandth; at 4 GHz and 1000 interrupts a second these hit one of fifty."""
+    target = burst_of(kernel(NOP), Before(), BurstPlan()).effort.target
+    assert 1000 * 40 < target < 4e6 / 50
+
+
 def test_sums_as_nanobench_has_them():
     values = [9.0, 1.0, 2.0, 3.0, 100.0]
     found = [aggregate(kind, values) for kind in ("min", "max", "median", "avg")]
