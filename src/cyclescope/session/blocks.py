@@ -30,7 +30,6 @@ from cyclescope.measure.bench import level_of
 UNROLLED, LOOP, KERNELS = "unrolled", "loop", "kernels"
 NOTIONS = (UNROLLED, LOOP)  # in which a block is timed; KERNELS are loops of compiled programs
 
-ROUNDS_DIFFER = "more rounds"  # begins the reasons of compiled loops that are not linear
 
 LOOPS_BACK, COUNTER_SHIFT = 1, 8  # flags of a block's kernel; see native/protocol.h
 LONGEST = 0x3FFF  # bytes of a block: eight copies are within a region of the runner

@@ -23,7 +23,7 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.measure.blocks import CLEAN, DISTURBED, LINEAR, NONLINEAR, UNSTABLE, BlockTiming, failed
-from cyclescope.session.blocks import KERNELS, ROUNDS_DIFFER, BlockCase, ProgramBlock
+from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock
 
 _FUNCTION = "run"
 ROUNDS = (512, 1536)  # between which the slope is
@@ -233,8 +233,8 @@ def _linearity(program: Path, nop: float, cycles: float) -> float:
 
 def _nonlinear(linearity: float) -> str:
     if linearity < 1:
-        return f"{ROUNDS_DIFFER} take longer each: misses of caches or of predictions grow with them"
-    return f"{ROUNDS_DIFFER} take less time each: they are too few for what the loop would take for ever"
+        return "more rounds take longer each: misses of caches or of predictions grow with them"
+    return "more rounds take less time each: they are too few for what the loop would take for ever"
 
 
 class _Samples(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_block
 from cyclescope.model.machine import Borrowed
 from cyclescope.session.accuracy import Accuracy, PredictedTime, accuracy
 from cyclescope.session.block_files import Timed
-from cyclescope.session.blocks import ROUNDS_DIFFER, BlockCase, ProgramBlock, case_of, cases, text_of
+from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock, case_of, cases, text_of
 from cyclescope.session.predictors import (
     ANALYTIC,
     AblatedPredictor,
@@ -227,7 +227,7 @@ def _section(
     reasons: dict[str, Counter[str]] = {}
     for row in rows:
         if not row.timing.is_clean:
-            reasons.setdefault(row.timing.verdict, Counter())[_kind(row.timing)] += 1
+            reasons.setdefault(row.timing.verdict, Counter())[_kind(row.timing, notion)] += 1
     clean = [row for row in rows if row.timing.is_clean]
     return ValidationSection(
         notion, rows, dict(Counter(row.timing.verdict for row in rows)),
@@ -238,9 +238,9 @@ def _section(
     )  # fmt: skip
 
 
-def _kind(timing: BlockTiming) -> str:
+def _kind(timing: BlockTiming, notion: str) -> str:
     """A reason without what is of one block alone."""
-    if timing.verdict == NONLINEAR and not timing.reason.startswith(ROUNDS_DIFFER):
+    if timing.verdict == NONLINEAR and notion != KERNELS:
         return "fewer copies take another time each"
     return timing.reason
 
