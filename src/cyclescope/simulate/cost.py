@@ -149,6 +149,17 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
             t.part != "data" and not self.is_pointer(t) for t in self.targets
         )
 
+    @cached_property
+    def only_loads(self) -> bool:
+        """Whether it passes on what it loads: no other value is read, no flags tell of a result.
+
+        So do pops, and pushes of memory: they only count the stack pointer besides.
+        """
+        others = (s for s in self.sources if s.part not in ("data", "address", "index"))
+        bases = self._bases(loads=False)
+        modifies = any(op.is_memory and op.read and op.write for op in self.form.operands)
+        return all(s.name in bases for s in others) and not modifies and not self.form.flags_written
+
 
 def moves_base(op: Operand) -> bool:
     """Whether an operand is the register that an address is moved by after the access."""

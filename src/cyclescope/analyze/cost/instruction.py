@@ -8,7 +8,7 @@ from math import ceil
 
 import msgspec
 
-from cyclescope.analyze.cost.cores import forward_latency, load_latency
+from cyclescope.analyze.cost.cores import forward_latency, load_latency, vector_load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, known_cost
 from cyclescope.analyze.cost.latencies import FIRST, SECOND, AllEnds, Column, CostVariant, PlacedLatencies
 from cyclescope.analyze.decode.block import BlockInstruction
@@ -146,6 +146,7 @@ class PlacedCosts:
         self.machine, self.ends, self.stand_in = machine, ends, stand_in
         self.units = Units.of(machine)
         self.load, self.forward = load_latency(machine), forward_latency(machine)
+        self.vector_load = vector_load_latency(machine)
         self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
         self.behaviour = behaviour_of(machine)
         self.moves = instruction_set(machine.isa).roles.moves
@@ -237,6 +238,7 @@ class PlacedCosts:
             ends, cost, self.core, variant, extracted,
             form.mnemonic.startswith(self.moves) if self.moves else False,
             self.ends == LEAST_PROVED and not extracted,
+            self.vector_load if form.vector_width else self.load,
         )  # fmt: skip
         column_of, columns = table.columns()
         idle = cost.eliminated or variant.idiom == ZERO

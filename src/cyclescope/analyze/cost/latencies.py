@@ -54,16 +54,17 @@ class PlacedLatencies:
     """Latencies from every source to every target in a variant.
 
     `proved` counts those alone that the model has: of others nobody knows whether there is a dependency.
+    `load` are the cycles of a plain load into registers of the form's kind.
     """
 
     def __init__(
         self, ends: AllEnds, cost: FormCost, core: Core, variant: CostVariant, extracted: bool, moves: bool,
-        proved: bool = False,
+        proved: bool = False, load: float = 0.0,
     ) -> None:  # fmt: skip
         self.ends, self.cost, self.variant, self._is_move = ends, cost, variant, moves
         self._proved = proved
         self._latencies = Latencies(ends, cost, core, extracted)
-        self._load = core.load_latency
+        self._load, self._plain_load = core.load_latency, load
 
     def columns(self) -> tuple[tuple[int, ...], tuple[Column, ...]]:
         """Per target the number of its column, and the columns. Memory has columns of its own."""
@@ -119,13 +120,19 @@ class PlacedLatencies:
             return 0.0
         known = self.cost.latencies
         ways = [
-            (self.ends.is_loaded(s), known[pair]) for s in self.ends.sources for t in self.ends.targets
-            if s.part != OLD and t.part != "data" and (pair := f"{s.name}->{t.name}") in known
+            (s, known[pair]) for s in self.ends.sources for t in self.ends.targets
+            if s.part != OLD and t.part != "data" and not self.ends.is_pointer(t)
+            and (pair := f"{s.name}->{t.name}") in known
         ]  # fmt: skip
-        direct = [cycles for loaded, cycles in ways if not loaded]
+        direct = [cycles for s, cycles in ways if not self.ends.is_loaded(s)]
         if direct:
             return max(direct)
-        return max(min((c for _, c in ways), default=0.0) - self._load, USUAL_LATENCY)
+        through = [cycles for s, cycles in ways if self.ends.is_address(s)]
+        if through:
+            return max(min(through) - self._plain_load, 0.0)
+        if not ways and self.ends.only_loads:
+            return 0.0
+        return max(min((cycles for _, cycles in ways), default=0.0) - self._load, USUAL_LATENCY)
 
     def base_of(self, column: Column) -> float:
         """Cycles of a value from dispatch on; of one that waits for something, that decides."""

@@ -186,7 +186,10 @@ class _Builder:
     def _known_ways(self) -> tuple[dict[int, float], set[int]]:
         if not self.memory or not self.behaviour.passing or self.costs.ends == LEAST_PROVED:
             return {}, set()
-        ways = KnownWays(self.instructions, self.plain, self.places, self.memory, self.behaviour.passing)
+        sooner = self.costs.vector_load - self.costs.load
+        ways = KnownWays(
+            self.instructions, self.plain, self.places, self.memory, self.behaviour.passing, sooner
+        )
         return ways.told()
 
     def _renamed(self) -> set[int]:

@@ -14,7 +14,10 @@ from cyclescope.model.facts import SIGNED_BITS, MemoryWay
 
 
 class KnownWays:
-    """The ways through memory of a block, by what is known of the core's; `costs` are plain costs."""
+    """The ways through memory of a block, by what is known of the core's; `costs` are plain costs.
+
+    `sooner` are the cycles by which loads into general registers take less than those into vectors.
+    """
 
     def __init__(
         self,
@@ -23,9 +26,10 @@ class KnownWays:
         places: Sequence[Places],
         passages: Sequence[Passage],
         passing: MemoryPassing,
+        sooner: float = 0.0,
     ) -> None:
         self._instructions, self._costs, self._places = instructions, costs, places
-        self._passages, self._passing = passages, passing
+        self._passages, self._passing, self._sooner = passages, passing, sooner
         last = instructions[-1].form
         loops = last is not None and "branch" in last.attributes
         self._few = loops and len(passages) <= MOST_SHORT
@@ -40,7 +44,10 @@ class KnownWays:
             if (one := self._stored_load(p)) and not (self._is_chained(p) and self._is_plain(one))
         }  # fmt: skip
         open_ones = {p.store for p, cycles in known.items() if cycles is None}
-        told = {p: c for p, c in known.items() if c is not None and p.store not in open_ones}
+        told = {
+            p: max(c - self._earlier(p), 0.0) for p, c in known.items()
+            if c is not None and p.store not in open_ones
+        }  # fmt: skip
         loads: dict[int, float] = {}
         for passage, cycles in told.items():
             loads[passage.load[0]] = max(cycles, loads.get(passage.load[0], 0.0))
@@ -49,6 +56,13 @@ class KnownWays:
     def failed(self) -> tuple[Passage, ...]:
         """The ways whose loads wait until the store is in the cache."""
         return tuple(p for p in self._passages if self._passing.is_failed(self._stored_load(p)))
+
+    def _earlier(self, passage: Passage) -> float:
+        """Cycles by which what a vector stored is in a general register sooner: vectors are asked alone."""
+        reader, writer = (self._instructions[n].form for n in (passage.load[0], passage.store[0]))
+        assert reader is not None
+        assert writer is not None
+        return self._sooner if writer.vector_width and not reader.vector_width else 0.0
 
     def _is_plain(self, one: StoredLoad) -> bool:
         """Whether a way takes no longer than that by which latencies of instructions are measured."""

@@ -6,10 +6,12 @@ import shutil
 
 import pytest
 
+from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import (
     FORWARDING,
     RENAMING,
     STACKED,
+    VECTOR,
     CoreAnswer,
     Fact,
     MemoryWay,
@@ -17,7 +19,7 @@ from cyclescope.model.facts import (
     stacked,
     transfer_subject,
 )
-from tests.support.blocks import FORWARD, changed, measured, predicted
+from tests.support.blocks import FORWARD, LOAD, block, changed, measured, predicted
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -103,6 +105,59 @@ def test_what_a_core_learns_of_few_loads_counts_in_short_loops(text, cycles):
     own = {"op1.data->op1.data": 1.0}
     machine = changed(measured(*OWN), ADD_M64_I8={"latencies": own})
     assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("push rax; pop rax; imul rax, rax", 3),
+        ("push rbp; imul rbp, rbp; push rbp; pop rbp; mov rax, rsp; pop rbp", 0),  # what was pushed first
+        ("push rax; pop rbx; imul rbx, rbx; push rbx; pop rax", 3),
+        ("mov [rsp], rax; push qword ptr [rsp]; pop rax; imul rax, rax", 3),
+        ("mov [rsp], rax; not qword ptr [rsp]; mov rax, [rsp]; imul rax, rax", 3 + 1),  # that does more
+        ("mov [rsp], rax; popcnt rax, [rsp]; imul rax, rax", SLOW + 2 + 1 + 3),
+    ],
+)
+def test_what_only_loads_adds_nothing_to_a_way(text, cycles):
+    pointer = {"latencies": {"RSP->RSP": 1.0}}  # which is nothing of what is pushed
+    machine = changed(measured(*ON_STACK), POPCNT_R64_M64={"latencies": {}}, PUSH_M64=pointer)
+    found = Predictor(machine).predict(block(text))
+    assert found.lcd == pytest.approx(cycles)
+    assert found.upper == pytest.approx(found.cycles, abs=0.3), "simulated, too"
+
+
+WIDE, LATER = 9.0, 2.0  # cycles of the way to a vector, and by which loads of vectors are later than others
+VECTORS = (
+    Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(FORWARDING, forwarding_subject(64, 64, 0, VECTOR), CoreAnswer.FORWARDED, WIDE, 0.05),
+    Fact(FORWARDING, forwarding_subject(128, 64, 8, VECTOR), CoreAnswer.FORWARDED, WIDE, 0.05),
+    Fact(FORWARDING, forwarding_subject(128, 128, 0, VECTOR), CoreAnswer.FORWARDED, WIDE, 0.05),
+    Fact(FORWARDING, forwarding_subject(32, 64, 0, VECTOR), CoreAnswer.FAILED, FAILED, 0.05),
+    Fact(RENAMING, MemoryWay.BASE, CoreAnswer.RENAMED, 0.0, 0.05),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("movups [rdi], xmm0; lddqu xmm0, [rdi]", WIDE),
+        ("movups [rdi], xmm0; pshufd xmm0, [rdi], 0", WIDE + 1),
+        ("movq [rdi], xmm0; mov rax, [rdi]; movq xmm0, rax", WIDE - LATER + 1),
+        ("movups [rdi], xmm0; mov rax, [rdi + 8]; movq xmm0, rax", WIDE - LATER + 1),
+        ("movd [rdi], xmm0; mov rax, [rdi]; movq xmm0, rax", FAILED - LATER + 1),
+        ("mov [rdi], rax; movq xmm0, [rdi]; movq rax, xmm0", WIDE + 1),
+        ("mov [rdi], rax; mov rax, [rdi]; imul rax, rax", 3),
+    ],
+)
+def test_what_a_load_of_a_vector_takes_longer_counts_where_it_is_one(text, cycles):
+    by_address = {"latencies": {"op2.address->op1": LOAD + LATER}}
+    machine = changed(
+        measured(*VECTORS), MOVUPS_XMM_M128=by_address, LDDQU_XMM_M128=by_address,
+        PSHUFD_XMM_M128_I8={"latencies": {"op2.address->op1": LOAD + LATER + 1}},
+    )  # fmt: skip
+    found = Predictor(machine).predict(block(text))
+    assert found.lcd == pytest.approx(cycles)
+    assert found.upper == pytest.approx(found.cycles, abs=0.3), "simulated, too"
 
 
 def test_without_facts_the_way_is_the_models():
