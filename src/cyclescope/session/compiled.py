@@ -27,10 +27,7 @@ from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock
 
 _FUNCTION = "run"
 ROUNDS = (512, 1536)  # between which the slope is
-_HALF = (
-    512,
-    1024,
-)  # the same of fewer rounds: where they take another time each, it is none of the loop alone
+_HALF = (512, 1024)  # the same of fewer rounds: where these take another time, it is none of the loop alone
 _COUNTED = (128, 384)  # the same for the run step by step
 SAMPLES, NANOSECONDS = 60, 20_000.0
 _PASSES, AGREE = 3, 0.02  # runs of the program; what two of them differ by at most

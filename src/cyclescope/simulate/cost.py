@@ -22,7 +22,6 @@ from cyclescope.model.machine import Core, FormCost, MachineModel, Operation
 from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, Work
 
 ZERO, BREAKING = "zero", "breaking"
-_FILE = 8  # registers: a form that reads and writes so many does the same to each
 USUAL_LATENCY = 1.0  # cycles where the model says nothing: what most instructions take, on any core
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
 
@@ -128,10 +127,10 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _is_for_each(self) -> bool:
-        """Whether the form does one thing to each register of a file."""
+        """Whether the form does one thing to each register of a file: it reads and writes several alone."""
         operands = self.form.operands
         each = all(op.is_register and op.implicit and op.read and op.write for op in operands)
-        return each and len(operands) >= _FILE
+        return each and len(operands) > 1
 
     def _bases(self, loads: bool) -> set[str]:
         """Registers that implicit memory operands go by."""

@@ -50,7 +50,7 @@ def test_where_pages_lie_makes_a_difference_beyond_the_first_cache():
     """Two processes that read 30.2 and 31.3 bytes a cycle are not at odds; one that reads 34 is."""
     found = {name: judged(f"REP MOVSB, {name}", sizes={SIZES[name]: around(2.1, 0.003)}) for name in SIZES}
     errors = {name: verdict.value.error / verdict.value.value for name, verdict in found.items()}
-    assert 0.018 < errors["64 KiB"] < 0.06
+    assert 0.036 < errors["64 KiB"] < 0.06
     assert all(error < 0.01 for name, error in errors.items() if name != "64 KiB")
 
 

@@ -95,11 +95,9 @@ class Alignment(NamedTuple):
 
 BEHIND_SOURCE = "behind the source's place of a page"  # loads come soon after a store to theirs
 TAKEN_FOR_THE_SAME = 0.13  # of the time: a Zen 5 takes 1.00 or 1.12 times as long, as pages lie
-_NEAR_COPIES = 16 * KIB  # with as much beside it, within every first cache
-PLACES_DIFFER = (
-    0.04  # of the time of what is larger: REP of a Zen 5 moves 64 KiB at 30.2 bytes a cycle in one
-)
-# process, at 31.3 in another, as pages lie
+# Of the time of the largest copies, which have no first cache for both places: REP of a Zen 5 moves 64 KiB
+# at 30.2 bytes a cycle in one process, at 31.3 in another, as pages lie.
+PLACES_DIFFER = 0.04
 IN_LINES = Alignment("", 0, AWAY)
 LINE_PLACES = (0, 1, 16, 32, 48)  # bytes into a line that source and destination begin at, each with each
 
@@ -226,7 +224,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.points[0].part == _COPIED:
         (size,) = (size for size in COPY_SIZES if case.subject.endswith(f", {_named(size)}"))
         taken = _taken(readings, _COPIED, size)
-        taken = taken.with_error(PLACES_DIFFER) if size > _NEAR_COPIES else taken
+        taken = taken.with_error(PLACES_DIFFER) if size == max(COPY_SIZES) else taken
         return ProbeVerdict(CoreAnswer.VALUE, taken.inverse().scaled(CHUNK))
     asked, aligned = _taken(readings, _ASKED), _taken(readings, _IN_LINES)
     times = Interval(asked.low / aligned.high, asked.high / aligned.low)

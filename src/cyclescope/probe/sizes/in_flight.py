@@ -36,9 +36,8 @@ _CLEAR = 0.85  # of the time of chains that wait for each other: far from the en
 _SLOPE = CHAIN_LENGTH + 4  # places that the step may take: a chain's operations leave one by one
 _MOST_DOUBT = 0.06  # of the number: places between the last overlap and the first that is none, or so many
 _STEP_DOUBT = 1  # instruction on either side of a step: of a Zen 5's loads 204 are seen one time, 205 another
-SIZES_DIFFER = (
-    0.02  # of the number: 202 +-1 additions of a Zen 5 are seen in one process, 205.5 +-1.5 in another
-)
+# Of the number: 202 +-1 additions of a Zen 5 are seen in one process, 205.5 +-1.5 in another.
+SIZES_DIFFER = 0.02
 _LEAST_DOUBT = 3  # that noise leaves open
 _ASKED, _SERIAL, _FREE = "asked", "serial", "free"
 _BOTH, _ONE = (2, 4), (0, 2)  # entries of two operations of the chain, and of at most one

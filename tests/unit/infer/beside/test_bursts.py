@@ -136,6 +136,7 @@ def test_what_comes_before():
         (NOP * 5000, 5000, 8),
         (PAUSES + RESUMES, 1, 100),
     ],
+    ids=("nops", "additions", "more", "long", "marks"),
 )
 def test_as_many_copies_as_fit(code, instructions, copies):
     """Twice as many are within what caches of code hold, and half of them more than a reorder buffer does."""
@@ -169,6 +170,7 @@ def test_copies_and_trips_that_fit(bytes_, loop, fits):
         (PAUSES + RESUMES, BurstPlan(), 2000), (PAUSES + RESUMES, BurstPlan(measurements=7), 70),
         (PAUSES + RESUMES, BurstPlan(measurements=300), 2048),
     ],
+    ids=("usual", "few", "most", "marks", "few-marks", "most-marks"),
 )  # fmt: skip
 def test_code_with_marks_is_measured_ten_times_as_often(code, plan, wanted):
     """Up to what the runner has room for."""
