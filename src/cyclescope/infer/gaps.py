@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from cyclescope.infer.readout import NOT_RUN
@@ -9,6 +10,7 @@ from cyclescope.infer.timing.results import FormTiming
 from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.store import Store
 from cyclescope.remarks.model import Gap, forms, operand_pairs
+from cyclescope.remarks.ports import Without
 from cyclescope.remarks.remark import NOTHING, Remark, listed, together
 
 _SHOWN = 3  # damaged rows that are told one by one
@@ -19,11 +21,12 @@ class Gaps:
 
     `forms` of the timings, `unknown` of them never run, `throughputs` and `pairs` without a value because
     their kernels were not measured, `ports` of forms that a stopped run tells nothing of. `single` are forms
-    of which either throughput or latencies were asked for.
+    of which either throughput or latencies were asked for. `reasons` counts why forms have no port usage.
     """
 
     def __init__(self, timings: Iterable[FormTiming] = ()) -> None:
         self.forms = self.unknown = self.throughputs = self.pairs = self.ports = self.single = 0
+        self.reasons: Counter[str] = Counter()
         for timing in timings:
             self.add(timing)
 
@@ -37,6 +40,15 @@ class Gaps:
         self.pairs += pairs
         self.single += without != (pairs > 0)
         self.ports += timing.ports_unfinished
+        self.reasons.update([timing.ports_reason] if timing.ports_reason else [])
+
+    @property
+    def without_ports(self) -> Remark:
+        """How many forms have no port usage for which reasons, or nothing."""
+        if not self.reasons:
+            return NOTHING
+        some = [Without[name.upper()].of(count) for name, count in self.reasons.most_common()]
+        return Without.FORMS.of(forms(self.reasons.total()), listed(some))
 
     def notes(self, store: Store) -> list[Remark]:
         """What is missing and why, a remark each."""

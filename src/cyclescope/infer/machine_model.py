@@ -6,7 +6,7 @@ determined is left out, with what is proved of it (`ranges`) or a note.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -83,7 +83,7 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
         costs, capacities = _proved(*with_resources(costs, ports, late, uneven), ports, readout.verdicts)
     core = _core(costs, table, readout)
     names = ports.names if ports else ()
-    provenance = _provenance(store, ports, core, gaps.notes(store))
+    provenance = _provenance(store, ports, core, gaps)
     asked = tuple(fact for fact in store.facts() if fact.is_resolved)
     calibration = readout.verdicts.calibration if ports is not None and readout.verdicts else None
     model = _possible(MachineModel(
@@ -262,23 +262,25 @@ def _latency(costs: Mapping[str, FormCost], form: InstructionForm, source: str, 
     return costs[form.id].latencies.get(names[0], 0) if form.id in costs and names else 0
 
 
-def _provenance(store: Store, ports: PortBuilder | None, core: Core, gaps: Sequence[Remark]) -> Provenance:
+def _provenance(store: Store, ports: PortBuilder | None, core: Core, gaps: Gaps) -> Provenance:
     sessions = store.sessions()
     last = sessions[-1] if sessions else {}
     brand = str(last.get("brand") or store.machine)
     return Provenance(
         MEASURED, Origin.SOURCE.of(brand).text, __version__, date=str(last.get("started", "")),
-        missing=tuple(gap.text for gap in gaps),
-        notes=(*map(str, _notes(ports, core)), *map(_conditions, sessions[-SESSIONS:])),
+        missing=tuple(gap.text for gap in gaps.notes(store)),
+        notes=(*map(str, _notes(ports, core, gaps)), *map(_conditions, sessions[-SESSIONS:])),
     )  # fmt: skip
 
 
-def _notes(ports: PortBuilder | None, core: Core) -> Iterator[Remark]:
+def _notes(ports: PortBuilder | None, core: Core, gaps: Gaps) -> Iterator[Remark]:
     yield Origin.CONVENTIONS.of()
     if core.in_order:
         yield Origin.IN_ORDER.of()
     else:
         yield Origin.NO_PORTS.of() if ports is None else ports.judge.naming
+        if ports is not None and gaps.without_ports:
+            yield gaps.without_ports
 
 
 def _conditions(session: Mapping[str, object]) -> str:

@@ -170,7 +170,7 @@ class Readout:
             timing, slots=usage.slots, slot_range=usage.slot_range, ports=usage.ports,
             ports_confidence=usage.confidence, ports_throughput=usage.throughput,
             ports_alternatives=usage.alternatives, ports_note=usage.note,
-            resources=dict(usage.resources),
+            resources=dict(usage.resources), ports_reason=usage.group,
         ), usage  # fmt: skip
 
 

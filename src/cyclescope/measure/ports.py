@@ -9,9 +9,10 @@ import msgspec
 
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.block import BlockingSequence, Register
-from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, LONG, Kernel
+from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.measure.plan import Experiment, Instances, Key, Planner
 
 ALONE, SLOTS, PORTS, PAIRS = "alone", "slots", "ports", "pairs"
@@ -64,6 +65,17 @@ class Filling(msgspec.Struct, frozen=True):
         return self.together * (groups * number // parts), self.together * (groups * (number + 1) // parts)
 
 
+class Company(msgspec.Struct, frozen=True):
+    """What a form's sequence has beside its instances: the kind of sequence, and the others' mnemonics.
+
+    `restores` says whether the others write what an instance reads and overwrites.
+    """
+
+    kind: Kind
+    others: tuple[str, ...]
+    restores: bool
+
+
 class PortPlanner:
     """Makes port experiments with a planner's kernels."""
 
@@ -74,6 +86,19 @@ class PortPlanner:
         self._codes: dict[Instruction, bytes] = {}
         self._found: Instances | None = None  # of the last form asked for
         self._asked = "", 0
+
+    def company(self, form: InstructionForm) -> Company | None:
+        """What stands beside the instances of a form; None where they stand alone, or there are none."""
+        streams = self.planner.sequences(form).streams
+        items = streams[0][0].items if streams else ()
+        others = [item for item in items if isinstance(item, Instruction)]
+        if not others:
+            return None
+        use = next(item for item in items if isinstance(item, Use))
+        mine = self._dialect.written(form, use.registers) & self._dialect.read(form, use.registers)
+        theirs = frozenset().union(*[self._dialect.written(one.form, one.registers) for one in others])
+        names = tuple(dict.fromkeys(one.form.mnemonic for one in others))
+        return Company(variant_of(streams[0][0].variant).kind, names, not mine.isdisjoint(theirs))
 
     # --- kernels ---------------------------------------------------------------------------------
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cyclescope.remarks.remark import Meaning
+from collections.abc import Sequence
+
+from cyclescope.remarks.remark import Meaning, Remark
 
 
 class NoPorts(Meaning):
@@ -12,12 +14,82 @@ class NoPorts(Meaning):
     STOPPED = "not measured: the run was stopped before the ports of this machine were known"
     NO_FILLER = "no stable throughput of NOP or of a move tells how many instructions fill the front end"
     NO_KERNEL = "{}"  # why none can be made, as the planner has it
+    TAKEN = "blocking instructions cannot stand between taken branches: {} set a target or are jumped over"
+    NOT_TAKEN = "blocking instructions would count with {}, which keep its instances from being taken"
+    CALLS = "calls and returns come in pairs: {} stand beside its instances"
+    STACK = (
+        "the stack pointer is written by every instance, and put back by {}: instances are not independent"
+    )
+    X87_STACK = (
+        "every instance moves the top of the x87 stack, which {} put back: instances are not independent"
+    )
+    COUNT = "its work depends on a count, which {} set before every instance"
+    VALUES = "its time may depend on values, which {} put back before every instance"
+    RESTORED = "every instance overwrites what it reads, which {} put back before the next"
+    COMPANY = "its instances do not run without {} beside them"
+    UNPIPELINED = "a unit that is not pipelined begins one every {:.2f} cycles"
     TOO_LONG = "two instances take {:.0f} cycles: too long to be hidden"
+    LOCKED_LONG = (
+        "locked: other accesses to memory wait, and two instances take {:.0f} cycles: too long to be hidden"
+    )
+    SERIALIZING = (
+        "serializing: others wait for it, and two instances take {:.0f} cycles: too long to be hidden"
+    )
+    PAST_CACHES = "it writes past the caches, and two instances take {:.0f} cycles: too long to be hidden"
     NO_SLOTS = "its front-end slots could not be measured"
+    NO_CLASS = "no class of blocking instructions works on its register files"
+    MANY_SLOTS = "its {:.0f} slots take more cycles of blocking than {}"
     NO_REGISTERS = "no blocking instruction of its register files leaves it the registers that it needs"
+    UNREAD = "no reading of it among blocking instructions: not asked for, or disturbed"
     IN_ORDER = "in order: ports cannot be told"
     ISSUES_WITH = "issues in one cycle with {}"
     NOT_WITH = "not with {}"
+
+
+class Without(Meaning):
+    """Groups of reasons why forms have no port usage, as they are counted."""
+
+    BRANCHES = "{} branch, call or return"
+    STACK = "{} move a stack, which other instructions put back"
+    COUNT = "{} repeat their work as a count says"
+    VALUES = "{} take a time that may depend on values, which other instructions put back"
+    RESTORED = "{} need other instructions beside them"
+    LOCKED = "{} are locked, and take too long to be hidden"
+    LONG = "{} take too long to be hidden"
+    KERNEL = "{} cannot be measured by user space, or have no kernel"
+    BLOCKING = "{} have no blocking instructions that suit them"
+    READINGS = "{} have no reading that tells"
+    FORMS = "no ports of {}: {}"
+
+
+_GROUPS = {
+    NoPorts.TAKEN: Without.BRANCHES,
+    NoPorts.NOT_TAKEN: Without.BRANCHES,
+    NoPorts.CALLS: Without.BRANCHES,
+    NoPorts.STACK: Without.STACK,
+    NoPorts.X87_STACK: Without.STACK,
+    NoPorts.COUNT: Without.COUNT,
+    NoPorts.VALUES: Without.VALUES,
+    NoPorts.RESTORED: Without.RESTORED,
+    NoPorts.COMPANY: Without.RESTORED,
+    NoPorts.LOCKED_LONG: Without.LOCKED,
+    NoPorts.TOO_LONG: Without.LONG,
+    NoPorts.SERIALIZING: Without.LONG,
+    NoPorts.PAST_CACHES: Without.LONG,
+    NoPorts.NO_KERNEL: Without.KERNEL,
+    NoPorts.NO_CLASS: Without.BLOCKING,
+    NoPorts.MANY_SLOTS: Without.BLOCKING,
+    NoPorts.NO_REGISTERS: Without.BLOCKING,
+    NoPorts.NO_SLOTS: Without.READINGS,
+    NoPorts.UNREAD: Without.READINGS,
+    NoPorts.UNMEASURED: Without.READINGS,
+}
+
+
+def group_of(remarks: Sequence[Remark]) -> Without | None:
+    """The group of the first of some remarks; None of what holds for a whole run, or tells a usage."""
+    first = remarks[0].meaning if remarks else None
+    return _GROUPS.get(first) if isinstance(first, NoPorts) else None
 
 
 class Usage(Meaning):

@@ -81,7 +81,8 @@ def summary_text(
         lines += calibration_lines(verdicts.calibration if (verdicts := stored_verdicts(store)) else None)
     elif finished and _asked_for_ports(store) and not store.has(PORTS) and not store.emulated:
         lines.append(f"note: no port usage: {NoPorts.NO_FILLER.of()}")
-    lines += [f"note: {note}" for note in (*notes, *tally.gaps.notes(store))]
+    without = [tally.gaps.without_ports] if tally.ports else []
+    lines += [f"note: {note}" for note in (*notes, *filter(None, without), *tally.gaps.notes(store))]
     if finished and disturbed:
         share = f"{disturbed} of {counted(store.count(), 'reading')}"
         lines.append(f"note: {share} disturbed by other programs: the same command measures them again")

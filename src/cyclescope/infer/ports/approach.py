@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Protocol
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.ports.candidates import candidates
-from cyclescope.infer.ports.class_questions import ClassQuestions, are_compared
+from cyclescope.infer.ports.candidates import candidates, is_locked
+from cyclescope.infer.ports.class_questions import ClassQuestions, are_compared, why_not_among
 from cyclescope.infer.ports.classes import Classes, blockers_of, grouped_by_time, knees_of, pairs_of
 from cyclescope.infer.ports.counted import (
     CountedEvidence,
@@ -24,19 +24,29 @@ from cyclescope.infer.ports.counted import (
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.in_order import ORDER_OF_ISSUE, InOrder, issues_in_order
-from cyclescope.infer.ports.questions import LONGEST_PAIR
-from cyclescope.infer.ports.timed import TimedEvidence, TimedJudge
+from cyclescope.infer.ports.questions import LONGEST_PAIR, longest_pair
+from cyclescope.infer.ports.timed import DIVIDES, TimedEvidence, TimedJudge
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
+from cyclescope.kernel.variant import Kind
 from cyclescope.measure.front_end import FETCH, WIDTH
 from cyclescope.measure.plan import Planner
-from cyclescope.measure.ports import ALONE, PAIRS, PORTS, SLOTS, PortPlanner, Stage
+from cyclescope.measure.ports import ALONE, PAIRS, PORTS, SLOTS, Company, PortPlanner, Stage
 from cyclescope.measure.record import FrontEndReadings, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.remarks.remark import Remark
+
+_BY_KIND = {
+    Kind.TAKEN: NoPorts.TAKEN,
+    Kind.NEXT: NoPorts.TAKEN,
+    Kind.NOT_TAKEN: NoPorts.NOT_TAKEN,
+    Kind.COUNT: NoPorts.COUNT,
+    Kind.FAST: NoPorts.VALUES,
+}  # what sequences with other instructions in them are for
+_LONG_BY = {"serializing": NoPorts.SERIALIZING, "nontemporal": NoPorts.PAST_CACHES}
 
 
 class Approach(Protocol):
@@ -179,21 +189,55 @@ def _usage(ports: PortBuilder | None, form: InstructionForm, planner: Planner) -
 
 
 def _why_none(facts: PortFacts, form: InstructionForm, planner: Planner) -> tuple[Remark, ...]:
-    """Why a form has no port usage."""
+    """Why a form has no port usage: what was missing first of all that leads to one."""
     if form.id in facts.confined:
         return ()
+    front_end = facts.front_end
+    company = PortPlanner(planner).company(form)
+    if company is not None:
+        return _in_company(form, company, front_end.throughputs.get(form.id, 0.0))
     try:
         planner.instances(form, 1)
     except Unmeasurable as error:
         return (NoPorts.NO_KERNEL.of(str(error)),)
-    alone = facts.front_end.alone
-    if alone.get(form.id, 0.0) > LONGEST_PAIR:
-        return (NoPorts.TOO_LONG.of(alone[form.id]),)
-    if form.id not in alone:
+    if form.id not in front_end.alone:
         return (NoPorts.UNMEASURED.of(),)
-    if form.id not in facts.front_end.slots:
+    cycles = longest_pair(front_end, form)
+    if cycles > LONGEST_PAIR:
+        return (_long(form).of(cycles),)
+    if form.id not in front_end.slots:
         return (NoPorts.NO_SLOTS.of(),)
-    return (NoPorts.NO_REGISTERS.of(),)
+    return (why_not_among(facts, form, planner),)
+
+
+def _in_company(form: InstructionForm, company: Company, cycles: float) -> tuple[Remark, ...]:
+    """Why no blocking instructions stand among what needs other instructions beside it."""
+    why = _needs(form, company)
+    remark = why.of(", ".join(company.others))
+    divides = why is NoPorts.VALUES and cycles > DIVIDES
+    return (remark, NoPorts.UNPIPELINED.of(cycles)) if divides else (remark,)
+
+
+def _needs(form: InstructionForm, company: Company) -> NoPorts:
+    """What the instructions beside a form's instances are for."""
+    attributes = form.attributes
+    if not attributes.isdisjoint(("call", "return")):
+        return NoPorts.CALLS
+    if company.kind in _BY_KIND:
+        return _BY_KIND[company.kind]
+    if company.restores and "stack" in attributes:
+        return NoPorts.STACK
+    if form.x87_pops:
+        return NoPorts.X87_STACK
+    return NoPorts.RESTORED if company.restores else NoPorts.COMPANY
+
+
+def _long(form: InstructionForm) -> NoPorts:
+    """What is said of two instances that take too long."""
+    if is_locked(form):
+        return NoPorts.LOCKED_LONG
+    found = (why for attribute, why in _LONG_BY.items() if attribute in form.attributes)
+    return next(found, NoPorts.TOO_LONG)
 
 
 # --- what a store has ---------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import notation, port_throughput
 from cyclescope.remarks.front_end import Slots
-from cyclescope.remarks.ports import NoPorts, Usage
+from cyclescope.remarks.ports import NoPorts, Usage, group_of
 from cyclescope.remarks.remark import NOTHING, Remark, together
 
 NOISE = 0.08  # micro-operations: less of a resource is none
@@ -61,6 +61,12 @@ class PortUsage(msgspec.Struct, frozen=True):
     def note(self) -> str:
         """The remarks as one line."""
         return together(self.remarks)
+
+    @property
+    def group(self) -> str:
+        """That of the reason why there is no usage, or ""."""
+        found = group_of(self.remarks) if self.ports is None else None
+        return "" if found is None else found.name.lower()
 
 
 class PortJudge(Protocol):

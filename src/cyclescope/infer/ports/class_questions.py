@@ -21,6 +21,8 @@ from cyclescope.infer.workload import AGAIN, AMONG, BETWEEN, CLASSES, HIDDEN, ME
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import INSTANCES, PortPlanner, Question, Stage
+from cyclescope.remarks.ports import NoPorts
+from cyclescope.remarks.remark import Remark
 
 _LEAST = 8  # cycles of blocking
 SPARE = 5  # more cycles of blocking when looking a second time, with the instances in one place
@@ -201,6 +203,22 @@ def _hiding(facts: PortFacts, form: InstructionForm, width: int) -> int:
     escaping = min(math.ceil(1.2 * slots) + 1, LONGEST)  # one port may have to take them all
     needed = max(_LEAST, math.ceil(1.3 * alone) + 2, crowded, escaping)
     return needed if needed <= LONGEST else 0
+
+
+def why_not_among(facts: PortFacts, form: InstructionForm, planner: Planner) -> Remark:
+    """Why a form whose slots are known was read among no blocking instructions."""
+    mine, files = domains(form), facts.classes.files
+    near = [name for name in files if files[name] <= mine or _touches(facts, name, mine)]
+    if not near:
+        return NoPorts.NO_CLASS.of()
+    widths = facts.classes.widths
+    fitting = [name for name in near if _hiding(facts, form, widths[name])]
+    if not fitting:
+        return NoPorts.MANY_SLOTS.of(facts.front_end.slots[form.id], LONGEST)
+    plans, found = PortPlanner(planner), planner.instances(form, INSTANCES)
+    if any(plans.beside(facts.table[name], found) is not None for name in fitting):
+        return NoPorts.UNREAD.of()
+    return NoPorts.NO_REGISTERS.of()
 
 
 def _touches(facts: PortFacts, blocker: str, files: frozenset[str]) -> bool:

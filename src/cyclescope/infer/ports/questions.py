@@ -85,12 +85,16 @@ def _least(facts: FrontEndFacts, form: InstructionForm, instances: int) -> int |
     """How many slots of fillers hide what else limits a form; None where these would be too many."""
     alone = facts.alone.get(form.id, math.inf)
     each = facts.throughputs.get(form.id, alone)
-    if (
-        max(alone, INSTANCES * each) > LONGEST_PAIR
-    ):  # two that stay in buffers take less than those that leave them
+    if longest_pair(facts, form) > LONGEST_PAIR:
         return None
     cycles = max(alone, COUNTED * each) * instances / COUNTED
     return max(math.ceil(HIDING * facts.width * cycles), LEAST_FILLERS * instances)
+
+
+def longest_pair(facts: FrontEndFacts, form: InstructionForm) -> float:
+    """Cycles of two instances: two that stay in buffers take less than those that leave them."""
+    alone = facts.alone.get(form.id, math.inf)
+    return max(alone, INSTANCES * facts.throughputs.get(form.id, alone))
 
 
 def _count(

@@ -79,7 +79,8 @@ class FormTiming(msgspec.Struct, frozen=True):
     `slots` are front-end slots, `slot_range` the least and the most where they vary. `ports` is the port
     usage in the notation `1*p06+1*p23`, with `?` for what no set of micro-operations explains,
     `ports_throughput` the cycles per instruction that it allows, `ports_alternatives` other usages that fit
-    as well; without a usage `ports_note` says why, and `ports_unfinished` that a run was stopped before.
+    as well; without a usage `ports_note` says why, `ports_reason` is the group of that reason (a name of
+    `Without` in `remarks.ports`), and `ports_unfinished` says that a run was stopped before.
     `resources` has cycles of each resource, which are ports that some form is confined to (`p06`) and units
     that no set of ports explains. `lacks` are the extensions that the form needs and the CPU has not, where
     it does not execute it.
@@ -102,6 +103,7 @@ class FormTiming(msgspec.Struct, frozen=True):
     slot_range: tuple[float, float] | None = None
     lacks: tuple[str, ...] = ()
     ports_unfinished: bool = False
+    ports_reason: str = ""
 
 
 def without_value(

@@ -1,0 +1,157 @@
+"""Every form that runs has ports or a typed reason, which is that of the condition that left it out."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+
+import pytest
+
+from benchmarks.round_trip import QUIET, measure
+from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.ports.approach import TimedPorts, read_approach
+from cyclescope.infer.ports.front_end import FrontEndFacts
+from cyclescope.infer.readout import Readout
+from cyclescope.isa.find.pattern import select
+from cyclescope.isa.form import model_form_id
+from cyclescope.isa.registry import instruction_set, isa_names
+from cyclescope.isa.table import load_table
+from cyclescope.measure.plan import Planner
+from cyclescope.measure.ports import PortPlanner
+from cyclescope.measure.store import Store
+from cyclescope.remarks.ports import NoPorts, Without, group_of
+from cyclescope.remarks.remark import Remark
+from cyclescope.simulate.draw import draw_machine
+
+SEED = random.SystemRandom().randrange(1 << 30)
+ANY = 40  # forms of no special kind
+FORMS = 1500  # of each table
+GROUPS = {group.name.lower() for group in Without} - {"forms"}
+EACH = 2  # of every attribute, and of what stands beside instances
+
+
+def chosen(table, planner, draw):
+    """Some forms of every attribute and of every kind of company, and others."""
+    plans, kinds = PortPlanner(planner), {}
+    able = [form for form in select(table, ()) if form.encoding or form.bits]
+    for form in draw.sample(able, len(able)):
+        company = plans.company(form)
+        kinds.setdefault(company and (company.kind, company.restores), []).append(form)
+        for attribute in form.attributes:
+            kinds.setdefault(attribute, []).append(form)
+    some = [form for found in kinds.values() for form in found[:EACH]] + draw.sample(able, ANY)
+    return list({model_form_id(form): form for form in some}.values())
+
+
+@pytest.fixture(scope="module", params=sorted(isa_names()))
+def drawn(request, tmp_path_factory):
+    """A store of a drawn machine."""
+    print(f"seed {SEED}")  # noqa: T201
+    table = load_table(request.param)
+    planner = Planner(table, lambda form: True)
+    forms = chosen(table, planner, random.Random(SEED))
+    machine = draw_machine(SEED, select(table, ()), isa=request.param)
+    path = tmp_path_factory.mktemp("reasons") / "store.sqlite"
+    with closing(measure(machine, table, forms, QUIET, path)) as store:
+        yield store, table, forms
+
+
+@pytest.mark.slow
+def test_no_form_that_runs_is_without_ports_and_without_a_reason(drawn):
+    store, table, forms = drawn
+    found = [both for both in Readout(store, table).each() if both[0].status == "ok"]
+    assert len(found) > len(forms) / 2
+    without = [(timing, usage) for timing, usage in found if timing.ports is None]
+    assert without
+    for timing, usage in without:
+        assert timing.ports_note, timing.id
+        assert isinstance(usage.remarks[0].meaning, NoPorts)
+    assert {timing.id for timing, usage in found if usage.operations is None and not usage.remarks} == set()
+    assert {timing.ports_reason for timing, _ in without} <= GROUPS
+    assert Gaps(timing for timing, _ in found).without_ports
+
+
+@pytest.mark.parametrize("isa", isa_names())
+def test_every_form_of_a_table_has_a_reason(isa):
+    """On a core of which nothing but the front end is known."""
+    print(f"seed {SEED}")  # noqa: T201 - to repeat it
+    table = load_table(isa)
+    approach = TimedPorts(FrontEndFacts(table, {instruction_set(isa).roles.nop: 0.25}))
+    planner = Planner(table, lambda form: True)
+    found = {}
+    for form in random.Random(SEED).sample(list(table), FORMS):
+        usage = approach.usage(form, planner)
+        assert usage.ports is None
+        assert usage.note, form.id
+        found.setdefault(usage.group, form.id)
+    assert {"readings", "kernel"} <= set(found) <= GROUPS
+
+
+# --- which one -------------------------------------------------------------------------------------
+
+EXPECTED = {
+    "PUSH (R64)": NoPorts.STACK,
+    "POP (R64)": NoPorts.STACK,
+    "JZ (Rel8)": NoPorts.NOT_TAKEN,
+    "JMP (Rel8)": NoPorts.TAKEN,
+    "JMP (R64)": NoPorts.TAKEN,
+    "CALL_NEAR (Rel32)": NoPorts.CALLS,
+    "RET_NEAR": NoPorts.CALLS,
+    "DIV (R64)": NoPorts.VALUES,
+    "MOVSB": NoPorts.RESTORED,
+    "MOVSB_REPE": NoPorts.COUNT,
+    "FLD1": NoPorts.X87_STACK,
+    "VPGATHERDD (YMM, VSIB_YMM, YMM)": NoPorts.RESTORED,
+    "POPF": NoPorts.NO_KERNEL,
+}
+
+
+@pytest.fixture
+def few(complete, table):
+    """What a small store of x86-64 tells."""
+    with closing(Store(complete, readonly=True)) as store:
+        yield read_approach(store, table), table
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_reason_is_what_left_a_form_out(few, name):
+    approach, table = few
+    usage = approach.usage(table[name], Planner(table, lambda form: True))
+    assert usage.ports is None
+    assert usage.remarks[0].meaning is EXPECTED[name]
+    assert usage.group == group_of(usage.remarks).name.lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("ADD_LOCK (M64, R64)", NoPorts.LOCKED_LONG),
+        ("MFENCE", NoPorts.SERIALIZING),
+        ("FSIN", NoPorts.TOO_LONG),
+    ],
+)
+def test_two_instances_are_too_long_in_buffers_or_behind_them(few, name, why):
+    """The longer of the two counts: what stays in buffers looks quicker."""
+    approach, table = few
+    facts = approach.ports.facts.front_end
+    facts.alone[name] = 18.0
+    facts.throughputs[name] = 20.05
+    found = approach.usage(table[name], Planner(table, lambda form: True))
+    assert found.remarks == (why.of(40.1),)
+
+
+def test_a_division_says_what_its_unit_takes(few):
+    approach, table = few
+    approach.ports.facts.front_end.throughputs["DIV (R64)"] = 7.01
+    found = approach.usage(table["DIV (R64)"], Planner(table, lambda form: True))
+    assert [one.meaning for one in found.remarks] == [NoPorts.VALUES, NoPorts.UNPIPELINED]
+    assert "7.01" in found.note
+
+
+def test_reasons_are_counted_by_group():
+    alone = {one for one in NoPorts if group_of((one.of(),))}
+    whole = {NoPorts.STOPPED, NoPorts.NO_FILLER, NoPorts.IN_ORDER}
+    beside = {NoPorts.UNPIPELINED, NoPorts.ISSUES_WITH, NoPorts.NOT_WITH}
+    assert alone == set(NoPorts) - whole - beside
+    assert group_of(()) is None
+    assert group_of((Remark(),)) is None
