@@ -180,6 +180,12 @@ def test_what_slow_code_takes_at_first_is_no_state(core, body, judged):
     assert (UNCLEAN in {r.status for r in found.readings}) is judged
 
 
+def test_what_entering_takes_is_looked_at_more_than_once(core):
+    """The first time is cold. What decoding takes longer in the first trip is no state of the core either."""
+    found = core(("d" * 8, WIDE), COLD=300, COUNTERS=0, rounds=40)
+    assert {r.status for r in found.readings} == {OK}
+
+
 def test_the_end_of_a_loop_is_a_slot(core):
     for width in (4, 6, 8):
         assert core(WIDTH=width).loop_end == pytest.approx(1 / width, rel=1e-4)
