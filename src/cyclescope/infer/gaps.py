@@ -44,11 +44,13 @@ class Gaps:
 
     @property
     def without_ports(self) -> Remark:
-        """How many forms have no port usage for which reasons, or nothing."""
-        if not self.reasons:
+        """How many forms have no port usage for which reasons, but for those that nobody asked for."""
+        known = [(Without[name.upper()], count) for name, count in self.reasons.most_common()]
+        some = {group: count for group, count in known if group is not Without.UNASKED}
+        if not some:
             return NOTHING
-        some = [Without[name.upper()].of(count) for name, count in self.reasons.most_common()]
-        return Without.FORMS.of(forms(self.reasons.total()), listed(some))
+        told = listed(group.of(count) for group, count in some.items())
+        return Without.FORMS.of(forms(sum(some.values())), told)
 
     def notes(self, store: Store) -> list[Remark]:
         """What is missing and why, a remark each."""

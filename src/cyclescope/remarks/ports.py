@@ -50,15 +50,16 @@ class Without(Meaning):
     """Groups of reasons why forms have no port usage, as they are counted."""
 
     BRANCHES = "{} branch, call or return"
-    STACK = "{} move a stack, which other instructions put back"
+    STACK = "{} move a stack that other instructions put back"
     COUNT = "{} repeat their work as a count says"
-    VALUES = "{} take a time that may depend on values, which other instructions put back"
+    VALUES = "{} take values that other instructions put back"
     RESTORED = "{} need other instructions beside them"
-    LOCKED = "{} are locked, and take too long to be hidden"
+    LOCKED = "{} are locked and take too long to be hidden"
     LONG = "{} take too long to be hidden"
-    KERNEL = "{} cannot be measured by user space, or have no kernel"
+    KERNEL = "{} have no kernel that user space can run"
     BLOCKING = "{} have no blocking instructions that suit them"
-    READINGS = "{} have no reading that tells"
+    SLOTS = "{} have slots that could not be measured"
+    UNASKED = "{} were not asked for, or disturbed"
     FORMS = "no ports of {}: {}"
 
 
@@ -80,9 +81,9 @@ _GROUPS = {
     NoPorts.NO_CLASS: Without.BLOCKING,
     NoPorts.MANY_SLOTS: Without.BLOCKING,
     NoPorts.NO_REGISTERS: Without.BLOCKING,
-    NoPorts.NO_SLOTS: Without.READINGS,
-    NoPorts.UNREAD: Without.READINGS,
-    NoPorts.UNMEASURED: Without.READINGS,
+    NoPorts.NO_SLOTS: Without.SLOTS,
+    NoPorts.UNREAD: Without.UNASKED,
+    NoPorts.UNMEASURED: Without.UNASKED,
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.round_trip import QUIET, measure
 from cyclescope.infer.gaps import Gaps
+from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import TimedPorts, read_approach
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.readout import Readout
@@ -19,8 +20,10 @@ from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PortPlanner
 from cyclescope.measure.store import Store
+from cyclescope.remarks.model import forms
 from cyclescope.remarks.ports import NoPorts, Without, group_of
 from cyclescope.remarks.remark import Remark
+from cyclescope.report.summary import Tally, summary_text
 from cyclescope.simulate.draw import draw_machine
 
 SEED = random.SystemRandom().randrange(1 << 30)
@@ -49,18 +52,18 @@ def drawn(request, tmp_path_factory):
     print(f"seed {SEED}")  # noqa: T201
     table = load_table(request.param)
     planner = Planner(table, lambda form: True)
-    forms = chosen(table, planner, random.Random(SEED))
+    some = chosen(table, planner, random.Random(SEED))
     machine = draw_machine(SEED, select(table, ()), isa=request.param)
     path = tmp_path_factory.mktemp("reasons") / "store.sqlite"
-    with closing(measure(machine, table, forms, QUIET, path)) as store:
-        yield store, table, forms
+    with closing(measure(machine, table, some, QUIET, path)) as store:
+        yield store, table, some
 
 
 @pytest.mark.slow
 def test_no_form_that_runs_is_without_ports_and_without_a_reason(drawn):
-    store, table, forms = drawn
+    store, table, some = drawn
     found = [both for both in Readout(store, table).each() if both[0].status == "ok"]
-    assert len(found) > len(forms) / 2
+    assert len(found) > len(some) / 2
     without = [(timing, usage) for timing, usage in found if timing.ports is None]
     assert without
     for timing, usage in without:
@@ -84,7 +87,7 @@ def test_every_form_of_a_table_has_a_reason(isa):
         assert usage.ports is None
         assert usage.note, form.id
         found.setdefault(usage.group, form.id)
-    assert {"readings", "kernel"} <= set(found) <= GROUPS
+    assert {"unasked", "kernel"} <= set(found) <= GROUPS
 
 
 # --- which one -------------------------------------------------------------------------------------
@@ -155,3 +158,18 @@ def test_reasons_are_counted_by_group():
     assert alone == set(NoPorts) - whole - beside
     assert group_of(()) is None
     assert group_of((Remark(),)) is None
+
+
+def test_the_summary_and_the_model_count_the_reasons(complete, table):
+    """But for what nobody asked of the other forms that run."""
+    with closing(Store(complete, readonly=True)) as store:
+        tally = Tally(Readout(store, table).timings())
+        counts = dict(tally.gaps.reasons)
+        assert counts.pop(Without.UNASKED.name.lower()) > 0
+        assert counts[Without.VALUES.name.lower()] > 0  # divisions
+        told = tally.gaps.without_ports.text
+        assert told.startswith(Without.FORMS.of(forms(sum(counts.values())), "").text)
+        assert all(Without[name.upper()].of(count).text in told for name, count in counts.items())
+        assert f"note: {told}" in summary_text(store, tally, True, None).splitlines()
+        assert told in build_model(store, table).provenance.notes
+        assert not Gaps().without_ports
