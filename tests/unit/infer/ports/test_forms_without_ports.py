@@ -62,7 +62,10 @@ def drawn(request, tmp_path_factory):
 @pytest.mark.slow
 def test_no_form_that_runs_is_without_ports_and_without_a_reason(drawn):
     store, table, some = drawn
-    found = [both for both in Readout(store, table).each() if both[0].status == "ok"]
+    readout = Readout(store, table)
+    if readout.approach is None:
+        pytest.skip("nothing fills the front end of this core, as the summary of a run says")
+    found = [both for both in readout.each() if both[0].status == "ok"]
     assert len(found) > len(some) / 2
     without = [(timing, usage) for timing, usage in found if timing.ports is None]
     assert without
