@@ -146,8 +146,8 @@ class Run:
                 keep(task, [])
         left = parallel(self._kill, [t for t in tasks if t[1]], self.parsed.jobs, self.end, keep)
         killed = sum(is_killed(found.get(str(m), "")) for m in chosen)
-        rest = len(chosen) - killed - left
-        print(f"{len(chosen)} mutants: {killed} killed, {left} not run, {rest} survived")
+        survived = sum(str(m) in found for m in chosen) - killed
+        print(f"{len(chosen)} mutants: {killed} killed, {survived} survived; {left} of them not run now")
         return 0 if killed == len(chosen) else 1
 
     # --- notes -------------------------------------------------------------------------------------

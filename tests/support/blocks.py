@@ -21,6 +21,15 @@ A, B, C, LOADS, STORES = range(5)
 _LATENCY = {"IMUL": 3, "VADDPD": 4, "VMULPD": 4, "VFMADD231PD": 4, "DIV": 20, "BSR": 3}
 _PORTS = {"IMUL": (A,), "VADDPD": (A, B), "VMULPD": (B,), "VFMADD231PD": (B,), "DIV": (A,)}
 _NO_LATENCY = ("NOP", "PUSH", "POP")
+SUM_LOOP = """sum:
+    movq %rdi, %rdx
+.L3:
+    imulq (%rdx), %rax
+    addq $8, %rdx
+    cmpq %rcx, %rdx
+    jne .L3
+    ret
+"""
 
 
 def block(text: str, loop: bool = False) -> Block:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from cyclescope.cli.main import main
+from tests.support.blocks import SUM_LOOP
 from tests.support.machine import FORMS, simulate
 
 PROGRESS = re.compile(r"[\w ]+: \d+ of \d+, |measuring|second look")
@@ -28,6 +29,14 @@ class Ran(NamedTuple):
         assert lines[0].startswith("error: ")
         assert "internal error" not in lines[0]
         return lines[0].removeprefix("error: ")
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    """A file with a loop."""
+    path = tmp_path / "sum.s"
+    path.write_text(SUM_LOOP)
+    return path
 
 
 @pytest.fixture

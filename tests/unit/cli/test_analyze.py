@@ -20,28 +20,13 @@ from cyclescope.model.schema import write_model
 from cyclescope.report.predictions.views import VIEWS
 from cyclescope.session import machines, predict
 from cyclescope.session.machines import load_model
+from tests.support.blocks import SUM_LOOP as LOOP
 from tests.support.blocks import toy
 from tests.support.machine import IDENTITY
 from tests.support.schemas import ANALYSIS
 
 pytestmark = pytest.mark.skipif(shutil.which("as") is None, reason="needs as of binutils")
 FAILURE, USAGE, UNKNOWN = 1, 2, 3
-LOOP = """sum:
-    movq %rdi, %rdx
-.L3:
-    imulq (%rdx), %rax
-    addq $8, %rdx
-    cmpq %rcx, %rdx
-    jne .L3
-    ret
-"""
-
-
-@pytest.fixture
-def kernel(tmp_path):
-    path = tmp_path / "sum.s"
-    path.write_text(LOOP)
-    return path
 
 
 @pytest.fixture

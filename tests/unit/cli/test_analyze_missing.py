@@ -17,27 +17,12 @@ from cyclescope.infer.campaign import Request
 from cyclescope.isa.table import load_table
 from cyclescope.measure.plan import LATENCY, THROUGHPUT
 from cyclescope.measure.ports import PORTS
+from tests.support.blocks import SUM_LOOP as LOOP
 from tests.support.blocks import toy
 from tests.support.machine import IDENTITY, Machine
 
 pytestmark = pytest.mark.skipif(shutil.which("as") is None, reason="needs as of binutils")
 FAILURE, USAGE, UNKNOWN = 1, 2, 3
-LOOP = """sum:
-    movq %rdi, %rdx
-.L3:
-    imulq (%rdx), %rax
-    addq $8, %rdx
-    cmpq %rcx, %rdx
-    jne .L3
-    ret
-"""
-
-
-@pytest.fixture
-def kernel(tmp_path):
-    path = tmp_path / "sum.s"
-    path.write_text(LOOP)
-    return path
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def _with_work(template: Template, change: Callable[[Work], Work]) -> Template:
 
 
 def _with_twin(loop: LoopOnCore, port: int) -> LoopOnCore:
-    """A core that has a port twice; the second is in no queue and no cluster."""
+    """A core that has a port twice; the second is in all queues and clusters of the first."""
     layout, twin = loop.layout, 1 << loop.layout.ports
     changed = _replaced(
         layout,

@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 import msgspec
 
 from cyclescope.errors import UsageError
+from cyclescope.model.machine import MachineModel
 from cyclescope.session.batch.blocks import block_lines, counted_lines, pieces
 from cyclescope.session.batch.chunk import BATCH_COLUMNS, ChunkTask, predicted_chunk, start_worker
 from cyclescope.session.block_files import Written
@@ -63,8 +64,9 @@ def predict_file(
     """
     blocks, output = Path(blocks), Path(output)
     partial, described = (output.with_name(f"{output.name}{end}") for end in (".partial", ".state"))
-    own_predictor(predictor, load_model(machine))  # what is wrong with them is told before anything else
-    state, of = _state(blocks, machine, predictor), counted_lines(blocks)
+    model = load_model(machine)
+    own_predictor(predictor, model)  # what is wrong with them is told before anything else
+    state, of = _state(blocks, model, predictor), counted_lines(blocks)
     before = _rows_before(partial, described, state)
     done = before
     lines = islice(block_lines(blocks), before, None)
@@ -134,12 +136,12 @@ def _written(machine: str) -> int:
     return path.stat().st_mtime_ns if is_file(machine) and path.is_file() else 0
 
 
-def _state(blocks: Path, machine: str, predictor: str) -> BatchState:
+def _state(blocks: Path, machine: MachineModel, predictor: str) -> BatchState:
     try:
         found = blocks.stat()
     except OSError as error:
         raise UsageError(f"{blocks} cannot be read ({error.strerror})", "name another file") from error
-    digest = hashlib.blake2b(msgspec.json.encode(load_model(machine)), digest_size=16).hexdigest()
+    digest = hashlib.blake2b(msgspec.json.encode(machine), digest_size=16).hexdigest()
     return BatchState(str(blocks.resolve()), found.st_size, found.st_mtime_ns, digest, predictor)
 
 
@@ -155,6 +157,13 @@ def _rows_before(partial: Path, described: Path, state: BatchState) -> int:
         raise UsageError(
             f"{partial} is of other blocks, or of another machine", "remove it, or name another file"
         )
+    try:
+        return _complete_rows(partial)
+    except OSError as error:
+        raise _unwritable(partial, error) from error
+
+
+def _complete_rows(partial: Path) -> int:
     rows, end = -1, 0  # the first is the head
     with partial.open("rb+") as file:
         at = 0
@@ -167,6 +176,10 @@ def _rows_before(partial: Path, described: Path, state: BatchState) -> int:
     return max(rows, 0)
 
 
+def _unwritable(partial: Path, error: OSError) -> UsageError:
+    return UsageError(f"{partial} cannot be written ({error.strerror})", "name another file")
+
+
 def _appended(partial: Path, described: Path, state: BatchState, before: int) -> IO[str]:
     """The table, open for more rows, with its head. Raises UsageError."""
     try:
@@ -177,6 +190,7 @@ def _appended(partial: Path, described: Path, state: BatchState, before: int) ->
             partial.write_text(",".join(BATCH_COLUMNS) + "\n")
         return partial.open("a", newline="")
     except OSError as error:
-        with suppress(OSError):
-            described.unlink()
-        raise UsageError(f"{partial} cannot be written ({error.strerror})", "name another file") from error
+        if not before:
+            with suppress(OSError):
+                described.unlink()
+        raise _unwritable(partial, error) from error

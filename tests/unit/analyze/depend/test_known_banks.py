@@ -14,19 +14,15 @@ from cyclescope.model.facts import (
     CODE_LINES,
     CONSUMERS,
     CROSSING,
-    FORWARDING,
     FUSION,
     LONGER_NOPS,
-    RENAMING,
     SHORTEST_NOPS,
     STACK_ENGINE,
     STACK_UPDATE,
     THREES,
     CoreAnswer,
     Fact,
-    MemoryWay,
     consumer_subject,
-    forwarding_subject,
     fused_subject,
     loads_across,
     loads_apart,
@@ -37,17 +33,10 @@ from cyclescope.model.facts import (
 from cyclescope.model.machine import GROUPED, IDEAL, STATIC
 from cyclescope.session.machines import load_model
 from tests.support.blocks import block, changed, measured, predicted, toy
+from tests.support.ways import FACTS, SLOW
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
-)
-SLOW, FAILED = 6.0, 15.0  # cycles of a way that is not renamed, of what cannot be forwarded
-FACTS = (
-    Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, 0.0, 0.05),
-    Fact(FORWARDING, forwarding_subject(64, 64, 4), CoreAnswer.FAILED, FAILED, 0.05),
-    Fact(RENAMING, MemoryWay.BASE, CoreAnswer.RENAMED, 0.0, 0.05),
-    Fact(RENAMING, MemoryWay.REWRITTEN, CoreAnswer.FORWARDED, SLOW, 0.05),
-    Fact(RENAMING, MemoryWay.INDEXED, CoreAnswer.FORWARDED, SLOW, 0.05),
 )
 
 

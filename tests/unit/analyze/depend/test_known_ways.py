@@ -20,17 +20,10 @@ from cyclescope.model.facts import (
     transfer_subject,
 )
 from tests.support.blocks import FORWARD, LOAD, block, changed, measured, predicted
+from tests.support.ways import FACTS, FAILED, SLOW
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
-)
-SLOW, FAILED = 6.0, 15.0  # cycles of a way that is not renamed, of what cannot be forwarded
-FACTS = (
-    Fact(FORWARDING, forwarding_subject(64, 64, 0), CoreAnswer.FORWARDED, 0.0, 0.05),
-    Fact(FORWARDING, forwarding_subject(64, 64, 4), CoreAnswer.FAILED, FAILED, 0.05),
-    Fact(RENAMING, MemoryWay.BASE, CoreAnswer.RENAMED, 0.0, 0.05),
-    Fact(RENAMING, MemoryWay.REWRITTEN, CoreAnswer.FORWARDED, SLOW, 0.05),
-    Fact(RENAMING, MemoryWay.INDEXED, CoreAnswer.FORWARDED, SLOW, 0.05),
 )
 
 

@@ -141,7 +141,9 @@ def test_one_that_was_stopped_at_its_very_end_is_complete(lines, tmp_path):
     predict_file(lines, out, MACHINE, executor=Inline())
     text = out.read_text()
     out.rename(tmp_path / "out.csv.partial")
-    (tmp_path / "out.csv.state").write_bytes(msgspec.json.encode(batch._state(lines, MACHINE, "analytic")))
+    (tmp_path / "out.csv.state").write_bytes(
+        msgspec.json.encode(batch._state(lines, load_model(MACHINE), "analytic"))
+    )
     assert predict_file(lines, out, MACHINE, executor=Inline()) == (60, 60)
     assert out.read_text() == text
 
@@ -167,6 +169,30 @@ def test_nothing_is_gone_on_with_that_is_of_something_else(lines, tmp_path, monk
     with pytest.raises(UsageError, match="is of other blocks, or of another machine"):
         predict_file(lines, out, machine, predictor, Inline())
     assert (tmp_path / "out.csv.partial").read_text() == kept
+
+
+def test_a_stopped_file_that_cannot_be_written_now_goes_on_later(lines, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch, "_OTHERS", 1)
+    out, partial, away = tmp_path / "out.csv", tmp_path / "out.csv.partial", tmp_path / "away"
+    with pytest.raises(KeyboardInterrupt):
+        predict_file(lines, out, MACHINE, executor=Inline(stop_after=2))
+    partial.rename(away)
+    partial.mkdir()
+    with pytest.raises(UsageError, match="cannot be written"):
+        predict_file(lines, out, MACHINE, executor=Inline())
+    partial.rmdir()
+    away.rename(partial)
+    opened = Path.open
+
+    def full(path, mode="r", **options):
+        if mode == "a":
+            raise OSError(28, "No space left on device")
+        return opened(path, mode, **options)
+
+    with monkeypatch.context() as patch, pytest.raises(UsageError, match="No space left"):
+        patch.setattr(Path, "open", full)
+        predict_file(lines, out, MACHINE, executor=Inline())
+    assert predict_file(lines, out, MACHINE, executor=Inline()).before > 0
 
 
 def test_tasks_are_handed_out_as_they_are_needed(lines, tmp_path, monkeypatch):
