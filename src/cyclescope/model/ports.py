@@ -24,6 +24,18 @@ def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
     return "+".join(parts) or "-"
 
 
+def resource_ports(name: str, ports: Sequence[str]) -> tuple[int, ...]:
+    """The ports of a shared resource that is a set of them, as its name has them (`pcd`); none of a unit."""
+    rest, found = name.removeprefix("p"), []
+    if rest == name:
+        return ()
+    for number, port in enumerate(ports):
+        if rest.startswith(port):
+            found.append(number)
+            rest = rest.removeprefix(port)
+    return () if rest else tuple(found)
+
+
 def port_throughput(operations: Iterable[Operation]) -> float:
     """Least cycles per instruction that the ports allow: the load of the fullest set of ports.
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Operation, Provenance
+from cyclescope.model.ports import resource_ports
 from cyclescope.model.resources import FRONT_END, mix_throughput, resource_bounds, resource_throughput
 
 ADD = FormCost(1, (Operation((0, 1)),), throughput=0.5, resources={"p01": 1})
@@ -19,6 +20,19 @@ MODEL = MachineModel(
     {"ADD": ADD, "MUL": MUL, "SLOW": SLOW, "NO_SLOTS": NO_SLOTS, "NO_PORTS": NO_PORTS},
     {"p01": 2, "p1": 1, "unit": 2},
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "ports"),
+    [("pcd", (2, 3)), ("pa", (0,)), ("pabcd", (0, 1, 2, 3)), ("pdc", ()), ("pcx", ()), ("p", ()),
+     ("unit", ()), ("what limits ADD", ()), ("ab", ())],
+)  # fmt: skip
+def test_resources_are_sets_of_ports_or_units(name, ports):
+    assert resource_ports(name, ("a", "b", "c", "d")) == ports
+
+
+def test_names_of_ports_may_be_words():
+    assert resource_ports("pAGU0ALU1", ("AGU0", "AGU1", "ALU0", "ALU1")) == (0, 3)
 
 
 def test_every_resource_has_a_bound():

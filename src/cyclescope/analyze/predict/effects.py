@@ -76,10 +76,11 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         return self.parts(situation) if self.parts is not None else {}
 
 
+RESOURCES = "resources"
 EFFECTS = (
     Effect(name="taken_branches", words="taken branches", data=Data.NONE,
            cycles=lambda s: bounds.branches(s.costs, s.block.loop and not s.is_measured)),
-    Effect(name="resources", words="shared resources", data=Data.THROUGHPUT, assumed=True,
+    Effect(name=RESOURCES, words="shared resources", data=Data.THROUGHPUT, assumed=True,
            parts=lambda s: bounds.resources(s.costs, s.machine)),
     Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
            parts=lambda s: bounds.units(s.costs)),

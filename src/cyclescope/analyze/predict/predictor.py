@@ -12,7 +12,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import CarriedChain, loop_carried
 from cyclescope.analyze.predict import bounds
-from cyclescope.analyze.predict.effects import EFFECTS, effect_named
+from cyclescope.analyze.predict.effects import EFFECTS, RESOURCES, effect_named
 from cyclescope.analyze.predict.estimate import BlockBounds, BlockEstimate
 from cyclescope.analyze.predict.notes import notes
 from cyclescope.analyze.predict.observed import BlockSimulation, observed
@@ -37,6 +37,7 @@ from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageErro
 from cyclescope.model.binding import balanced, port_bound, total
 from cyclescope.model.limits import WORK
 from cyclescope.model.machine import COSTS, IDEAL, STATIC, Borrowed, MachineModel
+from cyclescope.model.ports import resource_ports
 
 MOST_SIMULATED = 2_000  # instructions of a block
 
@@ -173,12 +174,21 @@ class Predictor:
             raise UsageError(f"blocks of more than {MOST_SIMULATED} instructions are not simulated")
         simulation = self._likeliest
         steady = simulation.run(graph).cycles
-        floor = max((found.deciding.get(effect.name, 0.0) for effect in EFFECTS), default=0.0)
+        floor = max(self._unsimulated(found, effect.name) for effect in EFFECTS)
         chain = found.deciding[LOOP_CARRIED]
         if chain > steady:  # through earlier iterations than the last
             floor = max(floor, chain)
         loop = simulation.loop(graph)
         return observed(loop, graph, known, self.machine.ports, self.machine.core, floor)
+
+    def _unsimulated(self, found: BlockBounds, effect: str) -> float:
+        """Cycles of an effect that the simulated core has not: of shared resources, of the units alone."""
+        if effect != RESOURCES:
+            return found.deciding.get(effect, 0.0)
+        used = bounds.resources(found.graph.costs, self.machine)
+        return max(
+            (c for name, c in used.items() if not resource_ports(name, self.machine.ports)), default=0.0
+        )
 
     def simulated(self, graph: Graph, late: bool = False) -> float | None:
         """Cycles per iteration on the simulated core, None where it cannot be simulated.

@@ -16,6 +16,7 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.errors import UsageError, shortened
 from cyclescope.model.facts import CACHES, level_subject
 from cyclescope.model.machine import FormCost, MachineModel, Operation
+from cyclescope.model.ports import resource_ports
 
 CHANGE_FORMS = "port=NAME, width=SLOTS, latency=LINE:CYCLES, load=LINE:CYCLES or load=LINE:L2"
 _NUMBER = re.compile(r"\d{1,6}(\.\d{1,6})?")
@@ -62,7 +63,11 @@ def _another_port(setting: ChangedSetting, name: str) -> ChangedSetting:
     )  # fmt: skip
     forms = {form: _with_twin(cost, port, twin) for form, cost in machine.forms.items()}
     ports = (*machine.ports, _free_name(machine.ports, name))
-    more = msgspec.structs.replace(machine, ports=ports, forms=forms, core=core, resources={})
+    resources = {
+        one: offered + (port in resource_ports(one, machine.ports))
+        for one, offered in machine.resources.items()
+    }
+    more = msgspec.structs.replace(machine, ports=ports, forms=forms, core=core, resources=resources)
     return msgspec.structs.replace(setting, machine=more)
 
 
@@ -75,13 +80,13 @@ def _joined(ports: tuple[int, ...], port: int, twin: int) -> tuple[int, ...]:
 
 
 def _with_twin(cost: FormCost, port: int, twin: int) -> FormCost:
-    """The cost where a port is there twice. Shared resources, which are of the ports as they are, go."""
+    """The cost where a port is there twice."""
     if cost.operations is None:
         return cost
     operations = tuple(
         Operation(_joined(op.ports, port, twin), op.count, op.cycles) for op in cost.operations
     )
-    return msgspec.structs.replace(cost, operations=operations, resources={})
+    return msgspec.structs.replace(cost, operations=operations)
 
 
 def _other_width(setting: ChangedSetting, value: str) -> ChangedSetting:

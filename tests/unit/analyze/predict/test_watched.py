@@ -94,6 +94,18 @@ def test_bounds_that_are_not_simulated_leave_nothing_to_gain_beneath():
     assert min(gain.cycles for gain in found.gains) >= 2.9
 
 
+@pytest.mark.parametrize(("resource", "least"), [("pa", 1.5), ("what limits imul", 2.9)])
+def test_ports_of_shared_resources_are_simulated_and_units_are_not(resource, least):
+    """Three multiplications fill the resource for as long as their port, or a little less."""
+    forms = {
+        name: msgspec.structs.replace(cost, resources={resource: 2.9 / 3})
+        for name, cost in toy().forms.items()
+    }
+    machine = msgspec.structs.replace(toy(), forms=forms, resources={resource: 1.0})
+    twice = [gain.cycles for gain in seen(THREE_ON_A, machine).gains if gain.kind == PORT_TWICE]
+    assert twice == [pytest.approx(least, abs=0.03)]
+
+
 def test_rows_say_what_each_instruction_waited_for():
     found = seen("imul rax, rbx; add rcx, rax")
     late = next(row for row in found.rows if (row.iteration, row.instruction) == (0, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
@@ -24,6 +25,20 @@ def test_one_more_port():
     assert cycles("imul rax, rbx, 3; imul rcx, rbx, 5") == 2
     assert cycles("imul rax, rbx, 3; imul rcx, rbx, 5", "port=a") == 1
     assert cycles("imul rax, rbx, 3; imul rcx, rbx, 5", "port=a", "port=a.2") == pytest.approx(2 / 3)
+
+
+def test_one_more_port_is_one_more_of_the_resources_that_it_is_of_alone():
+    """A core that gets work to two of its ports 4 % slower than both could take it."""
+    text = "imul rax, rbx, 3; imul rcx, rbx, 5"
+    some = {"pa": 1.04, "pload": 1.04, "what limits imul": 0.3}
+    forms = {name: msgspec.structs.replace(cost, resources=some) for name, cost in toy().forms.items()}
+    machine = msgspec.structs.replace(
+        toy(), forms=forms, resources={"pa": 1.0, "pload": 1.0, "what limits imul": 1.0}
+    )
+    assert cycles(text, machine=machine) == pytest.approx(2.08)
+    assert cycles(text, "port=b", machine=machine) == pytest.approx(2.08)
+    assert cycles(text, "port=load", machine=machine) == pytest.approx(2.08)
+    assert cycles(text, "port=a", "port=load", machine=machine) == pytest.approx(1.04)
 
 
 def test_another_front_end():
