@@ -212,7 +212,7 @@ def effect_of(block: Drawn, experiments: Sequence[SearchExperiment]) -> str:
     if Variation.INDEPENDENT in gone:
         return "results that others wait for: latencies, or how waiting operations are scheduled"
     if Variation.AS_A_LOOP in gone:
-        return "copies alone: a burst behind a fence, or code that is not kept decoded"
+        return "copies alone: a burst that runs once, or code that is not kept decoded"
     if len({one.form.id for one in block}) == 1:
         return f"what {block[0].form.mnemonic} costs: its ports, slots or latencies"
     return "ports or slots that these take together"
