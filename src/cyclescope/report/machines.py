@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
@@ -19,6 +19,7 @@ _LENT = "cores without a model of their own, by the machine whose costs and port
 _MOST_RESOURCES = 10  # of a machine that are shown: two in three forms take no others
 _MOST_TAKEN = 4  # of a form: the tightest
 _MOST_ALTERNATIVES = 3
+_MOST_SUBJECTS = 6  # of a probe with one answer
 _LIMITED = 1.05  # cycles instead of one: less is what readings differ by
 
 
@@ -61,7 +62,7 @@ def machine_text(model: MachineModel, everything: bool = False) -> str:
         ("ports", f"{len(model.ports)}: {' '.join(model.ports)}" if model.ports else "not known"),
         *(("scheduler", _scheduler(model, *s)) for s in _schedulers(model.core)),
         *_resources(model, len(model.resources) if everything else _MOST_RESOURCES),
-        *_facts(model),
+        *_facts(model, everything),
         ("forms", str(len(model.forms))),
         *(("calibration", line) for line in calibration_lines(model.calibration)),
         *(("missing", note) for note in model.provenance.missing),
@@ -159,16 +160,23 @@ def cost_card(model: MachineModel, form: str, cost: FormCost, everything: bool =
     return "\n".join([*lines, ""])
 
 
-def _facts(model: MachineModel) -> Iterable[tuple[str, str]]:
-    """What probes found, by probe and answer."""
+def _facts(model: MachineModel, everything: bool) -> Iterable[tuple[str, str]]:
+    """What probes found, by probe and answer; of many subjects the first, or all on request."""
     groups: dict[str, dict[str, list[str]]] = {}
     for fact in model.facts:
-        value = f" {fact.value:g} {fact.unit}" if fact.answer is CoreAnswer.VALUE else ""
-        groups.setdefault(fact.probe, {}).setdefault(fact.answer, []).append(fact.subject + value)
+        groups.setdefault(fact.probe, {}).setdefault(fact.answer, []).append(fact.subject + _value(fact))
     for probe, answers in groups.items():
         for answer, subjects in answers.items():
-            told = ", ".join(subjects)
+            most = len(subjects) if everything else _MOST_SUBJECTS
+            told = "; ".join(_some(subjects, most, "more, --all lists them"))
             yield "facts", f"{probe}: {told if answer == CoreAnswer.VALUE else f'{answer}: {told}'}"
+
+
+def _value(fact: Fact) -> str:
+    if fact.answer is not CoreAnswer.VALUE or fact.value is None:
+        return ""
+    error = f" ± {fact.error:.2g}" if fact.error else ""
+    return f" {round(fact.value, 3) or 0:.4g}{error} {fact.unit}"
 
 
 def _taken(model: MachineModel, cost: FormCost, everything: bool) -> str:

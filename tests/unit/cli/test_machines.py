@@ -269,6 +269,24 @@ def test_of_many_resources_the_most_used_are_shown_and_the_rest_on_request(cycle
     assert everything.count("what limits") == 70
 
 
+def test_of_many_facts_the_first_are_shown_with_their_errors_and_the_rest_on_request(cyclescope, tmp_path):
+    path = tmp_path / "m.json"
+    write_model(load_model("skylake"), path)
+    data = json.loads(path.read_bytes())
+    asked = [(f"{n} bytes apart, twice", -0.0001 if n == 0 else n + 0.1234) for n in range(9)]
+    data["facts"] = [
+        {"probe": "banks", "subject": subject, "answer": "value", "value": value, "unit": "cycles",
+         "error": 0.0123, "confidence": "high"} for subject, value in asked
+    ]  # fmt: skip
+    path.write_text(json.dumps(data))
+    out = cyclescope("machines", "show", path).out
+    assert "banks: 0 bytes apart, twice 0 ± 0.012 cycles; 1 bytes apart, twice 1.123 ± 0.012 cycles; " in out
+    assert "5 bytes apart, twice 5.123 ± 0.012 cycles; 3 more, --all lists them\n" in out
+    assert "8 bytes apart" not in out
+    whole = cyclescope("machines", "show", path, "--all").out
+    assert "8 bytes apart, twice 8.123 ± 0.012 cycles\n" in whole
+
+
 # --- the model of this host -------------------------------------------------------------------------
 
 

@@ -50,7 +50,7 @@ def list_(as_json: bool) -> None:
 @command.command("show")
 @_name
 @patterns_argument
-@click.option("--all", "everything", is_flag=True, help="All resources and alternatives, however many.")
+@click.option("--all", "everything", is_flag=True, help="All resources, facts, alternatives.")
 @json_option
 def show(name: str, patterns: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Print a machine, and what the forms that match a PATTERN cost on it.
