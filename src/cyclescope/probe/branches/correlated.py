@@ -2,7 +2,9 @@
 
 A branch on a random sign, which nobody predicts, and another one on the same sign, with branches in between
 that are always taken: where it is predicted by the first, only that one costs anything. Controls are a second
-branch on another random sign, and one that always goes the same way.
+branch on another random sign, and one that always goes the same way, which is taken at every second place as
+random ones are every second time. All three are the same instructions: masks in registers say what is left of
+both signs in what the second branch looks at.
 """
 
 from __future__ import annotations
@@ -25,12 +27,20 @@ BRANCHES_BETWEEN = (
 LEAST_SIGN_COST = 1.0  # cycles that another random sign costs, wrong every second time: less is no prediction
 _PAIRS = 4  # in a body, which then keeps the number
 _PLACE = 64  # bytes from the data, where the number is kept
+_SIGN = 1 << 63
 _ASKED, _WAITS, _FREE = "same sign", "another sign", "always the same way"
-_SIGNS: Mapping[str, str] = {_ASKED: "a", _WAITS: "c", _FREE: "b"}
+_MASKS: Mapping[str, tuple[int, int, int]] = {
+    _ASKED: (_SIGN, 0, 0),
+    _WAITS: (0, _SIGN, 0),
+    _FREE: (0, 0, _SIGN),
+}  # of the number's own sign, of that of its square, and a sign that is there at every second place
 
 
 class SignPair(NamedTuple):
-    """The next number in a, by e and f, its square in c; a branch on the sign of @, and one always taken."""
+    """The next number in a, by e and f; its sign, masked by g, with that of its square, masked by h, in d.
+
+    A sign at $ changes it; a branch on the sign of @, and one that is always taken.
+    """
 
     number: tuple[str, ...]
     branch: tuple[str, ...]
@@ -41,16 +51,22 @@ class SignPair(NamedTuple):
 
 _WAYS: Mapping[str, SignPair] = {
     "x86-64": SignPair(
-        ("IMUL (R64, R64): a e", "ADD_01 (R64, R64): a f", "MOV_89 (R64, R64): c a", "IMUL (R64, R64): c a"),
+        ("IMUL (R64, R64): a e", "ADD_01 (R64, R64): a f",
+         "MOV_89 (R64, R64): c a", "IMUL (R64, R64): c a", "AND_21 (R64, R64): c h",
+         "MOV_89 (R64, R64): d a", "AND_21 (R64, R64): d g", "ADD_01 (R64, R64): d c",
+         "ADD_01 (R64, R64): d $"),
         ("TEST (R64, R64): @ @", "JS (Rel8): #0"), ("TEST (R64, R64): b b", "JNZ (Rel8): #0"),
         "MOV (R64, M64): a p", "MOV (M64, R64): p a",
     ),
     "aarch64": SignPair(
-        ("MADDXrrr: a a e f", "MADDXrrr: c a a z"), ("SUBSXrs: z @ z #0", "Bcc: #4 #1"), ("CBNZX: b #1",),
+        ("MADDXrrr: a a e f", "MADDXrrr: c a a z", "ANDXrs: c c h #0",
+         "ANDXrs: d a g #0", "ADDXrs: d d c #0", "ADDXrs: d d $ #0"),
+        ("SUBSXrs: z @ z #0", "Bcc: #4 #1"), ("CBNZX: b #1",),
         "LDRXui: a p", "STRXui: a p",
     ),
     "riscv64": SignPair(
-        ("MUL: a a e", "ADD: a a f", "MUL: c a a"), ("BLT: @ z #2",), ("BNE: b z #2",),
+        ("MUL: a a e", "ADD: a a f", "MUL: c a a", "AND: c c h", "AND: d a g", "ADD: d d c", "ADD: d d $"),
+        ("BLT: @ z #2",), ("BNE: b z #2",),
         "LD: a p", "SD: a p",
     ),
 }  # fmt: skip
@@ -58,25 +74,25 @@ _WAYS: Mapping[str, SignPair] = {
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     for between in BRANCHES_BETWEEN if isa in _WAYS else ():
-        points = tuple(_point(isa, part, between) for part in _SIGNS)
+        points = tuple(_point(isa, part, between) for part in _MASKS)
         yield ProbeCase(f"{between} branches in between", points, is_quick=between == BRANCHES_BETWEEN[0])
 
 
 def _point(isa: str, part: str, between: int) -> Point:
     way = _WAYS[isa]
-    first, second = (
-        [text.replace("@", sign) for text in way.branch] for sign in ("a", _SIGNS[part])
-    )  # fmt: skip
+    first, second = ([text.replace("@", sign) for text in way.branch] for sign in "ad")
     pair = [*way.number, *first, *way.taken * between, *second]
-    registers = {"e": MULTIPLIER, "f": INCREMENT, "b": 1}
+    own, squares, fixed = _MASKS[part]
+    registers = {"e": MULTIPLIER, "f": INCREMENT, "b": 1, "g": own, "h": squares, "A": fixed, "B": 0}
     numbers = tuple((NUMBERS[isa][letter], value) for letter, value in registers.items())
-    lines = written(isa, *pair * _PAIRS, f"{way.store} +{_PLACE}")
+    pairs = [text.replace("$", "AB"[n % 2]) for n in range(_PAIRS) for text in pair]
+    lines = written(isa, *pairs, f"{way.store} +{_PLACE}")
     begin = written(isa, f"{way.load} +{_PLACE}")
     return Point(part, lines, 0, PARALLEL, Setting(numbers=numbers), _PAIRS, begin)
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
-    asked, waits, free = (readings.get(part) for part in _SIGNS)
+    asked, waits, free = (readings.get(part) for part in _MASKS)
     if (waits - free).low < LEAST_SIGN_COST:
         raise Unresolved("branches on random signs take hardly longer")
     answer = CoreAnswer.ABSENT if is_higher(asked, free, waits) else CoreAnswer.PRESENT
