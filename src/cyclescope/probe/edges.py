@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Unresolved
+from cyclescope.remarks.probing import Read, Unclear
+from cyclescope.remarks.remark import Remark
 
 WRONG = 0.5  # of what a wrong prediction takes: less is none
 TWICE = 2  # times the edge: what is further may be slow for other reasons, too
@@ -14,7 +16,7 @@ FEWER = 8  # parts of a range that is looked at more closely
 MOST_DOUBT = 2  # places that noise leaves open
 
 
-def edge(longer: Mapping[int, Interval], wrong: Interval, least: int, none: str) -> tuple[int, int]:
+def edge(longer: Mapping[int, Interval], wrong: Interval, least: int, none: Remark) -> tuple[int, int]:
     """The last place without a wrong prediction, or `least`, and the first that surely has one.
 
     `longer` is what each place takes longer than its control, `wrong` what a wrong prediction takes. Raises
@@ -23,13 +25,13 @@ def edge(longer: Mapping[int, Interval], wrong: Interval, least: int, none: str)
     high = next((place for place, more in longer.items() if more.low > WRONG * wrong.high), None)
     if high is None:
         if any(more.high > WRONG * wrong.low for more in longer.values()):
-            raise Unresolved("looks at the same kernel differ")
-        raise Unresolved(none, f"up to {max(longer)}")
+            raise Unresolved(Unclear.LOOKS_DIFFER.of())
+        raise Unresolved(none, Read.UP_TO.of(max(longer)))
     known = [place for place, more in longer.items() if place < high and more.high < WRONG * wrong.low]
     return max([least, *known]), high
 
 
-def check_edge(longer: Mapping[int, Interval], wrong: Interval, low: int, high: int, again: str) -> None:
+def check_edge(longer: Mapping[int, Interval], wrong: Interval, low: int, high: int, again: Remark) -> None:
     """Raise Unresolved where places beyond an edge have no wrong prediction, or noise leaves its place open.
 
     `again` is the reason where places beyond it are as fast as those before.
@@ -39,7 +41,7 @@ def check_edge(longer: Mapping[int, Interval], wrong: Interval, low: int, high: 
         raise Unresolved(again)
     far = next((place for place in behind if place >= low + FURTHER), None)
     if far is None or longer[far].low < WRONG * wrong.high or high - low - 1 > MOST_DOUBT:
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
 
 
 def inside(low: int, high: int) -> Iterator[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Unresolved
+from cyclescope.remarks.probing import Read, Unclear
+from cyclescope.remarks.remark import Remark
 
 MOST_ERROR = 0.1  # of a value: more would not tell 4 accesses a cycle from 5
 _NEAR = 0.3  # of the way between two levels: what is farther from both is at none
@@ -16,25 +18,23 @@ def is_higher(reading: Interval, low: Interval, high: Interval) -> bool:
     below the lower.
     """
     if low.high >= high.low:
-        raise Unresolved(
-            "the levels to compare with are not apart", f"{_shown(low)} and {_shown(high)} cycles"
-        )
+        raise Unresolved(Unclear.ONE_LEVEL.of(), Read.LEVELS.of(_read(low), _read(high)))
     if reading.high <= low.low + _NEAR * (high.low - low.low):
         return False
     if reading.low >= high.high - _NEAR * (high.high - low.high):
         return True
-    detail = f"{_shown(reading)} cycles, and levels of {_shown(low)} and {_shown(high)}"
-    raise Unresolved("the reading is not clearly at one of two levels", detail)
+    detail = Read.AMONG_LEVELS.of(_read(reading), _read(low), _read(high))
+    raise Unresolved(Unclear.BETWEEN_LEVELS.of(), detail)
 
 
-def _shown(reading: Interval) -> str:
-    return f"{reading.value:.2f}+-{reading.error:.2f}"
+def _read(reading: Interval) -> Remark:
+    return Read.CYCLES.of(reading.value, reading.error)
 
 
 def precise(reading: Interval, cycles: float = 0.0) -> Interval:
     """A reading whose looks agree, up to a share of it or so many cycles. Raises Unresolved for others."""
     if not reading.is_steady or reading.error > max(MOST_ERROR * abs(reading.value), cycles):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return reading
 
 
@@ -42,7 +42,7 @@ def rate(taken: Interval) -> Interval:
     """How many a cycle, up to a share of it; less sure where code lies differently. Raises Unresolved."""
     if taken.low <= 0 or taken.error > MOST_ERROR * taken.value:
         least, most = (f"{1 / value:.2f}" if value > 0 else "any" for value in (taken.high, taken.low))
-        raise Unresolved("it depends on where the code lies, or looks differ", f"{least} to {most} per cycle")
+        raise Unresolved(Unclear.PLACE_MATTERS.of(), Read.RATES.of(least, most))
     return taken.inverse()
 
 

@@ -19,6 +19,7 @@ from cyclescope.measure.record import FAILED
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.probe.interval import Interval, interval_of
 from cyclescope.probe.turns import Pausing
+from cyclescope.remarks.remark import Remark
 
 LEAST_LOOKS = 2  # at a kernel: one may be wrong as a whole
 MOST_LOOKS = 7  # at a kernel; beside neighbours that never rest the rest has no value
@@ -45,9 +46,9 @@ class Looks:
         else:
             self._seen.append((interval_of(measurement), measurement))
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self, reason: Remark) -> None:
         """Take back what was seen: it is not what was asked about."""
-        self.failed = msgspec.structs.replace(self.measurement, verdict=FAILED, error=reason)
+        self.failed = msgspec.structs.replace(self.measurement, verdict=FAILED, error=reason.text)
 
     @property
     def _agreed(self) -> tuple[Look, Look] | None:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.errors import CyclescopeError
 from cyclescope.kernel.kernel import Kernel
+from cyclescope.remarks.probing import NoPairs
+from cyclescope.remarks.remark import NOTHING, Remark
 
 QUICK_PAIRS = 2  # that are asked in any hurry: the nearest CPU, and the one that is farthest by its number
 # A batch of the other CPU's kernel is a tenth of a second of cycles: before each it is without a kernel for
@@ -19,7 +21,6 @@ _KERNELS = 8  # copies
 _EFFORT = Effort(rounds=4, want=60, maximum=60, target=200000.0)
 _START = 0.05  # seconds until its kernels surely run: 1 to 4 ms were seen, beside a busy loop up to 31
 LEAST_RUNNING = 0.8  # of the time that the other CPU has to run its kernel: beside a busy loop it has half
-BUSY = "the other CPU was busy with something else"
 
 
 class OtherCpu(NamedTuple):
@@ -41,14 +42,14 @@ class CpuPairs(NamedTuple):
     """The pairs of a machine, the most telling first, or why there are none."""
 
     every: Sequence[CpuPair]
-    why_none: str = ""
+    why_none: Remark = NOTHING
 
     def asked(self, quick: bool) -> Sequence[CpuPair]:
         """Those that are asked."""
         return self.every[:QUICK_PAIRS] if quick else self.every
 
 
-NO_PAIRS = CpuPairs((), "kernels run on one CPU")
+NO_PAIRS = CpuPairs((), NoPairs.ONE_CPU.of())
 
 
 @contextmanager

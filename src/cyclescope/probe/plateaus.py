@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
+from cyclescope.remarks.probing import UnclearMemory
 
 SAME_LEVEL = 0.06  # relative: loads of one level differ by less
 SPAN = 1.5  # times the least size that the most of a level is, at the least
@@ -59,12 +60,12 @@ def numbered_level(readings: Readings, number: int) -> CacheLevel:
     """The level of a number, from 0 on. Raises Unresolved where none is, or there may be one before it."""
     found = levels_of(readings)
     if not found or found[0].places[0] != readings.places(WALKED)[0]:
-        raise Unresolved("the smallest walks do not take the same")
+        raise Unresolved(UnclearMemory.SMALLEST_DIFFER.of())
     if number >= len(found):
-        raise Unresolved("no more sizes take the same")
+        raise Unresolved(UnclearMemory.NO_MORE_SIZES.of())
     for level, after in pairwise(found[: number + 1]):
         if after.places[0] > FAR_BEYOND * level.places[-1]:
-            raise Unresolved("there may be a level in between that too few sizes show")
+            raise Unresolved(UnclearMemory.HIDDEN_LEVEL.of())
     return found[number]
 
 
@@ -76,12 +77,12 @@ def level_end(level: CacheLevel, readings: Readings) -> int:
     known, last = steady_places(readings), level.places[-1]
     beyond = next((place for place in known if place >= FAR_BEYOND * last), None)
     if beyond is None:
-        raise Unresolved("it goes on to the largest walk, or what is beyond is never the same")
+        raise Unresolved(UnclearMemory.NO_BEYOND.of())
     if known[beyond].low < CLEARLY * level.cycles.high:
-        raise Unresolved("loads from beyond take hardly longer")
+        raise Unresolved(UnclearMemory.BEYOND_AS_FAST.of())
     end = next(
         place for place in known if place > last and known[place].high >= MOST_OF * known[beyond].value
     )
     if end > (1 + SOFT) * last:
-        raise Unresolved("the edge is soft: other programs, or pages that lie anywhere")
+        raise Unresolved(UnclearMemory.SOFT_EDGE.of())
     return end

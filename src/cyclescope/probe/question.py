@@ -10,6 +10,8 @@ import msgspec
 from cyclescope.model.facts import HIGH, MEDIUM, CoreAnswer
 from cyclescope.probe.code import CHAIN, PARALLEL, PLAIN, KernelLine, Setting
 from cyclescope.probe.interval import Interval
+from cyclescope.remarks.probing import Unclear
+from cyclescope.remarks.remark import NOTHING, Remark
 
 CYCLES = "cycles"
 
@@ -80,8 +82,8 @@ class ProbeVerdict(msgspec.Struct, frozen=True):
 class Unresolved(Exception):
     """Why a case has no answer: data, not an error. `detail` is what only this case has of it."""
 
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(reason)
+    def __init__(self, reason: Remark, detail: Remark = NOTHING) -> None:
+        super().__init__(reason.text)
         self.reason, self.detail = reason, detail
 
 
@@ -89,7 +91,7 @@ class Readings:
     """What the kernels of a case took, in cycles per instance, by part and place in the sweep."""
 
     def __init__(
-        self, found: Mapping[tuple[str, int], Interval], missing: Mapping[tuple[str, int], str]
+        self, found: Mapping[tuple[str, int], Interval], missing: Mapping[tuple[str, int], Remark]
     ) -> None:
         self._found = found
         self._missing = missing
@@ -97,7 +99,7 @@ class Readings:
     def get(self, part: str, x: int = 0) -> Interval:
         """A reading. Raises Unresolved where there is none."""
         if (part, x) not in self._found:
-            raise Unresolved(self._missing.get((part, x), "not measured"))
+            raise Unresolved(self._missing.get((part, x), Unclear.UNMEASURED.of()))
         return self._found[part, x]
 
     def places(self, part: str) -> list[int]:
@@ -120,7 +122,7 @@ class Probe(msgspec.Struct, frozen=True):
     cases: Callable[[str], Iterable[ProbeCase]]
     judge: Callable[[ProbeCase, Readings], ProbeVerdict]
     sources: tuple[str, ...]
-    why_not: Mapping[str, str] = {}
+    why_not: Mapping[str, Remark] = {}
     unit: str = CYCLES
     more: Callable[[ProbeCase, Readings], Iterable[Point]] | None = None
     of_pairs: bool = False
@@ -134,7 +136,7 @@ def first_of(way: Callable[[int], ProbeVerdict], places: Sequence[int]) -> Probe
             return way(x)
         except Unresolved as error:
             why = why or error
-    raise why or Unresolved("not measured")
+    raise why or Unresolved(Unclear.UNMEASURED.of())
 
 
 def chain(part: str, *lines: KernelLine, x: int = 0, setting: Setting = PLAIN) -> Point:

@@ -20,9 +20,11 @@ from cyclescope.model.facts import Fact
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.looks import PAUSE, Looks, look
-from cyclescope.probe.pairs import BUSY, LEAST_RUNNING, NO_PAIRS, CpuPair, CpuPairs, OtherCpu, running
+from cyclescope.probe.pairs import LEAST_RUNNING, NO_PAIRS, CpuPair, CpuPairs, OtherCpu, running
 from cyclescope.probe.question import GridPlace, Point, Probe, ProbeCase, Readings, Unresolved
 from cyclescope.probe.turns import Pausing, finished, in_turns
+from cyclescope.remarks.probing import NoPairs, NotAsked, Unclear, UnclearPair
+from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.run import Asking
 
 PROBE = "probe"  # quantity of a store's measurements
@@ -117,11 +119,11 @@ def _of_one_pair(
             own = core._replace(sampler=Sampler(backend, effort), beside=other)
             return finished(_asked(probe, cases, own))
     except BackendUnavailable as why:
-        return _unasked(probe, cases, why.message)
+        return _unasked(probe, cases, NoPairs.AS_SAID.of(why.message))
 
 
-def _unasked(probe: Probe, cases: Iterable[ProbeCase], why: str, unfinished: bool = False) -> Asked:
-    facts = (Fact(probe.name, one.subject, reason=why, unfinished=unfinished) for one in cases)
+def _unasked(probe: Probe, cases: Iterable[ProbeCase], why: Remark, unfinished: bool = False) -> Asked:
+    facts = (Fact(probe.name, one.subject, reason=why.text, unfinished=unfinished) for one in cases)
     return Asked(probe, tuple(facts), ())
 
 
@@ -134,7 +136,7 @@ def _of_pair(case: ProbeCase, pair: CpuPair) -> ProbeCase:
 
 def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Pausing[Asked]:
     if core.is_late:
-        return _unasked(probe, cases, Asking.NO_TIME.of().text, unfinished=True)
+        return _unasked(probe, cases, Asking.NO_TIME.of(), unfinished=True)
     points = [case.points for case in cases]
     experiments: list[_Made] = []
     looks: dict[Key, Looks] = {}
@@ -213,7 +215,7 @@ def _look(core: _Core, experiments: Sequence[Experiment], kernel: Kernel | None)
         found = finished(looking)
     if share() < LEAST_RUNNING and not core.emulated:
         for one in found:
-            one.refuse(BUSY)
+            one.refuse(UnclearPair.BUSY.of())
     return found
 
 
@@ -249,7 +251,7 @@ def _seen(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Iterator
 
 def _readings(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Readings:
     found: dict[tuple[str, int], Interval] = {}
-    missing: dict[tuple[str, int], str] = {}
+    missing: dict[tuple[str, int], Remark] = {}
     for point, seen in _seen(probe, case, looks):
         if seen.failed is None:
             taken = seen.median if point.varies else seen.interval
@@ -259,8 +261,8 @@ def _readings(probe: Probe, case: ProbeCase, looks: Mapping[Key, Looks]) -> Read
     return Readings(found, missing)
 
 
-def _told(error: str) -> str:
-    return Asking.NOT_EXECUTED.of().text if error == "SIGILL" else error
+def _told(error: str) -> Remark:
+    return Asking.NOT_EXECUTED.of() if error == "SIGILL" else Unclear.AS_SAID.of(error)
 
 
 def _fact(
@@ -271,13 +273,13 @@ def _fact(
         if emulated:
             for point in case.points:
                 readings.get(point.part, point.x)  # what does not run comes first
-            raise Unresolved(Asking.EMULATED.of().text)
+            raise Unresolved(Asking.EMULATED.of())
         verdict = probe.judge(case, readings)
     except Unresolved as why:
         if is_cut_short or any(seen.is_cut_short for _, seen in _seen(probe, case, looks)):
             said = Asking.NO_TIME.of().text
-            return Fact(probe.name, case.subject, reason=said, detail=why.reason, unfinished=True)
-        return Fact(probe.name, case.subject, reason=why.reason, detail=why.detail)
+            return Fact(probe.name, case.subject, reason=said, detail=why.reason.text, unfinished=True)
+        return Fact(probe.name, case.subject, reason=why.reason.text, detail=why.detail.text)
     value, unit = verdict.value, verdict.unit or probe.unit
     return Fact(
         probe.name, case.subject, verdict.answer, None if value is None else round(value.value, 3),
@@ -285,13 +287,11 @@ def _fact(
     )  # fmt: skip
 
 
-def why_none(probe: Probe, isa: str) -> str:
-    """Why a probe has no cases on an instruction set, "" where it has some."""
-    return (
-        ""
-        if any(True for _ in probe.cases(isa))
-        else probe.why_not.get(isa, f"it has no kernels for {isa} yet")
-    )
+def why_none(probe: Probe, isa: str) -> Remark:
+    """Why a probe has no cases on an instruction set, nothing where it has some."""
+    if any(True for _ in probe.cases(isa)):
+        return NOTHING
+    return probe.why_not.get(isa) or NotAsked.UNWRITTEN.of(isa)
 
 
 def resolved(facts: Sequence[Fact]) -> int:

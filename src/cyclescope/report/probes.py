@@ -39,7 +39,7 @@ def list_json(probes: Iterable[Probe], isa: str) -> str:
 def _described(probe: Probe, isa: str) -> dict[str, object]:
     return {
         "name": probe.name, "question": probe.question, "model": probe.model, "sources": probe.sources,
-        "why_not": why_none(probe, isa),
+        "why_not": why_none(probe, isa).text,
     }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from cyclescope.probe.code import instruction
 from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, ask
+from cyclescope.remarks.probing import NoPairs
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 
@@ -89,14 +90,14 @@ def open_session(link: Link, cpu: int | None, store: Path | None, core: MachineM
         backend = SimulatedBackend(core)
         brand = f"simulated {core.name}"
         told: dict[str, object] = {"machine": core.name, "real_time": False, "brand": brand}
-        return Session(backend, core.name, store, told, CpuPairs((), "a simulated core is one"))
+        return Session(backend, core.name, store, told, CpuPairs((), NoPairs.SIMULATED.of()))
     runner, identity = open_backend(cpu, link)
     try:
         told = conditions(runner, identity)
     except BaseException:
         runner.close()
         raise
-    elsewhere = CpuPairs((), "pairs of CPUs are asked on the machine itself")
+    elsewhere = CpuPairs((), NoPairs.ELSEWHERE.of())
     pairs = elsewhere if link.remote else pairs_of(read_topology())
     return Session(runner, identity.machine, store or default_store(identity.machine), told, pairs)
 
@@ -107,7 +108,7 @@ def open_session(link: Link, cpu: int | None, store: Path | None, core: MachineM
 def pairs_of(topology: Topology) -> CpuPairs:
     """The pairs of CPUs that this program may use."""
     if len(topology.usable) < 2:
-        return CpuPairs((), "this program may use one CPU alone")
+        return CpuPairs((), NoPairs.ALLOWED_ONE.of())
     return CpuPairs([CpuPair(*pair, partial(_opened, *pair)) for pair in chosen_pairs(topology)])
 
 

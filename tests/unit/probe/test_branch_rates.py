@@ -51,4 +51,4 @@ def test_what_depends_a_little_on_where_code_lies_is_less_sure():
     assert (verdict.value.low, verdict.value.high) == (pytest.approx(1 / 1.15), 1.0)
     with pytest.raises(Unresolved) as error:
         PROBE.judge(case, Readings({(point.part, point.x): Interval(0.5, 1.0, is_steady=False)}, {}))
-    assert error.value.detail == "1.00 to 2.00 per cycle"
+    assert error.value.detail.text == "1.00 to 2.00 per cycle"

@@ -17,9 +17,10 @@ from cyclescope.isa.table import load_table
 from cyclescope.probe import pairs
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.pairs import BUSY, CpuPair, CpuPairs, OtherCpu
+from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.run import ask
+from cyclescope.remarks.probing import UnclearPair
 from cyclescope.session.machines import load_model
 from cyclescope.session.probes import pairs_of
 
@@ -109,7 +110,7 @@ def test_cpus_that_share_something_are_asked_a_third_time():
 
 
 def test_another_cpu_that_is_busy_says_nothing():
-    assert {fact.reason for fact in asked(SHARED, 2.0, share=0.75).values()} == {BUSY}
+    assert {fact.reason for fact in asked(SHARED, 2.0, share=0.75).values()} == {UnclearPair.BUSY.value}
     assert all(fact.is_resolved for fact in asked(SHARED, 2.0, share=0.9).values())
 
 

@@ -15,6 +15,7 @@ from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import CHAIN, NUMBERS, Setting
 from cyclescope.probe.layout import Branch, Item, Label, laid_out
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Read, Unclear, UnclearPair
 
 MOST_WAITS = 16384  # looks at the line, of a cycle at least: several times as long as any line takes
 IN_VAIN = 0.5  # of the time without an answer: what takes longer was not always answered
@@ -72,10 +73,10 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     alone, handed = readings.get(_ALONE), readings.get(_HANDED)
     if handed.high > IN_VAIN * alone.low:
-        raise Unresolved("the other CPU does not always answer")
+        raise Unresolved(UnclearPair.NO_ANSWER.of())
     if handed.error > MOST_APART * handed.value:
-        detail = f"{max(handed.low, 0) / 2:.0f} to {handed.high / 2:.0f} cycles"
-        raise Unresolved("looks at the same kernel differ", detail)
+        detail = Read.RANGE.of(max(handed.low, 0) / 2, handed.high / 2)
+        raise Unresolved(Unclear.LOOKS_DIFFER.of(), detail)
     return ProbeVerdict(CoreAnswer.VALUE, handed.with_error(DRIFT).scaled(0.5))
 
 

@@ -17,6 +17,7 @@ from cyclescope.probe.code import CHAIN, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import precise
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Read, Unclear, UnclearPair
 
 LEAST_PASSES = 2  # over all cases
 SURELY_LONGER = 1.1  # times: less is within what readings may be off
@@ -72,7 +73,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     first, *later = (_ratio(readings, x) for x in readings.places(_ALONE))
     if not all(first.meets(ratio) for ratio in later):
-        raise Unresolved("it is another time as long later", "neighbours do that as well")
+        raise Unresolved(UnclearPair.CHANGED.of(), Read.NEIGHBOURS.of())
     return ProbeVerdict(CoreAnswer.VALUE, reduce(Interval.hull, later, first))
 
 
@@ -80,7 +81,7 @@ def _ratio(readings: Readings, x: int) -> Interval:
     """How many times as long it takes beside the other, in one of the passes."""
     together, alone = precise(readings.get(_TOGETHER, x)), precise(readings.get(_ALONE, x))
     if alone.low <= 0:
-        raise Unresolved("it takes no time")
+        raise Unresolved(Unclear.NO_TIME_TAKEN.of())
     return Interval(together.low / alone.high, together.high / alone.low)
 
 

@@ -17,6 +17,7 @@ from cyclescope.probe.branches.misprediction import INCREMENT, MULTIPLIER
 from cyclescope.probe.code import NUMBERS, PARALLEL, Setting, written
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import UnclearBranches
 
 BRANCHES_BETWEEN = (
     0,
@@ -94,7 +95,7 @@ def _point(isa: str, part: str, between: int) -> Point:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     asked, waits, free = (readings.get(part) for part in _MASKS)
     if (waits - free).low < LEAST_SIGN_COST:
-        raise Unresolved("branches on random signs take hardly longer")
+        raise Unresolved(UnclearBranches.RANDOM_SIGNS.of())
     answer = CoreAnswer.ABSENT if is_higher(asked, free, waits) else CoreAnswer.PRESENT
     return ProbeVerdict(answer, None, steady(asked, waits, free))
 

@@ -18,6 +18,7 @@ from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import ALONE_IN_LOOP, Branch, Item, Label, laid_out
 from cyclescope.probe.levels import steady
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import UnclearBranches
 
 COARSE_TRIPS = (4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362)  # trips that are asked first
 LEAST_TRIPS = 4  # that whatever predicts loops has
@@ -69,17 +70,14 @@ def _trip(way: CountedLoop) -> list[str]:
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     wrong, longer = wrong_prediction(readings), _longer(readings)
-    low, high = edge(longer, wrong, 0, _NONE)
+    low, high = edge(longer, wrong, 0, UnclearBranches.NO_LOOP.of())
     if longer[max(longer)].high > MOST_WRONG * wrong.low:
-        raise Unresolved("loops take longer than their operations, the more trips the longer")
+        raise Unresolved(UnclearBranches.LONGER_LOOPS.of())
     if low < LEAST_TRIPS:
-        raise Unresolved("the end of the shortest loop takes as long as a wrong prediction")
-    check_edge(longer, wrong, low, high, "loops of more trips take no longer again")
+        raise Unresolved(UnclearBranches.SHORTEST_LOOP.of())
+    check_edge(longer, wrong, low, high, UnclearBranches.LOOPS_AGAIN.of())
     every = [readings.get(part, count) for part in (_LOOP, _STRAIGHT) for count in (low, high)]
     return ProbeVerdict(CoreAnswer.VALUE, Interval(low, high - 1, steady(wrong, *every)))
-
-
-_NONE = "the end of no loop takes longer"
 
 
 def _longer(readings: Readings) -> dict[int, Interval]:
@@ -91,7 +89,7 @@ def _longer(readings: Readings) -> dict[int, Interval]:
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """Trips between the last loop whose end is predicted and the first whose end is not."""
-    low, high = edge(_longer(readings), wrong_prediction(readings), 0, _NONE)
+    low, high = edge(_longer(readings), wrong_prediction(readings), 0, UnclearBranches.NO_LOOP.of())
     isa = next(isa for isa in _WAYS if case.points[:2] == tuple(sign_branches(isa)))
     for count in inside(low, high):
         yield from _points(isa, count)

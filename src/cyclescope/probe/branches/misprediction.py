@@ -15,6 +15,7 @@ from cyclescope.probe.code import NUMBERS, PARALLEL, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import steady
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Unclear, UnclearBranches
 
 # Knuth's linear congruential generator: the sign is the bit with the longest period.
 MULTIPLIER, INCREMENT = 6364136223846793005, 1442695040888963407
@@ -72,10 +73,10 @@ def wrong_prediction(readings: Readings) -> Interval:
     """Cycles that a wrong prediction takes. Raises Unresolved where that is next to nothing."""
     random, steady_sign = readings.get(_RANDOM), readings.get(_STEADY)
     if not steady(random, steady_sign):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     longer = random - steady_sign
     if longer.low < _LEAST * WRONG:
-        raise Unresolved("branches on random signs take hardly longer")
+        raise Unresolved(UnclearBranches.RANDOM_SIGNS.of())
     return longer.scaled(1 / WRONG)
 
 

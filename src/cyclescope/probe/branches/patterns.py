@@ -17,6 +17,7 @@ from cyclescope.probe.code import CHAIN, NUMBERS, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import ALONE_IN_LOOP, TARGET, Branch, Distance, Fill, Item, Label, laid_out
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Read, Unclear, UnclearBranches
 
 PASSED = 1024  # branches of a body, of which a run has many: patterns pass as a whole again and again
 LEARNED = 0.1  # of what nobody can predict: what costs less is predicted
@@ -142,7 +143,7 @@ def _shares(readings: Readings) -> dict[int, Interval]:
     same, random = readings.get(_SAME), readings.get(_RANDOM)
     cost = random.low - same.high
     if not same.is_steady or cost < LEAST_COST:
-        raise Unresolved("a random order takes hardly longer")
+        raise Unresolved(UnclearBranches.RANDOM_ORDER.of())
     every = {length: readings.get(_PATTERN, length) for length in readings.places(_PATTERN)}
     return {length: (one - same).scaled(1 / cost) for length, one in every.items()}
 
@@ -154,18 +155,18 @@ def _between(readings: Readings) -> tuple[int, int]:
         if share.low > LEARNED:
             return last, length
         last = length if share.high < LEARNED else last
-    raise Unresolved("the longest patterns are predicted, or may be", f"{last}")
+    raise Unresolved(UnclearBranches.ALL_PATTERNS.of(), Read.AT.of(last))
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     last, first = _between(readings)
     shares = _shares(readings)
     if any(share.high < LEARNED for length, share in shares.items() if length > first):
-        raise Unresolved("longer patterns are predicted again")
+        raise Unresolved(UnclearBranches.PATTERNS_AGAIN.of())
     if last == 1:
-        raise Unresolved("not even the shortest pattern is predicted")
+        raise Unresolved(UnclearBranches.NO_PATTERN.of())
     if first > MOST_DOUBTED * last:
-        raise Unresolved("looks at the same kernel differ", f"{last} are predicted, {first} are not")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of(), Read.PREDICTED.of(last, first))
     is_steady = shares[last].is_steady and shares[first].is_steady
     return ProbeVerdict(CoreAnswer.VALUE, Interval(last, first // 2, is_steady), unit=_UNITS[case.subject])
 

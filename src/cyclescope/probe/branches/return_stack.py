@@ -26,6 +26,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import UnclearBranches
 
 SHALLOW = 4  # calls inside each other that whatever has such a thing knows
 COARSE = (8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128)  # calls that are asked first
@@ -34,7 +35,6 @@ _FUNCTION = 32  # bytes from one function to the next, as few branches are known
 _RETURNS = 4  # in the bodies of controls
 _NESTED, _SHALLOW, _OTHER, _SAME = "inside each other", "in fours", "to another place", "to its place"
 _SUBJECT = "calls inside each other"
-_NONE = "calls inside each other take no longer"
 
 
 class CallWay(NamedTuple):
@@ -125,10 +125,10 @@ def _changed(way: CallWay, back: str, to: str) -> list[Item]:
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     wrong, longer = _wrong(readings), _longer(readings)
-    low, high = edge(longer, wrong, SHALLOW, _NONE)
+    low, high = edge(longer, wrong, SHALLOW, UnclearBranches.NO_CALLS.of())
     if low <= SHALLOW:
-        raise Unresolved("so few are forgotten that there may be nothing that knows them")
-    check_edge(longer, wrong, low, high, "more calls take no longer again")
+        raise Unresolved(UnclearBranches.FEW_CALLS.of())
+    check_edge(longer, wrong, low, high, UnclearBranches.CALLS_AGAIN.of())
     every = [readings.get(part, count) for part in (_NESTED, _SHALLOW) for count in (low, high)]
     return ProbeVerdict(CoreAnswer.VALUE, Interval(low, high - 1, steady(wrong, *every)))
 
@@ -137,7 +137,7 @@ def _wrong(readings: Readings) -> Interval:
     """Cycles that a wrong prediction takes. Raises Unresolved where that is next to nothing."""
     wrong = readings.get(_OTHER) - readings.get(_SAME)
     if wrong.low < LEAST_WRONG:
-        raise Unresolved("returns to another place take hardly longer: nothing predicts where they go")
+        raise Unresolved(UnclearBranches.RETURNS_ELSEWHERE.of())
     return wrong
 
 
@@ -151,7 +151,7 @@ def _longer(readings: Readings) -> dict[int, Interval]:
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """Numbers between the last that takes no longer and the first that does."""
-    low, high = edge(_longer(readings), _wrong(readings), SHALLOW, _NONE)
+    low, high = edge(_longer(readings), _wrong(readings), SHALLOW, UnclearBranches.NO_CALLS.of())
     isa = next(isa for isa in _WAYS if case.points[0] == returns(isa, is_other=True))
     for count in inside(low, high):
         yield from _points(isa, count)

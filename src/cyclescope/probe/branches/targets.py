@@ -25,6 +25,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import UnclearBranches
 
 JUMP_SPACINGS = (8, 16, 32)  # bytes from one jump to the next: each twice the one before
 LEAST_JUMPS = 16
@@ -100,8 +101,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
                 return _verdict(case, number.hull(found[0]), each.hull(found[1]))
         shown.append(found)
     if len(shown) < 2:
-        raise Unresolved("no two distances show where such a level ends")
-    raise Unresolved("jumps nearer to each other and farther away show other numbers")
+        raise Unresolved(UnclearBranches.NO_DISTANCES.of())
+    raise Unresolved(UnclearBranches.DISTANCES_DIFFER.of())
 
 
 def _agree(one: Interval, other: Interval, most: float) -> bool:

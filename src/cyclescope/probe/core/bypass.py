@@ -23,6 +23,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import NotAsked, Unclear
 
 _BOTH = "in turn"
 # Each works on a; c holds ones of floating point, d of integers, b zeros.
@@ -77,7 +78,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     longer = readings.get(_BOTH) - (readings.get("first") + readings.get("second"))
     if not steady(longer):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, longer)
 
 
@@ -88,5 +89,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, exec_domain",),
-    {"riscv64": "its integers and doubles have registers of their own: moves between them are instructions"},
+    {"riscv64": NotAsked.OWN_REGISTERS.of()},
 )

@@ -23,6 +23,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import Unclear
 
 _BOTH = "in turn"
 # Operations on numbers of one size: the first is what the others are asked with, and the second is of another
@@ -72,7 +73,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     alone = readings.get("first") + readings.get("second")
     later = readings.get(_BOTH) - alone
     if not steady(later):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, later)
 
 

@@ -25,6 +25,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import UnclearCore
 
 ANY_KIND = "of any kind"
 SAME_RATE = 0.03  # of a rate that mixes with one and three NOPs show: they differ by less
@@ -132,11 +133,9 @@ def _width(pairs: Sequence[tuple[Interval, Interval]]) -> Interval:
     """What mixes take with one NOP behind each as with three; all of those agree. Raises Unresolved."""
     same = [one for pair in pairs if _is_same(*pair) for one in pair]
     if not same:
-        raise Unresolved(
-            "no mix is as fast with one NOP behind each as with three: units limit them, or NOPs"
-        )
+        raise Unresolved(UnclearCore.UNITS_LIMIT.of())
     if not all(_is_same(same[0], other) for other in same):
-        raise Unresolved("mixes with other units are of other rates")
+        raise Unresolved(UnclearCore.OTHER_RATES.of())
     steady = all(one.is_steady for one in same)
     return Interval(min(one.low for one in same), max(one.high for one in same), steady)
 

@@ -26,6 +26,7 @@ from cyclescope.probe.question import (
     first_of,
     parallel,
 )
+from cyclescope.remarks.probing import UnclearCore
 
 _PARTS = ("alone", "together", "apart")
 WITH = " + "  # between the two of a subject
@@ -122,7 +123,7 @@ def _told(readings: Readings, fewer: int, x: int) -> ProbeVerdict:
     alone, together, apart = (readings.get(part, x) for part in _PARTS)
     cost, *others = (readings.get(part, x) - readings.get(part, fewer) for part in _PARTS)
     if cost.low <= 0 or any(abs(other.value - cost.value) > LIKE * cost.value for other in others):
-        raise Unresolved("something else than slots is the limit")
+        raise Unresolved(UnclearCore.NOT_SLOTS.of())
     separate = is_higher(together, alone, (alone + apart).scaled(0.5))  # half of the two slots more
     answer = CoreAnswer.SEPARATE if separate else CoreAnswer.FUSED
     return ProbeVerdict(answer, None, steady(alone, together, apart))

@@ -24,6 +24,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import UnclearCore
 
 _CLEARLY = 0.8  # of what ordinary instances take: five ports for four would be as much, which no idiom gets
 _NOPS = {"x86-64": "NOP", "aarch64": "NOP", "riscv64": "ADDI: z z #0"}
@@ -69,7 +70,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
             raise
         return ProbeVerdict(CoreAnswer.ZERO, None, steady(asked, busy, alone, ordinary))
     if answer is CoreAnswer.EXECUTED and idle.low > ordinary.high:
-        raise Unresolved("NOPs beside ordinary ones take time: units are not what limits them")
+        raise Unresolved(UnclearCore.NOPS_TAKE_TIME.of())
     return ProbeVerdict(answer, None, steady(idle, asked, busy))
 
 

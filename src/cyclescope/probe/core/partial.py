@@ -15,6 +15,7 @@ from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import written
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import Model, Probe, ProbeCase, ProbeVerdict, Readings, chain, parallel
+from cyclescope.remarks.probing import NotAsked
 
 
 class Part(NamedTuple):
@@ -27,7 +28,6 @@ class Part(NamedTuple):
     narrow: str
 
 
-_WHY = "narrow writes of general registers clear the rest"
 _PARTS: Mapping[str, tuple[Part, ...]] = {
     "x86-64": (
         Part("8 bits", "MOV_88 (R8l, R8l): a c", "ADD_00 (R8l, R8l): a c", "MOVZX (R32, R8l): a c",
@@ -65,5 +65,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, partial_register_stall",),
-    {"aarch64": _WHY, "riscv64": _WHY},
+    dict.fromkeys(("aarch64", "riscv64"), NotAsked.NARROW_CLEARS.of()),
 )

@@ -15,6 +15,7 @@ from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import PARALLEL, KernelLine, written
 from cyclescope.probe.levels import MOST_ERROR
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import NotAsked, Unclear
 
 OVERFLOWING = 8064  # instructions: cores keep up to 6000 decoded, and the code is below 64 000 bytes
 ERROR_CYCLES = 0.1  # so large an error may be, however small the value is: a third of what decoding takes
@@ -63,11 +64,10 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     """What readings leave open, also where looks differ: code beyond the first cache comes unsteadily."""
     longer = readings.get(_ASKED) - readings.get(_BESIDE)
     if longer.error > max(MOST_ERROR * abs(longer.value), ERROR_CYCLES):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, longer)
 
 
-_WHY = "no prefix says how long an instruction or its constant is"
 PROBE = Probe(
     "prefixes",
     "How much longer do prefixes take that change the length of a constant, or that say nothing?",
@@ -75,5 +75,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, length_chg_prefix and decode_prefix",),
-    {"aarch64": _WHY, "riscv64": _WHY},
+    dict.fromkeys(("aarch64", "riscv64"), NotAsked.NO_PREFIXES.of()),
 )

@@ -14,6 +14,7 @@ from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import NUMBERS, PARALLEL, Setting, written
 from cyclescope.probe.levels import steady
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Unclear
 
 _TARGETS = "efghABCD"  # registers that nothing reads
 _ASKED, _PLAIN = "asked", "plain"
@@ -86,7 +87,7 @@ def _point(isa: str, part: str, text: str, operands: SpecialOperands) -> Point:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     asked, plain = readings.get(_ASKED), readings.get(_PLAIN)
     if not steady(asked, plain):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, asked - plain)
 
 

@@ -24,10 +24,10 @@ from cyclescope.probe.question import (
     chain,
     parallel,
 )
+from cyclescope.remarks.probing import NotAsked, Unclear, UnclearCore
 
 WHOLE = "pushes and pops"
 _PUSHES = ("x86-64",)
-_WHY = "it has no instructions that push and pop: the stack pointer is a register as others"
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
@@ -56,10 +56,10 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.subject == STACK_UPDATE:
         more = asked - alone
         if not steady(more):
-            raise Unresolved("looks at the same kernel differ")
+            raise Unresolved(Unclear.LOOKS_DIFFER.of())
         return ProbeVerdict(CoreAnswer.VALUE, more)
     if is_higher(asked, alone.scaled(0.5), alone):  # a store a cycle, and loads beside them
-        raise Unresolved("pushes and pops are no faster than what waits, for whatever reason")
+        raise Unresolved(UnclearCore.PUSHES_WAIT.of())
     return ProbeVerdict(CoreAnswer.PRESENT, asked, alone.is_steady)
 
 
@@ -70,5 +70,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, stack_sync_uops",),
-    {"aarch64": _WHY, "riscv64": _WHY},
+    dict.fromkeys(("aarch64", "riscv64"), NotAsked.NO_PUSHES.of()),
 )

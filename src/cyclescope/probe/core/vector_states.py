@@ -22,6 +22,7 @@ from cyclescope.probe.question import (
     Readings,
     parallel,
 )
+from cyclescope.remarks.probing import NotAsked
 
 IN_A_ROW = 8  # of a kind: what each of them takes longer is eight times as much, and a transition is one
 LEAST_CYCLES = 0.25  # so large an error may be, however small the value is
@@ -114,7 +115,7 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, AVX_states", "Intel, optimization manual, mixing AVX code with SSE code"),
     {
-        "aarch64": "writes of vectors clear the rest of longer registers",
-        "riscv64": "no instruction keeps a part of a register that others have for longer vectors",
+        "aarch64": NotAsked.VECTORS_CLEAR.of(),
+        "riscv64": NotAsked.KEEPS_NO_PART.of(),
     },
 )

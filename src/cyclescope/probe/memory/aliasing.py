@@ -22,6 +22,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import Unclear
 
 PAGE = 4096  # bytes: the least that there is, and what is compared of addresses first
 PAGES = (1, 2, 3, 4, 8, 16)  # apart
@@ -48,10 +49,10 @@ WAITS_DIFFER = 0.34  # of the time: a Zen 5 waits 3.5 cycles for most pages, 7.0
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     same, other = readings.get("same place"), readings.get("other place")
     if not steady(same, other):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     longer = same - other
     if longer.low <= 0 < _LONGER <= longer.high:
-        raise Unresolved("the readings do not say")
+        raise Unresolved(Unclear.UNDECIDED.of())
     if longer.low > 0 and longer.high >= _LONGER:
         return ProbeVerdict(CoreAnswer.ALIASED, longer.with_error(WAITS_DIFFER))
     return ProbeVerdict(CoreAnswer.ABSENT, longer)

@@ -18,6 +18,7 @@ from cyclescope.probe.levels import precise
 from cyclescope.probe.memory.caches import KIB, SPACING
 from cyclescope.probe.memory.transfers import Transfer, groups, with_register
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Unclear
 
 WALK_SIZES = tuple(4 * KIB << n for n in range(11))  # bytes: powers of two, to which a place is cut
 SHARED_FROM = KIB * KIB  # bytes: from here on caches are shared with others, or hold what pages lie where
@@ -104,7 +105,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     size = int(case.subject.rpartition(", ")[2].removesuffix(" KiB")) * KIB
     taken = precise(readings.get(_PART, size))
     if taken.low <= 0:
-        raise Unresolved("it takes no time")
+        raise Unresolved(Unclear.NO_TIME_TAKEN.of())
     if size >= SHARED_FROM:
         taken = msgspec.structs.replace(taken.with_error(MEMORY_DIFFERS), is_steady=False)
     return ProbeVerdict(CoreAnswer.VALUE, taken.inverse().scaled(BODY_BYTES))

@@ -22,6 +22,7 @@ from cyclescope.probe.memory.caches import KIB, WALK_LOADS, walk_ends, walk_line
 from cyclescope.probe.memory.transfers import CHASE
 from cyclescope.probe.plateaus import SAME_LEVEL
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Read, Unclear, UnclearMemory
 
 LEAST_PAGE = 4096  # bytes: within, caches that look at physical addresses have the lines where they are put
 NEARER_LINES = (LEAST_PAGE // 4, LEAST_PAGE // 2)  # bytes from one line to the next
@@ -92,11 +93,11 @@ def _edge(readings: Readings, distance: int) -> tuple[int, int]:
     taken = {count: readings.get(part, count) for count in readings.places(part)}
     fewest = taken[min(taken)]
     if not steady(fewest):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     most = (1 + SAME_LEVEL) * fewest.value
     after = next((count for count, one in taken.items() if one.low > most), None)
     if after is None:
-        raise Unresolved("so many lines take no longer")
+        raise Unresolved(UnclearMemory.LINES_AS_FAST.of())
     return max(count for count, one in taken.items() if count < after and one.high <= most), after
 
 
@@ -104,7 +105,7 @@ def _fitting(readings: Readings, distance: int) -> int:
     """How many lines fit, all numbers around known. Raises Unresolved."""
     last, after = _edge(readings, distance)
     if after > last + 1:
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return last
 
 
@@ -119,9 +120,9 @@ def _set(readings: Readings) -> tuple[int, int]:
     own = next(distance for distance, count in fit.items() if count == ways)
     for distance, count in fit.items():
         if count != ways * max(own // distance, 1):
-            raise Unresolved("lines farther apart than a way do not share a set", f"{fit}")
+            raise Unresolved(UnclearMemory.NO_SET.of(), Read.AT.of(fit))
     if not LINE_DISTANCES[0] < own <= LEAST_PAGE:
-        raise Unresolved("no distance shows how far lines of one set are apart")
+        raise Unresolved(UnclearMemory.NO_DISTANCE.of())
     return ways, own
 
 
@@ -181,7 +182,7 @@ def _line(readings: Readings) -> ProbeVerdict:
     behind = {offset: readings.get(_BEHIND, offset) for offset in LINE_OFFSETS}
     shared = [offset for offset, one in behind.items() if is_higher(one, low, high)]
     if shared != list(LINE_OFFSETS[: len(shared)]) or not 0 < len(shared) < len(LINE_OFFSETS):
-        raise Unresolved("no offset is where lines end", f"of one set are those behind by {shared}")
+        raise Unresolved(UnclearMemory.NO_LINE_END.of(), Read.OF_ONE_SET.of(shared))
     size = LINE_OFFSETS[len(shared)]
     return ProbeVerdict(
         CoreAnswer.VALUE, Interval(size, size), steady(low, high, *behind.values()), unit="bytes"

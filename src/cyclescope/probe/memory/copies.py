@@ -27,6 +27,7 @@ from cyclescope.probe.question import (
     Readings,
     Unresolved,
 )
+from cyclescope.remarks.probing import Unclear
 
 COPY_SIZES = tuple(64 << 2 * n for n in range(6))  # bytes: powers of two, to which a place is cut
 CHUNK = 64  # bytes that readings are per: of the least size
@@ -238,7 +239,7 @@ def _taken(readings: Readings, part: str, x: int = 0) -> Interval:
     """What a copy takes, where that is known well. Raises Unresolved."""
     taken = precise(readings.get(part, x))
     if taken.low <= 0:
-        raise Unresolved("it takes no time")
+        raise Unresolved(Unclear.NO_TIME_TAKEN.of())
     return taken
 
 

@@ -22,11 +22,12 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import NotAsked, Unclear
 
 # Where accesses begin, in bytes from a page: the last is across its beginning.
 PLACES = {"16 bytes": 12, "32 bytes": 28, "64 bytes": 60, "page": -4}
 _INSIDE = 0
-_UNALIGNED = {"riscv64": "an access that is not aligned may be emulated, for thousands of cycles"}
+_UNALIGNED = {"riscv64": NotAsked.EMULATED_ACCESS.of()}
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
@@ -73,7 +74,7 @@ def _aside(isa: str, part: str, texts: list[str], place: int) -> Point:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     inside, across = readings.get("inside"), readings.get("across")
     if not steady(inside, across):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, across - inside)
 
 

@@ -25,6 +25,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import Unclear, UnclearMemory
 
 PLACE = 64  # bytes from the pointer: the beginning of a line
 LONGER = 1.5  # times as long as what is forwarded: what cannot be had from a store takes longer than that
@@ -76,14 +77,14 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     whole, link = readings.get(f"{_SAME} {_LINK}"), readings.get(f"{_ASKED} {_LINK}")
     asked = readings.get(_ASKED) - link
     if not asked.is_steady:
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     forwarded = _later(readings.get(_SAME) - whole, readings.get("load"))
     failed = readings.get(_BEYOND) - whole
     if failed.low < LONGER * forwarded.high:
-        raise Unresolved("what cannot be forwarded takes no longer here")
+        raise Unresolved(UnclearMemory.REFUSED_AS_FAST.of())
     half = (forwarded + failed).scaled(0.5)
     if asked.high > half.low and asked.low < half.high:
-        raise Unresolved("the reading is between what is forwarded and what is not")
+        raise Unresolved(UnclearMemory.HALF_FORWARDED.of())
     answer = CoreAnswer.FAILED if asked.low >= half.high else CoreAnswer.FORWARDED
     return ProbeVerdict(answer, asked, steady(forwarded, failed, asked))
 

@@ -15,6 +15,7 @@ from cyclescope.probe.memory.caches import SPACING, WALK_LOADS, walk_ends, walk_
 from cyclescope.probe.memory.transfers import CHASE
 from cyclescope.probe.plateaus import WALKED, levels_of
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import Unclear, UnclearMemory
 
 PAGE_STEP = 4096 + SPACING  # bytes from one to the next: another page, and another line of it
 LEAST_PAGES, MOST_PAGES = 8, 3072
@@ -74,14 +75,14 @@ def _edge(readings: Readings) -> tuple[int, int]:
     """The last number of pages that takes no longer than the fewest, and the first that surely does."""
     levels = levels_of(readings)
     if not levels or levels[0].places[0] != LEAST_PAGES:
-        raise Unresolved("the fewest pages do not take the same")
+        raise Unresolved(UnclearMemory.FEWEST_PAGES.of())
     last = levels[0].places[-1]
     places = readings.places(WALKED)
     after = next(
         (n for n in places if n > last and readings.get(WALKED, n).low > levels[0].cycles.high), None
     )
     if after is None:
-        raise Unresolved("so many pages take no longer")
+        raise Unresolved(UnclearMemory.PAGES_AS_FAST.of())
     return last, after
 
 
@@ -90,12 +91,12 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     last, after = _edge(found)
     levels = levels_of(found)
     if len(levels) < 2 or levels[1].places[0] > 2 * last:
-        raise Unresolved("no more numbers take the same soon behind the end")
+        raise Unresolved(UnclearMemory.NO_MORE_PAGES.of())
     miss = levels[1].cycles - levels[0].cycles
     if case.subject == MISS:
         return ProbeVerdict(CoreAnswer.VALUE, miss)
     if after - last > max(1, 2 * last // _GRAIN):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, Interval(last, after - 1), unit="pages")
 
 

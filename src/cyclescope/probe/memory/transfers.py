@@ -13,6 +13,7 @@ from cyclescope.model.facts import GENERAL, VECTOR, VEX, CoreAnswer
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Point, ProbeVerdict, Readings, Unresolved, parallel
+from cyclescope.remarks.probing import Unclear
 
 
 class Transfer(NamedTuple):
@@ -118,5 +119,5 @@ def per_cycle(readings: Readings, most: float) -> ProbeVerdict:
     """How many accesses a cycle takes, if that is known to a relative error. Raises Unresolved."""
     taken = readings.get("accesses")
     if taken.low <= 0 or taken.error > most * taken.value:
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, taken.inverse())

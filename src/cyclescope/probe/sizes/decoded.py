@@ -28,6 +28,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import NotAsked, UnclearSize
 
 LEAST_CODE, CODE_PER_OCTAVE = 512, 4  # instructions of the shortest loop; numbers that are asked first
 MOST_CODE = 64000  # bytes of a kernel
@@ -96,8 +97,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
                 return ProbeVerdict(CoreAnswer.VALUE, known.hull(end))
         shown.append((size, end))
     if len(shown) < 2:
-        raise Unresolved("no two lengths show an end: decoding is as fast, or there is nothing of the kind")
-    raise Unresolved("instructions of other lengths end at other numbers: a cache of code")
+        raise Unresolved(UnclearSize.NO_LENGTHS.of())
+    raise Unresolved(UnclearSize.LENGTHS_DIFFER.of())
 
 
 def _end(own: Readings) -> Interval:
@@ -107,9 +108,9 @@ def _end(own: Readings) -> Interval:
     close = [n for n, one in behind.items() if one.low < DECODING * kept.high]
     beyond = [n for n in behind if n > max(close, default=last)]
     if not beyond or beyond[-1] < BEYOND_END * last:
-        raise Unresolved("more take hardly longer, or what is beyond is never the same")
+        raise Unresolved(UnclearSize.MORE_AS_FAST.of())
     if beyond[0] > (1 + SOFT) * last:
-        raise Unresolved("the edge is soft")
+        raise Unresolved(UnclearSize.SOFT_EDGE.of())
     return Interval(last, beyond[0] - 1)
 
 
@@ -122,7 +123,7 @@ def _kept(own: Readings) -> tuple[Interval, int]:
     places = levels[0].places if levels else ()
     sure = [known[n] for n in places if n in known and n <= places[-1] / FAR_BEYOND]
     if not sure or places[0] > own.places(WALKED)[CODE_PER_OCTAVE]:
-        raise Unresolved("the smallest numbers do not take the same")
+        raise Unresolved(UnclearSize.SMALLEST_DIFFER.of())
     kept = Interval(min(one.low for one in sure), max(one.high for one in sure))
     return kept, max(n for n in places if n in known and known[n].low <= kept.high)
 
@@ -153,7 +154,7 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, loop_size, ucache_size and decode_nops",),
-    why_not={"aarch64": "all instructions have one length: what is kept decoded ends like a cache of code"},
+    why_not={"aarch64": NotAsked.ONE_LENGTH.of()},
     unit="instructions",
     more=_more,
 )

@@ -26,6 +26,7 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
+from cyclescope.remarks.probing import Read, Unclear, UnclearSize
 
 CHAIN_LENGTH = 12  # operations: together longer than the fillers take, and few enough for a scheduler
 MOST_IN_FLIGHT = 720  # instructions: more than any core of today has
@@ -198,13 +199,13 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     _check_overlap(readings)
     between = _between(readings)
     if between is None:
-        raise Unresolved("chains overlap whatever is in between", f"up to {readings.places(_ASKED)[-1]}")
+        raise Unresolved(UnclearSize.ALWAYS_OVERLAP.of(), Read.UP_TO.of(readings.places(_ASKED)[-1]))
     low, high = between
     if low < CHAIN_LENGTH:
-        raise Unresolved("so few end the overlap that it is for another reason than room")
+        raise Unresolved(UnclearSize.FEW_IN_FLIGHT.of())
     _check_step(readings, low, high)
     if high - low - 1 > max(_LEAST_DOUBT, _MOST_DOUBT * low):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, _around(low, high - 1, filler))
 
 
@@ -218,11 +219,11 @@ def _check_overlap(readings: Readings) -> None:
     """Raise Unresolved where chains without anything in between do not overlap."""
     alone, serial, free = (readings.get(part, 0) for part in (_ASKED, _SERIAL, _FREE))
     if not steady(alone, serial, free):
-        raise Unresolved("looks at the same kernel differ")
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     if free.high > _CLEAR * serial.low:
-        raise Unresolved("slow operations take as long one by one: nothing can overlap")
+        raise Unresolved(UnclearSize.NOTHING_OVERLAPS.of())
     if alone.high > _CLEAR * serial.low:
-        raise Unresolved("chains do not overlap: the core issues in order, or its scheduler is as short")
+        raise Unresolved(UnclearSize.NO_OVERLAP.of())
 
 
 def _check_step(readings: Readings, low: int, high: int) -> None:
@@ -230,14 +231,14 @@ def _check_step(readings: Readings, low: int, high: int) -> None:
     places = readings.places(_ASKED)
     behind = [count for count in places if count >= high]
     if any(_seen(readings, count) is _Overlap.SOME for count in behind):
-        raise Unresolved("chains overlap again with more in between")
+        raise Unresolved(UnclearSize.OVERLAP_AGAIN.of())
     before = [count for count in places if count <= low - _SLOPE] or [0]
     asked, serial = (readings.get(part, before[-1]) for part in (_ASKED, _SERIAL))
     if asked.high > _CLEAR * serial.low:
-        raise Unresolved("the chain is too short for what is in between")
+        raise Unresolved(UnclearSize.SHORT_CHAIN.of())
     alone = min((count for count in readings.places(_FREE) if count >= high), default=high)
     if readings.get(_FREE, alone).high > _CLEAR * readings.get(_SERIAL, alone).low:
-        raise Unresolved("what is in between takes as long as the chain")
+        raise Unresolved(UnclearSize.AS_LONG.of())
 
 
 PROBE = Probe(

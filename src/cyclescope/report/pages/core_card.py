@@ -124,7 +124,9 @@ def _answered(asked: Asked, isa: str) -> AnsweredProbe:
     probe = asked.probe
     rows = tuple(_row(fact) for fact in asked.facts)
     grids, curves = heat_maps(asked.facts, asked.places), _curves(asked.facts, asked.rows)
-    return AnsweredProbe(probe.name, probe.question, why_none(probe, isa), rows, tuple(grids), tuple(curves))
+    return AnsweredProbe(
+        probe.name, probe.question, why_none(probe, isa).text, rows, tuple(grids), tuple(curves)
+    )
 
 
 def _row(fact: Fact) -> tuple[str, str, str]:
