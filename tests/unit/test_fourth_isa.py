@@ -160,7 +160,7 @@ def test_the_command_analyses_it(model, table, tmp_path):
 
 
 def test_probes_without_kernels_for_it_say_so():
-    said = {why_none(probe, "tiny") for probe in PROBES.values()}
+    said = {str(why_none(probe, "tiny")) for probe in PROBES.values()}
     assert "it has no kernels for tiny yet" in said
     for probe in PROBES.values():
         assert bool(why_none(probe, "tiny")) != any(True for _ in probe.cases("tiny"))
