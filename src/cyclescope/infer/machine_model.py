@@ -164,6 +164,7 @@ def form_cost(timing: FormTiming, usage: PortUsage = _UNKNOWN) -> FormCost:
         throughput_most=_throughput_most(timing),
         ranges={_pair(lat): found for lat in known if (found := _range(lat)) is not None},
         with_room={_pair(lat): lat.with_room for lat in known if lat.with_room is not None},
+        throughput_error=0.0 if value is None else _throughput_error(timing),
     )
 
 
@@ -182,6 +183,11 @@ def _throughput(timing: FormTiming) -> tuple[float | None, Remark]:
         slow = found.variants.get(Kind.SLOW)
         return found.value, Cost.SLOW_OPERANDS.of(slow) if slow else NOTHING
     return None, (Cost.AT_MOST_AS if found.note else Cost.AT_MOST).of(found.value, found.note)
+
+
+def _throughput_error(timing: FormTiming) -> float:
+    """What looks at the throughput differ by."""
+    return (timing.throughput and timing.throughput.spread) or 0.0
 
 
 def _throughput_most(timing: FormTiming) -> float | None:

@@ -261,6 +261,8 @@ def _number_problems(place: str, cost: FormCost) -> Iterator[str]:
         yield from _outside(f"{place}: throughput", cost.throughput, limits.BUSY)
     if cost.throughput_most is not None:
         yield from _outside(f"{place}: throughput_most", cost.throughput_most, limits.BUSY)
+    if cost.throughput_error:
+        yield from _outside(f"{place}: throughput_error", cost.throughput_error, limits.BUSY)
 
 
 def _operations_problems(place: str, operations: Sequence[Operation], port_count: int) -> Iterator[str]:

@@ -130,11 +130,12 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     table names them; `ranges` the least and the most that are proved of pairs whose value is not determined
     or rests on a convention. `with_room` has the cycles of pairs that take less where the scheduler is not
     full than in a chain alone, whose cycles `latencies` has. `throughput` is the measured reciprocal
-    throughput in cycles, `throughput_most` one that it is at most where it could only be measured beside
-    other instructions. `operations` is None where the port usage is not known, empty where no port is needed.
-    `resources` has cycles by resource name. `alternatives` are other port usages that the experiments do not
-    rule out. `eliminated` marks moves that the renamer executes; `idiom` what one register for all sources
-    does: `zero` (no execution unit) or `breaking` (no dependency).
+    throughput in cycles, `throughput_error` how far looks at it differ, `throughput_most` one that it is at
+    most where it could only be measured beside other instructions. `operations` is None where the port usage
+    is not known, empty where no port is needed. `resources` has cycles by resource name. `alternatives` are
+    other port usages that the experiments do not rule out. `eliminated` marks moves that the renamer
+    executes; `idiom` what one register for all sources does: `zero` (no execution unit) or `breaking` (no
+    dependency).
     """
 
     slots: float | None = None
@@ -152,6 +153,7 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     slot_range: tuple[float, float] | None = None
     throughput_most: float | None = None
     with_room: Mapping[str, float] = {}
+    throughput_error: float = 0.0
 
 
 class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):

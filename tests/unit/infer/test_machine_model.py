@@ -325,6 +325,12 @@ def test_a_throughput_beside_others_is_kept_as_what_it_is_at_most():
     assert (form_cost(exact).throughput, form_cost(exact).throughput_most) == (0.5, None)
 
 
+def test_a_throughput_has_its_error():
+    for kind, error in ((EXACT, 0.31), (UPPER_BOUND, 0.0)):
+        timing = FormTiming("ADD (R64, M64)", {}, "ok", Throughput(0.4, 0.31, kind), ())
+        assert form_cost(timing).throughput_error == error
+
+
 # --- facts ------------------------------------------------------------------------------------------
 
 

@@ -295,10 +295,13 @@ def _settled(cost: FormCost, ends: str) -> FormCost:
 
 
 def _unexplained(cost: FormCost, core: Core) -> float:
-    """The measured throughput of a form that a unit besides the ports bounds, else 0."""
+    """The measured throughput of a form that a unit besides the ports bounds, else 0.
+
+    One whose error reaches down to what ports and slots allow shows no unit.
+    """
     explained = issue_throughput(cost, core)
     slowest = cost.throughput if cost.throughput is not None else cost.throughput_most
-    if slowest is None or (explained and slowest <= explained[0] * _EXPLAINED):
+    if slowest is None or (explained and slowest - cost.throughput_error <= explained[0] * _EXPLAINED):
         return 0.0
     return slowest
 

@@ -49,3 +49,10 @@ def test_what_is_only_known_to_be_at_most_so_is_no_lower_bound():
     assert (known.cycles, known.lower) == (5, 5)
     most = Predictor(changed(toy(), VADDPD_YMM_YMM_YMM={"throughput_most": 2.5})).predict(block(text))
     assert (most.cycles, most.lower) == (5, 1)
+
+
+def test_a_throughput_whose_error_reaches_down_to_the_ports_shows_no_unit():
+    text = "vaddpd ymm0, ymm1, ymm2; vaddpd ymm3, ymm1, ymm2"
+    for error, cycles in ((0.5, 5), (2.1, 1)):
+        cost = {"throughput": 2.5, "throughput_error": error}
+        assert Predictor(changed(toy(), VADDPD_YMM_YMM_YMM=cost)).predict(block(text)).cycles == cycles
