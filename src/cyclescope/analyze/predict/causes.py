@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from typing import NamedTuple
 
 import msgspec
 
@@ -46,6 +47,15 @@ def causes(loop: LoopTrace, first: int, last: int) -> tuple[TimeShare, ...]:
     return tuple(sorted(found, key=lambda share: -share.cycles))
 
 
+class _Step(NamedTuple):
+    """Where the way goes on: at a result, at the retirement, or where an operation issued."""
+
+    sequence: int
+    now: int
+    retiring: bool = False
+    operation: int | None = None
+
+
 class _WayBack:
     """Goes back in time from one instruction's retirement to the time `until`."""
 
@@ -61,16 +71,16 @@ class _WayBack:
 
     def walk(self, sequence: int) -> None:
         """From the retirement of an instruction."""
-        now = self._rows[sequence][2]
-        retiring = True
-        while now > self._until and sequence >= 0:
-            if retiring:
-                sequence = self._last_complete(sequence, now)
-            retiring = False
-            step = self._from_result(sequence, now)
-            if step is None:
-                break
-            sequence, now, retiring = step
+        step: _Step | None = _Step(sequence, self._rows[sequence][2], retiring=True)
+        while step and step.now > self._until and step.sequence >= 0:
+            step = self._next(step)
+
+    def _next(self, step: _Step) -> _Step | None:
+        """One step back, None at the beginning."""
+        if step.operation is not None:
+            return self._from_issue(step.sequence, step.operation, step.now)
+        sequence = self._last_complete(step.sequence, step.now) if step.retiring else step.sequence
+        return self._from_result(sequence, step.now)
 
     def _last_complete(self, sequence: int, now: int) -> int:
         """What an instruction that retires waited for: itself, or one before it that was not complete."""
@@ -86,14 +96,14 @@ class _WayBack:
             self.shares[kind, number, ports] += cycles
         return min(since, now)
 
-    def _from_result(self, sequence: int, now: int) -> tuple[int, int, bool] | None:
+    def _from_result(self, sequence: int, now: int) -> _Step | None:
         """From a result of an instruction that is there at `now` to what it waited for."""
         number = sequence % self._loop.length
         operation, made_by = self._deciding(sequence, now), self._slowest_source(sequence, now)
         dispatched, there = self._rows[sequence][0], self._rows[made_by][1] if made_by is not None else -1
         issued = dispatched if operation is None else self._operations[sequence][operation][0]
         if made_by is not None and there > issued + (operation is None):  # data that a load only passes on
-            return made_by, self._spend(RESULT_LATE, there, now, number), False
+            return _Step(made_by, self._spend(RESULT_LATE, there, now, number))
         if operation is None:
             return self._from_dispatch(sequence, self._spend(DISPATCHING, dispatched, now))
         return self._from_issue(sequence, operation, self._spend(RESULT_LATE, issued, now, number))
@@ -109,7 +119,7 @@ class _WayBack:
         made = [p for s in sources if (p := self._loop.producer(sequence, s)) is not None]
         return max((p for p in made if self._rows[p][1] < now), key=lambda p: self._rows[p][1], default=None)
 
-    def _from_issue(self, sequence: int, operation: int, now: int) -> tuple[int, int, bool] | None:
+    def _from_issue(self, sequence: int, operation: int, now: int) -> _Step | None:
         ready, source = self._loop.trace.ready[sequence][operation]
         ports = self._loop.ports_of(sequence, operation)
         now = self._spend(PORTS_TAKEN, ready, now, ports=ports)
@@ -119,7 +129,7 @@ class _WayBack:
             now = self._within(sequence, operation, now)
         if made_by is None:
             return self._from_dispatch(sequence, self._spend(DISPATCHING, self._rows[sequence][0], now))
-        return made_by, self._spend(RESULT_LATE, min(self._rows[made_by][1], now), now, number), False
+        return _Step(made_by, self._spend(RESULT_LATE, min(self._rows[made_by][1], now), now, number))
 
     def _within(self, sequence: int, operation: int, now: int) -> int:
         """What the load of an instruction waited for a port, in front of an operation behind it."""
@@ -134,7 +144,7 @@ class _WayBack:
                 return self._spend(PORTS_TAKEN, min(ready, now), now, ports=self._loop.ports_of(sequence, o))
         return now
 
-    def _from_dispatch(self, sequence: int, now: int) -> tuple[int, int, bool] | None:
+    def _from_dispatch(self, sequence: int, now: int) -> _Step | None:
         """From the dispatch of an instruction to what kept it from being earlier."""
         while sequence:
             refused = self._loop.trace.refusals[sequence]
@@ -146,7 +156,7 @@ class _WayBack:
                 break
         return None
 
-    def _from_room(self, sequence: int, now: int, buffer: str) -> tuple[int, int, bool] | None:
+    def _from_room(self, sequence: int, now: int, buffer: str) -> _Step | None:
         """From where a buffer has room again to what made it."""
         if buffer == "scheduler":
             wanted = {
@@ -156,6 +166,6 @@ class _WayBack:
             }
             for other, operation in self._issued.get(now, ()):
                 if other < sequence and wanted & set(self._loop.ports_of(other, operation)):
-                    return self._from_issue(other, operation, now)
+                    return _Step(other, now, operation=operation)
         made_room = bisect_right(self._retired, now) - 1
-        return (min(made_room, sequence - 1), now, True) if made_room >= 0 else None
+        return _Step(min(made_room, sequence - 1), now, retiring=True) if made_room >= 0 else None

@@ -83,6 +83,13 @@ def test_shares_are_all_of_the_time():
         assert all(0 <= gain.cycles < found.cycles + 0.01 for gain in found.gains), text
 
 
+@pytest.mark.parametrize("entries", [2, 4])
+def test_the_way_back_goes_through_a_scheduler_that_is_always_full(entries):
+    """From entry to entry, thousands of times."""
+    found = seen("imul rbp, rbx, 3; " * 200 + "nop", schedulers=(Scheduler("all", (0, 1, 2), entries),))
+    assert sum(share.cycles for share in found.shares) == pytest.approx(200)
+
+
 def test_bounds_that_are_not_simulated_leave_nothing_to_gain_beneath():
     """Loads and stores to different chunks: a bound of the prediction alone."""
     machine = toy()
