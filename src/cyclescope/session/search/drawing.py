@@ -14,6 +14,7 @@ from cyclescope.isa.table import Table
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.model.machine import FormCost, MachineModel
+from cyclescope.session.blocks import decoded
 
 Drawn = tuple[Instruction, ...]
 
@@ -74,11 +75,7 @@ class BlockDraw:
         numbers = tuple(self._random.choice(_choices(form, n)) for n in range(len(encoding.slots)))
         scale = encoding.displacement[2] if encoding.displacement else 0
         made = Instruction(form, numbers, self._random.randrange(_PLACES) * max(scale, 8) if scale else 0)
-        try:
-            made.code()
-        except ValueError:
-            return None
-        return made
+        return made if _is_read_as_written(made) else None
 
     def like(self, one: Instruction, most: int) -> list[Instruction]:
         """The same with other forms that the model has the same costs of, a mnemonic each."""
@@ -88,14 +85,20 @@ class BlockDraw:
         found: dict[str, Instruction] = {}
         for form in others:
             made = msgspec.structs.replace(one, form=form)
-            try:
-                made.code()
-            except ValueError:
-                continue
-            found.setdefault(form.mnemonic, made)
+            if _is_read_as_written(made):
+                found.setdefault(form.mnemonic, made)
             if len(found) == most:
                 break
         return list(found.values())
+
+
+def _is_read_as_written(one: Instruction) -> bool:
+    """Whether it can be encoded, and its code is of no other form: reserved NOPs are those of MPX, too."""
+    try:
+        code = one.code()
+    except ValueError:
+        return False
+    return [read.form and read.form.id for read in decoded(code)] == [one.form.id]
 
 
 def _by_side(forms: Sequence[InstructionForm]) -> dict[str, dict[str, list[InstructionForm]]]:

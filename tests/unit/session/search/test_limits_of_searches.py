@@ -45,6 +45,12 @@ def test_blocks_have_few_registers_so_that_results_are_waited_for(name, numbers)
     assert {number for one in drawn for number in one.registers} == numbers
 
 
+def test_what_reads_as_another_form_is_not_drawn():
+    """Reserved NOPs have the codes of what MPX has."""
+    drawn = [one for block in draw(ADD.id, "RESERVEDNOP_0F1B (R16, R16)").blocks(50) for one in block]
+    assert {one.form.id for one in drawn} == {ADD.id}
+
+
 def test_accesses_go_to_four_places_of_four_registers():
     drawn = [one for block in draw("MOV (R64, M64)").blocks(200) for one in block]
     addresses = [next(filter(None, one.memory)) for one in decoded(b"".join(one.code() for one in drawn))]
