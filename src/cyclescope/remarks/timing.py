@@ -53,6 +53,7 @@ class Timing(Meaning):
     FLAGS_TOGETHER = "the flags that the form reads are set together"
     VECTOR_LENGTH = "the helpers wait for the vector length that the form sets"
     REPEATED = "the load behind the store may have to be repeated"
+    OTHERWISE = "{:.2f} in a chain with other instructions on the way"
     WITH_ROOM = "{} where the scheduler is not full, {} in a chain alone"
 
     FALSE_DEPENDENCY = "waits for the register's old value (a false dependency)"

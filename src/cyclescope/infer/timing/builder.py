@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT, preferred
+from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT, LINKS_LOSE, preferred, undercut
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
@@ -41,11 +41,10 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
 from cyclescope.measure.record import FAILED, STABLE, Record
-from cyclescope.remarks.remark import NOTHING, Remark
+from cyclescope.remarks.remark import NOTHING, Remark, together
 from cyclescope.remarks.timing import Cause, Idiom, Timing, cause_of, withheld
 
 _WIDE = 0.5  # cycles: what is proved leaves more than one whole latency where it is wider
-_LOST = 1.0  # cycles that links may take less in a chain than alone
 _SURE = 2.0  # times the spread: 95 of 100 independent readings are within
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
@@ -125,9 +124,19 @@ class TimingBuilder:
         base += [r for r in usable if r.kind in (Kind.LINK, Kind.FILLED)]
         if not base:
             return self._by_value(pair, speeds, throughput) if speeds else self._without(pair, records)
-        main = self._single(pair, self._preferred(base, throughput), throughput)
+        chosen = self._preferred(base, throughput)
+        main = self._doubted(self._single(pair, chosen, throughput), chosen, base)
         main = with_room(self._with_bypass(main, usable), self.throttled.get((source, target), ()))
         return self._with_slow(main, speeds.get(Kind.SLOW), pair, throughput)
+
+    def _doubted(self, latency: Latency, chosen: Record, base: Sequence[Record]) -> Latency:
+        """Less sure where another chain of the pair takes less: the core is in another state there."""
+        less = undercut(chosen, base, self._net)
+        if less is None or latency.kind not in (EXACT, INTERVAL) or not latency.max:
+            return latency
+        note = together((latency.note, Timing.OTHERWISE.of(less)))
+        trust = MEDIUM if latency.confidence == HIGH else latency.confidence
+        return msgspec.structs.replace(latency, note=note, confidence=trust)
 
     def _without(self, pair: Pair, records: Sequence[Record]) -> Latency:
         """A pair of which no chain that tells its latency is there."""
@@ -270,7 +279,7 @@ class TimingBuilder:
         """
         if carried and most >= _WIDE:
             return EXACT, Timing.CARRIED.of()
-        if -_LOST < most < LEAST_LATENCY:
+        if -LINKS_LOSE < most < LEAST_LATENCY:
             sure = self._is_disproved_by_sequences(pair)
             doubt = withheld(Timing.ONE_OR_NONE.of(value, spread))
             if most + _SURE * spread >= 1 and not sure:

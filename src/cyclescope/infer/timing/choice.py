@@ -17,17 +17,22 @@ from cyclescope.measure.record import STABLE, Record
 
 BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times what something else takes proves nothing
 _FASTER = 0.9  # times the least latency that is shown: a tenth is more than noise
+LINKS_LOSE = 1.0  # cycles that links may take less in a chain than alone
 _SAME = 0.4  # cycles: two chains of one dependency differ by less, as latencies are whole numbers
+_UNCUT = (Kind.UNBROKEN, Kind.FILLED)
 Net = Callable[[Record], float]  # latency by a record, in cycles, without its links
 
 
 def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], bool]) -> Record:
     """The configuration with the least latency among those that show a latency.
 
-    A chain of the form alone is a fact, where others rest on the latencies of their links. What rounds
-    disagree about tells nothing where there is a chain that they agree about.
+    A chain of the form alone is a fact, where others rest on the latencies of their links, unless one of
+    these takes less by more than links lose: then the form is busy for as long as that chain takes. Not
+    through memory, where each chain may find another state. What rounds disagree about tells nothing where
+    there is a chain that they agree about.
     """
-    base = _filled_enough([r for r in every if r.verdict == STABLE] or every)
+    own = _of_its_own(_filled_enough(every), net)
+    base = [r for r in own if r.verdict == STABLE] or own
     shown = [r for r in base if not is_hidden(r)]
     lawful = [r for r in base if not r.links or net(r) >= LEAST_LATENCY]
     fastest = min(lawful, key=net, default=None)
@@ -35,15 +40,40 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
         return fastest  # what is shown takes longer than it may
     shown = _confirmed(shown, net) or shown
     alone = [r for r in shown if not r.links]
-    if any(r.kind is not Kind.UNBROKEN for r in alone):
-        return min(alone, key=net)
     least = min(shown or base, key=net)
+    if any(r.kind is not Kind.UNBROKEN for r in alone):
+        fact = min(alone, key=net)
+        is_busy = net(least) < net(fact) - LINKS_LOSE and not _is_through_memory(least)
+        return least if is_busy else fact
     return _whole_one(least, shown, net) or least
+
+
+def undercut(chosen: Record, every: Sequence[Record], net: Net) -> float | None:
+    """What another chain of the pair shows that is as sure, and takes less by more than links lose; or None.
+
+    The least one where there are several.
+    """
+    sure = [r for r in _filled_enough(every) if r.verdict == STABLE and net(r) >= LEAST_LATENCY]
+    least = min(map(net, sure), default=math.inf)
+    return least if least < net(chosen) - LINKS_LOSE else None
+
+
+def _of_its_own(every: Sequence[Record], net: Net) -> Sequence[Record]:
+    """Chains without those in which nothing is cut that take longer than the same with cuts ever did.
+
+    What they show is another dependency of the form, such as that through the memory that it updates.
+    Disturbance makes a chain longer, so that one whose rounds disagree takes no more than the slowest.
+    """
+    cut = [r for r in every if r.kind not in _UNCUT and (not r.links or net(r) >= LEAST_LATENCY)]
+    most = min((net(r) + r.spread / r.count for r in cut), default=math.inf)
+    return [r for r in every if r.kind not in _UNCUT or net(r) < most + _SAME]
 
 
 def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:
     """Chains without those filled ones that are no longer than what other dependencies take alone."""
-    least = min((r.per_instance for r in base if r.kind is Kind.UNBROKEN), default=0.0)
+    unbroken = [r for r in base if r.kind is Kind.UNBROKEN]
+    steady = [r for r in unbroken if r.verdict == STABLE] or unbroken
+    least = min((r.per_instance for r in steady), default=0.0)
     longer = [r for r in base if r.kind is not Kind.FILLED or r.per_instance > BOUND_BY_THROUGHPUT * least]
     return longer or base
 
@@ -51,14 +81,16 @@ def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:
 def _confirmed(shown: Sequence[Record], net: Net) -> list[Record]:
     """Chains with and without other dependencies cut that take the same: none of these is what they show.
 
-    A chain with more links tells nothing then. Through memory it does, where what is cut waits for the same
-    store as what is not.
+    A chain with more links tells nothing then, unless it takes less by more than links lose in a chain: what
+    the other two wait for is the form itself then, which is busy for as long. Through memory it tells, too,
+    where what is cut waits for the same store as what is not.
     """
     some = [r for r in shown if r.kind in (Kind.LINK, Kind.UNBROKEN) and r.links]
     if len({r.kind for r in some}) < 2 or any(_is_through_memory(r) for r in some):
         return []
     nets = [net(r) for r in some]
-    return some if max(nets) - min(nets) < _SAME else []
+    busy = min(map(net, shown)) < min(nets) - LINKS_LOSE
+    return some if max(nets) - min(nets) < _SAME and not busy else []
 
 
 def _is_through_memory(record: Record) -> bool:

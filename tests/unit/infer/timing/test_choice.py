@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.infer.timing.choice import preferred
+from cyclescope.infer.timing.choice import preferred, undercut
 from cyclescope.measure.record import STABLE, UNSTABLE, Record
 
 LINK, FILL = ("v>k",), ("v>k", "k>k", "k>k")
@@ -71,3 +71,55 @@ def test_whole_cycles_go_before_an_average_just_below(average, whole, expected):
 def test_chains_of_the_form_alone_are_facts():
     assert chosen(record("self", 3.0), record("filled", 10.9, FILL)) == "self"
     assert chosen(record("unbroken", 4.0), record("link", 9.0, LINK)) == "link"
+
+
+MEMORY = ("mem>v.128", "v>k")
+
+
+@pytest.mark.parametrize("variant", ["unbroken", "filled"])
+@pytest.mark.parametrize(("slowest", "expected"), [(1.0, "link"), (7.0, "own")])
+def test_chains_without_cuts_that_take_longer_show_another_dependency(variant, slowest, expected):
+    """The carry of `adc [m], i` takes a cycle, what it stored eight: alone it takes as long as the memory."""
+    links = LINK if variant == "unbroken" else FILL
+    whole = record(variant, 14.0 + (2.0 if variant == "filled" else 0.0), links)
+    loose = record("link", 7.1, LINK, UNSTABLE, spread=slowest)
+    assert chosen(loose, whole) == (variant if expected == "own" else expected)
+
+
+@pytest.mark.parametrize(("beyond", "expected"), [(0.3, "link"), (0.5, "loose")])
+def test_they_show_the_same_dependency_within_part_of_a_cycle(beyond, expected):
+    loose = record("link", 7.0, LINK, UNSTABLE, spread=0.1)
+    found = chosen(loose, record("unbroken", 7.1 + beyond, LINK))
+    assert found == ("unbroken" if expected == "link" else "link")
+
+
+@pytest.mark.parametrize(("filled", "expected"), [(22.4, "link"), (22.0, "filled")])
+def test_two_chains_of_a_busy_form_are_overruled(filled, expected):
+    """A locked addition takes 7.5 cycles, whatever its carry does: links lose a cycle at most."""
+    ten = record("filled", filled, ("v>k", *("k>k",) * 10))
+    some = record("link", 13.2, LINK), record("unbroken", 13.3, LINK), ten
+    assert chosen(*some) == expected
+
+
+@pytest.mark.parametrize(("filled", "expected"), [(14.9, "self"), (14.6, "filled")])
+def test_a_busy_form_alone_is_no_fact(filled, expected):
+    assert chosen(record("self", 7.8), record("filled", filled, FILL)) == expected
+
+
+def test_alone_through_memory_a_form_is_a_fact():
+    """A chain through memory may find the core in another state."""
+    assert chosen(record("self", 8.2), record("filled", 18.1, MEMORY)) == "self"
+
+
+@pytest.mark.parametrize(("filled", "less"), [(18.1, 6.1), (19.3, None)])
+def test_what_takes_less_elsewhere_is_said(filled, less):
+    alone, other = record("self", 8.2), record("filled", filled, MEMORY)
+    found = undercut(alone, [alone, other], net)
+    assert found == (None if less is None else pytest.approx(less))
+    assert undercut(other, [alone, other], net) is None
+
+
+def test_unsteady_and_lawless_chains_undercut_nothing():
+    alone = record("self", 8.2)
+    assert undercut(alone, [alone, record("filled", 18.1, MEMORY, UNSTABLE)], net) is None
+    assert undercut(alone, [alone, record("filled", 12.5, MEMORY)], net) is None
