@@ -182,6 +182,14 @@ def loads_across(place: str) -> str:
 
 
 THREES = "stores in threes, 256 bytes apart"
+ACROSS_AND_BEHIND = "stores across 64 bytes and behind them, in turn"
+PARTIAL_BITS, WHOLE_BITS = (8, 16, 32), 64
+"""Bits of the stores that tell whether parts of a word take longer, and of those they are compared with."""
+
+
+def small_stores(bits: int, places: int) -> str:
+    """Stores of so many bits, to so many places in turn."""
+    return f"stores of {bits} bits to {places} places"
 
 
 WITH = " + "  # between the two instructions of a pair

@@ -118,12 +118,13 @@ class PlacedLatencies:
         """Cycles from loaded values to results in registers and flags, without the load."""
         if self._is_move or not self.ends.computes:
             return 0.0
-        known = self.cost.latencies
-        ways = [
-            (s, known[pair]) for s in self.ends.sources for t in self.ends.targets
+        known, ranges = self.cost.latencies, self.cost.ranges
+        every = [
+            (s, f"{s.name}->{t.name}") for s in self.ends.sources for t in self.ends.targets
             if s.part != OLD and t.part != "data" and not self.ends.is_pointer(t)
-            and (pair := f"{s.name}->{t.name}") in known
         ]  # fmt: skip
+        told = [(s, known[pair]) for s, pair in every if pair in known and pair not in ranges]
+        ways = told or [(s, known[pair]) for s, pair in every if pair in known]
         direct = [cycles for s, cycles in ways if not self.ends.is_loaded(s)]
         if direct:
             return max(direct)

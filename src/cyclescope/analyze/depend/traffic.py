@@ -5,15 +5,16 @@ Unknown parts of addresses are taken to be aligned; pointers that move on visit 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from math import ceil, gcd
-from operator import itemgetter
+from math import ceil, gcd, inf
+from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
 from cyclescope.analyze.decode.values import Value
-from cyclescope.model.behaviour.published import LineCrossing, LoadBanks, StoreChunks
+from cyclescope.model.behaviour.published import LineCrossing, LoadBanks, PartialWords, StoreChunks
 
 
 class MemoryAccess(msgspec.Struct, frozen=True):
@@ -60,6 +61,22 @@ def _step(new: Value, old: Value) -> int | None:
     return new.constant - old.constant if new.terms == old.terms else None
 
 
+class _Visit(NamedTuple):
+    """What a store writes to one chunk in an iteration, and the bytes by which it moves on to the next."""
+
+    number: int
+    chunk: tuple[object, int]
+    terms: object
+    own_bytes: range
+    step: int
+
+
+class _Word(NamedTuple):
+    terms: object
+    number: int
+    moves: int  # on in a turn, by so many
+
+
 def cycles_of_chunks(stores: Sequence[MovingAccess], chunks: StoreChunks) -> float:
     """Cycles per iteration in which stores leave.
 
@@ -68,23 +85,71 @@ def cycles_of_chunks(stores: Sequence[MovingAccess], chunks: StoreChunks) -> flo
     """
     period = max(store.period(chunks.size) for store in stores)
     rounds = range(-period, 2 * period)  # what begins in a period may go on in the next
-    visited = [(n, place) for n in rounds for store in stores for place in _visited(store, n, chunks.size)]
-    runs = [[number for number, _ in run] for _, run in groupby(visited, key=itemgetter(1))]
+    visited = [one for number in rounds for store in stores for one in _visited(store, number, chunks)]
+    runs = [list(run) for _, run in groupby(visited, key=attrgetter("chunk"))]
     if len(runs) == 1:
         return len(visited) / len(rounds) / chunks.most if chunks.most < chunks.size else 0.0
-    begun = [len(run) for run in runs if 0 <= run[0] < period]
-    return sum(ceil(run / chunks.most) for run in begun) / period
+    begun = [run for run in runs if 0 <= run[0].number < period]
+    cycles = [float(ceil(len(run) / chunks.most)) for run in begun]
+    if chunks.partial is None:
+        return sum(cycles) / period
+    return (
+        _with_parts([_words(run, chunks.partial.size, period) for run in begun], cycles, chunks.partial)
+        / period
+    )
 
 
-def _visited(store: MovingAccess, number: int, size: int) -> list[tuple[object, int]]:
+def _visited(store: MovingAccess, number: int, chunks: StoreChunks) -> Iterator[_Visit]:
     """The chunks that a store goes to in an iteration; one that is not followed goes to another in each."""
-    access = store.access
+    access, first = store.access, store.at(number)
     if store.step is None:
-        return [((access.address.terms, number), 0)]
-    places = store.blocks(number, size)
-    if len(places) == 1:
-        return [(access.address.terms, places[0])]
-    return [((access.address.terms, access.place, number), at) for at in places]  # together with no other
+        yield _Visit(number, ((access.address.terms, number), 0), None, range(0), 0)
+        return
+    places = store.blocks(number, chunks.size)
+    alone = (access.place, number) if len(places) > 1 and not chunks.joins else None
+    for at in places:
+        part = range(max(first, at * chunks.size), min(first + access.size, (at + 1) * chunks.size))
+        yield _Visit(number, ((access.address.terms, alone), at), access.address.terms, part, store.step)
+
+
+def _words(run: Sequence[_Visit], size: int, period: int) -> dict[_Word, bool]:
+    """The words that the visits of a run write, and whether they write a part of it alone."""
+    written = {(one.terms, byte) for one in run for byte in one.own_bytes}
+    return {
+        _Word(one.terms, byte // size, one.step * period // size): any(
+            (one.terms, at) not in written for at in range(byte // size * size, (byte // size + 1) * size)
+        )
+        for one in run for byte in one.own_bytes
+    }  # fmt: skip
+
+
+def _with_parts(
+    runs: Sequence[Mapping[_Word, bool]], cycles: Sequence[float], partial: PartialWords
+) -> float:
+    """Cycles in which runs leave, where a part of a word waits for what was written to that word before.
+
+    One turn follows the other until a turn begins as another one did.
+    """
+    if not any(any(words.values()) for words in runs):
+        return sum(cycles)
+    now, turn, written = 0.0, 0, dict[_Word, float]()
+    began: dict[frozenset[tuple[_Word, float]], tuple[int, float]] = {}
+    while True:
+        written = {
+            word._replace(number=word.number - word.moves): at for word, at in written.items()
+            if now - at < partial.within
+        }  # fmt: skip
+        state = frozenset((word, now - at) for word, at in written.items())
+        if state in began:
+            first, since = began[state]
+            return (now - since) / (turn - first)
+        began[state] = turn, now
+        for words, each in zip(runs, cycles, strict=True):
+            waits = (now - written.get(word, -inf) for word, part in words.items() if part)
+            now += partial.longer if min(waits, default=inf) < partial.within else 0.0
+            written |= dict.fromkeys(words, now)
+            now += each
+        turn += 1
 
 
 def cycles_of_banks(loads: Sequence[MovingAccess], banks: LoadBanks) -> float:

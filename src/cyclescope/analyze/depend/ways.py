@@ -39,9 +39,11 @@ class KnownWays:
 
         Nothing of what no probe found out.
         """
+        ways = [(p, self._stored_load(p)) for p in self._passages]
+        read = {p.store for p in self._passages if p.load[0] != p.store[0]}
         known = {
-            p: self._passing.cycles(one) for p in self._passages
-            if (one := self._stored_load(p)) and not (self._is_chained(p) and self._is_plain(one))
+            p: self._passing.cycles(one) for p, one in ways
+            if p.store in read or not (self._is_chained(p) and self._is_plain(one))
         }  # fmt: skip
         open_ones = {p.store for p, cycles in known.items() if cycles is None}
         told = {
@@ -101,6 +103,8 @@ class KnownWays:
             return MemoryWay.STACK_UPDATED if both else MemoryWay.STACK
         if any(self._is_written_between(passage, one) for one in registers if one is not None):
             return MemoryWay.UPDATED if both else MemoryWay.REWRITTEN
+        if both and self._passing.is_forwarded(MemoryWay.BASE):
+            return MemoryWay.UPDATED  # whether a base is written that nobody renames by makes no difference
         return MemoryWay.INDEXED if registers[1] is not None else MemoryWay.BASE
 
     def _is_update(self, access: tuple[int, int]) -> bool:

@@ -12,32 +12,45 @@ from cyclescope.isa.registry import DEFAULT
 from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.lines import code_lines
 from cyclescope.model.behaviour.passing import MemoryPassing
-from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LineCrossing, LoadBanks, StoreChunks
+from cyclescope.model.behaviour.published import (
+    CORES,
+    CoreBehaviour,
+    LineCrossing,
+    LoadBanks,
+    PartialWords,
+    StoreChunks,
+)
 from cyclescope.model.facts import (
+    ACROSS_AND_BEHIND,
     BANKS,
     CONSUMERS,
     CROSSING,
     FUSION,
     NARROW,
     NARROW_LOADS,
+    PARTIAL_BITS,
     STACK_ENGINE,
     STACK_UPDATE,
     THREES,
+    WHOLE_BITS,
     CoreAnswer,
     Fact,
     consumer_forms,
     fused_forms,
     loads_across,
     loads_apart,
+    small_stores,
     stores_across,
     stores_apart,
 )
 from cyclescope.model.machine import MEASURED, MachineModel
 
 SPACINGS = (0, 4, 8, 16, 32, 64, 128, 256)  # bytes between two accesses in turn that probes ask for
+SMALL_PLACES = (3, 4, 5, 6, 7, 8)  # to which stores of parts of words go in turn
 LINE_SIZES = (16, 32, 64)  # bytes: what loads are asked to cross
 _LONGER = 0.5  # times what a load takes: half of one more
 _LATER = 0.5  # cycles: results come a whole one later, or not
+_JOINED = 0.8  # stores a cycle, between the two of three cycles and the two of two
 _SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whole or half number is less
 
 
@@ -168,4 +181,39 @@ def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:
     if not size:
         return None
     threes = _rates(facts, {0: THREES, 1: stores_apart(0)})
-    return StoreChunks(size, max(round(_rate(rates[0])), 1) if 0 in _slowed(threes) else size)
+    most = max(round(_rate(rates[0])), 1) if 0 in _slowed(threes) else size
+    return StoreChunks(size, most, _joins(facts), _partial_words(facts))
+
+
+def _known_rate(facts: Sequence[Fact], subject: str) -> Fact | None:
+    return _rates(facts, {0: subject}).get(0)
+
+
+def _joins(facts: Sequence[Fact]) -> bool:
+    """Whether a store of two chunks leaves with others: with one behind it in two cycles, and not three."""
+    fact = _known_rate(facts, ACROSS_AND_BEHIND)
+    return fact is not None and (fact.value or 0.0) - (fact.error or 0.0) > _JOINED
+
+
+def _partial_words(facts: Sequence[Fact]) -> PartialWords | None:
+    """Words as wide as the narrowest stores that are no slower than whole ones, to two places in turn.
+
+    With more and more places in turn, a word is written again as much later; from the first number on that
+    is not slower it is late enough.
+    """
+    whole = _known_rate(facts, small_stores(WHOLE_BITS, 2))
+    asked = {bits: _known_rate(facts, small_stores(bits, 2)) for bits in PARTIAL_BITS}
+    if whole is None or None in asked.values():
+        return None
+    rates = {bits: fact for bits, fact in asked.items() if fact is not None} | {WHOLE_BITS: whole}
+    slowed = _slowed(rates)
+    size = min(bits for bits in rates if bits not in slowed) // 8
+    if size == 1 or min(slowed) > 8 * size:
+        return None
+    longer = 2 / _rate(rates[min(slowed)]) - 2 / _rate(whole)
+    places = {n: _known_rate(facts, small_stores(min(PARTIAL_BITS), n)) for n in SMALL_PLACES}
+    known = {n: fact for n, fact in places.items() if fact is not None} | {0: whole}
+    late = [n for n in known if n and n not in _slowed(known)]
+    if not late or any(n not in known for n in SMALL_PLACES if n < late[0]):
+        return None
+    return PartialWords(size, round(2 * longer) / 2, round(late[0] / _rate(whole)))

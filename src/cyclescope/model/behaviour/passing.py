@@ -89,6 +89,11 @@ class MemoryPassing:
         fact = self._nearest(one)
         return fact is not None and fact.answer is CoreAnswer.FAILED
 
+    def is_forwarded(self, way: MemoryWay) -> bool:
+        """Whether the core was found not to rename what is stored and loaded in a way."""
+        fact = self._ways.get(way)
+        return fact is not None and fact.answer is CoreAnswer.FORWARDED
+
     def _subject(self, one: StoredLoad) -> str:
         """What was asked of a way: in a short loop, if that was asked."""
         if one.way is MemoryWay.STACK_UPDATED and one.way not in self._ways:

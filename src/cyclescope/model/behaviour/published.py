@@ -34,11 +34,26 @@ class LoadBanks(msgspec.Struct, frozen=True):
     most: float
 
 
+class PartialWords(msgspec.Struct, frozen=True):
+    """What is written to a part of a word of `size` bytes waits `longer` cycles where that word was written
+    less than `within` cycles before: the rest of it has to be read.
+    """
+
+    size: int
+    longer: float
+    within: int
+
+
 class StoreChunks(msgspec.Struct, frozen=True):
-    """Stores leave for the cache a chunk of `size` bytes a cycle, at most `most` of them at once."""
+    """Stores leave for the cache a chunk of `size` bytes a cycle, at most `most` of them at once.
+
+    `joins` tells that stores of two chunks leave with others of each; `partial` what parts of words take.
+    """
 
     size: int
     most: int
+    joins: bool = False
+    partial: PartialWords | None = None
 
 
 class LineCrossing(msgspec.Struct, frozen=True):

@@ -3,22 +3,36 @@
 Two places in turn, so many bytes apart, many times over, into registers that nothing waits for. A cache with
 banks is read less often at one place than at two in different banks, and less often again where the banks
 repeat. Stores leave for the cache one place after the other where they cannot go together; three by three
-they show whether an odd one takes a cycle for itself. Loads of half a register next to each other show
-whether banks are as narrow as that.
+they show whether an odd one takes a cycle for itself, and one of two places with one behind it whether
+these go together. Stores of a few bits show whether the rest of a word is read, and for how long that waits
+for what was written there before. Loads of half a register next to each other show whether banks are as
+narrow as that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.behaviour.found import SPACINGS
-from cyclescope.model.facts import BANKS, NARROW, NARROW_LOADS, THREES, loads_apart, stores_apart
+from cyclescope.model.behaviour.found import SMALL_PLACES, SPACINGS
+from cyclescope.model.facts import (
+    ACROSS_AND_BEHIND,
+    BANKS,
+    NARROW,
+    NARROW_LOADS,
+    PARTIAL_BITS,
+    THREES,
+    WHOLE_BITS,
+    loads_apart,
+    small_stores,
+    stores_apart,
+)
 from cyclescope.probe.code import NUMBERS, PARALLEL, SOME, Setting, written
-from cyclescope.probe.memory.transfers import PLAIN_TRANSFERS, per_cycle, with_register
+from cyclescope.probe.memory.transfers import EMULATED_IF_UNALIGNED, PLAIN_TRANSFERS, per_cycle, with_register
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings
 
 _MOST = 0.05  # relative error: more would not tell 3 accesses a cycle from 2.5
 _QUICK = (0, 8, 32, 64)
+_PLACED_BY = f"{SOME[1:]}D"  # registers that every form takes as a base; a is what is stored
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
@@ -27,6 +41,14 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
             point = _point(isa, distance, "po" * (len(letters) // 2), letters, is_load)
             yield ProbeCase(name(distance), (point,), distance in _QUICK)
     if isa in PLAIN_TRANSFERS:
+        if isa not in EMULATED_IF_UNALIGNED:
+            yield ProbeCase(ACROSS_AND_BEHIND, (_across_and_behind(isa),))
+        for bits in (*PARTIAL_BITS, WHOLE_BITS):
+            yield ProbeCase(small_stores(bits, 2), (_in_turn(isa, bits, 2),), bits == PARTIAL_BITS[0])
+        for places in SMALL_PLACES:
+            yield ProbeCase(
+                small_stores(PARTIAL_BITS[0], places), (_in_turn(isa, PARTIAL_BITS[0], places),), False
+            )
         yield ProbeCase(THREES, (_point(isa, SPACINGS[-1], "pppooo" * 2, "a" * 12, False),))
         yield ProbeCase(NARROW_LOADS, (_point(isa, NARROW, "po" * (len(SOME) // 2), SOME, True, 8 * NARROW),))
 
@@ -38,6 +60,23 @@ def _point(isa: str, distance: int, places: str, letters: str, is_load: bool, bi
     texts = [with_register(text.replace("@", at), one) for at, one in zip(places, letters, strict=True)]
     setting = Setting(pointers=((NUMBERS[isa]["o"], distance),))
     return Point("accesses", written(isa, *texts), 0, PARALLEL, setting, len(texts))
+
+
+def _across_and_behind(isa: str) -> Point:
+    """A store of eight bytes across the end of 64, and one of the next eight."""
+    whole = PLAIN_TRANSFERS[isa][-1]
+    lines = written(isa, *(whole.store.replace("@", at) for at in "po" * 4))
+    setting = Setting(pointers=((NUMBERS[isa]["p"], 60), (NUMBERS[isa]["o"], 68)))
+    return Point("accesses", lines, 0, PARALLEL, setting, len(lines))
+
+
+def _in_turn(isa: str, bits: int, places: int) -> Point:
+    """Stores of so many bits to places 64 bytes apart, in turn."""
+    one = next(one for one in PLAIN_TRANSFERS[isa] if one.bits == bits)
+    letters = _PLACED_BY[:places]
+    lines = written(isa, *(one.store.replace("@", letter) for letter in letters))
+    setting = Setting(pointers=tuple((NUMBERS[isa][letter], 64 * n) for n, letter in enumerate(letters)))
+    return Point("accesses", lines, 0, PARALLEL, setting, len(lines))
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:

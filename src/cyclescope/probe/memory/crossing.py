@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cyclescope.model.facts import CROSSING, CoreAnswer, loads_across, stores_across
 from cyclescope.probe.code import SOME, Setting, written
 from cyclescope.probe.levels import steady
-from cyclescope.probe.memory.transfers import CHASE, PLAIN_TRANSFERS, with_register
+from cyclescope.probe.memory.transfers import CHASE, EMULATED_IF_UNALIGNED, PLAIN_TRANSFERS, with_register
 from cyclescope.probe.question import (
     Model,
     Point,
@@ -22,16 +22,15 @@ from cyclescope.probe.question import (
     Unresolved,
     parallel,
 )
-from cyclescope.remarks.probing import NotAsked, Unclear
+from cyclescope.remarks.probing import Unclear
 
 # Where accesses begin, in bytes from a page: the last is across its beginning.
 PLACES = {"16 bytes": 12, "32 bytes": 28, "64 bytes": 60, "page": -4}
 _INSIDE = 0
-_UNALIGNED = {"riscv64": NotAsked.EMULATED_ACCESS.of()}
 
 
 def _cases(isa: str) -> Iterator[ProbeCase]:
-    if isa in _UNALIGNED or isa not in CHASE:
+    if isa in EMULATED_IF_UNALIGNED or isa not in CHASE:
         return
     for name, place in PLACES.items():
         for subject, make in (
@@ -85,5 +84,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, unaligned_mem",),
-    _UNALIGNED,
+    EMULATED_IF_UNALIGNED,
 )

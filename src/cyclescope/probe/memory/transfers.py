@@ -13,7 +13,7 @@ from cyclescope.model.facts import GENERAL, VECTOR, VEX, CoreAnswer
 from cyclescope.probe.code import KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Point, ProbeVerdict, Readings, Unresolved, parallel
-from cyclescope.remarks.probing import Unclear
+from cyclescope.remarks.probing import NotAsked, Unclear
 
 
 class Transfer(NamedTuple):
@@ -31,6 +31,7 @@ class Transfer(NamedTuple):
 
 # What a stored pointer is loaded by, as its own address.
 CHASE: Mapping[str, str] = {"x86-64": "MOV (R64, M64): o o", "aarch64": "LDRXui: o o", "riscv64": "LD: o o"}
+EMULATED_IF_UNALIGNED = {"riscv64": NotAsked.EMULATED_ACCESS.of()}
 _IMUL = "IMUL (R64, R64, I8): a a #3"
 _MADD, _MUL, _FLOAT = "MADDXrrr: a a e z", "MUL: a a e", "FADDDrr: a a e"
 PLAIN_TRANSFERS: Mapping[str, tuple[Transfer, ...]] = {

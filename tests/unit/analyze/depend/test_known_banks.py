@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 
 import msgspec
 import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.behaviour.found import SMALL_PLACES
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import (
+    ACROSS_AND_BEHIND,
     BANKS,
     CODE_LINES,
     CONSUMERS,
     CROSSING,
     FUSION,
     LONGER_NOPS,
+    PARTIAL_BITS,
     SHORTEST_NOPS,
     STACK_ENGINE,
     STACK_UPDATE,
     THREES,
+    WHOLE_BITS,
     CoreAnswer,
     Fact,
     consumer_subject,
@@ -27,6 +32,7 @@ from cyclescope.model.facts import (
     loads_across,
     loads_apart,
     loop_of,
+    small_stores,
     stores_across,
     stores_apart,
 )
@@ -34,6 +40,8 @@ from cyclescope.model.machine import GROUPED, IDEAL, STATIC
 from cyclescope.session.machines import load_model
 from tests.support.blocks import block, changed, measured, predicted, toy
 from tests.support.ways import FACTS, SLOW
+
+SEED = random.SystemRandom().randrange(1 << 30)
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
@@ -92,6 +100,73 @@ def test_stores_of_a_line_leave_two_by_two(text, paired, together):
     odd = [Fact(BANKS, THREES, CoreAnswer.VALUE, 1.5, 0.01)]
     assert predicted(text, *facts, *odd).bounds["stores"] == pytest.approx(paired)
     assert predicted(text, *facts).bounds["stores"] == pytest.approx(together, rel=0.2)
+
+
+WORD, LONGER, WITHIN = 4, 4.0, 6  # of a made core
+SMALL = [
+    *spaced(stores_apart, 1.0, 2.0, (64, 128, 256)),
+    Fact(BANKS, ACROSS_AND_BEHIND, CoreAnswer.VALUE, 1.0, 0.01),
+    *(
+        Fact(BANKS, small_stores(bits, 2), CoreAnswer.VALUE, 2 / (2 + LONGER * (bits < 8 * WORD)), 0.01)
+        for bits in (*PARTIAL_BITS, WHOLE_BITS)
+    ),
+    *(
+        Fact(BANKS, small_stores(8, n), CoreAnswer.VALUE, n / (n + LONGER * (n < WITHIN)), 0.01)
+        for n in SMALL_PLACES
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov [rdi], al; mov [rsi], rax", 2 + LONGER),
+        ("mov [rdi], al; mov [rsi], al", 2 + LONGER),  # the second is late enough as the first one waits
+        ("mov [rdi], eax; mov [rsi], rax", 2),
+        ("mov [rdi + 2], rax; mov [rsi], rax", 2 + LONGER),  # two words in part
+        ("mov [rdi], ax; mov [rdi + 2], ax; mov [rsi], rax", 2),  # all of the word
+        # words of their own
+        ("mov [rdi], al; mov [rsi], rax; mov [rdi + 8], al; mov [rsi], rax", 4 + LONGER),
+        ("mov [rdi], al; add rdi, 64", 1),
+        ("mov [rdi], al; imul rdi, rdi, 3; mov [rsi], al", 2 + LONGER),
+        ("mov [rdi], al", None),  # one chunk
+        ("mov [rdi + 62], eax; mov [rdi + 66], eax", 2 + LONGER),
+    ],
+)
+def test_parts_of_words_wait_for_what_was_written_before(text, cycles):
+    found = predicted(text, *SMALL).bounds.get("stores")
+    assert found == (None if cycles is None else pytest.approx(cycles))
+
+
+def left(stores, iterations):
+    """Cycles in which these stores leave, cycle by cycle: (place, bytes) each, one chunk at a time."""
+    queue = [one for _ in range(iterations) for one in stores]
+    written, now = {}, 0
+    while queue:
+        chunk, group = queue[0][0] // 64, []
+        while queue and queue[0][0] // 64 == chunk:
+            group.append(queue.pop(0))
+        own = {byte for place, size in group for byte in range(place, place + size)}
+        words = {byte // WORD for byte in own}
+        parts = {word for word in words if len(own & set(range(word * WORD, word * WORD + WORD))) < WORD}
+        if any(now - written[word] < WITHIN for word in parts & written.keys()):
+            now += LONGER
+        written.update(dict.fromkeys(words, now))
+        now += 1
+    return now
+
+
+def test_any_stores_leave_as_they_do_one_after_the_other():
+    """Against stores that leave one by one, without rounds that come again."""
+    rng = random.Random(SEED)
+    names = {1: "al", 2: "ax", 4: "eax", 8: "rax"}
+    for _ in range(40):
+        sizes = rng.choices((1, 2, 4, 8), k=rng.randint(2, 7))
+        stores = [(64 * rng.randrange(4) + rng.randrange(0, 64 - size), size) for size in sizes]
+        stores += [(64 * 8, 8)]  # so that no chunk goes on in the next iteration
+        text = "; ".join(f"mov [rdi + {place}], {names[size]}" for place, size in stores)
+        wanted = (left(stores, 960) - left(stores, 480)) / 480
+        assert predicted(text, *SMALL).bounds["stores"] == pytest.approx(wanted, abs=0.05), f"{SEED}: {text}"
 
 
 def test_an_instruction_that_loads_what_it_stored_by_another_way_takes_that():

@@ -100,6 +100,37 @@ def test_what_a_core_learns_of_few_loads_counts_in_short_loops(text, cycles):
     assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
 
 
+FORWARDING_ONLY = (
+    *FACTS[:2],
+    Fact(RENAMING, MemoryWay.BASE, CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(RENAMING, MemoryWay.UPDATED, CoreAnswer.FORWARDED, SLOW - 1, 0.05),
+    Fact(RENAMING, MemoryWay.INDEXED, CoreAnswer.FORWARDED, SLOW, 0.05),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("add qword ptr [rbx], 1", SLOW),
+        ("add qword ptr [rbx], 1; mov rax, [rbx]", SLOW),  # another load leaves the chain as it is
+        ("add qword ptr [rbx], 1; mov rax, [rbx]; cmp [rbx + 8], rax", SLOW),
+        ("add qword ptr [rbx + rcx], 1", SLOW),
+    ],
+)
+def test_an_update_of_memory_takes_its_way_where_no_base_is_renamed(text, cycles):
+    """By its own latency it takes longer: that is of one update after the other, and nothing else."""
+    own = {"op1.data->op1.data": SLOW + 2}
+    machine = changed(measured(*FORWARDING_ONLY), ADD_M64_I8={"latencies": own})
+    assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
+
+
+def test_what_is_computed_takes_what_is_known_and_not_the_most_of_a_range():
+    latencies = {"op2->flags.CF": 1.0, "op2->flags.PF": 9.0}
+    costs = {"latencies": latencies, "ranges": {"op2->flags.PF": (1.0, 9.0)}}
+    machine = changed(measured(*FORWARDING_ONLY), ADD_M64_R64=costs)
+    assert predicted("add [rbx], rax", machine=machine).bounds["loop_carried"] == pytest.approx(SLOW)
+
+
 @pytest.mark.parametrize(
     ("text", "cycles"),
     [

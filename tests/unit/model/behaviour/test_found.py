@@ -6,20 +6,29 @@ import msgspec
 import pytest
 
 from cyclescope.model import library
-from cyclescope.model.behaviour.found import LINE_SIZES, SPACINGS, behaviour_of, measured_behaviour
+from cyclescope.model.behaviour.found import (
+    LINE_SIZES,
+    SMALL_PLACES,
+    SPACINGS,
+    behaviour_of,
+    measured_behaviour,
+)
 from cyclescope.model.behaviour.passing import DISTANCES, MemoryPassing, StoredLoad
-from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, StoreChunks
+from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, PartialWords, StoreChunks
 from cyclescope.model.facts import (
+    ACROSS_AND_BEHIND,
     BANKS,
     CONSUMERS,
     CROSSING,
     FORWARDING,
     FUSION,
     NARROW_LOADS,
+    PARTIAL_BITS,
     RENAMING,
     STACKED,
     THREES,
     VECTOR,
+    WHOLE_BITS,
     CoreAnswer,
     Fact,
     MemoryWay,
@@ -29,6 +38,7 @@ from cyclescope.model.facts import (
     fused_subject,
     loads_across,
     loads_apart,
+    small_stores,
     stacked,
     stores_apart,
     transfer_subject,
@@ -61,6 +71,9 @@ def test_every_subject_that_is_read_is_asked():
     wanted += [
         (BANKS, THREES),
         (BANKS, NARROW_LOADS),
+        (BANKS, ACROSS_AND_BEHIND),
+        *((BANKS, small_stores(bits, 2)) for bits in (*PARTIAL_BITS, WHOLE_BITS)),
+        *((BANKS, small_stores(PARTIAL_BITS[0], places)) for places in SMALL_PLACES),
         *((CROSSING, loads_across(f"{line} bytes")) for line in LINE_SIZES),
     ]
     wanted += [(FORWARDING, forwarding_subject(64, 64, 0)), (FORWARDING, forwarding_subject(64, 64, 4))]
@@ -114,6 +127,47 @@ def test_a_chunk_is_the_distance_from_which_on_stores_are_slower():
     assert measured_behaviour(facts + even).store_chunk == StoreChunks(64, 64)
     assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,))).store_chunk is None
     assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ())).store_chunk is None
+
+
+@pytest.mark.parametrize(("rate", "joins"), [(1.0, True), (0.83, True), (0.79, False), (0.67, False)])
+def test_stores_of_two_chunks_leave_with_others_where_two_take_two_cycles(rate, joins):
+    facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256))
+    facts.append(Fact(BANKS, ACROSS_AND_BEHIND, CoreAnswer.VALUE, rate, 0.01))
+    assert measured_behaviour(facts).store_chunk.joins is joins
+
+
+def small(cycles, slow, late, longer):
+    """Stores of a few bits to `late` places are as fast as others, which take so many cycles each."""
+    taken = {(bits, 2): (2 + longer * (bits in slow)) * cycles for bits in (*PARTIAL_BITS, WHOLE_BITS)}
+    taken |= {(8, n): (n + longer * (n < late and bool(slow))) * cycles for n in SMALL_PLACES}
+    return [
+        Fact(BANKS, small_stores(bits, n), CoreAnswer.VALUE, n / all_of, 0.01)
+        for (bits, n), all_of in taken.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cycles", "slow", "late", "longer", "found"),
+    [
+        (1, (8, 16), 5, 3, PartialWords(4, 3.0, 5)),
+        (1, (8, 16, 32), 4, 2.5, PartialWords(8, 2.5, 4)),
+        (1, (8,), 7, 2, PartialWords(2, 2.0, 7)),
+        (0.5, (8, 16), 4, 4, PartialWords(4, 2.0, 2)),
+        (1, (), 5, 3, None),  # no part takes longer
+        (1, (16,), 5, 3, None),  # nor is it parts of words that do
+        (1, (8, 16), 9, 4, None),  # nobody saw how late is late enough
+    ],
+)
+def test_parts_of_words_wait_where_the_narrowest_stores_are_slower(cycles, slow, late, longer, found):
+    facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256)) + small(cycles, slow, late, longer)
+    assert measured_behaviour(facts).store_chunk.partial == found
+
+
+@pytest.mark.parametrize("missing", [small_stores(16, 2), small_stores(WHOLE_BITS, 2), small_stores(8, 3)])
+def test_nothing_is_told_of_parts_of_words_where_an_answer_is_missing(missing):
+    facts = rates(stores_apart, 1.0, 2.0, (64, 128, 256)) + small(1, (8, 16), 5, 3)
+    asked = [fact for fact in facts if fact.subject != missing]
+    assert measured_behaviour(asked).store_chunk.partial is None
 
 
 @pytest.mark.parametrize(
