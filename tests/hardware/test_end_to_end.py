@@ -190,7 +190,7 @@ def test_a_signal_while_measuring(cyclescope, store, number):
     process = cyclescope.start("measure", "isa:AVX2", "--store", store)
     assert until(lambda: store.exists() and store.stat().st_size and _measurements(store))
     process.send_signal(number)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 128 + number
     assert err.splitlines()[-1].startswith("error: interrupted: what was measured is kept in ")
     assert not cyclescope.running()

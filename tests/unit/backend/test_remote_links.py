@@ -7,7 +7,7 @@ import time
 import pytest
 
 from cyclescope.backend import link as links
-from cyclescope.backend import native
+from cyclescope.backend import native, transport
 from cyclescope.backend.base import Effort
 from cyclescope.backend.native import MEASURE
 from cyclescope.backend.remote import link_to
@@ -113,18 +113,20 @@ def test_a_new_connection_to_another_machine(runner, ssh):
 
 # --- links that are slow, or silent -------------------------------------------------------------
 
+PATIENCE = 3.0  # seconds: a process may wait for its CPU for long beside others
+
 
 def test_a_slow_link(runner, ssh, monkeypatch):
     """Patience is for silence: an answer may take longer as long as something comes."""
     runner(TELLING)
-    ssh.set(delay=0.05, chunk=2048)
-    monkeypatch.setattr(links, "WORK_PATIENCE", 1.0)
+    ssh.set(delay=0.05, chunk=512)
+    monkeypatch.setattr(links, "WORK_PATIENCE", PATIENCE)
     monkeypatch.setattr(links, "KERNEL_PATIENCE", 0.0)
     start = time.monotonic()
     with opened() as backend:
         measured(backend, 200, 1)
         assert backend.capabilities().notes == ()
-    assert time.monotonic() - start > 1.2
+    assert time.monotonic() - start > 1.2 * PATIENCE
     assert ssh.calls.count("run") == 1
 
 
@@ -135,7 +137,7 @@ def test_a_link_that_falls_silent(runner, ssh, monkeypatch):
         "    if kind == MEASURE and once(): time.sleep(60)\n"
         "    return oldest(kind, payload, count)\n"
     )
-    monkeypatch.setattr(links, "WORK_PATIENCE", 1.0)
+    monkeypatch.setattr(links, "WORK_PATIENCE", PATIENCE)
     monkeypatch.setattr(links, "KERNEL_PATIENCE", 0.0)
     with opened() as backend:
         measured(backend)
@@ -152,7 +154,8 @@ def test_patience_grows_with_the_work():
 
 
 @pytest.mark.parametrize("target", [TARGET, "exec:{path}; true"])
-def test_closing_ends_a_runner_at_work(runner, ssh, tmp_path, target):
+def test_closing_ends_a_runner_at_work(runner, ssh, tmp_path, monkeypatch, target):
+    monkeypatch.setattr(transport, "GOODBYE", 50.0)
     ready = tmp_path / "ready"
     path = runner(
         "older = answer\n"
@@ -164,7 +167,7 @@ def test_closing_ends_a_runner_at_work(runner, ssh, tmp_path, target):
         backend.submit(kernels(1), Effort())
         assert until(lambda: ready.exists() and ready.read_text())
         start = time.monotonic()
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 40
     assert until(lambda: ended(int(ready.read_text())))
 
 

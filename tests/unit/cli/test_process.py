@@ -143,7 +143,7 @@ def busy(tmp_path):
 def test_a_signal_ends_a_run_in_order(busy, number):
     process, runner = busy
     process.send_signal(number)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 128 + number
     assert err.startswith("error: interrupted: what was measured is kept in ")
     assert err.count("\n") == 1
