@@ -19,8 +19,8 @@ SCHEMA_VERSION = 1
 MEASURED, EXTRACTED, PUBLISHED, DRAWN = "measured", "extracted", "published", "drawn"  # kinds of provenance
 ASSUMED = "assumed"  # a width that nobody claims: a scheduling model's issue width
 WIDTH_KINDS = (MEASURED, PUBLISHED, DRAWN, ASSUMED)
-IDEAL, STATIC, ROUND_ROBIN, GROUPED = "ideal", "static", "round robin", "grouped"
-BINDINGS = (IDEAL, STATIC, ROUND_ROBIN, GROUPED)  # when and how operations get their ports
+IDEAL, STATIC, ROUND_ROBIN, GROUPED, EVENLY = "ideal", "static", "round robin", "grouped", "evenly"
+BINDINGS = (IDEAL, STATIC, ROUND_ROBIN, GROUPED, EVENLY)  # when and how operations get their ports
 COSTS, BORROWED_PORTS, BUFFERS, WIDTH = "costs", "ports", "buffers", "width"  # what can be another core's
 
 

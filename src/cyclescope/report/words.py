@@ -8,13 +8,23 @@ from typing import TypeVar
 import msgspec
 
 from cyclescope.model.calibration import ALLOWED, NEAR, PREDICTED, ClaimCalibration, TriedMixes
-from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC, Borrowed, MachineModel, Wakeup
+from cyclescope.model.machine import (
+    EVENLY,
+    GROUPED,
+    IDEAL,
+    ROUND_ROBIN,
+    STATIC,
+    Borrowed,
+    MachineModel,
+    Wakeup,
+)
 
 BINDING_TEXTS = {
     IDEAL: "operations get their ports when they start",
     STATIC: "operations get the least loaded of their ports at dispatch",
     ROUND_ROBIN: "operations get their ports in turn at dispatch",
     GROUPED: "operations dispatched together get different ports, those first that were least loaded",
+    EVENLY: "operations get those of their ports at dispatch that got fewest so far",
 }
 _LONGEST = 200  # characters of a name
 _Report = TypeVar("_Report", bound=msgspec.Struct)

@@ -12,7 +12,7 @@ from cyclescope.infer import scheduler
 from cyclescope.infer.scheduler import NOT_TOLD, Scheduling, predicted, scheduling_of, ways
 from cyclescope.isa.table import load_table
 from cyclescope.model.facts import SCHEDULER, CoreAnswer, Fact
-from cyclescope.model.machine import BINDINGS, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Wakeup
+from cyclescope.model.machine import BINDINGS, EVENLY, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Wakeup
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
@@ -53,7 +53,8 @@ def test_the_policy_of_a_simulated_core_is_found(core, policy):
 
 
 @pytest.mark.parametrize(
-    ("core", "policy"), [("skylake", GROUPED), ("alderlake", ROUND_ROBIN), ("haswell", STATIC)]
+    ("core", "policy"),
+    [("skylake", GROUPED), ("alderlake", ROUND_ROBIN), ("haswell", STATIC), ("znver3", EVENLY)],
 )
 def test_policies_that_make_a_difference_are_told(core, policy, table):
     machine = load_model(core)

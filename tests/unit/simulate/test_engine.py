@@ -7,7 +7,7 @@ import pytest
 
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.model.limits import CLUSTERS
-from cyclescope.model.machine import BINDINGS, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Operation
+from cyclescope.model.machine import BINDINGS, EVENLY, GROUPED, IDEAL, ROUND_ROBIN, STATIC, Operation
 from cyclescope.model.ports import port_throughput
 from cyclescope.simulate import engine as engine_module
 from cyclescope.simulate.engine import Body, Engine, Layout, Template, Work
@@ -97,6 +97,26 @@ def test_round_robin_ignores_the_load():
     assert cycles(Layout(8, 2, policy=IDEAL), *mix) == 1
     assert cycles(Layout(8, 2, policy=STATIC), *mix) == 1
     assert cycles(Layout(8, 2, policy=ROUND_ROBIN), *mix) == 1.5
+
+
+def test_even_binding_knows_how_many_each_port_got():
+    """Of ports that others use alone it leaves those out; which port it is says the count, not the load."""
+    two, one = [(independent((0, 1)),), (independent((0,)),)], (independent((0,)),)
+    assert cycles(Layout(8, 2, policy=EVENLY), *two) == 1
+    assert cycles(Layout(8, 3, policy=EVENLY), *[(independent((0, 1, 2)),)] * 2, one) == 1
+    chain = Template(1, (0.0,), ((1.0,),), (work(0, 1, 2, 3, feeds=1, after=(0,)),))
+    read = Template(1, (), ((),), (work(0, 1, 2, 3, feeds=0, after=(0,)),))
+    idle = Template(1, (), (), (work(0, 1, 2, 3, feeds=0),))
+    for policy, many, wanted in ((IDEAL, 3, 1.25), (EVENLY, 3, 2), (EVENLY, 2, 1), (EVENLY, 1, 1)):
+        core = Engine(Layout(8, 4, policy=policy))
+        body = loop(core, (chain, 0, 0), (read, 0), *[(idle,)] * many)
+        assert core.run(body).cycles == pytest.approx(wanted), (policy, many)
+
+
+def test_even_binding_comes_again():
+    """A port that only some may use gets ever more: what others may use is all that is compared."""
+    mix = [(independent((0, 1)),), (independent((2,), (2,)),), (independent((0,)),)]
+    assert steady(Layout(8, 3, policy=EVENLY), *mix).exact
 
 
 @pytest.mark.parametrize(("policy", "issued", "port"), [(IDEAL, 11, 1), (STATIC, 20, 0)])

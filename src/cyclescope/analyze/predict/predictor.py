@@ -127,7 +127,8 @@ class Predictor:
         graph = self.graph([block.instructions[n] for n in known])
         core = self.machine.core
         in_order = self.simulated(graph) if simulate and core.in_order else None
-        scheduled = self.simulated(graph) if simulate and core.wakeup and not fixed else None
+        loses_ports = core.wakeup is not None or core.binding not in ("", IDEAL)
+        scheduled = self.simulated(graph) if simulate and loses_ports and not fixed else None
         return BlockBounds(block, graph, self._graphs, in_order or 0.0, fixed, scheduled or 0.0)
 
     def _split(self, block: Block, ignore_unknown: bool) -> tuple[dict[int, Unknown], list[int]]:

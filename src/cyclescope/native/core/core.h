@@ -21,7 +21,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* How operations are bound to ports. */
-enum { IDEAL, STATIC, ROUND_ROBIN, GROUPED };
+enum { IDEAL, STATIC, ROUND_ROBIN, GROUPED, EVENLY };
 enum { MICROCODED = 1 };                    /* flags of a template */
 enum { FAILED_INPUT = -1, FAILED_MEMORY = -2, FAILED_STUCK = -3 };
 

@@ -31,6 +31,21 @@ static int32_t in_turn(struct run *r, uint64_t ports, int32_t class)
     return port;
 }
 
+/* Of the ports with room that got fewest operations so far, the one that has been left out for longest. */
+static int32_t evenly(const struct run *r, uint64_t ports)
+{
+    int32_t best = NONE;
+    for (; ports; ports &= ports - 1) {
+        int32_t port = __builtin_ctzll(ports);
+        if (!has_room(r, r->queue_of[port]))
+            continue;
+        if (best == NONE || r->got[port] < r->got[best] ||
+            (r->got[port] == r->got[best] && r->got_last[port] < r->got_last[best]))
+            best = port;
+    }
+    return best;
+}
+
 /* Other ports within a cycle of dispatch, those first that were least loaded when it began: what was counted by
  * then is all that is known (after Abel and Reineke, uiCA 2022). Which of equals comes first is not known. */
 static int32_t in_group(struct run *r, uint64_t ports)
@@ -86,6 +101,8 @@ static int32_t chosen(struct run *r, int32_t at)
         return least_loaded(r, ports);
     case GROUPED:
         return in_group(r, ports);
+    case EVENLY:
+        return evenly(r, ports);
     default:
         return in_turn(r, ports, r->p->classes[at]);
     }
@@ -124,16 +141,26 @@ int bind_all(struct run *r, int64_t sequence)
 {
     const struct instruction *ins = &r->p->body[r->position];
     struct pending *ops = operations_of(r, sequence & r->mask);
+    int32_t before[MOST_OPERATIONS]; /* when each port had got its last one */
     for (int32_t o = 0; o < ins->form->operations; o++) {
         int32_t at = ins->first_operation + o;
         ops[o].ready = r->turn[r->p->classes[at]]; /* where the turn goes back to */
         if (bind_one(r, at, &ops[o])) {
             count(r, &ops[o], 1);
+            if (ops[o].port != NONE) {
+                before[o] = r->got_last[ops[o].port];
+                r->got_last[ops[o].port] = ++r->bound;
+                r->got[ops[o].port]++;
+            }
             continue;
         }
         while (o--) {
             count(r, &ops[o], -1);
             r->turn[r->p->classes[ins->first_operation + o]] = (uint8_t)ops[o].ready;
+            if (ops[o].port == NONE)
+                continue;
+            r->got_last[ops[o].port] = before[o];
+            r->got[ops[o].port]--;
         }
         return 0;
     }

@@ -64,6 +64,7 @@ struct run {
     int32_t before[PORTS];         /* grouped: operations that waited when the cycle began */
     int32_t used[PORTS];           /* the same: operations that were bound in this cycle */
     int64_t grouped_at;
+    int32_t bound, got[PORTS], got_last[PORTS]; /* even: operations bound, those of each port, and its last one */
     int32_t failed, active;
     int32_t asking, vain, hopes; /* entries of the lists below */
     int32_t *asked;   /* operations that were ready in this cycle for the first time */

@@ -47,6 +47,24 @@ static uint64_t mix_unfinished(uint64_t hash, struct run *r, int64_t slot, int64
     return hash;
 }
 
+/* By how many operations ports that some operation may use are ahead of each other, and who got one last. */
+static uint64_t mix_shares(uint64_t hash, const struct run *r)
+{
+    for (int32_t c = 0; c < r->p->class_count; c++) {
+        int32_t least = INT32_MAX;
+        for (uint64_t left = r->p->masks[c]; left; left &= left - 1)
+            if (r->got[__builtin_ctzll(left)] < least)
+                least = r->got[__builtin_ctzll(left)];
+        for (uint64_t left = r->p->masks[c]; left; left &= left - 1) {
+            int32_t port = __builtin_ctzll(left), earlier = 0;
+            for (uint64_t others = r->p->masks[c]; others; others &= others - 1)
+                earlier += r->got_last[__builtin_ctzll(others)] < r->got_last[port];
+            hash = mix(hash, (int64_t)(r->got[port] - least) * PORTS + earlier);
+        }
+    }
+    return hash;
+}
+
 /* Equal for equal states, whenever they occur. */
 uint64_t fingerprint(struct run *r)
 {
@@ -59,6 +77,8 @@ uint64_t fingerprint(struct run *r)
             hash = mix(hash, r->turn[c]);
     if (r->core->policy == GROUPED)
         hash = mix(hash, r->now % PATTERN);
+    if (r->core->policy == EVENLY)
+        hash = mix_shares(hash, r);
     if (r->core->clusters)
         hash = mix(hash, r->tail % SPREAD);
     for (int64_t sequence = r->head; sequence < r->tail; sequence++) {

@@ -16,28 +16,30 @@ from cyclescope.probe.code import written
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
 
 CHAINED = "chained"
-_READ, _MAKE, _IDLE = "reading", "making", "idle"
+_READ, _MAKE, _IDLE, _PASS = "reading", "making", "idle", "passing"
 _SHIFT, _SHIFTED, _SHIFT_MAKE, _SLOW = "chained shift", "shift reading", "making shift", "slow making"
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "x86-64": {
         CHAINED: "ADD_01 (R64, R64): {} h", _READ: "CMP_39 (R64, R64): {} h",
         _MAKE: "LEA_B_D8 (R64): {} h +8", _IDLE: "CMP_39 (R64, R64): g h",
+        _PASS: "LEA_B_D8 (R64): {1} {0} +8",
         _SHIFT: "SHL (R64, I8): {} #1", _SHIFTED: "RORX (R64, R64, I8): f {} #1",
         _SHIFT_MAKE: "RORX (R64, R64, I8): {} h #1", _SLOW: "IMUL (R64, R64, I8): {} h #3",
     },
     "aarch64": {
         CHAINED: "ADDXrs: {0} {0} h #0", _READ: "ADDXrs: f {0} h #0",
-        _MAKE: "ADDXrs: {0} h h #0", _IDLE: "ADDXrs: f h h #0",
+        _MAKE: "ADDXrs: {0} h h #0", _IDLE: "ADDXrs: f h h #0", _PASS: "ADDXrs: {1} {0} h #0",
         _SHIFT: "LSLVXr: {0} {0} h", _SHIFTED: "LSLVXr: f {0} h",
         _SHIFT_MAKE: "LSLVXr: {0} h h", _SLOW: "MADDXrrr: {0} h h z",
     },
     "riscv64": {
         CHAINED: "ADD: {0} {0} h", _READ: "ADD: f {0} h", _MAKE: "ADD: {0} h h", _IDLE: "ADD: f h h",
+        _PASS: "ADD: {1} {0} h",
         _SHIFT: "SLL: {0} {0} h", _SHIFTED: "SLL: f {0} h",
         _SHIFT_MAKE: "SLL: {0} h h", _SLOW: "MUL: {0} h h",
     },
 }  # fmt: skip
-# Per round, in the order of the program: operations, and the register that they write or read.
+# Per round, in the order of the program: operations, and the registers that they read or write.
 _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
     ((CHAINED, "a"), (_READ, "a")),
     ((CHAINED, "a"), (_READ, "a"), (_READ, "a")),
@@ -72,6 +74,10 @@ _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
     ((_SHIFT_MAKE, "a"), (_READ, "a")),
     ((_SHIFT_MAKE, "a"), (_READ, "a"), (_READ, "a")),
     ((_SHIFT_MAKE, "a"), (_SHIFTED, "a")),
+    ((CHAINED, "a"), (_PASS, "ab"), (_READ, "b")),
+    ((CHAINED, "a"), (_PASS, "ab"), (_PASS, "bc"), (_READ, "c")),
+    ((CHAINED, "a"), (_PASS, "ab"), (_PASS, "bc")),
+    ((CHAINED, "a"), (_PASS, "ab"), (_READ, "a"), (_READ, "b")),
     ((_SLOW, "a"), (_READ, "a")),
     ((_SLOW, "a"), (_READ, "a"), (_READ, "a"), (_IDLE, "")),
 )
@@ -87,7 +93,7 @@ def scheduler_cases(isa: str) -> Iterator[tuple[str, Point]]:
     texts = _TEXTS.get(isa)
     for one in _ROUNDS if texts else ():
         subject = ", ".join(f"{what} {chain}".strip() for what, chain in one)
-        lines = written(isa, *(texts[what].format(chain) for what, chain in one if texts))
+        lines = written(isa, *(texts[what].format(*chain) for what, chain in one if texts))
         yield subject, parallel("asked", *lines)
 
 

@@ -16,7 +16,7 @@ from cyclescope.analyze.predict.sensitivity import (
     Gain,
 )
 from cyclescope.errors import UsageError
-from cyclescope.model.machine import GROUPED, IDEAL, ROUND_ROBIN, STATIC
+from cyclescope.model.machine import EVENLY, GROUPED, IDEAL, ROUND_ROBIN, STATIC
 from cyclescope.report.predictions.lanes import STATE_WORDS, Lanes, letters, port_words
 from cyclescope.report.predictions.text import analysis_text
 from cyclescope.report.words import plain
@@ -24,6 +24,7 @@ from cyclescope.report.words import plain
 _POLICIES = {
     IDEAL: "when they start", STATIC: "at dispatch, the one that fewest wait for",
     ROUND_ROBIN: "at dispatch, in turn", GROUPED: "at dispatch, in groups",
+    EVENLY: "at dispatch, the one that got fewest",
 }  # fmt: skip
 _MOST = 12  # rows of a table: what is left is a small part of the time
 _WIDEST = 160  # cycles of a timeline: as many as a wide terminal shows beside the instructions

@@ -36,7 +36,7 @@ from cyclescope.model.facts import (
     stores_across,
     stores_apart,
 )
-from cyclescope.model.machine import GROUPED, IDEAL, STATIC
+from cyclescope.model.machine import EVENLY, GROUPED, IDEAL, STATIC
 from cyclescope.session.machines import load_model
 from tests.support.blocks import block, changed, measured, predicted, toy
 from tests.support.ways import FACTS, SLOW
@@ -339,6 +339,18 @@ def test_ports_are_bound_as_was_found_out(binding):
     assert (likely == ideal) is (binding in ("", IDEAL))
     assert late > ideal
     assert (late == likely) is (binding in (STATIC, GROUPED))
+
+
+def test_a_scheduler_that_binds_at_dispatch_is_a_bound():
+    """A chain waits for what only hangs on it: only a simulation knows."""
+    core = msgspec.structs.replace(measured().core, binding=EVENLY)
+    machine = msgspec.structs.replace(measured(), core=core)
+    text = "add rax, rbx; cmp rax, rbx; cmp rdx, rbx; cmp rdx, rbx"
+    found, plain = (Predictor(one).predict(block(text)) for one in (machine, measured()))
+    assert "scheduler" not in plain.bounds
+    assert found.cycles == found.bounds["scheduler"] == simulated(text, machine=machine)
+    assert found.cycles > plain.cycles
+    assert found.lower == plain.lower
 
 
 @pytest.mark.parametrize(("cycles", "chain"), [(0.0, 1), (0.02, 1), (1.0, 2), (0.98, 2), (-0.01, 1)])
