@@ -56,9 +56,10 @@ def predicted(machine: MachineModel, table: Table, way: Scheduling) -> dict[str,
 def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) -> Scheduling:
     """The way that the readings of the probe speak for, `NOT_TOLD` where they speak for none.
 
+    A reading that is less sure than predictions are tells nothing: beside neighbours all take longer.
     Where none is plainly likelier than ports that are chosen when operations start, nothing is said.
     """
-    read = {f.subject: f for f in facts if f.probe == SCHEDULER and f.value is not None}
+    read = {f.subject: f for f in facts if f.probe == SCHEDULER and _is_sure(f)}
     if len(read) < _FEWEST or not machine.ports:
         return NOT_TOLD
     ideal = Scheduling(IDEAL)
@@ -109,6 +110,10 @@ def _halves(ports: Ports) -> Iterator[tuple[Ports, Ports]]:
     for others in combinations(ports[1:], half - 1) if len(ports) % 2 == 0 else ():
         one = (ports[0], *others)
         yield one, tuple(port for port in ports if port not in one)
+
+
+def _is_sure(fact: Fact) -> bool:
+    return fact.value is not None and (fact.error or 0.0) <= _PART * fact.value
 
 
 def _nats(read: Mapping[str, Fact], made: Mapping[str, float]) -> float:

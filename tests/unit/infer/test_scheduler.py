@@ -92,6 +92,14 @@ def test_a_tenth_is_how_far_predictions_may_be_off_and_odds_of_twenty_are_plain(
     assert binding_of(skylake, made_up(monkeypatch, ideal=ideal, static=1.0), table) == told
 
 
+@pytest.mark.parametrize(("error", "told"), [(0.04, STATIC), (0.09, STATIC), (0.11, ""), (0.22, "")])
+def test_readings_that_are_less_sure_than_predictions_tell_nothing(monkeypatch, skylake, table, error, told):
+    """A neighbour makes each look longer by itself: nobody knows by what else."""
+    facts = made_up(monkeypatch, ideal=9.0, static=1.0)
+    facts = [msgspec.structs.replace(fact, error=error) for fact in facts]
+    assert binding_of(skylake, facts, table) == told
+
+
 @pytest.mark.parametrize(("others", "told"), [(1.05, STATIC), (1.16, STATIC), (1.2, ""), (1.26, "")])
 def test_a_single_reading_counts_eight_nats_at_most(monkeypatch, skylake, table, others, told):
     """A policy that alone fits one of four has to come near to the others: 4 nats of them are, 6 are not."""
