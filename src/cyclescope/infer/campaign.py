@@ -30,6 +30,7 @@ from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.laws import (
     is_doubtful,
     is_through_memory,
+    is_unsure,
     may_be_delayed,
     outliers,
     slower_than_others,
@@ -63,7 +64,6 @@ from cyclescope.measure.store import Store
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, TOLD, chosen
 from cyclescope.probe.run import ask
-from cyclescope.remarks.timing import Cause
 
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 PROBES = 2000  # forms per batch when finding out which the CPU executes
@@ -336,8 +336,7 @@ class Campaign:
         for form, timing in self.timings(forms, links, is_first):
             self._suspects += suspects(form, timing)
             found = list(_latency_questions(planner, form, timing))
-            throughput = timing.throughput
-            if form.id in different or (throughput and throughput.cause is Cause.WITHHELD):
+            if form.id in different or is_unsure(timing.throughput):
                 found += [_again(experiment) for experiment in planner.throughput(form)]
             yield from (e for e in found if e.key not in done)
 

@@ -12,6 +12,7 @@ from cyclescope.kernel.kernel import CANARY, FAST
 from cyclescope.kernel.variant import Kind
 
 MAXIMUM = 16
+UPDATES = 32  # instances at most of what reads and writes memory: each comes back to what it stored later
 BASES = "bases"  # variant: instances go by several bases, each with memory of its own
 MANY_BASES = 5
 CUTTING = (Kind.BASES, Kind.BROKEN, Kind.FAST, Kind.PLAIN)  # the first one that a form has cuts most

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from cyclescope.infer.timing.results import EXACT, INTERVAL, UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, UPPER_BOUND, Latency, Throughput
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.remarks.timing import Cause
@@ -43,6 +43,14 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
         return True
     measured = latency.measured or 0.0
     return FRACTION < measured % 1 < 1 - FRACTION and 1 < measured < 20
+
+
+def is_unsure(throughput: Throughput | None) -> bool:
+    """Whether a throughput is withheld, or its sequences say different things: another time may tell."""
+    if throughput is None:
+        return False
+    unsure = throughput.value is not None and throughput.confidence != HIGH
+    return unsure or throughput.cause is Cause.WITHHELD
 
 
 def is_through_memory(pair: Pair, latency: Latency) -> bool:

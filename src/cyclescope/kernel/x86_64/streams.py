@@ -18,7 +18,7 @@ from cyclescope.isa.register import register_number
 from cyclescope.kernel.chain import Unmeasurable, Use
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, LONG
-from cyclescope.kernel.stream import LENGTHS, MAXIMUM, Stream
+from cyclescope.kernel.stream import LENGTHS, MAXIMUM, UPDATES, Stream
 from cyclescope.kernel.x86_64.helpers.links import X86Helpers
 from cyclescope.kernel.x86_64.operands import ADDRESS_REGISTERS
 from cyclescope.kernel.x86_64.registers import ALIAS, X86RegisterRoles, physical
@@ -122,25 +122,36 @@ class X86StreamBuilder:
         return self.roles.index
 
     def _offset(self, position: int) -> int:
-        """Advance by the operand's width, wrapping within what an 8-bit displacement reaches."""
+        """Advance by the operand's width, wrapping within what an 8-bit displacement reaches, both ways for
+        what is read and written: a core may take longer to load what it has just stored than to go around.
+        """
         encoding = self.form.encoding
         if self.form.memory < 0 or encoding is None or encoding.displacement is None:
             return 0
         op = self.form.operands[self.form.memory]
-        least = 8 if op.read and op.write else 1  # a load does not wait for its neighbour's store
+        least = 8 if self._updates else 1  # a load does not wait for its neighbour's store
         width = max(op.width // 8, least)
         _, size, scale = encoding.displacement
         if size != 1:
             return 0
         step = max(width, scale) if width % scale == 0 else scale
         reach = min(128 * scale, 1024)
+        if self._updates:
+            return (position * step + reach) % (2 * reach) - reach
         return position * step % reach
+
+    @cached_property
+    def _updates(self) -> bool:
+        """Whether the form reads and writes the memory that it addresses."""
+        op = self.form.operands[self.form.memory] if self.form.memory >= 0 else None
+        return op is not None and op.read and op.write
 
     # --- sequences -------------------------------------------------------------------------------
 
     def streams(self) -> list[Stream]:
         """All sequences of the form. Raises Unmeasurable with the reason."""
-        uses = self.instances(MAXIMUM)
+        most = UPDATES if self._updates else MAXIMUM
+        uses = self.instances(most)
         lengths = [n for n in LENGTHS if n < len(uses)] + [len(uses)]
         result = [self._stream("plain", uses[:n]) for n in lengths]
         breaks = self._breakers()
@@ -148,7 +159,7 @@ class X86StreamBuilder:
             result += [self._broken(uses[:n], breaks) for n in {lengths[0], lengths[-1]}]
         result.append(self._unrolled(uses))
         if self.form.memory >= 0 and takes_index(self.form):
-            result.append(self._stream("indexed", self.instances(MAXIMUM, index=True)))
+            result.append(self._stream("indexed", self.instances(most, index=True)))
         same = self._same_register()
         if same is not None:
             result.append(same)

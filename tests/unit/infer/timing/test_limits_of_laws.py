@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.infer.timing.laws import is_doubtful, is_uneven, may_be_delayed, outliers
+from cyclescope.infer.timing.laws import is_doubtful, is_uneven, is_unsure, may_be_delayed, outliers
 from cyclescope.infer.timing.results import (
     EXACT,
+    HIGH,
+    LOW,
+    MEDIUM,
     UPPER_BOUND,
     Latency,
+    Throughput,
     confidence,
     first_error,
     rounded,
@@ -127,3 +131,18 @@ def test_the_first_error_is_told():
         first_error([record(STABLE), record(STABLE, error="SIGSEGV"), record(STABLE, error="hang")])
         == "SIGSEGV"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "confidence", "cause", "unsure"),
+    [
+        (0.4, HIGH, Cause.NONE, False),
+        (0.4, MEDIUM, Cause.NONE, True),
+        (0.4, LOW, Cause.NONE, True),
+        (None, "", Cause.NONE, False),
+        (None, "", Cause.WITHHELD, True),
+    ],
+)
+def test_throughputs_that_sequences_do_not_agree_about_are_looked_at_again(value, confidence, cause, unsure):
+    assert is_unsure(Throughput(value, 0.0, EXACT, confidence=confidence, cause=cause)) == unsure
+    assert not is_unsure(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -42,6 +43,34 @@ def throughput(planner, forms):
 @pytest.fixture(scope="module")
 def everything(planner, forms, throughput):
     return [*throughput, *((form, e) for form in forms[::3] for e in planner.latency(form))]
+
+
+# --- places --------------------------------------------------------------------------------------
+
+
+UPDATED = 32  # places of 8 bytes that a displacement of 8 bits reaches
+
+
+@pytest.mark.parametrize("name", ["ADD (M64, R64)", "ROL (M8, I8)", "ADC (M16, I8)", "ADD_LOCK (M32, R32)"])
+def test_memory_that_is_updated_is_as_many_places_as_displacements_reach(planner, table, name):
+    """An update that comes back to what it stored 16 updates ago still waits for that on a Zen 3."""
+    sequences = {e.variant: e for e in planner.throughput(table[name])}
+    for variant in ("plain x32", "unrolled x32", "indexed x32"):
+        places = places_of(sequences[variant])
+        assert len(places) == len(set(places)) == UPDATED
+        assert all(abs(a - b) >= 8 for a, b in itertools.combinations(places, 2))
+
+
+def test_memory_that_is_only_read_or_written_is_fewer_places(planner, table):
+    for name in ("MOV (R64, M64)", "MOV (M64, R64)", "ADD (R64, M64)"):
+        counts = {e.count for e in planner.throughput(table[name])}
+        assert max(counts) <= UPDATED / 2
+
+
+def places_of(experiment):
+    addresses = Addresses(experiment.kernel.state)
+    loads = [addresses.of(m) for ins in body(experiment.kernel.code) for m in ins.memory if m.read]
+    return [load.address for load in loads]
 
 
 # --- independence -------------------------------------------------------------------------------
