@@ -65,6 +65,7 @@ class UnclearMemory(Meaning):
     NO_DISTANCE = "no distance shows how far lines of one set are apart"
     NO_LINE_END = "no offset is where lines end"
     REFUSED_AS_FAST = "what cannot be forwarded takes no longer here"
+    MAY_LEARN = "looks differ, as where a core knows the pairs of a loop at times"
     HALF_FORWARDED = "the reading is between what is forwarded and what is not"
 
 

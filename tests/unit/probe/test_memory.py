@@ -9,9 +9,11 @@ import pytest
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import measured_behaviour
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import CoreAnswer, MemoryWay
 from cyclescope.model.ports import issue_throughput
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.simulate.passing import Passing
 from tests.support.probed import NOISE, drawn, facts, scored
 from tests.support.truths import draw_passing, forwarded, renamed
@@ -118,3 +120,20 @@ def test_cores_without_lines_and_pages(probe):
     told = [fact for fact in found if fact.is_resolved]
     assert len(told) >= len(found) * 0.8, f"seed {SEED}"
     assert [fact for fact in told if abs(fact.value) > fact.error or fact.answer is CoreAnswer.ALIASED] == []
+
+
+@pytest.mark.parametrize("subject", [MemoryWay.REWRITTEN_SHORT, MemoryWay.OTHER_SHORT])
+def test_pairs_that_a_core_may_learn_are_forwarded_where_looks_agree_about_it(subject):
+    """A Zen 3 renames the pairs of a short loop; beside a neighbour they may take longer than a load."""
+    case = next(case for case in RENAMING.cases("x86-64") if case.subject == subject)
+    for asked, answer in (
+        (Interval(9.9, 10.1), CoreAnswer.FORWARDED),
+        (Interval(3.0, 3.2, is_steady=False), CoreAnswer.RENAMED),
+        (Interval(9.8, 11.6, is_steady=False), None),
+    ):
+        found = {("asked", 0): asked, ("asked, cut", 0): Interval(3.0, 3.0), ("load", 0): Interval(4.0, 4.0)}
+        if answer is None:
+            with pytest.raises(Unresolved, match="looks differ"):
+                RENAMING.judge(case, Readings(found, {}))
+        else:
+            assert RENAMING.judge(case, Readings(found, {})).answer is answer

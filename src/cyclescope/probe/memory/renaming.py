@@ -36,10 +36,21 @@ from cyclescope.probe.memory.transfers import (
     load_latency,
     with_register,
 )
-from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, parallel
+from cyclescope.probe.question import (
+    Model,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+    parallel,
+)
+from cyclescope.remarks.probing import UnclearMemory
 
 _APART, _PLACES = "p +120", 15  # where no other store goes: they are in so many places before
 _NOTHING = Interval(0.0, 0.0)
+_LEARNED = (MemoryWay.REWRITTEN_SHORT, MemoryWay.OTHER_SHORT)  # where a core may know pairs, or not yet
 _HERE, _THERE = "p +64", "q +64"  # two registers with the same address
 _STACK, _STACK_APART = "s +16", "s +64"
 
@@ -206,6 +217,8 @@ def _distance(isa: str, subject: str, count: int, place: str) -> ProbeCase:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     way, load = extra(readings), readings.get("load")
     answer = CoreAnswer.FORWARDED if is_higher(way, _NOTHING, load) else CoreAnswer.RENAMED
+    if answer is CoreAnswer.FORWARDED and case.subject in _LEARNED and not steady(way):
+        raise Unresolved(UnclearMemory.MAY_LEARN.of())
     return ProbeVerdict(answer, way, steady(way, load))
 
 
