@@ -8,7 +8,7 @@ instructions are around; it is the same for all forms of as many slots.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from cyclescope.infer.front_end.slots import Estimate
@@ -51,11 +51,29 @@ def seen(slots: int, fillers: int, instances: int, width: float, whole: bool = T
     """
     if not whole:
         return float(slots)
-    used = settled = 0.0
-    for repetition in range(2 * SETTLING):
-        settled = used if repetition == SETTLING else settled
-        for number in range(instances):
-            used += fillers * (number + 1) // instances - fillers * number // instances
-            free = width - used % width
-            used += slots + (free if free < slots <= width else 0)
-    return ((used - settled) / SETTLING - fillers) / instances
+    gaps = [fillers * (n + 1) // instances - fillers * n // instances for n in range(instances)]
+    ends, known = [0.0], {0.0: 0}  # slots behind each repetition; which one ends so far into a cycle
+    for number in range(1, 2 * SETTLING + 1):
+        ends.append(_behind(ends[-1], gaps, slots, width))
+        first = known.setdefault(ends[-1] % width, number)
+        if first < number and width.is_integer():  # whole numbers: from here on they come again
+            ends += _again(ends, first, 2 * SETTLING)
+            break
+    return ((ends[2 * SETTLING] - ends[SETTLING]) / SETTLING - fillers) / instances
+
+
+def _behind(used: float, gaps: Sequence[int], slots: int, width: float) -> float:
+    """Slots behind one repetition: fillers between instances, and those that stay empty in front of these."""
+    for gap in gaps:
+        used += gap
+        free = width - used % width
+        used += slots + (free if free < slots <= width else 0)
+    return used
+
+
+def _again(ends: Sequence[float], first: int, last: int) -> Iterator[float]:
+    """The ends of more repetitions, up to the last, which go on as behind the first."""
+    period, more = len(ends) - 1 - first, ends[-1] - ends[first]
+    for number in range(len(ends), last + 1):
+        times, place = divmod(number - first, period)
+        yield ends[first + place] + times * more

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 
@@ -54,8 +55,8 @@ class Scatter(msgspec.Struct, frozen=True):
 
     def costs(self, values: Array, errors: Array, expected: Array, tails: Places) -> Array:
         """Nats that readings cost against expected numbers of micro-operations, each with its tail."""
-        share = np.array([tail.share for tail in self.tails])[tails]
-        length = np.array([tail.length for tail in self.tails])[tails]
+        shares, lengths = _arrays(self.tails)
+        share, length = shares[tails], lengths[tails]
         width = self.scale * np.maximum(errors, SMALLEST_ERROR)
         off = values - expected
         normal = np.exp(-0.5 * (off / width) ** 2)
@@ -75,6 +76,12 @@ class Scatter(msgspec.Struct, frozen=True):
         return np.asarray(
             -np.log(np.minimum(_PEAK * self.scale * np.maximum(errors, SMALLEST_ERROR) / RANGE, 1.0))
         )
+
+
+@cache
+def _arrays(tails: tuple[Tail, ...]) -> tuple[Array, Array]:
+    """Shares and lengths of tails, by place."""
+    return np.array([tail.share for tail in tails]), np.array([tail.length for tail in tails])
 
 
 def alike(tail: Tail, spoiled: float = 0.01) -> Scatter:

@@ -246,8 +246,10 @@ class UsageSolver:
             )
             near = np.array([bool(some and some[0].together) for some in shown])[expected.owners]
             usual = np.where(near, expected.together, expected.usual) + more[expected.owners]
-            as_usual = self.noise.costs(values, errors, usual, expected.tails)
-            below = self.noise.costs(values, errors, expected.least, expected.tails) + UNUSUAL
+            as_usual, as_least = self.noise.costs(
+                values, errors, np.stack((usual, expected.least)), expected.tails
+            )
+            below = as_least + UNUSUAL
             between = self.noise.between(values, errors, expected.least, usual) + UNEVEN
             some_cost = np.where(
                 usual > expected.least, np.minimum(as_usual, np.minimum(below, between)), as_usual
@@ -284,7 +286,8 @@ class UsageSolver:
         found = [weights @ self.noise.anything(errors)]
         if len(looks) > 1 and sizes.max() > max(2.0, slots + 0.5):
             tails = np.full(len(rows), tail_of(near=True, full=False))
-            found += [weights @ self.noise.costs(values, errors, n * sizes, tails) for n in _STALLS]
+            stalls = np.stack([n * sizes for n in _STALLS])
+            found += [weights @ costs for costs in self.noise.costs(values, errors, stalls, tails)]
         return UNRELATED + float(min(found))
 
     def _many(

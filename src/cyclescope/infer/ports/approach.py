@@ -251,7 +251,7 @@ def read_approach(
 ) -> Approach:
     """How the ports of a store's core are found, with what it tells of the given forms or of all."""
     throughputs, readings = store.throughputs(), FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
-    names = None if forms is None else [form.id for form in forms]
+    names = None if forms is None else list(dict.fromkeys(form.id for form in forms))
 
     def front_end(records: Iterable[Record]) -> FrontEndFacts:
         return FrontEndFacts(table, throughputs, records, readings)
@@ -270,6 +270,8 @@ def read_approach(
         return by_classes(store.records_of((ALONE, PAIRS, PORTS)))
     every = list(dict.fromkeys([*names, *(form.id for form in candidates(table))]))
     common = [*store.records_of((PAIRS,)), *store.records_of((ALONE,), every)]
+    if len(names) == len(table):  # the typical ones are among them
+        return by_classes([*common, *store.records_of((PORTS,), names)])
     ports = by_classes(common).ports
     wanted = list(dict.fromkeys([*(ports.facts.classes.typical if ports else ()), *names]))
     return by_classes([*common, *store.records_of((PORTS,), wanted)])

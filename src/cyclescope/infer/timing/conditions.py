@@ -31,23 +31,32 @@ def with_conditions(
     forms: Sequence[InstructionForm], timings: Sequence[FormTiming], facts: Sequence[Fact]
 ) -> list[FormTiming]:
     """The timings with a note for every state that a probe found to matter."""
+    some = [fact for fact in facts if _changes_latencies(fact)]
     return [
         msgspec.structs.replace(timing, notes=(*timing.notes, *notes))
-        if (notes := tuple(_notes(form, timing, facts)))
+        if (notes := tuple(_notes(form, timing, some)))
         else timing
         for form, timing in zip(forms, timings, strict=True)
     ]
 
 
+def _changes_latencies(fact: Fact) -> bool:
+    """Whether a fact is of a state that matters: of hundreds a few are, and forms are thousands."""
+    if fact.value is None or fact.value < _LEAST:
+        return False
+    if fact.probe == RENAMING:
+        return fact.subject == MemoryWay.UPDATED and fact.answer is CoreAnswer.FORWARDED
+    return (fact.probe, fact.subject) == (VECTOR_STATES, SSE_IN_A_ROW)
+
+
 def _notes(form: InstructionForm, timing: FormTiming, facts: Sequence[Fact]) -> Iterator[str]:
+    """Notes of facts that matter."""
     for fact in facts:
-        if fact.value is None or fact.value < _LEAST:
-            continue
-        if (fact.probe, fact.subject) == (RENAMING, MemoryWay.UPDATED):
-            if fact.answer is CoreAnswer.FORWARDED:
-                yield from _forwarded(timing.latencies, fact.value)
-        elif (fact.probe, fact.subject, form.id) == (VECTOR_STATES, SSE_IN_A_ROW, ASKED_IN_A_ROW):
-            yield Timing.UPPER_HALVES.of(fact.value, fact.probe).text
+        cycles = fact.value or 0.0
+        if fact.probe == RENAMING:
+            yield from _forwarded(timing.latencies, cycles)
+        elif form.id == ASKED_IN_A_ROW:
+            yield Timing.UPPER_HALVES.of(cycles, fact.probe).text
 
 
 def _forwarded(latencies: Sequence[Latency], cycles: float) -> Iterator[str]:

@@ -15,7 +15,7 @@ from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import FAILED, STABLE, Reading
 from cyclescope.measure.sampling import Measurement
 from cyclescope.measure.store import Store
-from cyclescope.model.dispatch import dispatch_cycles
+from cyclescope.model.dispatch import SETTLING, dispatch_cycles
 
 SLOTS = {f"TWO {n}": 2 for n in range(6)} | {f"THREE {n}": 3 for n in range(3)} | {"ONE": 1}
 COUNTS = {"far": (21, 33), "near": (27, 29, 33), "even": (30, 42)}  # `far` leave equally many gaps
@@ -67,6 +67,24 @@ def test_what_is_seen_is_what_the_model_of_a_core_says(width):
         truth = (dispatch_cycles(items, width, True) * width - fillers) / instances
         assert seen(slots, fillers, instances, float(width)) == pytest.approx(truth)
         assert seen(slots, fillers, instances, float(width), False) == slots
+
+
+def seen_one_by_one(slots, fillers, instances, width):
+    """What is seen, repetition by repetition."""
+    ends, used = [], 0.0
+    for _ in range(2 * SETTLING):
+        for number in range(instances):
+            used += fillers * (number + 1) // instances - fillers * number // instances
+            free = width - used % width
+            used += slots + (free if free < slots <= width else 0)
+        ends.append(used)
+    return ((ends[-1] - ends[SETTLING - 1]) / SETTLING - fillers) / instances
+
+
+@pytest.mark.parametrize("width", [4.0, 5.7, 6.0, 6.25])
+def test_repetitions_that_come_again_are_not_counted_again(width):
+    for slots, fillers, instances in itertools.product((1, 2, 4, 7), (0, 13, 24, 41), (1, 3, 8)):
+        assert seen(slots, fillers, instances, width) == seen_one_by_one(slots, fillers, instances, width)
 
 
 def test_gaps_are_no_slots():
