@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 import cyclescope
-from cyclescope import remarks
+from cyclescope import errors, remarks
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.remarks.remark import NOTHING, Meaning, Remark, listed, together
@@ -31,11 +31,24 @@ TAKES_APART = re.compile(
 NAMED = re.compile(r"\.(subject|unit)\b")
 OTHERS_WORDS = {"backend/peers/llvm_mca.py"}  # what another program says
 READERS = {"measure/ports.py"}  # reads how many instructions or cycles of blocking it has written
+ERRORS = {"compile", "__init__", *(name for name in vars(errors) if name[0].isupper())}
+FOR_ERRORS = {"what", "message", "remedy"}  # of functions that raise one
 SENTENCE = re.compile(r"[a-z]{2,}(?:,? [a-z]+){2,}")  # three words in a row: fewer are a name
 QUERIES = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE")
-WITHOUT_WORDS = ("infer/", "probe/")  # rooms whose sentences `remarks` has
-NAMING = {"infer/workload.py"}  # stages of a run
+WITHOUT_WORDS = ("analyze/", "infer/", "probe/")  # rooms whose sentences `remarks` has
+NAMING = {"analyze/predict/effects.py", "infer/workload.py"}  # bounds; stages of a run
 NAMES = {  # texts of these rooms that are no reasons, nor what a probe calls what it asks
+    "analyze/choose/markers.py": {"every region needs a beginning and an end"},  # what errors say or advise
+    "analyze/choose/source.py": {"an archive of object files"},
+    "analyze/predict/predictor.py": {"is no number from "},
+    "analyze/read/assembler.py": {", but only 64-bit code is analysed"},
+    "analyze/read/attempt.py": {
+        "the assemblers here are too old for it: install newer ones, or give an object file",
+        "correct or delete the line; {arch} names a machine of another instruction set",
+        "correct or delete the line; it was read as ",
+    },
+    "analyze/decode/values.py": {"at the start"},  # a value's
+    "analyze/predict/observed.py": {"waiting for a port or operands"},  # what operations do
     "infer/timing/builder.py": {"division by zero"},  # an exception's
     # kernels that only readings ask for
     "probe/memory/cache_sets.py": {"lines of one set", "twice as many in one set", "as many behind them"},
@@ -53,11 +66,18 @@ def is_sentence(text: str) -> bool:
     return SENTENCE.search(text) is not None and not text.lstrip().startswith(QUERIES)
 
 
+def is_made_of_errors(tree: ast.AST) -> bool:
+    """Whether code makes an exception, what it says and advises before it is raised, or a pattern."""
+    if isinstance(tree, ast.Assign):
+        return {target.id for target in tree.targets if isinstance(target, ast.Name)} <= FOR_ERRORS
+    return isinstance(tree, ast.Call) and ast.unparse(tree.func).rpartition(".")[2] in ERRORS
+
+
 def texts(tree: ast.AST, told: bool = False) -> Iterator[str]:
-    """Texts in code, without what documents it and what ends it: exceptions and assertions."""
+    """Texts in code, without what documents it, patterns, and what ends it: exceptions and assertions."""
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str) and not told:
         yield tree.value
-    if isinstance(tree, (ast.Raise, ast.Assert)):
+    if isinstance(tree, (ast.Raise, ast.Assert)) or is_made_of_errors(tree):
         return
     for child in ast.iter_child_nodes(tree):
         yield from texts(child, isinstance(tree, ast.Expr))
@@ -239,6 +259,8 @@ def test_other_comparisons_are_none():
         ('"""A module of some words."""', 0),
         ('raise ValueError("no dependency at all is here")', 0),
         ('name = "second look"', 0),
+        ('return SourceError("nothing is between them", "mark a loop")', 0),
+        ('remedy = "mark one of the loops"', 0),
     ],
 )
 def test_sentences_are_seen(code, found):

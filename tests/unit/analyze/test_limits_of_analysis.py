@@ -51,7 +51,7 @@ def test_blocks_of_two_thousand_instructions_are_simulated(instructions, simulat
     ("latency", "taken"), [("500001", 1), ("1000000", 1), ("1000001", 0), ("1999999", 0)]
 )
 def test_latencies_in_comments_are_a_million_cycles_at_most(latency, taken):
-    assert (_problem("LATENCY", latency, "x86-64") == "") == bool(taken)
+    assert bool(_problem("LATENCY", latency, "x86-64")) != bool(taken)
 
 
 @pytest.mark.parametrize(("back", "found"), [(20, True), (40, True), (63, True), (66, False), (120, False)])

@@ -9,6 +9,8 @@ from cyclescope.analyze.choose.flow import Loop, loops
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.decoder import BRANCH, CALL, JUMP, FlowStep
 from cyclescope.analyze.read.program import Code
+from cyclescope.remarks.reading import Chosen
+from cyclescope.remarks.remark import NOTHING, listed
 
 _SCALABLE = 128  # bits that a vector without a fixed width has at least
 
@@ -40,14 +42,16 @@ class Candidate(NamedTuple):
     def where(self) -> str:
         """The loop in words."""
         first, last = self.lines
-        place = (
-            f"lines {first} to {last}" if first else f"{self.steps[0].address:#x} to {self.steps[-1].end:#x}"
-        )
-        parts = [f"{self.name} ({place})" if self.name else place, f"{len(self.steps)} instructions"]
-        parts += [f"depth {self.depth}"] * (self.depth > 1)
-        parts += [f"{self.left_out} more out of line"] * bool(self.left_out)
-        parts += ["both ways of its branches"] * bool(self.branches)
-        return ", ".join(parts)
+        addresses = Chosen.FROM_ADDRESS.of(self.steps[0].address, self.steps[-1].end)
+        place = Chosen.FROM_LINE.of(first, last) if first else addresses
+        parts = [
+            Chosen.NAMED.of(self.name, place) if self.name else place,
+            Chosen.COUNTED.of(len(self.steps)),
+            Chosen.DEPTH.of(self.depth) if self.depth > 1 else NOTHING,
+            Chosen.OUT_OF_LINE.of(self.left_out) if self.left_out else NOTHING,
+            Chosen.BOTH_WAYS.of() if self.branches else NOTHING,
+        ]
+        return listed(parts)
 
 
 def innermost_loops(code: Code) -> list[Candidate]:

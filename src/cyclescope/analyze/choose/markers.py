@@ -15,6 +15,8 @@ from cyclescope.analyze.read.program import Code, Program
 from cyclescope.errors import SourceError, shortened
 from cyclescope.isa.record import Markers
 from cyclescope.isa.registry import instruction_set
+from cyclescope.remarks.reading import Chosen, Marking, Spot, at_line
+from cyclescope.remarks.remark import NOTHING, Remark
 
 # In a comment: OSACA-BEGIN, LLVM-MCA-BEGIN name, IACA START, ... and their ends.
 _MARKER = re.compile(
@@ -31,7 +33,7 @@ _REMEDY = "every region needs a beginning and an end"
 
 
 class MarkedRegion(NamedTuple):
-    """Steps between two markers; `where` says it in words.
+    """Steps between two markers; `where` says which.
 
     Regions may overlap: `steps` makes a region's when they are asked for, `size` is how many there are.
     """
@@ -39,14 +41,14 @@ class MarkedRegion(NamedTuple):
     name: str
     size: int
     steps: Callable[[], Sequence[FlowStep]]
-    where: str
+    where: Remark
 
 
 class Marked(NamedTuple):
     """The regions of a program, in order, and what there is to say about its markers."""
 
     regions: list[MarkedRegion]
-    notes: list[str]
+    notes: list[Remark]
 
 
 class _Mark(NamedTuple):
@@ -83,11 +85,11 @@ def marked_regions(code: Code) -> Marked:
         return Marked(_byte_regions(code, places), notes)
     if places:
         spots = ", ".join(str(code.line(code.steps[mark.first])) for mark in places[:LISTED])
-        notes.append(f"markers in comments decide: those in bytes (lines {spots}) count as instructions")
+        notes.append(Marking.IN_COMMENTS.of(spots))
     spans = _spans(code.program, marks)
     notes += [note for span in spans if (note := _open_end(span))]
     regions = [_region(lines, span) for span in spans]
-    notes += [f"{region.where}: no instructions, left out" for region in regions if not region.size]
+    notes += [Marking.EMPTY.of(region.where) for region in regions if not region.size]
     kept = [region for region in regions if region.size]
     if not kept:
         raise SourceError(
@@ -144,11 +146,10 @@ def _mark(comment: Comment) -> _Mark | None:
     return _Mark(kind, name, match["tool"], comment.line, ahead)
 
 
-def _misread(program: Program) -> list[str]:
+def _misread(program: Program) -> list[Remark]:
     """Comments that look like markers and are none."""
     return [
-        f"line {comment.line}: {shortened(comment.text.strip())!r} is no marker: they are written "
-        "OSACA-BEGIN, LLVM-MCA-BEGIN or IACA START, and END"
+        at_line(comment.line, Marking.MISREAD.of(shortened(comment.text.strip())))
         for comment in program.comments
         if _NEARLY.search(comment.text) and _mark(comment) is None
     ]
@@ -194,15 +195,15 @@ def _ended(program: Program, opened: dict[tuple[str, str], _Mark], mark: _Mark) 
     return key
 
 
-def _open_end(span: _Span) -> str:
+def _open_end(span: _Span) -> Remark:
     """What is assumed about a region with one marker."""
     if span.last is None and span.first is not None:
-        mark, rest = span.first, "an end: the region goes on to the end of the code"
+        mark, assumed = span.first, Marking.NO_END
     elif span.first is None and span.last is not None:
-        mark, rest = span.last, "a beginning: the region begins with the code"
+        mark, assumed = span.last, Marking.NO_BEGINNING
     else:
-        return ""
-    return f"line {mark.line}: {mark.tool} {mark.kind} marker without {rest}"
+        return NOTHING
+    return at_line(mark.line, assumed.of(mark.tool, mark.kind))
 
 
 def _limits(span: _Span) -> tuple[float, float]:
@@ -218,12 +219,12 @@ def _region(lines: _Lines, span: _Span) -> MarkedRegion:
     low, high = _limits(span)
     mark = first or last
     assert mark is not None
-    begin = f"line {first.line}" if first else "the beginning of the code"
-    end = f"line {last.line}" if last else "the end of the code"
+    begin = Spot.LINE.of(first.line) if first else Chosen.BEGINNING.of()
+    end = Spot.LINE.of(last.line) if last else Chosen.END.of()
     if first and last:
-        where = f"between the {mark.tool} markers in lines {first.line} and {last.line}"
+        where = Chosen.MARKED.of(mark.tool, first.line, last.line)
     else:
-        where = f"from {begin} to {end}, at {mark.tool}'s marker"
+        where = Chosen.HALF_MARKED.of(begin, end, mark.tool)
     name = mark.name if first else ""
     return MarkedRegion(name, lines.count(low, high), partial(lines.between, low, high), where)
 
@@ -256,7 +257,7 @@ def _byte_regions(code: Code, marks: Sequence[_ByteMark]) -> list[MarkedRegion]:
         size = end.first - begin.behind
         if size <= 0:
             raise SourceError(f"{_place(code, begin)}: nothing between the markers", _REMEDY)
-        where = f"between the {_tool(code)} markers at {_spot(code, begin)} and {_spot(code, end)}"
+        where = Chosen.MARKED_AT.of(_tool(code), _spot(code, begin), _spot(code, end))
         regions.append(MarkedRegion("", size, partial(_between, code, begin, end), where))
     if len(marks) % 2:
         raise _unbalanced(code, marks[-1])

@@ -22,6 +22,8 @@ from cyclescope.analyze.read.program import Code, Function, Piece, Program
 from cyclescope.analyze.read.syntax import SYNTAXES, likely_isa
 from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.isa.registry import DEFAULT
+from cyclescope.remarks.reading import Chosen, ReadAs, at_line
+from cyclescope.remarks.remark import Remark
 
 _FORMATS = {
     b"MZ": "a Windows program",
@@ -157,14 +159,13 @@ def _text(data: bytes, source: str, isa: str, syntax: str, folder: str) -> Progr
     return msgspec.structs.replace(program, notes=(*program.notes, *_not_preprocessed(text)))
 
 
-def _not_preprocessed(text: str) -> list[str]:
+def _not_preprocessed(text: str) -> list[Remark]:
     """What is said of a text for the C preprocessor: assemblers take its lines for comments."""
     match = _DIRECTIVE.search(text)
     if match is None:
         return []
     line = len(lines_of(text[: match.end()]))
-    what = f"line {line}: {shortened(match[0].strip())!r} is for the C preprocessor and was not read"
-    return [f"{what}: preprocess the text with cc -E"]
+    return [at_line(line, ReadAs.PREPROCESSOR.of(shortened(match[0].strip())))]
 
 
 def _listing(lines: tuple[str, ...], source: str, isa: str, syntax: str) -> Program:
@@ -229,13 +230,13 @@ def _blocks(program: Program, choice: Choice, vendor: str) -> list[Block]:
         raise SourceError(what, "choose one with {region}")
     blocks = [code.block(region.steps(), region.where, region.name) for region in regions]
     blocks = blocks or [_whole(code, function) if choice.whole else _loop(code, function)]
-    return [msgspec.structs.replace(block, notes=_some((*notes, *block.notes))) for block in blocks]
+    return [msgspec.structs.replace(block, notes=_some((*map(str, notes), *block.notes))) for block in blocks]
 
 
 def _some(notes: tuple[str, ...]) -> tuple[str, ...]:
     """The first notes, and how many more there are."""
     more = len(notes) - _SHOWN
-    return notes if more <= 0 else (*notes[:_SHOWN], f"and {more} more notes")
+    return notes if more <= 0 else (*notes[:_SHOWN], ReadAs.MORE_NOTES.of(more).text)
 
 
 def _code(program: Program, reader: Decoder, start: int = 0, end: int = 1 << 64) -> Code:
@@ -266,29 +267,33 @@ def _loop_regions(code: Code) -> list[MarkedRegion]:
             one.name.partition(" in ")[0],
             len(one.steps),
             partial(tuple, one.steps),
-            f"innermost loop {one.where}",
+            Chosen.LOOP.of(one.where),
         )
         for one in innermost_loops(code)
     ]
 
 
-def _whole(code: Code, function: Function | None, why: str = "") -> Block:
-    what = f"all of function {function.name}" if function else "all the code"
+def _whole(code: Code, function: Function | None) -> Block:
+    return _all(code, function, Chosen.FUNCTION.of(function.name) if function else Chosen.ALL.of())
+
+
+def _all(code: Code, function: Function | None, found: Remark) -> Block:
     if not code.steps:
         raise SourceError(
             f"{code.program.source} has no instructions", "give assembly text, an ELF file or machine code"
         )
-    return code.block(code.steps, what + why, function.name if function else "")
+    return code.block(code.steps, found, function.name if function else "")
 
 
 def _loop(code: Code, function: Function | None) -> Block:
     """The innermost loop that weighs most, or everything where there is no loop."""
     candidates = innermost_loops(code)
     if not candidates:
-        return _whole(code, function, ", there is no loop")
-    chosen = hottest(candidates)
-    others = "" if len(candidates) == 1 else f", of {len(candidates)} innermost loops"
-    return code.block(chosen.steps, f"innermost loop {chosen.where}{others}", chosen.name)
+        whole = Chosen.FUNCTION.of(function.name) if function else Chosen.ALL.of()
+        return _all(code, function, Chosen.WITHOUT_LOOP.of(whole))
+    chosen, count = hottest(candidates), len(candidates)
+    found = Chosen.LOOP.of(chosen.where) if count == 1 else Chosen.ONE_LOOP.of(chosen.where, count)
+    return code.block(chosen.steps, found, chosen.name)
 
 
 def _lined(code: Code, lines: str) -> Block:
@@ -300,7 +305,7 @@ def _lined(code: Code, lines: str) -> Block:
     steps = [step for step in code.steps if code.line(step) in wanted]
     if not steps:
         raise UsageError(f"{code.program.source} has no instructions in lines {shortened(lines)}")
-    return code.block(steps, f"lines {shortened(lines)}")
+    return code.block(steps, Chosen.LINES.of(shortened(lines)))
 
 
 def _numbers(text: str, last: int) -> set[int]:
@@ -331,7 +336,7 @@ def _range(text: str) -> tuple[int, int]:
 def _addressed(code: Code, addresses: str) -> Block:
     if not code.steps:
         raise UsageError(f"{code.program.source} has no code at {shortened(addresses)}")
-    return code.block(code.steps, f"addresses {shortened(addresses)}")
+    return code.block(code.steps, Chosen.ADDRESSES.of(shortened(addresses)))
 
 
 def _function(program: Program, name: str) -> Function:

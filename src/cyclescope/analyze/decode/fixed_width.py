@@ -14,6 +14,7 @@ from cyclescope.isa.decode import Decoded
 from cyclescope.isa.decode import decoder as table_decoder
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
+from cyclescope.remarks.reading import Undecoded
 
 _FILES = {"r": "X", "v": "V", "p": "P", "f": "F", "t": "T"}
 _UNIT = re.compile(r"([rvpft])(\d+)")
@@ -75,7 +76,7 @@ class FixedWidthDecoder:
         """The first instruction of `code`."""
         known, own = self._decode(code, 0)
         if known.found is None:
-            problem = f"{own.hex(' ')} is no instruction of the {self.isa} table"
+            problem = Undecoded.NOT_IN_TABLE.of(own.hex(" "), self.isa).text
             return BlockInstruction(None, text or "(bad)", line, address, own, problem=problem)
         return _instruction(known.found, own, address, references.get(address), text, line)
 

@@ -18,15 +18,17 @@ from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.vector_settings import Vectors
 from cyclescope.errors import shortened
 from cyclescope.isa.registry import instruction_set, instruction_sets
+from cyclescope.remarks.reading import Instrument, at_line
+from cyclescope.remarks.remark import NOTHING, Remark
 
 COMMENT = r"(?:#|//|/\*|;|@|!)[\s#;/*!]{0,20}"  # the beginning of a comment in any of the assemblers
 _INSTRUMENT = re.compile(COMMENT + r"LLVM-MCA-(?!BEGIN|END)([\w-]*)[ \t]*([^*\n]*)")
 _LATENCY, _LMUL, _SEW = "LATENCY", "RISCV-LMUL", "RISCV-SEW"
 _MOST = 1_000_000  # cycles of an instruction, more than any memory takes
 _VALUES = {
-    _LATENCY: (re.compile(r"\d{0,7}"), f"a number of cycles, at most {_MOST}, or nothing"),
-    _LMUL: (re.compile(r"M[1248]|MF[248]"), "one of M1, M2, M4, M8, MF2, MF4, MF8"),
-    _SEW: (re.compile(r"E(8|16|32|64)"), "one of E8, E16, E32, E64"),
+    _LATENCY: (re.compile(r"\d{0,7}"), Instrument.WANTS_CYCLES.of(_MOST)),
+    _LMUL: (re.compile(r"M[1248]|MF[248]"), Instrument.WANTS_MULTIPLIER.of()),
+    _SEW: (re.compile(r"E(8|16|32|64)"), Instrument.WANTS_WIDTH.of()),
 }
 
 
@@ -47,7 +49,7 @@ def instrumented(
     comments: Sequence[Comment],
     isa: str,
     settings: Callable[[], Sequence[int]],
-) -> tuple[tuple[BlockInstruction, ...], tuple[str, ...]]:
+) -> tuple[tuple[BlockInstruction, ...], tuple[Remark, ...]]:
     """Instructions with what comments in front of them say, and notes on what was not understood.
 
     `settings` finds the lines of all instructions that set VTYPE.
@@ -65,7 +67,7 @@ def instrumented(
     return changed, tuple(notes)
 
 
-def _read(comments: Sequence[Comment], isa: str) -> tuple[dict[str, list[_Instrument]], list[str]]:
+def _read(comments: Sequence[Comment], isa: str) -> tuple[dict[str, list[_Instrument]], list[Remark]]:
     """Instruments by kind, in the order of lines, and notes."""
     found: dict[str, list[_Instrument]] = {kind: [] for kind in _VALUES}
     notes = []
@@ -76,22 +78,23 @@ def _read(comments: Sequence[Comment], isa: str) -> tuple[dict[str, list[_Instru
         kind, value = match[1], match[2].strip()
         problem = _problem(kind, value, isa)
         if problem:
-            notes.append(f"line {comment.line}: {shortened(match[0].strip())!r} has no effect: {problem}")
+            why = Instrument.NO_EFFECT.of(shortened(match[0].strip()), problem)
+            notes.append(at_line(comment.line, why))
         else:
             found[kind].append(_Instrument(comment.line, value))
     return found, notes
 
 
-def _problem(kind: str, value: str, isa: str) -> str:
-    """Why a comment for llvm-mca cannot be followed, "" where it can."""
+def _problem(kind: str, value: str, isa: str) -> Remark:
+    """Why a comment for llvm-mca cannot be followed, nothing where it can."""
     if kind not in _VALUES:
-        return f"known are LLVM-MCA-BEGIN, -END, {', '.join(f'-{name}' for name in _VALUES)}"
+        return Instrument.UNKNOWN.of(", ".join(f"-{name}" for name in _VALUES))
     if kind in (_LMUL, _SEW) and not instruction_set(isa).has_configurations:
         able = (record.name for record in instruction_sets() if record.has_configurations)
-        return f"it is for {' and '.join(able)} code"
+        return Instrument.OF_OTHERS.of(" and ".join(able))
     pattern, wanted = _VALUES[kind]
     good = pattern.fullmatch(value) and (kind != _LATENCY or int(value or 0) <= _MOST)
-    return "" if good else f"it wants {wanted}"
+    return NOTHING if good else wanted
 
 
 def _last(found: Sequence[_Instrument], line: int, since: int = 0) -> str:

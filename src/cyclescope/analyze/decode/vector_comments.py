@@ -12,11 +12,15 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.riscv64.configuration import RISCV64, SEWS, Configuration
 from cyclescope.isa.riscv64.shapes import takes_configuration
 from cyclescope.isa.table import load_table
+from cyclescope.remarks.reading import Instrument, Spot
+from cyclescope.remarks.remark import Remark
+
+_SHOWN = 8  # lines
 
 
 def configured_by(
     instructions: Sequence[BlockInstruction], said: Sequence[Vectors]
-) -> tuple[tuple[BlockInstruction, ...], list[str]]:
+) -> tuple[tuple[BlockInstruction, ...], list[Remark]]:
     """Instructions as comments configure them, with notes where they do not say enough.
 
     Where a comment gives the length multiplier alone and the code no width of elements, the first width that
@@ -39,11 +43,8 @@ def configured_by(
         form = _first(plain, one.code, [Configuration(n, lmul) for n in ([sew] if sew else SEWS)])
         guessed += [one.line] * (not sew)
         found.append(as_form(one, form, RISCV64) if form is not plain else one)
-    notes = [f"{_lines(guessed)}: nothing says how wide elements are: the narrowest"] * bool(guessed)
-    notes += [f"{_lines(useless)}: LLVM-MCA-RISCV-SEW has no effect without a length multiplier"] * bool(
-        useless
-    )
-    return tuple(found), notes
+    notes = (guessed, Instrument.NO_WIDTH), (useless, Instrument.NO_MULTIPLIER)
+    return tuple(found), [Spot.SAID.of(_lines(lines), why.of()) for lines, why in notes if lines]
 
 
 def _plain(one: BlockInstruction) -> InstructionForm | None:
@@ -60,6 +61,8 @@ def _first(form: InstructionForm, code: bytes, choices: Sequence[Configuration])
     return next((found for found in under if found is not form), form)
 
 
-def _lines(lines: Sequence[int]) -> str:
-    shown = ", ".join(map(str, lines[:8])) + ", ..." * (len(lines) > 8)
-    return f"line{'s' if len(lines) > 1 else ''} {shown}"
+def _lines(lines: Sequence[int]) -> Remark:
+    shown: object = ", ".join(map(str, lines[:_SHOWN]))
+    if len(lines) > _SHOWN:
+        shown = Spot.AND_OTHERS.of(shown)
+    return (Spot.LINES if len(lines) > 1 else Spot.LINE).of(shown)

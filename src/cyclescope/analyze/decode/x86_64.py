@@ -14,6 +14,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
 from cyclescope.isa.register import register_name, register_number
 from cyclescope.isa.table import load_table
+from cyclescope.remarks.reading import Undecoded
 
 _FLOWS = {
     "NEXT": NEXT, "UNCONDITIONAL_BRANCH": JUMP, "INDIRECT_BRANCH": JUMP, "CONDITIONAL_BRANCH": BRANCH,
@@ -164,15 +165,15 @@ class X86Decoder:
         own = code[: ins.len]
         if ins.is_invalid:
             shown = code[:1].hex()
-            problem = f"{shown} is no instruction"
+            problem = Undecoded.INVALID.of(shown)
             if _is_apx(code):
-                problem = f"{repr(text) if text else shown} is of APX, which is not read"
-            return BlockInstruction(None, text or "(bad)", line, address, code[:1], problem=problem)
+                problem = Undecoded.APX.of(repr(text) if text else shown)
+            return BlockInstruction(None, text or "(bad)", line, address, code[:1], problem=problem.text)
         text = text or self._text(ins)
         form = self._find(ins)
         if form is None:
-            why = "is privileged" if ins.is_privileged else "is not in the instruction table"
-            return BlockInstruction(None, text, line, address, own, problem=f"{text!r} {why}")
+            why = Undecoded.PRIVILEGED if ins.is_privileged else Undecoded.UNLISTED
+            return BlockInstruction(None, text, line, address, own, problem=why.of(text).text)
         placed = _placed(decoder, ins, address, references) if references else _NOTHING
         filling = self._fillings.get(form.id) or self._filled(form, ins)
         registers, memory, immediates = self._values(filling, ins, placed)

@@ -1,4 +1,4 @@
-"""What was assumed of a block, what was left out, and what the model does not know, in words."""
+"""What was assumed of a block, what was left out, and what the model does not know."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.predict.prediction import Unknown
 from cyclescope.isa.operand import Operand
 from cyclescope.isa.registry import instruction_set
+from cyclescope.remarks.prediction import Assumed
+from cyclescope.remarks.remark import Remark
 
 
-def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[str]:
+def notes(graph: Graph, costs: PlacedCosts, unknown: Mapping[int, Unknown]) -> Iterator[Remark]:
     """Remarks on a prediction, the gravest first."""
     if unknown:
-        yield f"left out as unknown, with all that they do: {_places(unknown.values())}"
+        yield Assumed.LEFT_OUT.of(_places(unknown.values()))
     yield from _about_latencies(graph, costs)
     stack = [one for one in graph.instructions if one.form and costs.is_slower_x87(one.form)]
     if stack:
-        most = f"up to {costs.behaviour.x87_most:g} are published"
-        yield f"LLVM has SSE's latencies for x87 additions and multiplications here, {most}: {_places(stack)}"
+        yield Assumed.SLOWER_X87.of(costs.behaviour.x87_most, _places(stack))
     yield from _about_memory(graph, costs)
     borrowed = sorted({s.form.id for s in graph.costs if costs.is_borrowed(s.form)})
     if borrowed and costs.stand_in:
-        core = costs.stand_in.borrowed
-        of = f" of {core.core}" if core else ""
-        yield f"not measured, as {costs.stand_in.provenance.source}{of} have them: {', '.join(borrowed)}"
+        source, core, names = costs.stand_in.provenance.source, costs.stand_in.borrowed, ", ".join(borrowed)
+        yield Assumed.BORROWED_OF.of(source, core.core, names) if core else Assumed.BORROWED.of(source, names)
     ports = sum(placed.unknown_ports for placed in graph.costs)
     if ports:
-        yield f"the port usage of {ports} instruction{'s' * (ports > 1)} is not known"
+        yield (Assumed.PORT_UNKNOWN if ports == 1 else Assumed.PORTS_UNKNOWN).of(ports)
     if any(is_locked(placed.form) for placed in graph.costs):
-        yield "locked instructions count as their plain forms, one after the other through memory"
+        yield Assumed.LOCKED.of()
     yield from _about_state(graph)
     if instruction_set(costs.machine.isa).has_configurations:
         yield from _about_vectors(graph.instructions, costs)
 
 
-def _about_latencies(graph: Graph, costs: PlacedCosts) -> Iterator[str]:
+def _about_latencies(graph: Graph, costs: PlacedCosts) -> Iterator[Remark]:
     guessed = _guessed(graph)
     if guessed:
-        what = "dependency has" if guessed == 1 else "dependencies have"
-        yield f"{guessed} {what} no latency in the model: the form's largest, else 1"
+        yield (Assumed.LATENCY if guessed == 1 else Assumed.LATENCIES).of(guessed)
 
 
 def _guessed(graph: Graph) -> int:
@@ -56,21 +55,22 @@ def _guessed(graph: Graph) -> int:
     return len(found)
 
 
-def _about_memory(graph: Graph, costs: PlacedCosts) -> Iterator[str]:
+def _about_memory(graph: Graph, costs: PlacedCosts) -> Iterator[Remark]:
     loads = [one for one in graph.instructions if one.form and any(map(_is_load, one.form.operands))]
     if loads and not costs.load:
-        yield f"the model does not say how long a load takes: no time is counted for it: {_places(loads)}"
+        yield Assumed.NO_LOAD.of(_places(loads))
     if graph.memory and not costs.machine.core.forward_latency:
-        more = costs.forward - costs.load
-        rest = f"{costs.load:g} of a load and {more:g} more" if more else "as long as a load"
-        yield f"the model has no forwarding latency: {costs.forward:g} cycles from store to load, {rest}"
+        if more := costs.forward - costs.load:
+            yield Assumed.FORWARDING.of(costs.forward, costs.load, more)
+        else:
+            yield Assumed.FORWARDING_AS_LOAD.of(costs.forward)
 
 
 def _is_load(operand: Operand) -> bool:
     return operand.is_memory and operand.read
 
 
-def _about_state(graph: Graph) -> Iterator[str]:
+def _about_state(graph: Graph) -> Iterator[Remark]:
     """Flags that floating-point and saturating arithmetic adds to are read as if they were at hand."""
     read = [
         (one, op.fixed)
@@ -80,27 +80,27 @@ def _about_state(graph: Graph) -> Iterator[str]:
     ]
     if read:
         names = "/".join(dict.fromkeys(name for _, name in read))
-        yield f"what arithmetic adds to {names} is not followed: {_places(one for one, _ in read)}"
+        yield Assumed.STICKY.of(names, _places(one for one, _ in read))
 
 
-def _about_vectors(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Iterator[str]:
+def _about_vectors(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Iterator[Remark]:
     from cyclescope.analyze.decode.vector_types import has_own_cost, needs_type  # RISC-V's alone
 
     vectors = [one for one in instructions if one.form is not None and needs_type(one.form)]
     untyped = [one for one in vectors if one.form is not None and one.form.configuration is None]
     if untyped:
-        yield (
-            f"SEW and LMUL are not known, no one vsetvli or vsetivli with a legal type is in front: "
-            f"costs are the model's largest, operands one register: {_places(untyped)}"
-        )
+        yield Assumed.NO_TYPE.of(_places(untyped))
     forms = costs.machine.forms
     largest = [one for one in vectors if one.form is not None and not has_own_cost(one.form, forms)]
     if largest:
-        yield f"the model has no cost by LMUL, the largest counts: {_places(largest)}"
+        yield Assumed.NO_MULTIPLIER.of(_places(largest))
 
 
-def _places(found: Iterable[BlockInstruction | Unknown]) -> str:
+def _places(found: Iterable[BlockInstruction | Unknown]) -> Remark:
     """`line 3, line 5 and 2 more`; the text where there is no line."""
-    names = list(dict.fromkeys(f"line {one.line}" if one.line else one.text for one in found))
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more
+    places = [Assumed.LINE.of(one.line) if one.line else Assumed.TEXT.of(one.text) for one in found]
+    names = list(dict.fromkeys(one.text for one in places))
+    shown = ", ".join(names[:LISTED])
+    if len(names) > LISTED:
+        return Assumed.AND_MORE.of(shown, len(names) - LISTED)
+    return Assumed.TEXT.of(shown)

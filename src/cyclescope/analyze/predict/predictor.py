@@ -31,13 +31,14 @@ from cyclescope.analyze.predict.prediction import (
     Unknown,
     left_out,
 )
-from cyclescope.analyze.predict.remarks import Remarks, steps
 from cyclescope.analyze.predict.simulated import Simulation
+from cyclescope.analyze.predict.surroundings import Remarks, steps
 from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.model.binding import balanced, port_bound, total
 from cyclescope.model.limits import WORK
 from cyclescope.model.machine import COSTS, IDEAL, STATIC, Borrowed, MachineModel
 from cyclescope.model.ports import resource_ports
+from cyclescope.remarks.prediction import Assumed
 
 MOST_SIMULATED = 2_000  # instructions of a block
 
@@ -155,7 +156,7 @@ class Predictor:
                 found[number] = Unknown(
                     one.line,
                     one.text,
-                    f"{one.text!r}, {one.form.id}, is not in the model",
+                    Assumed.NO_COST.of(one.text, one.form.id).text,
                     one.machine_address,
                 )
         return found
@@ -240,7 +241,8 @@ class _Analysis:
             loop_carried=tuple(map(self._listed, self.chains)),
             critical_path=CriticalPath(self.path.cycles, *self._places(self.path.nodes)),
             dependencies=tuple(self._dependencies()), unknown=tuple(unknown.values()),
-            notes=(*self.block.notes, *notes(self.graph, self.predictor.costs, unknown)), fixed=self.fixed,
+            notes=(*self.block.notes, *map(str, notes(self.graph, self.predictor.costs, unknown))),
+            fixed=self.fixed,
             unroll_factor=unroll_factor, source=self.block.source, name=self.block.name,
             found=self.block.found, loop=self.block.loop,
             pointer_increment=unroll.stride if unroll else None,

@@ -28,6 +28,8 @@ from cyclescope.isa.assembly.limits import Budget
 from cyclescope.isa.find.written import forms_of
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.isa.table import load_table
+from cyclescope.remarks.reading import ReadAs, at_line
+from cyclescope.remarks.remark import Remark
 
 _MARK = re.compile(r"__cs(\d+)__")
 _LINE_END = re.compile(r"\r\n|\n|\r")  # as editors count lines
@@ -99,7 +101,7 @@ def _comments(lines: Sequence[SourceLine], raw: Sequence[str]) -> Iterator[Comme
             yield Comment(line.number, without_strings(text))
 
 
-def _modes(raw: Sequence[str], source: str, isa: str) -> tuple[str, ...]:
+def _modes(raw: Sequence[str], source: str, isa: str) -> tuple[Remark, ...]:
     """Notes on code for 32 bits that is read as code for 64; SourceError where that means another thing."""
     writing = instruction_set(isa).writing
     pattern = re.compile(writing.other_mode or "(?!)", re.IGNORECASE)
@@ -109,7 +111,7 @@ def _modes(raw: Sequence[str], source: str, isa: str) -> tuple[str, ...]:
         return ()
     number, what = first
     if writing.mode_note:
-        return (f"line {number}: {writing.mode_note}",)
+        return (at_line(number, ReadAs.OTHER_MODE.of(writing.mode_note)),)
     told = f"{source}, line {number}: {what!r}, but only 64-bit code is analysed"
     raise SourceError(told, "compile it for 64 bits, or give the part that is")
 
@@ -132,7 +134,7 @@ def _renamed(lines: Sequence[SourceLine], names: Mapping[str, str]) -> list[Sour
 
 def _assembled(
     lines: Sequence[SourceLine], source: str, isa: str, syntax: str, folder: str
-) -> tuple[bytes, tuple[str, ...]]:
+) -> tuple[bytes, tuple[Remark, ...]]:
     """The object file, and notes on what of the text is not in it."""
     found = tools(isa)
     if not found:
@@ -170,7 +172,7 @@ def _program(
     lines: Sequence[SourceLine],
     raw: tuple[str, ...],
     comments: tuple[Comment, ...],
-    notes: tuple[str, ...],
+    notes: tuple[Remark, ...],
 ) -> Program:
     places = bases(binary)
     starts: dict[int, int] = {}

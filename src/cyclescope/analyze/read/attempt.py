@@ -14,6 +14,8 @@ from cyclescope.analyze.read.syntax import ATT, INTEL, SourceLine
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, shortened
 from cyclescope.isa.assembly.assemble import with_sizes
 from cyclescope.isa.assembly.limits import Budget
+from cyclescope.remarks.reading import ReadAs, at_lines
+from cyclescope.remarks.remark import NOTHING, Remark
 
 _DROPPED = re.compile(
     r"\.(cfi_\w+|loc|file|ident|addrsig\w*|seh_\w+|def|scl|endef|build_version|subsections_via_symbols)\b"
@@ -21,7 +23,6 @@ _DROPPED = re.compile(
 _CHOICE = re.compile(r"\.(arch|cpu|attribute)\b")  # which instructions are allowed
 _DARWIN_TEXT = re.compile(r"\.section\s+__TEXT,\s*__text\b.*")
 _LOCAL = re.compile(r"(?<![\w$.])\.L[\w$.]+")
-_COMMENT = "what follows {} is taken for a comment"
 
 
 class _Repair(NamedTuple):
@@ -29,7 +30,7 @@ class _Repair(NamedTuple):
 
     pattern: re.Pattern[str]
     replacement: str
-    note: str = ""
+    note: Remark = NOTHING
 
 
 _REPAIRS = (
@@ -44,9 +45,9 @@ _REPAIRS = (
     ),
     _Repair(re.compile(r"(?<![\w.$])([\w.$]+)@(?:GOT)?PAGEOFF\b"), r":lo12:\1"),  # Darwin's
     _Repair(re.compile(r"(?<![\w.$])([\w.$]+)@(?:GOT)?PAGE\b"), r"\1"),
-    _Repair(re.compile(r"(?:^|\s)#(?=\s|[A-Z]).*"), "", _COMMENT.format("#")),
+    _Repair(re.compile(r"(?:^|\s)#(?=\s|[A-Z]).*"), "", ReadAs.COMMENT.of("#")),
     _Repair(re.compile(r"^\s*;.*"), ""),
-    _Repair(re.compile(r";.*"), "", _COMMENT.format("a semicolon")),  # of other assemblers
+    _Repair(re.compile(r";.*"), "", ReadAs.COMMENT.of("a semicolon")),  # of other assemblers
 )
 _ERROR = re.compile(r"^[^\n]*?:(\d+):(?:\d+:)? (?:fatal )?error: (.*)", re.MULTILINE | re.IGNORECASE)
 _UNUSABLE = re.compile(r"^(?:Fatal e|E)rror: ", re.MULTILINE)  # about an option, not about the text
@@ -81,7 +82,7 @@ class Attempt:
         self._folder = folder
         self._budget = budget
         self._instead: dict[int, str] = {}
-        self._said: dict[str, list[int]] = {}
+        self._said: dict[Remark, list[int]] = {}
 
     def run(self, source: str) -> bytes:
         """The object file. Raises UnsupportedInstruction with the first line that is refused."""
@@ -117,12 +118,10 @@ class Attempt:
         return True
 
     @property
-    def notes(self) -> Iterator[str]:
+    def notes(self) -> Iterator[Remark]:
         """What was left out or read otherwise than it is written."""
         for said, numbers in self._said.items():
-            shown = ", ".join(map(str, numbers[:LISTED]))
-            more = f" and {len(numbers) - LISTED} more" if len(numbers) > LISTED else ""
-            yield f"line{'s' if len(numbers) > 1 else ''} {shown}{more}: {said}"
+            yield at_lines(numbers, said, LISTED)
 
     def _assemble(self, folder: Path) -> tuple[bytes | None, str]:
         written, output = folder / "text.s", folder / "text.o"
@@ -173,7 +172,7 @@ class Attempt:
         line = self._lines[number - 1]
         if line.text.startswith(".") and line.kind != "bytes":
             self._instead[number] = ""
-            self._say(f"{shortened(line.text.split()[0])} left out, {self._tool.name} refuses it", number)
+            self._say(ReadAs.LEFT_OUT.of(shortened(line.text.split()[0]), self._tool.name), number)
             return True
         if number in self._instead:
             return False
@@ -185,7 +184,7 @@ class Attempt:
                 return True
         return False
 
-    def _say(self, note: str, number: int) -> None:
+    def _say(self, note: Remark, number: int) -> None:
         if note:
             self._said.setdefault(note, []).append(number)
 

@@ -13,6 +13,7 @@ from cyclescope.analyze.read.binary import ADDED, SYMBOLS, Binary
 from cyclescope.analyze.read.program import Located
 from cyclescope.errors import CyclescopeError
 from cyclescope.isa.registry import instruction_set
+from cyclescope.remarks.reading import ReadAs
 
 if TYPE_CHECKING:
     from elftools.dwarf.compileunit import CompileUnit
@@ -40,11 +41,11 @@ def located(binary: Binary, bases: Mapping[int, int], addresses: Sequence[int]) 
     if not addresses or not any(s.name in (".debug_line", ".zdebug_line") for s in binary.sections):
         return Located({})
     if size > _MOST:
-        return Located({}, f"{size >> 20} MiB of debugging information are too many: no source lines")
+        return Located({}, ReadAs.MUCH_DEBUGGING.of(size >> 20))
     try:
         return Located(_places(binary, bases, sorted(addresses)))
     except (CyclescopeError, OSError):
-        return Located({}, "the debugging information cannot be read: no source lines")
+        return Located({}, ReadAs.BAD_DEBUGGING.of())
 
 
 def _places(binary: Binary, bases: Mapping[int, int], addresses: Sequence[int]) -> dict[int, SourcePlace]:

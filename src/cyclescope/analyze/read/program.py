@@ -24,6 +24,7 @@ from cyclescope.analyze.decode.decoder import (
 from cyclescope.analyze.decode.instruments import Comment, instrumented
 from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set
+from cyclescope.remarks.remark import NOTHING, Remark
 
 _LOOKED_BACK = 200  # instructions
 _MOST = 20_000  # instructions of a block: half a second, and far more than a person reads
@@ -74,7 +75,7 @@ class Located(NamedTuple):
     """Places by address, and what keeps the others from having one."""
 
     places: dict[int, SourcePlace]
-    problem: str = ""
+    problem: Remark = NOTHING
 
 
 class Program(msgspec.Struct, frozen=True, dict=True):
@@ -97,7 +98,7 @@ class Program(msgspec.Struct, frozen=True, dict=True):
     lines: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
     tables: tuple[JumpTable, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
     locate: Callable[[Sequence[int]], Located] | None = None
     syntax: str = ""
 
@@ -215,7 +216,7 @@ class Code:
         name = program.labels.get(step.target, "") if step.target is not None else ""
         return msgspec.structs.replace(found, target=name) if name else found
 
-    def block(self, steps: Iterable[FlowStep], found: str, name: str = "") -> Block:
+    def block(self, steps: Iterable[FlowStep], found: Remark | str, name: str = "") -> Block:
         """Steps as a block. Lines come with the text they have in the source.
 
         Raises SourceError where there are more than one can analyse.
@@ -236,14 +237,14 @@ class Code:
         )
         lines = {i.line: self.program.lines[i.line - 1] for i in instructions if i.line}
         instructions, problem = self._placed(instructions)
-        notes = (*self.program.notes, *notes, *problem)
+        said = tuple(map(str, (*self.program.notes, *notes, *problem)))
         return Block(
-            instructions, self.program.isa, self.program.source, name, found, lines, loop, notes=notes
+            instructions, self.program.isa, self.program.source, name, str(found), lines, loop, notes=said
         )
 
     def _placed(
         self, instructions: tuple[BlockInstruction, ...]
-    ) -> tuple[tuple[BlockInstruction, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[BlockInstruction, ...], tuple[Remark, ...]]:
         """Instructions with the places they were compiled from."""
         if self.program.locate is None:
             return instructions, ()

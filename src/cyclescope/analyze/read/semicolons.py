@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 
 from cyclescope.analyze.decode.block import LISTED
+from cyclescope.remarks.reading import ReadAs, at_lines
+from cyclescope.remarks.remark import Remark
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _WHOLE_LINE = re.compile(r"\s*;")
@@ -17,7 +19,7 @@ _PREFIX = re.compile(r"\s*(?:[\w.$]+:\s*)*(?:lock|rep\w*|data16|xacquire|xreleas
 _OF_GNU_AS = re.compile(r"\s*\.(?:intel|att)_syntax\b")
 
 
-def without_comments(lines: Sequence[str], intel: bool) -> tuple[list[str], tuple[str, ...]]:
+def without_comments(lines: Sequence[str], intel: bool) -> tuple[list[str], tuple[Remark, ...]]:
     """Lines without the comments behind semicolons, and a note on those that had code in front.
 
     A semicolon behind a space begins a comment in a text of which a line begins with one, and in Intel syntax
@@ -52,9 +54,5 @@ def without_strings(line: str) -> str:
     return _STRING.sub(lambda text: "_" * len(text[0]), line)
 
 
-def _note(numbers: Sequence[int]) -> tuple[str, ...]:
-    if not numbers:
-        return ()
-    more = f" and {len(numbers) - LISTED} more" if len(numbers) > LISTED else ""
-    lines = f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:LISTED]))}{more}"
-    return (f"{lines}: what follows a semicolon is taken for a comment",)
+def _note(numbers: Sequence[int]) -> tuple[Remark, ...]:
+    return (at_lines(numbers, ReadAs.COMMENT.of("a semicolon"), LISTED),) if numbers else ()

@@ -1,4 +1,4 @@
-"""What instructions have to do with their surroundings: remarks in words, cycles on paths."""
+"""What instructions have to do with their surroundings: remarks, cycles on paths."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from cyclescope.analyze.cost.latencies import FIRST, SECOND
 from cyclescope.analyze.depend.critical_path import Path
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import CarriedChain
+from cyclescope.remarks.prediction import Placed
 
 
 class Remarks:
@@ -20,18 +21,20 @@ class Remarks:
         placed = self._graph.costs[place]
         variant = placed.variant
         found = {
-            "eliminated": placed.cost.eliminated,
-            "zero idiom": variant.idiom == "zero",
-            "dependency-breaking": variant.idiom == "breaking",
-            "fused with the branch": variant.fused == FIRST,
-            "fused": variant.fused == SECOND,
-            "microcoded": placed.cost.microcoded,
-            "renamed memory": place in self._loads and variant.renamed,
-            "forwarded": place in self._loads and not variant.renamed,
-            "ports unknown": placed.unknown_ports,
-            f"latency {variant.latency or 0:g} by a comment": variant.latency is not None,
+            Placed.ELIMINATED: placed.cost.eliminated,
+            Placed.ZERO: variant.idiom == "zero",
+            Placed.BREAKING: variant.idiom == "breaking",
+            Placed.FUSED_WITH_BRANCH: variant.fused == FIRST,
+            Placed.FUSED: variant.fused == SECOND,
+            Placed.MICROCODED: placed.cost.microcoded,
+            Placed.RENAMED: place in self._loads and variant.renamed,
+            Placed.FORWARDED: place in self._loads and not variant.renamed,
+            Placed.PORTS_UNKNOWN: placed.unknown_ports,
         }
-        return tuple(remark for remark, holds in found.items() if holds)
+        told = [meaning.of() for meaning, holds in found.items() if holds]
+        if variant.latency is not None:
+            told.append(Placed.COMMENTED.of(variant.latency))
+        return tuple(one.text for one in told)
 
 
 def steps(graph: Graph, path: Path | CarriedChain | None) -> dict[int, float]:

@@ -1,0 +1,53 @@
+"""What is said of predictions: what was assumed, what was left out, what the model does not know."""
+
+from __future__ import annotations
+
+from cyclescope.remarks.remark import Meaning
+
+
+class Assumed(Meaning):
+    """Of a block on a machine."""
+
+    NO_COST = "{!r}, {}, is not in the model"
+    LEFT_OUT = "left out as unknown, with all that they do: {}"
+    LATENCY = "{} dependency has no latency in the model: the form's largest, else 1"
+    LATENCIES = "{} dependencies have no latency in the model: the form's largest, else 1"
+    SLOWER_X87 = (
+        "LLVM has SSE's latencies for x87 additions and multiplications here, up to {:g} are published: {}"
+    )
+    NO_LOAD = "the model does not say how long a load takes: no time is counted for it: {}"
+    FORWARDING = (
+        "the model has no forwarding latency: {:g} cycles from store to load, {:g} of a load and {:g} more"
+    )
+    FORWARDING_AS_LOAD = (
+        "the model has no forwarding latency: {:g} cycles from store to load, as long as a load"
+    )
+    BORROWED = "not measured, as {} have them: {}"
+    BORROWED_OF = "not measured, as {} of {} have them: {}"
+    PORT_UNKNOWN = "the port usage of {} instruction is not known"
+    PORTS_UNKNOWN = "the port usage of {} instructions is not known"
+    LOCKED = "locked instructions count as their plain forms, one after the other through memory"
+    STICKY = "what arithmetic adds to {} is not followed: {}"
+    NO_TYPE = (
+        "SEW and LMUL are not known, no one vsetvli or vsetivli with a legal type is in front: "
+        "costs are the model's largest, operands one register: {}"
+    )
+    NO_MULTIPLIER = "the model has no cost by LMUL, the largest counts: {}"
+    LINE = "line {}"
+    TEXT = "{}"  # an instruction that is of no line
+    AND_MORE = "{} and {} more"
+
+
+class Placed(Meaning):
+    """Of an instruction in its place."""
+
+    ELIMINATED = "eliminated"
+    ZERO = "zero idiom"
+    BREAKING = "dependency-breaking"
+    FUSED_WITH_BRANCH = "fused with the branch"
+    FUSED = "fused"
+    MICROCODED = "microcoded"
+    RENAMED = "renamed memory"
+    FORWARDED = "forwarded"
+    PORTS_UNKNOWN = "ports unknown"
+    COMMENTED = "latency {:g} by a comment"
