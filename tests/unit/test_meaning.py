@@ -35,7 +35,7 @@ ERRORS = {"compile", "__init__", *(name for name in vars(errors) if name[0].isup
 FOR_ERRORS = {"what", "message", "remedy"}  # of functions that raise one
 SENTENCE = re.compile(r"[a-z]{2,}(?:,? [a-z]+){2,}")  # three words in a row: fewer are a name
 QUERIES = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE")
-WITHOUT_WORDS = ("analyze/", "infer/", "probe/")  # rooms whose sentences `remarks` has
+WITHOUT_WORDS = ("analyze/", "infer/", "probe/", "session/")  # rooms whose sentences `remarks` has
 NAMING = {"analyze/predict/effects.py", "infer/workload.py"}  # bounds; stages of a run
 NAMES = {  # texts of these rooms that are no reasons, nor what a probe calls what it asks
     "analyze/choose/markers.py": {"every region needs a beginning and an end"},  # what errors say or advise
@@ -52,6 +52,7 @@ NAMES = {  # texts of these rooms that are no reasons, nor what a probe calls wh
     "infer/timing/builder.py": {"division by zero"},  # an exception's
     # kernels that only readings ask for
     "probe/memory/cache_sets.py": {"lines of one set", "twice as many in one set", "as many behind them"},
+    "session/validation.py": {"read, modify, write", "division or root", "vector, floating point"},  # kinds
 }
 
 
@@ -66,6 +67,11 @@ def is_sentence(text: str) -> bool:
     return SENTENCE.search(text) is not None and not text.lstrip().startswith(QUERIES)
 
 
+def is_enumeration(tree: ast.AST) -> bool:
+    """Whether code is a class of members: code compares these."""
+    return isinstance(tree, ast.ClassDef) and any("Enum" in ast.unparse(base) for base in tree.bases)
+
+
 def is_made_of_errors(tree: ast.AST) -> bool:
     """Whether code makes an exception, what it says and advises before it is raised, or a pattern."""
     if isinstance(tree, ast.Assign):
@@ -74,10 +80,10 @@ def is_made_of_errors(tree: ast.AST) -> bool:
 
 
 def texts(tree: ast.AST, told: bool = False) -> Iterator[str]:
-    """Texts in code, without what documents it, patterns, and what ends it: exceptions and assertions."""
+    """Texts in code, without members, what documents it, patterns, and exceptions."""
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str) and not told:
         yield tree.value
-    if isinstance(tree, (ast.Raise, ast.Assert)) or is_made_of_errors(tree):
+    if isinstance(tree, (ast.Raise, ast.Assert)) or is_made_of_errors(tree) or is_enumeration(tree):
         return
     for child in ast.iter_child_nodes(tree):
         yield from texts(child, isinstance(tree, ast.Expr))
@@ -259,6 +265,7 @@ def test_other_comparisons_are_none():
         ('"""A module of some words."""', 0),
         ('raise ValueError("no dependency at all is here")', 0),
         ('name = "second look"', 0),
+        ('class Seen(StrEnum):\n    NONE = "nothing at all is there"', 0),
         ('return SourceError("nothing is between them", "mark a loop")', 0),
         ('remedy = "mark one of the loops"', 0),
     ],

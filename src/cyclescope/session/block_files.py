@@ -14,6 +14,7 @@ from cyclescope.analyze.choose.source import read_blocks
 from cyclescope.analyze.read.contents import HEXADECIMAL
 from cyclescope.errors import CyclescopeError, UsageError, shortened
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
+from cyclescope.remarks.blocks import Untimed
 from cyclescope.session.blocks import KERNELS, NOTIONS, UNROLLED, ProgramBlock, readable
 
 CODE_COLUMNS = ("hex", "block", "code", "bytes", "code_hex", "asm", "assembly")  # the first that a table has
@@ -202,7 +203,7 @@ def _timed(row: dict[str, str], where: str, isa: str) -> Timed:
         raise ValueError(f"{cycles:g} cycles")
     timing = BlockTiming(
         cycles, float(row.get("spread") or 0), float(row.get("linearity") or 1), verdict,
-        row.get("reason") or ("" if verdict == CLEAN else "not clean, says the file"),
+        row.get("reason") or ("" if verdict == CLEAN else Untimed.NOT_CLEAN.value),
         int(row.get("pages") or 0),
     )  # fmt: skip
     return Timed(ProgramBlock(code, row.get("where") or where, row.get("isa") or isa), notion, timing)

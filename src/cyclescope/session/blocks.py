@@ -26,6 +26,8 @@ from cyclescope.kernel.state import (
 )
 from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.measure.bench import level_of
+from cyclescope.remarks.blocks import Unfit
+from cyclescope.remarks.remark import NOTHING, Remark
 
 UNROLLED, LOOP, KERNELS = "unrolled", "loop", "kernels"
 NOTIONS = (UNROLLED, LOOP)  # in which a block is timed; KERNELS are loops of compiled programs
@@ -83,9 +85,9 @@ def case_of(origin: ProgramBlock, notion: str) -> BlockCase:
 def _unrolled(origin: ProgramBlock, block: Block) -> BlockCase:
     reason = _unfit(origin, block)
     if not reason and any(address and address.rip_relative for one in block for address in one.memory):
-        reason = "it uses addresses relative to its own: every copy has others"
+        reason = Unfit.RELATIVE.of()
     kernel = None if reason else _kernel(origin.code, block, 0)
-    return BlockCase(origin, UNROLLED, origin.code, block, kernel, reason)
+    return BlockCase(origin, UNROLLED, origin.code, block, kernel, reason.text)
 
 
 def _looped(origin: ProgramBlock, block: Block) -> BlockCase:
@@ -93,31 +95,31 @@ def _looped(origin: ProgramBlock, block: Block) -> BlockCase:
     reason = _unfit(origin, block)
     number = next(iter(_free(block)), None)
     if not reason and number is None:
-        reason = "no register is left to count trips"
+        reason = Unfit.NO_COUNTER.of()
     end = b"" if reason or number is None else loop_end(origin.isa, number, len(origin.code))
     if not reason and not end:
-        reason = "it is too long for a branch back"
+        reason = Unfit.FAR_BRANCH.of()
     if reason or number is None:
-        return BlockCase(origin, LOOP, origin.code, block, None, reason)
+        return BlockCase(origin, LOOP, origin.code, block, None, reason.text)
     code = origin.code + end
     whole = decoded(code, origin.isa)
     return BlockCase(origin, LOOP, code, whole, _kernel(code, whole, LOOPS_BACK | number << COUNTER_SHIFT))
 
 
-def _unfit(origin: ProgramBlock, block: Block) -> str:
-    """Why a block cannot be timed in any notion."""
+def _unfit(origin: ProgramBlock, block: Block) -> Remark:
+    """Why a block cannot be timed in any notion, nothing where it can."""
     for one in block:
         if one.form is None:
-            return f"unknown instruction: {one.problem}"
+            return Unfit.UNKNOWN.of(one.problem)
         if one.form.encoding is not None and (why := unmeasurable(one.form)):
-            return f"{one.form.mnemonic}: {why}"
+            return Unfit.AS_SAID.of(one.form.mnemonic, why)
         if "serializing" in one.form.attributes or one.form.mnemonic in mnemonics("answered"):
-            return f"{one.form.mnemonic} is for the machine around it to answer"
+            return Unfit.ANSWERED.of(one.form.mnemonic)
     if any(step.flow != NEXT for step in decoder(origin.isa).steps(origin.code, 0)):
-        return "it branches"
+        return Unfit.BRANCHES.of()
     if _used(block).intersection(instruction_set(origin.isa).registers.kept):
-        return "it uses a register that the runner keeps"
-    return "it is too long" if len(origin.code) > LONGEST else ""
+        return Unfit.KEPT.of()
+    return Unfit.LONG.of() if len(origin.code) > LONGEST else NOTHING
 
 
 def _free(block: Block) -> Iterator[int]:

@@ -23,6 +23,7 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.host.uname import host_isa
 from cyclescope.measure.blocks import CLEAN, DISTURBED, LINEAR, NONLINEAR, UNSTABLE, BlockTiming, failed
+from cyclescope.remarks.blocks import Untimed
 from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock
 
 _FUNCTION = "run"
@@ -205,10 +206,10 @@ def _time(program: Path, nop: float) -> BlockTiming:
         values = sorted([*values, value] if value is not None else values)
         same = _agreeing(values)
     if not values:
-        return BlockTiming(0.0, 0.0, 1.0, DISTURBED, "the core was disturbed all the time")
+        return BlockTiming(0.0, 0.0, 1.0, DISTURBED, Untimed.DISTURBED.value)
     cycles, spread = statistics.median(same), same[-1] - same[0]
     if len(same) < 2:
-        return BlockTiming(cycles, spread, 1.0, UNSTABLE, "no two runs agree", 0, tuple(values))
+        return BlockTiming(cycles, spread, 1.0, UNSTABLE, Untimed.NO_TWO_AGREE.value, 0, tuple(values))
     linearity = _linearity(program, nop, cycles)
     verdict, reason = CLEAN, ""
     if abs(linearity - 1) > LINEAR:
@@ -229,9 +230,7 @@ def _linearity(program: Path, nop: float, cycles: float) -> float:
 
 
 def _nonlinear(linearity: float) -> str:
-    if linearity < 1:
-        return "more rounds take longer each: misses of caches or of predictions grow with them"
-    return "more rounds take less time each: they are too few for what the loop would take for ever"
+    return (Untimed.LONGER_EACH if linearity < 1 else Untimed.SHORTER_EACH).of().text
 
 
 class _Samples(msgspec.Struct, frozen=True):

@@ -23,6 +23,8 @@ from cyclescope.model.comparison.agreement import RELATIVE, Comparison, Match, Q
 from cyclescope.model.comparison.explanations import Reason
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import notation, port_throughput
+from cyclescope.remarks.findings import About, Rule, Unexpected
+from cyclescope.remarks.remark import Remark, listed
 from cyclescope.remarks.timing import Idiom
 from cyclescope.session.subjects import Subject
 
@@ -65,9 +67,14 @@ class FindingGroup(msgspec.Struct, frozen=True):
 
 class _Rule(msgspec.Struct, frozen=True):
     key: str
-    title: str
-    about: str
+    title: Rule
+    about: About
     found: Callable[[FormTiming, InstructionForm], Iterator[Discovery]]
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Title and meaning of what it finds."""
+        return self.title.of().text, self.about.of().text
 
 
 def findings(subject: Subject, others: Sequence[MachineModel] = ()) -> list[FindingGroup]:
@@ -78,10 +85,9 @@ def findings(subject: Subject, others: Sequence[MachineModel] = ()) -> list[Find
     table = load_table(subject.model.isa)
     known = [(one, form) for one in subject.timings.values()
              if one.status == "ok" and (form := table.get(one.id)) is not None]  # fmt: skip
-    missing = "" if known else "the source has no measurements of its own"
+    missing = "" if known else About.NO_MEASUREMENTS.value
     groups = [
-        FindingGroup(rule.key, rule.title, rule.about, _gathered(_of(rule, known), table), missing)
-        for rule in _RULES
+        FindingGroup(rule.key, *rule.words, _gathered(_of(rule, known), table), missing) for rule in _RULES
     ]
     hidden = FindingGroup("hidden", *_HIDDEN, _gathered(_hidden_units(subject), table), missing)
     isolation = FindingGroup("isolation", *_ISOLATION, _gathered(_isolated(subject.model), table))
@@ -136,8 +142,8 @@ def _operand_pairs(timing: FormTiming, form: InstructionForm) -> Iterator[Discov
     most, *both = max(apart, key=lambda found: found[0], default=(0.0,))
     if most:
         slow, fast = sorted((one for one in both if isinstance(one, Latency)), key=_value, reverse=True)
-        said = f"{slow.source} -> {slow.target} takes {_value(slow):g} cycles"
-        yield Discovery(timing.id, f"{said}, {fast.source} -> {fast.target} {_value(fast):g}", most)
+        both_ends = (end for one in (slow, fast) for end in (one.source, one.target, _value(one)))
+        yield Discovery(timing.id, Unexpected.PAIRS.of(*both_ends).text, most)
 
 
 def _same_register(timing: FormTiming, form: InstructionForm) -> Iterator[Discovery]:
@@ -151,26 +157,24 @@ def _same_register(timing: FormTiming, form: InstructionForm) -> Iterator[Discov
         return
     expected = max(*map(_value, chain), timing.throughput.value or 0.0)
     if abs(same - expected) >= STEP + max(lat.spread or 0.0 for lat in chain):
-        yield Discovery(
-            timing.id, f"with one register {same:g} cycles, with different ones the chain takes {expected:g}",
-            abs(same - expected),
-        )  # fmt: skip
+        said = Unexpected.ONE_REGISTER.of(same, expected)
+        yield Discovery(timing.id, said.text, abs(same - expected))
 
 
 def _idioms(timing: FormTiming, form: InstructionForm) -> Iterator[Discovery]:
     """Zero idioms and broken dependencies; those that no manual lists weigh more."""
     if timing.idiom in (Idiom.ZERO, Idiom.BREAKING):
         plain = form.mnemonic.removeprefix("V")
-        listed = plain.startswith(mnemonics("idioms"))
-        more = "" if listed else ", which no manual that we know of lists"
-        yield Discovery(timing.id, timing.idiom + more, float(not listed))
+        is_listed = plain.startswith(mnemonics("idioms"))
+        said = timing.idiom if is_listed else Unexpected.UNLISTED.of(timing.idiom).text
+        yield Discovery(timing.id, said, float(not is_listed))
 
 
 def _false_outputs(timing: FormTiming, _: InstructionForm) -> Iterator[Discovery]:
     """Old values that are waited for although they are overwritten."""
     for lat in timing.latencies:
         if is_old(lat.source) and lat.kind not in (None, UPPER_BOUND) and lat.max and lat.confidence != LOW:
-            yield Discovery(timing.id, f"waits {lat.max:g} cycles for the old value of {lat.target}", lat.max)
+            yield Discovery(timing.id, Unexpected.OLD_VALUE.of(lat.max, lat.target).text, lat.max)
 
 
 def _consumers(timing: FormTiming, _: InstructionForm) -> Iterator[Discovery]:
@@ -178,37 +182,21 @@ def _consumers(timing: FormTiming, _: InstructionForm) -> Iterator[Discovery]:
     for lat in timing.latencies:
         others = {name: value for name, value in lat.bypass.items() if abs(value - _value(lat)) >= STEP}
         if _sure(lat) and others:
-            said = ", ".join(f"{value:g} to {name} instructions" for name, value in others.items())
+            told = listed(Unexpected.CONSUMER.of(value, name) for name, value in others.items())
+            said = Unexpected.CONSUMERS.of(lat.source, lat.target, _value(lat), told)
             most = max(abs(value - _value(lat)) for value in others.values())
-            yield Discovery(timing.id, f"{lat.source} -> {lat.target} {_value(lat):g} cycles, {said}", most)
+            yield Discovery(timing.id, said.text, most)
 
 
 _RULES = (
-    _Rule("pairs", "Operand pairs that differ in latency",
-          "The result is there at another time after one source than after another: one number per "
-          "instruction is wrong for one of them.", _operand_pairs),
-    _Rule("same-register", "One register for all operands",
-          "With one register for all operands these take another time than the same chain through others.",
-          _same_register),
-    _Rule("idioms", "Zero idioms and broken dependencies",
-          "With one register for all sources these do not wait for it; what no manual lists comes first.",
-          _idioms),
-    _Rule("outputs", "False output dependencies",
-          "These wait for the value that they overwrite.", _false_outputs),
-    _Rule("consumers", "Latencies that depend on the consumer",
-          "Integer and floating-point instructions get the result at different times.", _consumers),
-)  # fmt: skip
-
-_HIDDEN = (
-    "Throughput and ports disagree",
-    "Slower than their ports and the front end allow: a unit that no port explains, or a port usage that is "
-    "incomplete.",
+    _Rule("pairs", Rule.PAIRS, About.PAIRS, _operand_pairs),
+    _Rule("same-register", Rule.SAME_REGISTER, About.SAME_REGISTER, _same_register),
+    _Rule("idioms", Rule.IDIOMS, About.IDIOMS, _idioms),
+    _Rule("outputs", Rule.OUTPUTS, About.OUTPUTS, _false_outputs),
+    _Rule("consumers", Rule.CONSUMERS, About.CONSUMERS, _consumers),
 )
-_ISOLATION = (
-    "Port usage that running alone would get wrong",
-    "Run alone, these load their ports evenly, as one kind of operation that may use all of them would: "
-    "counters per port alone, without blocking instructions, cannot tell.",
-)
+_HIDDEN = Rule.HIDDEN.value, About.HIDDEN.value
+_ISOLATION = Rule.ISOLATION.value, About.ISOLATION.value
 
 
 def _hidden_units(subject: Subject) -> Iterator[Discovery]:
@@ -222,8 +210,8 @@ def _hidden_units(subject: Subject) -> Iterator[Discovery]:
         allowed = max(ports, timing.slots / subject.model.core.width)
         over = found.value - allowed - (found.spread or 0.0)
         if over > RELATIVE * found.value:
-            said = f"{found.value:g} cycles, its ports ({timing.ports}) and slots allow {allowed:.3g}"
-            yield Discovery(timing.id, said, found.value / allowed if allowed else found.value)
+            said = Unexpected.HIDDEN.of(found.value, timing.ports, allowed)
+            yield Discovery(timing.id, said.text, found.value / allowed if allowed else found.value)
 
 
 def _isolated(model: MachineModel) -> Iterator[Discovery]:
@@ -238,7 +226,8 @@ def _isolated(model: MachineModel) -> Iterator[Discovery]:
         total = sum(op.count * op.cycles for op in operations)
         if math.isclose(port_throughput(operations), total / len(union)):
             alone = notation([Operation(union, total)], model.ports)
-            yield Discovery(name, f"{notation(operations, model.ports)}, and not {alone}", total)
+            said = Unexpected.NOT_ALONE.of(notation(operations, model.ports), alone)
+            yield Discovery(name, said.text, total)
 
 
 # --- published numbers -------------------------------------------------------------------------------
@@ -251,12 +240,8 @@ def _published(subject: Subject, other: MachineModel, table: Table) -> FindingGr
         if one.quantity is Quantity.LATENCY and one.verdict is Match.DIFFERENT:
             told = _explained(subject, one)
             found[one.form] = max(told, found.get(one.form, told), key=lambda finding: finding.rank)
-    about = (
-        "Where the other number is that of another operand pair, or of one register for all operands, both "
-        "are right, and one number is too few. Those come first."
-    )
-    title = f"Latencies that {other.name} has otherwise"
-    return FindingGroup(f"against-{other.name}", title, about, _gathered(found.values(), table))
+    said = Rule.AGAINST.of(other.name).text, About.AGAINST.of().text
+    return FindingGroup(f"against-{other.name}", *said, _gathered(found.values(), table))
 
 
 def _number(reach: tuple[float, float] | None) -> float:
@@ -265,26 +250,27 @@ def _number(reach: tuple[float, float] | None) -> float:
     return (least + most) / 2 if least else most
 
 
-def _told(reach: tuple[float, float] | None) -> str:
+def _told(reach: tuple[float, float] | None) -> Remark:
     least, most = reach or (0.0, 0.0)
     if most - least < STEP:
-        return f"{(least + most) / 2:.3g} cycles"
-    return f"{least:.3g} to {most:.3g} cycles" if least else f"at most {most:.3g} cycles"
+        return Unexpected.CYCLES.of((least + most) / 2)
+    return Unexpected.CYCLES_BETWEEN.of(least, most) if least else Unexpected.CYCLES_AT_MOST.of(most)
 
 
 def _explained(subject: Subject, one: Comparison) -> Discovery:
     """What differs, and of what the other number is right."""
     here, there = _number(one.first), _number(one.second)
-    said = f"{one.pair} {_told(one.first)} here, {_told(one.second)} there"
+    said = Unexpected.BOTH.of(one.pair, _told(one.first), _told(one.second))
     weight = abs(here - there)
     latencies = subject.model.forms[one.form].latencies
     alike = [pair for pair, value in latencies.items() if pair != one.pair and abs(value - there) < STEP]
     if alike:
-        return Discovery(one.form, f"{said}, which is what {alike[0]} takes here", weight, explained=True)
+        why = Unexpected.OF_OTHER_PAIR.of(said, alike[0])
+        return Discovery(one.form, why.text, weight, explained=True)
     timing = subject.timings.get(one.form)
     same = timing.throughput.variants.get(Kind.SAME) if timing and timing.throughput else None
     if same is not None and abs(same - there) < STEP:
-        why = "which is what it takes here with one register"
-        return Discovery(one.form, f"{said}, {why}", weight, explained=True)
-    why = "unexplained" if one.reason in (None, Reason.OPEN) else one.reason
-    return Discovery(one.form, f"{said}, {why}", weight)
+        return Discovery(one.form, Unexpected.OF_ONE_REGISTER.of(said).text, weight, explained=True)
+    is_open = one.reason in (None, Reason.OPEN)
+    why = Unexpected.UNEXPLAINED.of(said) if is_open else Unexpected.EXPLAINED.of(said, one.reason)
+    return Discovery(one.form, why.text, weight)

@@ -24,6 +24,7 @@ from cyclescope.isa.registry import instruction_set
 from cyclescope.model.facts import SCHEDULER
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED
+from cyclescope.remarks.blocks import Unpredicted
 from cyclescope.session.blocks import decoded
 from cyclescope.session.machines import stand_in_for, vendor_of
 
@@ -172,7 +173,7 @@ class Simulated(OwnPredictor):
         found = self._predictor.bounds(block, simulate=self._predictor.machine.core.in_order)
         cycles = self._predictor.simulated(found.graph)
         if cycles is None:
-            return BlockAnswer(None, reason="it cannot be simulated")
+            return BlockAnswer(None, reason=Unpredicted.NOT_SIMULATED.value)
         unknown = (LOOP_CARRIED, *(effect.name for effect in EFFECTS))  # it knows the last iteration alone
         cycles = max(cycles, *(found.deciding.get(name, 0.0) for name in unknown))
         upper = max(self._predictor.simulated(found.graph, late=True) or 0.0, cycles)
@@ -198,7 +199,8 @@ class LlvmMca:
     def answers(self, blocks: Sequence[Block]) -> list[BlockAnswer]:
         """One answer per block."""
         found = self._backend.steady([[_llvm(one) for one in block] for block in blocks])
-        return [BlockAnswer(c, reason="" if c is not None else "llvm-mca does not take it") for c in found]
+        why = Unpredicted.NOT_TAKEN.value
+        return [BlockAnswer(c, reason="" if c is not None else why) for c in found]
 
 
 _SIZES = {16: "word ptr", 32: "dword ptr", 64: "qword ptr"}

@@ -21,6 +21,8 @@ from cyclescope.measure.record import STABLE, Record
 from cyclescope.measure.sampling import AGREE, GRAIN, Measurement, Sampler
 from cyclescope.measure.store import Store
 from cyclescope.model.names import OTHER_NAMES
+from cyclescope.remarks.elsewhere import NotCompared
+from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.session.machines import load_model
 
 MCA, _SIMULATED = "mca:", "simulated:"  # in front of a CPU and of a machine: what can run kernels
@@ -155,20 +157,20 @@ def _planned(store: Store, table: Table, forms: Collection[str]) -> tuple[_Plann
                 continue
             experiment = made.get(kernel.record.key)
             if why := _why_not(kernel.record, kernel.code, experiment):
-                left_out[why] += 1
+                left_out[why.text] += 1
             elif experiment is not None:
                 found[experiment.key] = kernel.record, experiment
     return found, left_out
 
 
-def _why_not(record: Record, code: bytes, experiment: Experiment | None) -> str:
+def _why_not(record: Record, code: bytes, experiment: Experiment | None) -> Remark:
     if record.verdict != STABLE:
-        return f"the reading is {record.verdict}"
+        return NotCompared.READING.of(record.verdict)
     if experiment is None:
-        return "it is of a second look, or of an earlier version"
+        return NotCompared.SECOND_LOOK.of()
     if experiment.kernel.code != code:
-        return "it is not planned today as it was measured"
-    return ""
+        return NotCompared.PLANNED_ANEW.of()
+    return NOTHING
 
 
 def _accepted(backend: LlvmMcaBackend, planned: _Planned, left_out: Counter[str]) -> _Planned:
@@ -176,7 +178,7 @@ def _accepted(backend: LlvmMcaBackend, planned: _Planned, left_out: Counter[str]
     places = backend.accepted([experiment.kernel for _, experiment in planned.values()])
     taken = {key: both for (key, both), place in zip(planned.items(), places, strict=True) if place < 0}
     if len(taken) < len(planned):
-        left_out["llvm-mca does not take an instruction of it"] += len(planned) - len(taken)
+        left_out[NotCompared.INSTRUCTION_NOT_TAKEN.value] += len(planned) - len(taken)
     return taken
 
 
@@ -193,7 +195,7 @@ def _answered(backend: Backend, experiments: Iterable[Experiment], records: Mapp
 def again(record: Record, answer: Measurement) -> Again:
     """What a second answer says of a first one: within what rounds agree, and the spreads of both."""
     if answer.verdict != STABLE:
-        reason = answer.error or f"the reading is {answer.verdict}"
+        reason = answer.error or NotCompared.READING.of(answer.verdict).text
         return Again(record, answer.cycles, answer.spread, Agreeing.UNREAD, reason)
     grain = GRAIN * record.count + AGREE * max(record.cycles, answer.cycles)
     within = abs(record.cycles - answer.cycles) <= grain + record.spread + answer.spread

@@ -13,6 +13,7 @@ from cyclescope.backend.base import BlockBackend, BlockEffort
 from cyclescope.isa.registry import mnemonics
 from cyclescope.measure.blocks import NONLINEAR, BlockTiming, failed, time_blocks
 from cyclescope.model.machine import Borrowed
+from cyclescope.remarks.blocks import OffBy, Untimed
 from cyclescope.session.accuracy import Accuracy, PredictedTime, accuracy
 from cyclescope.session.block_files import Timed
 from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock, case_of, cases, text_of
@@ -241,7 +242,7 @@ def _section(
 def _kind(timing: BlockTiming, notion: str) -> str:
     """A reason without what is of one block alone."""
     if timing.verdict == NONLINEAR and notion != KERNELS:
-        return "fewer copies take another time each"
+        return Untimed.COPIES_DIFFER.value
     return timing.reason
 
 
@@ -370,13 +371,14 @@ def explained(measured: float, answer: BlockAnswer) -> str:
     """What an error looks like: which bound is too great, or that none is as great as what was measured."""
     predicted = answer.cycles or 0.0
     if not answer.bounds:
-        return "no bounds are known"
+        return OffBy.NO_BOUNDS.of().text
     near = (n for n, c in answer.bounds.items() if abs(c - measured) <= ALIKE * measured)
     like = [name for name in near if name != answer.bound]
     if predicted > measured:
-        why = f"{answer.bound} is put at {answer.bounds.get(answer.bound, predicted):.2f} and takes less"
-        return why + (f"; {like[0]} alone would take {measured:.2f}" if like else "")
-    if like:
-        return f"{like[0]} alone would take that; {answer.bound} is put higher"
-    rest = f"{answer.bound} alone is {predicted:.2f}, something adds {measured - predicted:.2f}"
-    return f"no bound reaches {measured:.2f}: {rest}"
+        put = answer.bound, answer.bounds.get(answer.bound, predicted)
+        why = OffBy.TOO_HIGH_LIKE.of(*put, like[0], measured) if like else OffBy.TOO_HIGH.of(*put)
+    elif like:
+        why = OffBy.LIKE_ANOTHER.of(like[0], answer.bound)
+    else:
+        why = OffBy.TOO_LOW.of(measured, answer.bound, predicted, measured - predicted)
+    return why.text

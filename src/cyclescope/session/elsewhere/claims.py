@@ -16,17 +16,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.measure.plan import Planner
 from cyclescope.model.comparison.agreement import operation_count
 from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel
-
-_MCA_COUNT = (
-    "llvm-mca has one number, NumMicroOpcodes, which is what its scheduling model dispatches: of AMD's cores "
-    "a load and its operation are one, of Intel's two. It is held against both of the store's numbers. "
-    "Ports are its pressure per resource; resources are more than ports."
-)
-_MODEL_COUNT = "The numbers and ports are those of the machine model that is simulated"
-_EXTRACTED_COUNT = (
-    f"{_MODEL_COUNT}: uses of LLVM's resources, of which a load can take several (an address unit and a load "
-    "unit)."
-)
+from cyclescope.remarks.elsewhere import Counts, NotCompared
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -78,9 +68,9 @@ def _of_model(machine: MachineModel, forms: Sequence[str]) -> Claims:
             count = operation_count(cost)
             found[name] = Claim(count, cost.slots, even_pressure(cost, machine.ports), count or 0)
     absent = len(forms) - len(found)
-    left_out = {"the model has no cost of it": absent} if absent else {}
-    about = _EXTRACTED_COUNT if machine.provenance.kind == EXTRACTED else f"{_MODEL_COUNT}."
-    return Claims(found, machine.ports, left_out, about)
+    left_out = {NotCompared.NO_COST.value: absent} if absent else {}
+    about = Counts.EXTRACTED if machine.provenance.kind == EXTRACTED else Counts.MODEL
+    return Claims(found, machine.ports, left_out, about.of().text)
 
 
 def _of_mca(backend: LlvmMcaBackend, forms: Sequence[str], table: Table) -> Claims:
@@ -93,9 +83,9 @@ def _of_mca(backend: LlvmMcaBackend, forms: Sequence[str], table: Table) -> Clai
         if said is not None and cycles is not None:
             taken = {name: value for name, value in zip(names, cycles, strict=True) if value > 0}
             found[form] = Claim(said.operations, said.operations, taken, said.resources, False)
-    left_out = Counter({"llvm-mca does not take it": len(instances) - len(found),
-                        "no instance of it is planned today": len(forms) - len(instances)})  # fmt: skip
-    return Claims(found, names, +left_out, _MCA_COUNT)
+    left_out = Counter({NotCompared.NOT_TAKEN.value: len(instances) - len(found),
+                        NotCompared.UNPLANNED.value: len(forms) - len(instances)})  # fmt: skip
+    return Claims(found, names, +left_out, Counts.MCA.of().text)
 
 
 def _instances(forms: Sequence[str], table: Table) -> Iterator[tuple[str, Instruction]]:

@@ -17,6 +17,7 @@ from cyclescope.backend.base import Backend
 from cyclescope.isa.table import load_table
 from cyclescope.model.comparison.agreement import RELATIVE, operation_count
 from cyclescope.model.machine import FormCost, MachineModel
+from cyclescope.remarks.elsewhere import NotCompared
 from cyclescope.session.elsewhere.claims import Claim, claimed, even_pressure
 from cyclescope.session.elsewhere.renaming import renamed
 
@@ -103,7 +104,7 @@ def compared_usage(machine: MachineModel, backend: Backend, forms: Sequence[str]
         if (claim := claims.of.get(name)) is not None
         for one in _compared(name, costs[name], claim, machine.ports, names)
     ]
-    unsure = Counter({"its ports are not told with high or medium confidence": len(known) - len(sure)})
+    unsure = Counter({NotCompared.UNSURE.value: len(known) - len(sure)})
     return Usages(tuple(found), names, {**+unsure, **claims.left_out}, claims.about)
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+from cyclescope.remarks.blocks import Disagrees
 from cyclescope.session.search.drawing import (
     BlockDraw,
     Drawn,
@@ -206,13 +207,13 @@ def effect_of(block: Drawn, experiments: Sequence[SearchExperiment]) -> str:
     """What the experiments speak for."""
     gone = {one.change for one in experiments if one.found is not None and not one.shows}
     if Variation.LONG_ENCODINGS in gone:
-        return "how the front end gets short encodings"
+        return Disagrees.ENCODINGS.value
     if Variation.OTHER_PLACES in gone:
-        return "accesses to the same place in memory: forwarding, banks, or stores that share a line"
+        return Disagrees.SAME_PLACE.value
     if Variation.INDEPENDENT in gone:
-        return "results that others wait for: latencies, or how waiting operations are scheduled"
+        return Disagrees.RESULTS.value
     if Variation.AS_A_LOOP in gone:
-        return "copies alone: a burst that runs once, or code that is not kept decoded"
+        return Disagrees.COPIES.value
     if len({one.form.id for one in block}) == 1:
-        return f"what {block[0].form.mnemonic} costs: its ports, slots or latencies"
-    return "ports or slots that these take together"
+        return Disagrees.ONE_FORM.of(block[0].form.mnemonic).text
+    return Disagrees.TOGETHER.value
