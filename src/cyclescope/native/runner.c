@@ -20,14 +20,7 @@
 #define ROUNDS_MAX 1000
 #define LEAVES 160
 
-struct shared *shared;
 static struct state *states;
-
-void fail(const char *text)
-{
-    fprintf(stderr, "cyclescope-runner: %s\n", text);
-    exit(2);
-}
 
 static void *shared_memory(size_t bytes)
 {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,6 +23,8 @@
 #define CLOCK_SAMPLES 120
 #define CALIBRATIONS 3 /* tried until one makes sense */
 
+struct shared *shared;
+
 static struct setup setup = {.cpu = -1};
 
 /* What is known of the clock, from workers that have run no measured code. */
@@ -31,6 +34,12 @@ static struct {
     uint32_t scale, counters_open, canary_trips;
     double known_nop, entry, loop_end;
 } clock_kept;
+
+void fail(const char *text)
+{
+    fprintf(stderr, "cyclescope-runner: %s\n", text);
+    exit(2);
+}
 
 /* Returns errno, or 0. */
 static int pin(int cpu)

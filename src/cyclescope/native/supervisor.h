@@ -21,6 +21,8 @@ struct task {
 };
 
 
+void fail(const char *text); /* say why on standard error, and end */
+
 /* Do the items of a batch from `first` on in one worker. Returns -1 when done, else the item that
  * killed the worker, with `detail` set to the signal or exit status. */
 int64_t run_in_worker(const struct task *task, const struct batch *batch, uint32_t first, uint32_t items,
@@ -46,8 +48,5 @@ void records_check_block(struct block_result *r);
 void records_check_burst(struct burst_result *r, uint32_t measurements);
 void records_check_probe(struct probe_result *r);
 void records_check_differ(struct differ_result *r, const struct differ *request);
-
-/* runner.c: say why on standard error, and end. */
-void fail(const char *text);
 
 #endif
