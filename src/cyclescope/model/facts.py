@@ -182,6 +182,7 @@ def loads_across(place: str) -> str:
 
 
 THREES = "stores in threes, 256 bytes apart"
+LOADED_PLACES, LOADS_AND_OPERATIONS = "loads from where the one before says", "loads and operations on memory"
 ACROSS_AND_BEHIND = "stores across 64 bytes and behind them, in turn"
 PARTIAL_BITS, WHOLE_BITS = (8, 16, 32), 64
 """Bits of the stores that tell whether parts of a word take longer, and of those they are compared with."""

@@ -15,6 +15,7 @@ from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import (
     CORES,
     CoreBehaviour,
+    LateLoads,
     LineCrossing,
     LoadBanks,
     PartialWords,
@@ -26,6 +27,8 @@ from cyclescope.model.facts import (
     CONSUMERS,
     CROSSING,
     FUSION,
+    LOADED_PLACES,
+    LOADS_AND_OPERATIONS,
     NARROW,
     NARROW_LOADS,
     PARTIAL_BITS,
@@ -68,7 +71,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
         passing=MemoryPassing(facts), pairs=_pairs(facts, isa), store_chunk=_store_chunk(facts),
         banks=_banks(facts), crossing=_crossing(facts, loads_apart, loads_across),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
-        stack_update=_stack_update(facts), lines=code_lines(facts),
+        stack_update=_stack_update(facts), lines=code_lines(facts), late_loads=_late_loads(facts),
     )  # fmt: skip
 
 
@@ -155,6 +158,23 @@ def _banks(facts: Sequence[Fact]) -> LoadBanks | None:
     if narrow and NARROW not in _slowed(rates | narrow):
         width = min(width, NARROW)
     return LoadBanks(width, period, min(_rate(rates[apart]) for apart in (0, period)))
+
+
+def _late_loads(facts: Sequence[Fact]) -> LateLoads | None:
+    """What two loads take longer where one waits for the other, and where one is that of an operation."""
+    fastest = max(map(_rate, _rates(facts, {at: loads_apart(at) for at in SPACINGS}).values()), default=0.0)
+    if not fastest:
+        return None
+    late, mixed = (_longer(facts, subject, fastest) for subject in (LOADED_PLACES, LOADS_AND_OPERATIONS))
+    return LateLoads(1 / fastest, late, mixed) if late or mixed else None
+
+
+def _longer(facts: Sequence[Fact], subject: str, fastest: float) -> float:
+    """Cycles that two loads take longer than two of the fastest, 0 where that may be none."""
+    fact = _known_rate(facts, subject)
+    if fact is None or not fact.value or fact.value + (fact.error or 0.0) >= fastest:
+        return 0.0
+    return 2 / fact.value - 2 / fastest
 
 
 def _crossing(

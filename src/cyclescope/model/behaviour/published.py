@@ -34,6 +34,17 @@ class LoadBanks(msgspec.Struct, frozen=True):
     most: float
 
 
+class LateLoads(msgspec.Struct, frozen=True):
+    """A load takes `each` cycles of all loads, `late` more where its address was loaded before.
+
+    A load of its own and one of an operation take `mixed` more than two of a kind.
+    """
+
+    each: float
+    late: float
+    mixed: float
+
+
 class PartialWords(msgspec.Struct, frozen=True):
     """What is written to a part of a word of `size` bytes waits `longer` cycles where that word was written
     less than `within` cycles before: the rest of it has to be read.
@@ -77,8 +88,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     one from the cache. `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has
     those of SSE: 0 for as LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
     `early` are mnemonics whose results come so many cycles later to others than to each other. `stack_update`
-    are the cycles until a stack pointer that pushes or pops moved is in its register. `lines` says how loops
-    get their code.
+    are the cycles until a stack pointer that pushes or pops moved is in its register. `late_loads` says what
+    loads take that come late among others, `lines` how loops get their code.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -95,6 +106,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     pairs: frozenset[tuple[str, str]] = frozenset()
     early: Mapping[str, float] = {}
     stack_update: float = STACK_SYNC
+    late_loads: LateLoads | None = None
     lines: CodeLines | None = None
 
     def fuses(self, first: str, branch: str) -> bool:

@@ -17,6 +17,8 @@ from cyclescope.model.behaviour.found import SMALL_PLACES, SPACINGS
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
+    LOADED_PLACES,
+    LOADS_AND_OPERATIONS,
     NARROW,
     NARROW_LOADS,
     PARTIAL_BITS,
@@ -26,12 +28,14 @@ from cyclescope.model.facts import (
     small_stores,
     stores_apart,
 )
-from cyclescope.probe.code import NUMBERS, PARALLEL, SOME, Setting, written
+from cyclescope.probe.code import NUMBERS, PARALLEL, PLAIN, SOME, Setting, written
 from cyclescope.probe.memory.transfers import EMULATED_IF_UNALIGNED, PLAIN_TRANSFERS, per_cycle, with_register
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings
 
 _MOST = 0.05  # relative error: more would not tell 3 accesses a cycle from 2.5
 _QUICK = (0, 8, 32, 64)
+_POINTED = 512  # bytes from the data to where a stored pointer leads
+_OPERATION = {"x86-64": "CMP (R64, M64): h p"}  # that only flags depend on
 _PLACED_BY = f"{SOME[1:]}D"  # registers that every form takes as a base; a is what is stored
 
 
@@ -50,6 +54,9 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
                 small_stores(PARTIAL_BITS[0], places), (_in_turn(isa, PARTIAL_BITS[0], places),), False
             )
         yield ProbeCase(THREES, (_point(isa, SPACINGS[-1], "pppooo" * 2, "a" * 12, False),))
+        yield ProbeCase(LOADED_PLACES, (_loaded_places(isa),), False)
+        if isa in _OPERATION:
+            yield ProbeCase(LOADS_AND_OPERATIONS, (_loads_and_operations(isa),), False)
         yield ProbeCase(NARROW_LOADS, (_point(isa, NARROW, "po" * (len(SOME) // 2), SOME, True, 8 * NARROW),))
 
 
@@ -77,6 +84,25 @@ def _in_turn(isa: str, bits: int, places: int) -> Point:
     lines = written(isa, *(one.store.replace("@", letter) for letter in letters))
     setting = Setting(pointers=tuple((NUMBERS[isa][letter], 64 * n) for n, letter in enumerate(letters)))
     return Point("accesses", lines, 0, PARALLEL, setting, len(lines))
+
+
+def _loaded_places(isa: str) -> Point:
+    """Pairs of loads: of a pointer, and from where it leads."""
+    load = PLAIN_TRANSFERS[isa][-1].load
+    texts = []
+    for pointer, other in zip(SOME[::2], SOME[1::2], strict=True):
+        texts.append(with_register(load, pointer).replace("@", "p"))
+        texts.append(with_register(load, other).replace("@", pointer))
+    setting = Setting(stored=((0, _POINTED),))
+    return Point("accesses", written(isa, *texts), 0, PARALLEL, setting, len(texts))
+
+
+def _loads_and_operations(isa: str) -> Point:
+    """A load and an operation on memory, in turn."""
+    whole = PLAIN_TRANSFERS[isa][-1]
+    loads = [with_register(whole.load.replace("@", "p"), letter) for letter in SOME]
+    texts = [text for load in loads for text in (load, _OPERATION[isa])]
+    return Point("accesses", written(isa, *texts), 0, PARALLEL, PLAIN, len(texts))
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:

@@ -18,6 +18,8 @@ from cyclescope.model.facts import (
     CONSUMERS,
     CROSSING,
     FUSION,
+    LOADED_PLACES,
+    LOADS_AND_OPERATIONS,
     LONGER_NOPS,
     PARTIAL_BITS,
     SHORTEST_NOPS,
@@ -196,6 +198,40 @@ CROSSED = [
 def test_loads_across_lines_take_longer(text, cycles):
     bounds = predicted(text, *CROSSED).bounds
     assert bounds.get("line_crossing") == (None if cycles is None else pytest.approx(cycles))
+
+
+LATE, MIXED = 0.25, 0.6  # cycles that two loads take longer
+LOADS = [
+    *spaced(loads_apart, 2.0, 2.0, ()),
+    Fact(BANKS, LOADED_PLACES, CoreAnswer.VALUE, 2 / (1 + LATE), 0.01),
+    Fact(BANKS, LOADS_AND_OPERATIONS, CoreAnswer.VALUE, 2 / (1 + MIXED), 0.01),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"),
+    [
+        ("mov rax, [rdi]; mov rbx, [rdi + 8]", None),
+        ("mov rax, [rdi]; mov rbx, [rax]", 2 / 2 + LATE),
+        ("mov rax, [rdi]; lea rcx, [rax + 8]; mov rbx, [rcx]", 2 / 2 + LATE),
+        ("mov rax, [rdi]; mov rbx, [rax]; mov rcx, [rbx]", 3 / 2 + 2 * LATE),
+        ("mov rbx, [rax]; mov rax, [rdi]", None),  # it was loaded an iteration ago
+        ("mov rax, [rdi]; cmp rbx, [rdi + 8]", 2 / 2 + MIXED),
+        ("mov rax, [rdi]; mov rcx, [rdi + 8]; cmp rbx, [rdi]", 3 / 2 + MIXED),
+        (
+            "mov rax, [rdi]; cmp rbx, [rax]",
+            2 / 2 + LATE,
+        ),  # it is late: that it is of another kind adds nothing
+        ("cmp rax, [rdi]; cmp rbx, [rdi + 8]", None),
+        ("mov rax, [rdi]; mov [rax], rbx", None),
+        ("mov rax, [rdi]; add [rdi + 8], rbx", None),
+        ("movups xmm0, [rdi]; paddd xmm1, [rdi + 16]", None),
+    ],
+)
+def test_loads_that_come_late_take_more_of_their_ports(text, cycles):
+    found = predicted(text, *LOADS)
+    assert found.bounds.get("late_loads") == (None if cycles is None else pytest.approx(cycles))
+    assert found.lower <= predicted(text).cycles
 
 
 STORED_ACROSS = [

@@ -14,7 +14,14 @@ from cyclescope.model.behaviour.found import (
     measured_behaviour,
 )
 from cyclescope.model.behaviour.passing import DISTANCES, MemoryPassing, StoredLoad
-from cyclescope.model.behaviour.published import CORES, CoreBehaviour, LoadBanks, PartialWords, StoreChunks
+from cyclescope.model.behaviour.published import (
+    CORES,
+    CoreBehaviour,
+    LateLoads,
+    LoadBanks,
+    PartialWords,
+    StoreChunks,
+)
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
     BANKS,
@@ -22,6 +29,8 @@ from cyclescope.model.facts import (
     CROSSING,
     FORWARDING,
     FUSION,
+    LOADED_PLACES,
+    LOADS_AND_OPERATIONS,
     NARROW_LOADS,
     PARTIAL_BITS,
     RENAMING,
@@ -72,6 +81,8 @@ def test_every_subject_that_is_read_is_asked():
         (BANKS, THREES),
         (BANKS, NARROW_LOADS),
         (BANKS, ACROSS_AND_BEHIND),
+        (BANKS, LOADED_PLACES),
+        (BANKS, LOADS_AND_OPERATIONS),
         *((BANKS, small_stores(bits, 2)) for bits in (*PARTIAL_BITS, WHOLE_BITS)),
         *((BANKS, small_stores(PARTIAL_BITS[0], places)) for places in SMALL_PLACES),
         *((CROSSING, loads_across(f"{line} bytes")) for line in LINE_SIZES),
@@ -127,6 +138,27 @@ def test_a_chunk_is_the_distance_from_which_on_stores_are_slower():
     assert measured_behaviour(facts + even).store_chunk == StoreChunks(64, 64)
     assert measured_behaviour(rates(stores_apart, 1.0, 2.0, (64,))).store_chunk is None
     assert measured_behaviour(rates(stores_apart, 1.0, 2.0, ())).store_chunk is None
+
+
+@pytest.mark.parametrize(
+    ("late", "mixed", "found"),
+    [
+        (2.5, 2.4, LateLoads(0.25, 0.3, 2 / 2.4 - 0.5)),
+        (2.5, 3.99, LateLoads(0.25, 0.3, 0.0)),  # which may be as fast as others
+        (2.5, None, LateLoads(0.25, 0.3, 0.0)),
+        (None, 2.5, LateLoads(0.25, 0.0, 0.3)),
+        (4.0, 4.0, None),
+    ],
+)
+def test_late_loads_are_those_that_are_slower_than_others(late, mixed, found):
+    facts = rates(loads_apart, 4.0, 4.0, ())
+    facts += [
+        Fact(BANKS, subject, CoreAnswer.VALUE, rate, 0.02)
+        for subject, rate in ((LOADED_PLACES, late), (LOADS_AND_OPERATIONS, mixed)) if rate
+    ]  # fmt: skip
+    told = measured_behaviour(facts).late_loads
+    wanted = None if found is None else pytest.approx((found.each, found.late, found.mixed))
+    assert (told and (told.each, told.late, told.mixed)) == wanted
 
 
 @pytest.mark.parametrize(("rate", "joins"), [(1.0, True), (0.83, True), (0.79, False), (0.67, False)])

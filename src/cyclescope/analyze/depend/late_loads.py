@@ -1,0 +1,46 @@
+"""Loads among loads that come late: what a core loses where they take all of its ports.
+
+A load whose address is made of what was loaded before it is not ready when others are, and on some cores
+takes more of the loads' ports than one that is; so do loads of their own and those of operations on memory,
+in turn. How much that is the probe `banks` found: nobody says why.
+"""
+
+from __future__ import annotations
+
+from cyclescope.analyze.cost.instruction import PlacedCost
+from cyclescope.analyze.cost.latencies import AllEnds
+from cyclescope.analyze.depend.graph import Graph
+from cyclescope.model.behaviour.published import LateLoads
+
+
+def late_loads(graph: Graph, core: LateLoads | None) -> float:
+    """Cycles of one iteration's loads into general registers, 0 where they are of a kind and none is late."""
+    if core is None:
+        return 0.0
+    loads = [n for n, placed in enumerate(graph.costs) if _loads(placed)]
+    late = _late(graph, set(loads))
+    early = [graph.costs[n] for n in loads if n not in late]
+    operations = sum(not AllEnds(placed.form).only_loads and not placed.stores for placed in early)
+    mixed = min(operations, sum(AllEnds(graph.costs[n].form).only_loads for n in loads))
+    if not late and not mixed:
+        return 0.0
+    return len(loads) * core.each + len(late) * core.late + mixed * core.mixed
+
+
+def _loads(placed: PlacedCost) -> bool:
+    return any(one.read for one in placed.form.accesses) and not placed.form.vector_width
+
+
+def _late(graph: Graph, loads: set[int]) -> set[int]:
+    """The loads whose addresses are made of what the same iteration loads before."""
+    made: set[int] = set()  # nodes that come of a load
+    found: set[int] = set()
+    for number, placed in enumerate(graph.costs):
+        first = graph.first[number]
+        for node in range(first, first + len(placed.columns)):
+            from_loads = {one.source for one in graph.inputs[node] if one.node in made}
+            if number in loads and any(placed.sources[k].part in ("address", "index") for k in from_loads):
+                found.add(number)
+            if number in loads or from_loads:
+                made.add(node)
+    return found
