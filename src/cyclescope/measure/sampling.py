@@ -35,6 +35,9 @@ from cyclescope.measure.record import FAILED, LESS_THAN_NOTHING, NOISY, STABLE, 
 AGREE = 0.02  # relative: rounds that differ by less are the same but for the noise
 GRAIN = 0.0005  # cycles: below this, two values are the same; 0.4 % of the fastest instruction
 CHAIN_GRAIN = 0.04  # cycles per instance of a chain: by so little short ones differ by their length and place
+HICCUPS = (
+    0.1  # share of the rounds that a hiccup of the clock makes faster, or one: disturbance makes none so
+)
 _ROUNDS = 2
 MOST_ROUNDS = 10
 _BATCH = 2000
@@ -181,7 +184,8 @@ def _judge(
     settled = set(cluster)
     missing = set(range(places)) - {place for place, cycles in clean if cycles in settled}
     most_of_all = len(cluster) == len(samples) or len(cluster) >= max(3, len(values) * 2 / 3)
-    if len(cluster) >= 2 and not missing and most_of_all:
+    faster = sum(value < min(cluster) for value in values) if cluster else 0
+    if len(cluster) >= 2 and not missing and most_of_all and faster <= max(1, HICCUPS * len(values)):
         return STABLE, cluster, ""
     if len(cluster) >= 2 and any(_repeats(clean, place, within, grain) for place in missing):
         return UNSTABLE, cluster, PLACED  # not by chance: more rounds would say the same

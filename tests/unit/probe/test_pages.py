@@ -77,6 +77,14 @@ def test_what_drawn_cores_have(steady):
     assert told > (0 if steady < 0.9 else 0.5 * 2 * CORES), f"seed {SEED}: {told}"
 
 
+def test_one_page_more_may_be_known_than_is_walked():
+    """Of 64 entries of a Zen 3 a walk of 64 pages has 63: what times it has one."""
+    core = Translation(1, steady=1.0)
+    core.entries, core.ways, core.second = 63, 1000, 2048
+    found = core.judged(ENTRIES)
+    assert (found.low, found.high) == (63, 64)
+
+
 def test_where_translation_takes_no_time_there_is_no_end():
     flat = {(point.part, point.x): Interval(4.0, 4.02) for point in CASES[ENTRIES].points}
     for case in CASES.values():

@@ -122,7 +122,7 @@ class AddressChains(X86FormOperands):
         return self.registers.get((node.operand, 2), self.roles.index)
 
     def _vector_index(self, pair: Pair) -> Chain:
-        """VSIB: index := result AND 0."""
+        """VSIB: index := (result AND 0) OR 0, since what was loaded is no index."""
         op = self.form.operands[pair.source.operand]
         width = {"VSIB_XMM": 128, "VSIB_YMM": 256, "VSIB_ZMM": 512}[op.cls]
         number = self.registers[pair.source.operand, 2]
@@ -131,13 +131,9 @@ class AddressChains(X86FormOperands):
         to_vector = self.helpers.path(target, middle) if target.kind != "v" else None
         if target.kind != "v" and to_vector is None:
             raise Unmeasurable(f"no instruction makes a vector index of {pair.target.name}")
-        link = self.helpers.step(target if to_vector is None else middle, Place("v", number, width))
-        if link is None:
-            raise Unmeasurable(f"no vector link of {width} bits")
+        last = target if to_vector is None else middle
         items: list[Use | Instruction] = [*self.breakers(pair.source), self.use()]
         items += to_vector.instructions if to_vector else ()
-        items += [
-            msgspec.structs.replace(i, registers=(*i.registers[:-1], VECTOR_ZERO)) for i in link.instructions
-        ]
-        keys = (to_vector.keys if to_vector else ()) + link.keys
+        items += self.helpers.again(last.number, number, VECTOR_ZERO, width)
+        keys = (*(to_vector.keys if to_vector else ()), f"restore.{width}")
         return chain_of(pair, "link", items, keys, 1)

@@ -21,6 +21,7 @@ PAGE_STEP = 4096 + SPACING  # bytes from one to the next: another page, and anot
 LEAST_PAGES, MOST_PAGES = 8, 3072
 _PER_OCTAVE = 2  # numbers that are asked first
 _PAGES, _LINES = "pages", "lines"
+OWN_PAGES = 1  # of what times the walk, as its stack: a core may know it beside those that are walked
 _GRAIN = 24  # parts of a number that its end is looked for in
 ENTRIES, MISS = "first level, entries", "first level, miss"
 
@@ -97,7 +98,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
         return ProbeVerdict(CoreAnswer.VALUE, miss)
     if after - last > max(1, 2 * last // _GRAIN):
         raise Unresolved(Unclear.LOOKS_DIFFER.of())
-    return ProbeVerdict(CoreAnswer.VALUE, Interval(last, after - 1), unit="pages")
+    return ProbeVerdict(CoreAnswer.VALUE, Interval(last, after - 1 + OWN_PAGES), unit="pages")
 
 
 PROBE = Probe(

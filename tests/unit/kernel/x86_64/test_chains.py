@@ -10,6 +10,7 @@ from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.kernel.kernel import CANARY, UNROLLED, WATCHED
 from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW
 from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
+from cyclescope.kernel.x86_64.registers import VECTOR_ZERO
 from cyclescope.measure.plan import Planner
 from tests.support.decoded import body
 from tests.support.flow import period
@@ -75,6 +76,18 @@ def test_registers_of_mmx_are_written_as_such(planner, table, cycles):
     assert len(kernels) > 6
     assert all(written in kernel.setup for kernel in kernels)
     assert not any(written in e.kernel.setup for e in planner.latency(table["FADD (ST0, STi)"]))
+
+
+@pytest.mark.parametrize("name", ["VPGATHERDQ (XMM, VSIB_XMM, XMM)", "VGATHERQPS (XMM, VSIB_YMM, XMM)"])
+def test_what_is_gathered_is_no_index(planner, table, name):
+    """The index depends on it, and is 0."""
+    (chain,) = [e for e in planner.latency(table[name]) if (e.source, e.target) == ("op2.index", "op1")]
+    cut, again = chain.kernel.body[-2:]
+    zero = cut.registers[-1]
+    assert (cut.form.mnemonic, again.form.mnemonic) == ("VANDPS", "VORPS")
+    assert again.registers == (cut.registers[0], cut.registers[0], zero)
+    assert zero == VECTOR_ZERO
+    assert chain.links == (f"restore.{128 if 'XMM' in cut.form.id else 256}",)
 
 
 def moves_stack(form):
