@@ -10,7 +10,15 @@ import msgspec
 
 from cyclescope.analyze.cost.cores import forward_latency, load_latency, vector_load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, known_cost
-from cyclescope.analyze.cost.latencies import FIRST, SECOND, AllEnds, Column, CostVariant, PlacedLatencies
+from cyclescope.analyze.cost.latencies import (
+    FIRST,
+    FIRSTS,
+    SECOND,
+    AllEnds,
+    Column,
+    CostVariant,
+    PlacedLatencies,
+)
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import Places, place_of
 from cyclescope.isa.dataflow import OLD, Node, sources
@@ -227,7 +235,7 @@ class PlacedCosts:
         cost = _varied(form, _settled(cost, self.ends), variant, self.units)
         if variant.indexed:
             cost = _without(cost, self.plain_store)
-        if variant.latency is not None or variant.fused == FIRST:
+        if variant.latency is not None or variant.fused in FIRSTS:
             cost = msgspec.structs.replace(cost, eliminated=False)
         return self._make(form, cost, variant)
 

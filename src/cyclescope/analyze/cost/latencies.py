@@ -12,6 +12,8 @@ from cyclescope.model.machine import Core, FormCost
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies
 
 FIRST, SECOND = "first", "second"  # of a fused pair
+EXECUTED = "first, executed"  # the same where nobody knows the ports of what executes both
+FIRSTS = (FIRST, EXECUTED)
 Column = tuple[tuple[int, float], ...]  # (source, cycles)
 
 
@@ -101,7 +103,7 @@ class PlacedLatencies:
     def _in_place(self, cycles: float, source: Node, target: Node) -> float:
         """Cycles of a pair in its surroundings."""
         variant = self.variant
-        if variant.fused == FIRST and source.part == target.part == "register":
+        if variant.fused in FIRSTS and source.part == target.part == "register":
             return max(cycles, USUAL_LATENCY)  # what is fused with a branch is executed with it
         if source.part == "data" and variant.passing is not None:
             return variant.passing + self._computing

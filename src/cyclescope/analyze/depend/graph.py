@@ -15,7 +15,7 @@ import msgspec
 
 from cyclescope.analyze.cost.cores import STORES_IN_FLIGHT
 from cyclescope.analyze.cost.instruction import LEAST_PROVED, PlacedCost, PlacedCosts
-from cyclescope.analyze.cost.latencies import FIRST, SECOND, CostVariant
+from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
     STACK_POINTER,
@@ -164,7 +164,9 @@ class _Builder:
         for number, (one, placed) in enumerate(zip(self.instructions, self.plain, strict=True)):
             said = one.latency is not None
             idiom = placed.cost.idiom if placed.cost.idiom and reads_one_register(one) and not said else ""
-            role = FIRST if number in fused else SECOND if number - 1 in fused or number in joined else ""
+            role = SECOND if number - 1 in fused or number in joined else ""
+            if number in fused:
+                role = FIRST if self.plain[number + 1].operations else EXECUTED
             indexed = bool(self.costs.plain_store) and _stores_by_index(one)
             through = number in renamed or number in passing or number in passes
             if idiom or role or through or indexed or said or one.later:

@@ -20,7 +20,8 @@ def fused_pairs(instructions: Sequence[BlockInstruction], behaviour: CoreBehavio
             continue
         if first is None or not _is_plain_branch(second):
             continue
-        if behaviour.fuses(first.mnemonic, second.mnemonic) and _fusible(one, first):
+        apart = first.memory >= 0 and first.mnemonic in behaviour.apart_in_memory
+        if behaviour.fuses(first.mnemonic, second.mnemonic) and _fusible(one, first) and not apart:
             found.add(number)
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cyclescope.analyze.cost.latencies import FIRST, SECOND
+from cyclescope.analyze.cost.latencies import FIRSTS, SECOND
 from cyclescope.analyze.depend.critical_path import Path
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.loop_carried import CarriedChain
@@ -24,7 +24,7 @@ class Remarks:
             Placed.ELIMINATED: placed.cost.eliminated,
             Placed.ZERO: variant.idiom == "zero",
             Placed.BREAKING: variant.idiom == "breaking",
-            Placed.FUSED_WITH_BRANCH: variant.fused == FIRST,
+            Placed.FUSED_WITH_BRANCH: variant.fused in FIRSTS,
             Placed.FUSED: variant.fused == SECOND,
             Placed.MICROCODED: placed.cost.microcoded,
             Placed.RENAMED: place in self._loads and variant.renamed,

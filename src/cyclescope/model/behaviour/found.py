@@ -68,7 +68,8 @@ def behaviour_of(machine: MachineModel) -> CoreBehaviour:
 def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehaviour:
     """What probes found that predictions need, of an instruction set."""
     return CoreBehaviour(
-        passing=MemoryPassing(facts), pairs=_pairs(facts, isa), store_chunk=_store_chunk(facts),
+        passing=MemoryPassing(facts), pairs=_pairs(facts, isa), apart_in_memory=_apart(facts, isa),
+        store_chunk=_store_chunk(facts),
         banks=_banks(facts), crossing=_crossing(facts, loads_apart, loads_across),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), lines=code_lines(facts), late_loads=_late_loads(facts),
@@ -76,19 +77,31 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
 
 
 def _pairs(facts: Sequence[Fact], isa: str) -> frozenset[tuple[str, str]]:
-    """Mnemonics that share a slot, all of whose forms that were asked do; conditions as their opposites."""
+    """Mnemonics that share a slot, all of whose forms in registers that were asked do."""
+    found = _fusion(facts, isa, memory=False)
+    return frozenset(pair for pair, answers in found.items() if answers == {CoreAnswer.FUSED})
+
+
+def _apart(facts: Sequence[Fact], isa: str) -> frozenset[str]:
+    """Mnemonics some of whose forms with memory share no slot with a branch."""
+    found = _fusion(facts, isa, memory=True)
+    return frozenset(first for (first, _), answers in found.items() if CoreAnswer.SEPARATE in answers)
+
+
+def _fusion(facts: Sequence[Fact], isa: str, memory: bool) -> dict[tuple[str, str], set[CoreAnswer]]:
+    """What was found of pairs by their mnemonics, the first with memory or without; JNZ is as JZ."""
     asked = [fact for fact in facts if fact.probe == FUSION and fact.is_resolved]
     if not asked:
-        return frozenset()
+        return {}
     table = load_table(isa)
     answers: dict[tuple[str, str], set[CoreAnswer]] = {}
     for fact in asked:
         first, second = fused_forms(fact.subject)
         for branch in (second, f"{second[0]}N{second[1:]}"):  # JNZ looks at the same flags as JZ
-            if branch in table and first in table:
+            if branch in table and first in table and (table[first].memory >= 0) is memory:
                 pair = table[first].mnemonic, table[branch].mnemonic
                 answers.setdefault(pair, set()).add(fact.answer)
-    return frozenset(pair for pair, found in answers.items() if found == {CoreAnswer.FUSED})
+    return answers
 
 
 def _early(facts: Sequence[Fact], isa: str) -> dict[str, float]:

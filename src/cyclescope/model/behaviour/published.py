@@ -78,18 +78,19 @@ class LineCrossing(msgspec.Struct, frozen=True):
 class CoreBehaviour(msgspec.Struct, frozen=True):
     """What the front end, the renamer and the memory of a core do.
 
-    `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does not
-    fuse with; `pairs` are mnemonics next to each other that were found to share a slot. `renamed` says by
-    which base a load gets the value of an earlier store without waiting for memory: "" none, "stack" the
-    stack pointer, "any" the register that the store used. `passing` is the same where probes found it out,
-    `banks` where loads wait for each other, `crossing` and `store_crossing` what loads and stores of two
-    lines take, `store_chunk` how stores leave. `plain_store` names ports that make addresses of stores, but
-    none with an index. `forward_extra` are the cycles that a load from a store in flight takes longer than
-    one from the cache. `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has
-    those of SSE: 0 for as LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
-    `early` are mnemonics whose results come so many cycles later to others than to each other. `stack_update`
-    are the cycles until a stack pointer that pushes or pops moved is in its register. `late_loads` says what
-    loads take that come late among others, `lines` how loops get their code.
+    `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
+    not fuse with; `pairs` are mnemonics next to each other that were found to share a slot,
+    `apart_in_memory` those that do not with an operand in memory. `renamed` says by which base a load
+    gets the value of an earlier store without waiting for memory: "" none, "stack" the stack pointer,
+    "any" the register that the store used. `passing` is the same where probes found it out, `banks` where
+    loads wait for each other, `crossing` and `store_crossing` what loads and stores of two lines take,
+    `store_chunk` how stores leave. `plain_store` names ports that make addresses of stores, but none with
+    an index. `forward_extra` are the cycles that a load from a store in flight takes longer than one from
+    the cache. `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those
+    of SSE: 0 for as LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
+    `early` are mnemonics whose results come so many cycles later to others than to each other.
+    `stack_update` are the cycles until a stack pointer that pushes or pops moved is in its register.
+    `late_loads` says what loads take that come late among others, `lines` how loops get their code.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -104,6 +105,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     store_crossing: LineCrossing | None = None
     passing: MemoryPassing = MemoryPassing(())
     pairs: frozenset[tuple[str, str]] = frozenset()
+    apart_in_memory: frozenset[str] = frozenset()
     early: Mapping[str, float] = {}
     stack_update: float = STACK_SYNC
     late_loads: LateLoads | None = None

@@ -38,7 +38,7 @@ from cyclescope.model.facts import (
     stores_across,
     stores_apart,
 )
-from cyclescope.model.machine import EVENLY, GROUPED, IDEAL, STATIC
+from cyclescope.model.machine import EVENLY, GROUPED, IDEAL, STATIC, Operation
 from cyclescope.session.machines import load_model
 from tests.support.blocks import block, changed, measured, predicted, toy
 from tests.support.ways import FACTS, SLOW
@@ -328,6 +328,26 @@ def test_what_is_fused_with_a_branch_is_executed():
     machine = changed(measured(fused), DEC_R64=free)
     assert predicted("dec rax; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 1
     assert predicted("dec rax; nop; jne 0", loop=True, machine=machine).bounds["loop_carried"] == 0
+
+
+def test_a_comparison_with_memory_may_stand_apart_where_one_of_registers_fuses():
+    fused = Fact(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"), CoreAnswer.FUSED)
+    apart = Fact(FUSION, fused_subject("CMP (R64, M64)", "JZ (Rel8)"), CoreAnswer.SEPARATE)
+    plain, memory = "cmp rax, rbx; jne 0", "cmp rax, [rdi]; jne 0"
+    assert predicted(plain, fused, apart, loop=True).slots == 1
+    assert predicted(memory, fused, apart, loop=True).slots == 2
+    assert predicted(memory, fused, loop=True).slots == 1  # nobody asked about memory
+    assert predicted(plain, apart, loop=True).slots == 2
+
+
+def test_what_is_fused_with_a_branch_keeps_its_ports_where_those_of_branches_are_not_known():
+    fused = Fact(FUSION, fused_subject("CMP_39 (R64, R64)", "JZ (Rel8)"), CoreAnswer.FUSED)
+    text = "cmp rax, rbx; cmp rcx, rbx; jne 0"
+    known, unknown = {"operations": (Operation((2,)),)}, {"operations": None}
+    machines = (changed(measured(fused), JNZ_Rel8=one, JNZ_Rel32=one) for one in (known, unknown))
+    found = [predicted(text, loop=True, machine=one) for one in machines]
+    assert [sum(one.port_cycles) for one in found] == [2, 2]
+    assert [one.port_cycles[2] for one in found] == [pytest.approx(1), pytest.approx(2 / 3)]
 
 
 def simulated(text, *facts, machine=None, late=False):
