@@ -17,6 +17,7 @@ from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import ask
 from cyclescope.session.probes import pairs_of
 from tests.support.handing import handed_over
+from tests.support.processes import patiently
 
 pytestmark = pytest.mark.hardware
 MOST_LIKE_ALONE, LEAST_TIMES = 8, 0.9  # threads of a core; noise of both readings
@@ -38,8 +39,12 @@ def test_memory_to_meet_in_that_is_none(runner):
 def test_what_two_cpus_say_can_be(native):
     probes = [PROBES["core-to-core"], PROBES["shared-core"]]
     table = load_table(native.capabilities().isa)
-    lines, shared = ask(probes, native, table, quick=True, pairs=pairs_of(read_topology()))
-    for fact in lines.facts:
-        assert fact.reason if not fact.is_resolved else fact.value > 10, "farther than the nearest cache"
-    for fact in shared.facts:
-        assert fact.reason if not fact.is_resolved else LEAST_TIMES < fact.value < MOST_LIKE_ALONE
+
+    def is_so():
+        lines, shared = ask(probes, native, table, quick=True, pairs=pairs_of(read_topology()))
+        for fact in lines.facts:  # neighbours make it longer, and never shorter
+            assert fact.reason if not fact.is_resolved else fact.value > 10, "farther than the nearest cache"
+        for fact in shared.facts:
+            assert fact.reason if not fact.is_resolved else LEAST_TIMES < fact.value < MOST_LIKE_ALONE
+
+    patiently(is_so, tries=3)

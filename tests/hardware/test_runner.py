@@ -331,7 +331,7 @@ def test_a_runner_does_not_finish_a_batch_for_nobody(runner):
     environ = environment(CYCLESCOPE_RUNNER=str(runner))
     done = subprocess.run(command, check=False, capture_output=True, env=environ)
     assert done.returncode == -signal.SIGKILL
-    assert until(lambda: ended(int(done.stdout)), seconds=5)
+    assert until(lambda: ended(int(done.stdout)), seconds=30)
 
 
 def test_signals_that_the_starter_ignores_or_blocks(runner):

@@ -313,4 +313,4 @@ def test_who_blocks_all_signals_and_says_it_moves_is_killed(backend, guarded):
     assert outcomes(backend, guarded.kernel(escapes.LOOP_WITHOUT_SIGNALS), ADD) == [
         "killed the worker (9)", "ok",
     ]  # fmt: skip
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < 60
