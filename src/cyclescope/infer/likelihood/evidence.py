@@ -15,13 +15,10 @@ import msgspec
 
 from cyclescope.infer.likelihood.arrays import np
 from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike
-from cyclescope.infer.likelihood.structure import CLEAR, UnionEvidence
+from cyclescope.infer.likelihood.structure import CLEAR, SIDES_APART, UnionEvidence
 
 _MOST = 4  # micro-operations of a blocking instruction that turns out to be none
-SIDES_APART = (
-    8.0  # nats against ports that two sides of a core share where no pair is seen to: one clear reading
-)
-SEEN = 5.0  # nats by which sharing has to be likelier for one pair before it is no surprise for others
+SEEN = 5.0  # nats by which fewer ports than two classes have apart are likelier: they clearly share some
 FULL = 0.8  # of the front end's slots: fuller loops are slowed down by how slots and ports are dealt out
 _MEMORY = frozenset("m")  # accesses are dealt out to units before any of these is known to be free
 # Readings of pairs, in times of one class alone, and of single instances, in micro-operations; the tails
@@ -67,9 +64,7 @@ def filling(one: Class, other: Class, found: UnionEvidence, slots: float) -> Ite
 
 def evidence_of(pairs: Sequence[ClassPair], slots: float) -> list[UnionEvidence]:
     """Nats against every size of every union on a core of so many slots per cycle."""
-    found = [(pair, _measured(pair, slots)) for pair in pairs]
-    shared = {_sides(pair) for pair, one in found if _is_shared(pair, one)}
-    return [one if _sides(pair) in shared else _priced(pair, one) for pair, one in found]
+    return [_across(pair, _measured(pair, slots)) for pair in pairs]
 
 
 def paired(classes: Sequence[Class]) -> Iterator[tuple[Class, Class]]:
@@ -77,19 +72,15 @@ def paired(classes: Sequence[Class]) -> Iterator[tuple[Class, Class]]:
     yield from combinations(classes, 2)
 
 
-def _sides(pair: ClassPair) -> frozenset[frozenset[str]]:
-    return frozenset((pair.first.sides, pair.second.sides))
-
-
-def _is_shared(pair: ClassPair, one: UnionEvidence) -> bool:
-    """Whether two classes of a side are that, or two of different sides are seen to share ports."""
+def _across(pair: ClassPair, one: UnionEvidence) -> UnionEvidence:
+    """That sides share ports has a price; for memory in each pair, as its accesses wait for much else."""
+    sides, apart = pair.first.sides | pair.second.sides, pair.first.width + pair.second.width
     if pair.first.sides == pair.second.sides:
-        return True
-    if "m" in pair.first.sides | pair.second.sides:
-        return False  # what waits for memory waits for much else
-    apart = pair.first.width + pair.second.width
-    smaller = [nats for size, nats in one.nats.items() if size < apart]
-    return one.nats[apart] - min(smaller) > SEEN
+        return one
+    if "m" not in sides:
+        return msgspec.structs.replace(one, across=True)
+    nats = {size: nats + SIDES_APART * (size < apart) for size, nats in one.nats.items()}
+    return msgspec.structs.replace(one, nats=nats)
 
 
 def are_seen_to_share(pair: ClassPair, slots: float) -> bool:
@@ -97,12 +88,6 @@ def are_seen_to_share(pair: ClassPair, slots: float) -> bool:
     one = _measured(pair, slots)
     *fewer, apart = (one.nats[size] for size in sorted(one.nats))
     return bool(fewer) and apart - min(fewer) > SEEN
-
-
-def _priced(pair: ClassPair, one: UnionEvidence) -> UnionEvidence:
-    apart = pair.first.width + pair.second.width
-    nats = {size: nats + SIDES_APART * (size < apart) for size, nats in one.nats.items()}
-    return msgspec.structs.replace(one, nats=nats)
 
 
 def _measured(pair: ClassPair, slots: float) -> UnionEvidence:

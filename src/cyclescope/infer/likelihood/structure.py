@@ -26,9 +26,9 @@ Kind = tuple[int, str]  # of a class: its side of the core, and a name that is t
 PORT = 1.0  # one port more: of two structures that fit alike the smaller is the likelier
 ATOM = 1.0  # one kind of port more
 NO_PORTS = 15.0  # a class that is no set of ports: three readings have to be worth nothing instead
+SIDES_APART = 8.0  # two sides of a core that share ports at all, however many pairs do: one clear reading
 CLEAR = 12.0  # nats by which a size is worse than the best of a pair: it is not tried at first
 _OPEN = 5.0  # nats: sizes nearer to the best are asked for their odds; the promise of `high`
-_ASKED = 8  # pairs whose other sizes are tried
 # How far one solution is searched for, whatever time that takes on a computer.
 _NODES = 1000  # of the tree: machines measured and drawn so far took one
 _LARGEST = 4000  # sets of classes with a port in common: those had fewer; as many take some seconds
@@ -37,13 +37,15 @@ _LARGEST = 4000  # sets of classes with a port in common: those had fewer; as ma
 class UnionEvidence(msgspec.Struct, frozen=True):
     """Two classes with the nats against every size that the union of their ports may have.
 
-    Without a reading they were not `asked`: any size is as good, and what they share is no claim.
+    Without a reading they were not `asked`: any size is as good, and what they share is no claim. They may be
+    `across` the sides of a core, which share ports at a price, however many of their classes do.
     """
 
     first: str
     second: str
     nats: Mapping[int, float]
     asked: bool = True
+    across: bool = False
 
     @property
     def best(self) -> float:
@@ -101,45 +103,114 @@ def solve_structure(
     Ports are numbered by the `kinds` and widths of their classes, so that another run that finds other
     representatives for the same classes gives them the same numbers. Classes without a kind do not count.
     """
-    atoms: dict[frozenset[str], int] = {}
-    left: dict[str, Remark] = {}
-    for group in _components(widths, evidence):
-        some = {name: widths[name] for name in group}
-        inside = [e for e in evidence if e.first in some and e.second in some]
-        best = _likeliest(some, inside)
-        atoms |= best.atoms
-        left |= {n: NoClass.NO_SET.of(widths[n]) for n in best.left}
+    found = (_whole(widths, evidence, tried) for tried in _cases(evidence))
+    best = min(found, key=lambda one: one.nats)
+    left = {n: NoClass.NO_SET.of(widths[n]) for n in best.left}
     ports = 0
     sets: dict[str, tuple[int, ...]] = {name: () for name in widths if name not in left}
-    for atom, count in sorted(atoms.items(), key=lambda item: _rank(item[0], widths, kinds or {})):
+    for atom, count in sorted(best.atoms.items(), key=lambda item: _rank(item[0], widths, kinds or {})):
         for name in atom:
             sets[name] = (*sets[name], *range(ports, ports + count))
         ports += count
     return Structure(ports, sets, left)
 
 
-def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[str, float]:
-    """Shares of the odds that the ports of classes have whose union with another may have another size."""
-    widths = {name: len(ports) for name, ports in structure.sets.items()}
-    found: dict[str, float] = {}
+def _cases(evidence: Sequence[UnionEvidence]) -> Iterator[list[UnionEvidence]]:
+    """The evidence with all sizes, and where sides of a core share no port: a search for both is slow."""
+    yield list(evidence)
+    if any(one.across for one in evidence):
+        apart = ({(size := max(e.nats)): e.nats[size]} if e.across else e.nats for e in evidence)
+        yield [msgspec.structs.replace(e, nats=nats) for e, nats in zip(evidence, apart, strict=True)]
+
+
+def _whole(
+    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], tried: Sequence[UnionEvidence]
+) -> _Solution:
+    """The best solution of all classes where unions have the sizes that are tried."""
+    atoms: dict[frozenset[str], int] = {}
+    left: list[str] = []
+    for some, inside in _parts(widths, tried):
+        best = _likeliest(some, inside)
+        atoms |= best.atoms
+        left += best.left
+    return _weighed(atoms, left, evidence)
+
+
+def _parts(
+    widths: Mapping[str, int], evidence: Sequence[UnionEvidence]
+) -> Iterator[tuple[dict[str, int], list[UnionEvidence]]]:
+    """Classes that may share ports with each other, and what is known of them."""
     for group in _components(widths, evidence):
         some = {name: widths[name] for name in group}
-        inside = [e for e in evidence if e.first in some and e.second in some]
-        found |= _odds(some, inside, _as_found(structure, inside, group))
+        yield some, [e for e in evidence if e.first in some and e.second in some]
+
+
+def _weighed(
+    atoms: Mapping[frozenset[str], int], left: Sequence[str], evidence: Sequence[UnionEvidence]
+) -> _Solution:
+    """A solution with what speaks against it."""
+    found = _Solution(0.0, 0.0, dict(atoms), tuple(left))
+    stay = [e for e in evidence if e.first not in left and e.second not in left]
+    missed = sum(e.against(found.union(e)) for e in stay)
+    crossed = any(e.across and _is_shared(found, e) for e in stay)
+    believed = PORT * sum(atoms.values()) + ATOM * len(atoms) + NO_PORTS * len(left) + SIDES_APART * crossed
+    return msgspec.structs.replace(found, nats=missed + believed, missed=missed)
+
+
+def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[str, float]:
+    """Shares of the odds that the ports of classes have, by all other structures together.
+
+    Others are those in which a union has another size that is open. What is certain has no share.
+    """
+    widths = {name: len(ports) for name, ports in structure.sets.items()}
+    inside = [e for e in evidence if e.first in widths and e.second in widths]
+    best = _as_found(structure, inside)
+    others = {frozenset(one.atoms.items()): one for one in _others(widths, inside, best)}
+    found: dict[str, float] = {}
+    for name in widths:
+        asked = _asked_with(name, inside)
+        mine = best.shared(name, asked)
+        against = [one.nats - best.nats for one in others.values() if one.shared(name, asked) != mine]
+        if against:
+            found[name] = 1 / (1 + math.fsum(math.exp(min(-more, _OPEN)) for more in against))
     return found
 
 
-def _as_found(structure: Structure, evidence: Sequence[UnionEvidence], names: Sequence[str]) -> _Solution:
-    """The solution that a structure is, as far as some classes are concerned."""
+def _as_found(structure: Structure, evidence: Sequence[UnionEvidence]) -> _Solution:
+    """The solution that a structure is."""
     kinds: dict[int, set[str]] = {}
-    for name in names:
-        for port in structure.sets[name]:
+    for name, ports in structure.sets.items():
+        for port in ports:
             kinds.setdefault(port, set()).add(name)
-    atoms = dict(Counter(frozenset(some) for some in kinds.values()))
-    found = _Solution(0.0, 0.0, atoms)
-    missed = sum(e.against(found.union(e)) for e in evidence)
-    believed = PORT * len(kinds) + ATOM * len(atoms)
-    return msgspec.structs.replace(found, nats=missed + believed, missed=missed)
+    return _weighed(Counter(frozenset(some) for some in kinds.values()), (), evidence)
+
+
+def _others(
+    widths: Mapping[str, int], evidence: Sequence[UnionEvidence], best: _Solution
+) -> Iterator[_Solution]:
+    """The likeliest structures in which two classes have another size together that is open."""
+    for tried in _cases(evidence):
+        parts = [(some, inside, _solve(some, inside)) for some, inside in _parts(widths, tried)]
+        usual = [part for _, _, part in parts]
+        yield from _joined(usual, evidence)
+        for place, (some, inside, _) in enumerate(parts):
+            for pair in filter(lambda pair: pair.asked, inside):
+                others = {size: pair.nats[size] for size in pair.sizes(_OPEN) if size != best.union(pair)}
+                forced = [msgspec.structs.replace(e, nats=others) if e is pair else e for e in inside]
+                other = _solve(some, forced) if others else None
+                yield from _joined([*usual[:place], other, *usual[place + 1 :]], evidence)
+
+
+def _joined(parts: Sequence[_Solution | None], evidence: Sequence[UnionEvidence]) -> Iterator[_Solution]:
+    """The solution that those of all parts make, nothing where one has none."""
+    if all(parts):
+        atoms = {atom: count for part in parts if part is not None for atom, count in part.atoms.items()}
+        yield _weighed(atoms, (), evidence)
+
+
+def _is_shared(found: _Solution, evidence: UnionEvidence) -> bool:
+    """Whether two classes share ports."""
+    return any({evidence.first, evidence.second} <= atom for atom, count in found.atoms.items() if count)
 
 
 def _rank(atom: frozenset[str], widths: Mapping[str, int], kinds: Mapping[str, Kind]) -> tuple[object, ...]:
@@ -184,25 +255,6 @@ def _likeliest(widths: Mapping[str, int], evidence: Sequence[UnionEvidence]) -> 
     if found is not None and found.missed <= NO_PORTS:
         return found
     return _solve(widths, evidence, leaving=True) or found or _Solution(0.0, 0.0, {}, tuple(sorted(widths)))
-
-
-def _odds(widths: Mapping[str, int], some: Sequence[UnionEvidence], best: _Solution) -> dict[str, float]:
-    """The same of classes that may share ports with each other."""
-    open_pairs = [e for e in some if e.asked and any(size != best.union(e) for size in e.sizes(_OPEN))]
-    asked = {name: _asked_with(name, some) for name in widths}
-    found: dict[str, float] = {}
-    for pair in sorted(open_pairs, key=lambda e: (e.first, e.second))[:_ASKED]:
-        others = {n: pair.nats[n] for n in pair.sizes(_OPEN) if n != best.union(pair)}
-        forced = [msgspec.structs.replace(e, nats=others) if e is pair else e for e in some]
-        other = _solve(widths, forced)
-        if other is None:
-            continue
-        more = other.nats + min(others.values()) - pair.best - best.nats
-        share = 1 / (1 + math.exp(min(-more, _OPEN)))
-        for name in widths:
-            if best.shared(name, asked[name]) != other.shared(name, asked[name]):
-                found[name] = min(found.get(name, 1.0), share)
-    return found
 
 
 def _asked_with(name: str, evidence: Sequence[UnionEvidence]) -> frozenset[str]:
@@ -284,9 +336,7 @@ def _solve(
         return None  # there is none, or none was found
     ports = {atom: round(v) for atom, v in zip(atoms, best.values, strict=False) if round(v)}
     gone = tuple(name for name, column in left.items() if round(best.values[column]))
-    found = _Solution(best.cost, 0.0, ports, gone)
-    stay = [e for e in evidence if e.first not in gone and e.second not in gone]
-    return msgspec.structs.replace(found, missed=sum(e.against(found.union(e)) for e in stay))
+    return _weighed(ports, gone, evidence)
 
 
 def _add_union(

@@ -135,7 +135,8 @@ class TimedEvidence:
             return NoClass.NOT_COMPARED.of()
         if not self._is_sound(name):
             return NoClass.UNSOUND.of()
-        sound = [o for o in self.classes.members if self._is_sound(o) and self._tells(name, o)]
+        plain = [o for o in self.classes.members if len(self.classes.files[o]) == 1]
+        sound = [o for o in plain if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.classes.widths[o] <= FULL * self.width]
         around = [o for o in near if self._taken(name, o)]
         several = any(self._takes_several(name, other) for other in around if other != name)

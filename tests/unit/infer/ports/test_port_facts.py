@@ -120,6 +120,20 @@ def test_a_class_that_the_others_contradict_is_no_set_of_ports(table, uneven):
     assert facts.structure.sets.keys() == WIDTHS.keys() - left
 
 
+CROSSING, ONE = "CVTTPD2PI (MM, XMM)", "VCVTPS2DQ (XMM, XMM)"
+
+
+@pytest.mark.parametrize(("files", "is_unit"), [("vx", False), ("x", True)])
+def test_what_needs_two_register_files_does_not_show_what_others_need(table, files, is_unit):
+    """It costs the ports of one class, and runs beside those of another as if it had none of them."""
+    widths = {ONE: 1, CROSSING: 2, TWO: 2}
+    apart = {(CROSSING, TWO): 1.0, (ONE, TWO): 1.5, (ONE, CROSSING): 1.5}
+    confined = {name: {name: 1.0} for name in widths}
+    confined[ONE] = dict.fromkeys(widths, 1.0)
+    of = {ONE: "v", TWO: "v", CROSSING: files}
+    assert (ONE in facts_of(table, apart, confined, widths=widths, files=of).evidence.units) == is_unit
+
+
 def test_one_reading_does_not_make_memory_share_ports_with_what_computes(table, uneven):
     pairs, confined = uneven
     found = facts_of(table, pairs, confined | {LOAD: {LOAD: 1.0, THREE: 1.0}}).structure

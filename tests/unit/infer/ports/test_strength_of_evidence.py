@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from itertools import combinations
+
 import pytest
 
 from cyclescope.infer.likelihood import structure
@@ -73,16 +76,51 @@ def test_a_size_that_may_be_lowers_confidence(nats, asked):
     assert bool(sureness(solve_structure({"one": 1, "two": 1}, pair), pair)) is asked
 
 
-def test_eight_doubtful_pairs_are_asked_for_their_odds():
-    """Ten classes of a port, each of which could share it with the next, and with no other."""
-    names = "abcdefghij"
-    pairs = [
-        UnionEvidence(one, other, {1: 3.0 if place == 0 else 100.0, 2: 0.0})
-        for number, one in enumerate(names)
-        for place, other in enumerate(names[number + 1 :])
+def doubtful(names, first, others=100.0):
+    """Classes of a port, the first of which could share it with each other one, and hardly two of these."""
+    return [
+        UnionEvidence(one, other, {1: first if one == names[0] else others, 2: 0.0})
+        for one, other in combinations(names, 2)
     ]
+
+
+def test_all_doubtful_pairs_are_asked_for_their_odds():
+    names = "abcdefghijkl"
+    pairs = doubtful(names, 3.0)
     found = sureness(solve_structure(dict.fromkeys(names, 1), pairs), pairs)
-    assert sorted(found) == list(names[:9])
+    assert sorted(found) == list(names)
+
+
+def test_all_other_structures_together_are_what_is_against_one():
+    """Each of three is a port and a kind less at four nats."""
+    names = "abcd"
+    pairs = doubtful(names, 4.0)
+    found = sureness(solve_structure(dict.fromkeys(names, 1), pairs), pairs)
+    assert found["a"] == pytest.approx(1 / (1 + 3 * math.exp(-2.0)))
+    assert found["b"] == pytest.approx(1 / (1 + math.exp(-2.0)))
+
+
+def across(count, price=True):
+    """Classes of two sides, each of which is likelier to share its port by three and a half nats with one."""
+    names = [(side, n) for side in "rv" for n in range(count)]
+    return [
+        UnionEvidence(
+            f"{one}{m}", f"{other}{n}", {1: 0.0 if m == n else 100.0, 2: 1.5}, across=price and one != other
+        )
+        for (one, m), (other, n) in combinations(names, 2)
+    ]
+
+
+@pytest.mark.parametrize(("count", "price", "ports"), [(2, True, 4), (3, True, 3), (1, False, 1)])
+def test_that_two_sides_share_ports_surprises_once(count, price, ports):
+    """However many of their classes do: eight nats."""
+    pairs = across(count, price)
+    widths = {name: 1 for one in pairs for name in (one.first, one.second)}
+    found = solve_structure(widths, pairs)
+    assert found.ports == ports
+    sure = sureness(found, pairs)
+    assert sure.keys() == widths.keys()
+    assert max(sure.values()) < 0.995, "the other case is likely enough"
 
 
 @pytest.mark.parametrize(("nodes", "found"), [(700, True), (1500, False)])

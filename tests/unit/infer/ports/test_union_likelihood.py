@@ -115,18 +115,17 @@ def test_accesses_to_memory_are_dealt_out_unevenly():
     assert dealt.against(4) == 0.0
 
 
-def test_memory_shares_no_port_unless_one_reading_clearly_says_so():
+def test_sides_share_ports_in_all_pairs_or_none():
+    sides = [("r", "r"), ("r", "v"), ("v", "r"), ("m", "v")]
+    found = evidence_of([pair(1.0, sides=some) for some in sides], 6.0)
+    assert [one.across for one in found] == [False, True, True, False]
+
+
+def test_memory_shares_no_port_unless_readings_clearly_say_so():
     [apart] = evidence_of([pair(5 / 3, (1.0, 0.0), ("v", "m"))], 6.0)
     [same] = evidence_of([pair(5 / 3, (1.0, 0.0))], 6.0)
     assert apart.nats[3] - same.nats[3] == pytest.approx(8.0)
     assert apart.nats[5] == same.nats[5]
-
-
-def test_register_files_share_ports_where_one_pair_does():
-    files = ("r", "v")
-    some = evidence_of([pair(1.0, sides=files), pair(5 / 3, (1.0, 0.0), files)], 6.0)
-    [alone] = evidence_of([pair(1.0, sides=files)], 6.0)
-    assert alone.nats[4] - some[0].nats[4] == pytest.approx(8.0)
 
 
 def test_loops_that_nearly_fill_the_front_end_prove_less():
