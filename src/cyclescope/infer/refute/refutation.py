@@ -13,7 +13,8 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.ports.builder import PortBuilder
+from cyclescope.infer.likelihood.usage import LATE_TURNS
+from cyclescope.infer.ports.builder import PortBuilder, PortUsage, runs_slower
 from cyclescope.infer.refute.calibration import (
     ASKED,
     CHECKED,
@@ -111,13 +112,18 @@ class Refutation:
     def _kinds(self) -> dict[str, Kind]:
         """Forms by their ports and by what they do: those of a mnemonic fail alike.
 
-        Those that are not sure are kinds of their own: no sure one beside them is blamed for theirs.
+        Those that are not sure are kinds of their own: no sure one beside them is blamed for theirs. So are
+        those that are slower than their ports let them be: two divisions wait for a divider, which says
+        nothing of the multiplications on the port that both have.
         """
-        kinds = {}
-        for form, usage in self._model.usages.items():
-            doubt = "?" if usage.confidence == LOW else ""
-            kinds[form] = (usage.ports or "") + doubt, self._model.facts.table[form].mnemonic
-        return kinds
+        return {form: self._kind(form, usage) for form, usage in self._model.usages.items()}
+
+    def _kind(self, form: str, usage: PortUsage) -> Kind:
+        doubt = "?" if usage.confidence == LOW else ""
+        front_end = self._model.facts.front_end
+        cycles, turns = front_end.throughputs.get(form, 0.0), LATE_TURNS if usage.late else 1.0
+        slower = runs_slower(usage.operations or (), usage.slots, front_end.width, cycles, turns)
+        return (usage.ports or "") + doubt + "~" * slower, self._model.facts.table[form].mnemonic
 
     @cached_property
     def _settled(self) -> tuple[MixModel, Verdicts, Judge]:

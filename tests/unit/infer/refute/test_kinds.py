@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
 import pytest
 
+from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.refute.kinds import AT_WORST, Blame, blame, changed, improved, most_spoiled
+from cyclescope.infer.refute.refutation import Refutation
+from cyclescope.model.machine import Operation
 
 KINDS = {f"{kind}{number}": (kind, "any") for kind in ("good", "bad", "rare") for number in range(200)}
 
@@ -75,3 +79,24 @@ def test_steps_end_where_one_changes_less_than_a_five_thousandth():
     for _ in range(1000):
         last = improved(last, mixes, KINDS)
     assert changed(found, last) < 0.005
+
+
+@pytest.mark.parametrize(
+    ("confidence", "cycles", "late", "alike"),
+    [
+        ("high", 1.0, False, True), ("medium", 1.1, False, True), ("high", 2.0, True, True),
+        ("low", 1.0, False, False), ("high", 2.0, False, False), ("medium", 6.0, False, False),
+    ],
+)  # fmt: skip
+def test_what_waits_for_something_else_than_its_ports_is_no_kind_of_theirs(
+    table, confidence, cycles, late, alike
+):
+    """Two divisions wait for one divider: that says nothing of a multiplication on their port."""
+    times, divides = "IMUL (R64, R64)", "DIV (R64)"
+    throughputs = {times: 1.0, divides: cycles}
+    facts = SimpleNamespace(front_end=SimpleNamespace(width=4.0, throughputs=throughputs), table=table)
+    some = SimpleNamespace(_model=SimpleNamespace(facts=facts))
+    usage = PortUsage(1.0, "1*p0", (Operation((0,)),), confidence="high")
+    other = PortUsage(1.0, "1*p0", (Operation((0,)),), confidence=confidence, late=late)
+    kinds = [Refutation._kind(some, form, has)[0] for form, has in ((times, usage), (divides, other))]
+    assert (kinds[0] == kinds[1]) == alike
