@@ -274,7 +274,7 @@ def _issue_together(machine: MachineModel, form: str, other: str) -> bool:
     return cycles <= max([1.0, *(a[0] for a in alone if a)]) + TOGETHER
 
 
-def _machine(name: str) -> MachineModel:
+def machine_named(name: str) -> MachineModel:
     """LLVM's by its name, or `drawn:` and a seed."""
     if name.startswith("drawn:"):
         return draw_machine(int(name[6:]), list(load_table("x86-64")))
@@ -296,7 +296,7 @@ def main() -> None:
     fresh = [f"drawn:{random.SystemRandom().randrange(10**6)}" for _ in range(options.fresh)]
     noise = QUIET if options.quiet else LOUD
     for name in [*options.machines, *fresh] or [*MACHINES, *(f"drawn:{seed}" for seed in DRAWN)]:
-        machine = _machine(name)
+        machine = machine_named(name)
         table = load_table(machine.isa)
         forms = sample(table, machine, options.forms)
         if machine.core.in_order:

@@ -18,7 +18,7 @@ import msgspec
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "cyclescope"
 ROOMS = ("infer", "analyze", "session", "host/noise")
-LEFT_OUT = ("infer/ports",)  # asked by counted cores, and of its own benchmark
+LEFT_OUT = ("infer/ports",)  # asked by counted cores, and of its own benchmark: `port_constants`
 FACTORS = (0.5, 2.0)
 
 
@@ -62,11 +62,11 @@ class Mutant(msgspec.Struct, frozen=True):
         return f"{self.place.constant}{nth} {self.place.value:g} -> {self.changed:g}"
 
 
-def mutants() -> Iterator[Mutant]:
-    """Every number of a constant halved, and doubled."""
+def mutants(rooms: tuple[str, ...] = ROOMS, left_out: tuple[str, ...] = LEFT_OUT) -> Iterator[Mutant]:
+    """Every number of a constant of some rooms halved, and doubled."""
     for path in sorted(PACKAGE.rglob("*.py")):
         module = str(path.relative_to(PACKAGE))
-        if module.startswith(ROOMS) and not module.startswith(LEFT_OUT):
+        if module.startswith(rooms) and not (left_out and module.startswith(left_out)):
             for place in numbers(module, path.read_text()):
                 yield from (Mutant(place, factor) for factor in FACTORS)
 
