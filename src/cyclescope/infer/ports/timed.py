@@ -26,7 +26,7 @@ from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import domains, is_locked, is_move, memory_of, updates
 from cyclescope.infer.ports.classes import Classes
 from cyclescope.infer.ports.facts import EITHER, PortFacts
-from cyclescope.infer.ports.front_end import FrontEndFacts, dropped
+from cyclescope.infer.ports.front_end import FrontEndFacts, dropped, is_nop
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
 from cyclescope.infer.ports.naming import named
 from cyclescope.infer.timing.results import LOW, MEDIUM
@@ -367,8 +367,8 @@ class TimedJudge:
         hidden = not self.facts.hiding.isdisjoint(domains(form))
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
-            level = MEDIUM if dropped(form) or (known and not hidden) else LOW
-            yield Usage.IDLE_SLOTS.of(idle), level
+            needs_none = is_nop(form) or (not hidden and bool(known or dropped(form)))
+            yield Usage.IDLE_SLOTS.of(idle), MEDIUM if needs_none else LOW
         elif memory_of(form) is not None and hidden and self._beside(known) < max(1, round(slots or 0)):
             yield Usage.UNSEEN.of(), LOW
 

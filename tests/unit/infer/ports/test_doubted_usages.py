@@ -43,6 +43,15 @@ def test_turns_that_late_results_take_explain_slowness(table):
     assert doubts(table, "IMUL (R64, R64)", one, 1.0, 1.0, turns=2.0) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "hiding", "level"),
+    [("MOV_89 (R64, R64)", "", MEDIUM), ("MOV_89 (R64, R64)", "r", LOW), ("NOP", "r", MEDIUM)],
+)
+def test_a_move_may_need_a_port_where_ports_are_as_many_as_slots(table, name, hiding, level):
+    """Nothing tells one that was eliminated from one for any of those ports; a NOP needs none."""
+    assert list(doubts(table, name, (), 1.0, 0.2, hiding=hiding).values()) == [level]
+
+
 @pytest.mark.parametrize(("slots", "hiding", "level"), [(1.0, "r", []), (2.0, "r", [LOW]), (2.0, "", [])])
 def test_a_slot_that_accesses_do_not_need_may_bring_what_never_shows(table, slots, hiding, level):
     """Where as many ports as the front end has slots may be one set: a load comes in the slot of another."""
