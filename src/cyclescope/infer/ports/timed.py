@@ -138,8 +138,8 @@ class TimedEvidence:
         plain = [o for o in self.classes.members if len(self.classes.files[o]) == 1]
         sound = [o for o in plain if self._is_sound(o) and self._tells(name, o)]
         near = [o for o in sound if self.classes.widths[o] <= FULL * self.width]
-        around = [o for o in near if self._taken(name, o)]
-        several = any(self._takes_several(name, other) for other in around if other != name)
+        around = [o for o in near if self._needs(name, o)]
+        several = any(self._taken(name, other) > 1 for other in around if other != name)
         if several or any(self._apart(*pair) for pair in combinations(around, 2)):
             return NoClass.SEVERAL.of()
         if self._fills_the_front_end(name, sound):
@@ -187,17 +187,19 @@ class TimedEvidence:
         looks = self.readings(name).get(other)
         return count_of(_lowest(looks), self.classes.widths[other] > FULL * self.width) if looks else default
 
-    def _takes_several(self, name: str, other: str) -> bool:
-        """Whether a form of a class needs more than one micro-operation for the ports of another.
+    def _needs(self, name: str, other: str) -> bool:
+        """Whether a form of a class needs the ports of another for what it costs it.
 
-        Not where the two fill these ports together sooner than that many would let them. A result that comes
-        later than others of its port may keep one of them from it: a multiplication costs additions two of
-        their turns on a Zen 5, and three of them beside six additions no more than one each.
+        Not where the two fill these ports together sooner than that would let them. A core that chooses ports
+        before it knows which will be free puts a few multiplications where additions are on a Zen 3, which
+        have a port elsewhere. And a result that comes later than others of its port may keep one of them from
+        it: a multiplication costs additions two of their turns on a Zen 5, and three of them beside six
+        additions no more than one each.
         """
         count = self._taken(name, other)
         filled = 1 + count * self.classes.widths[name] / self.classes.widths[other]
         together = self.classes.pairs.get(frozenset((name, other)), math.inf)
-        return count > 1 and together > filled * (1 - _APART)
+        return count > 0 and together > filled * (1 - _APART)
 
     @cached_property
     def crowded(self) -> frozenset[str]:

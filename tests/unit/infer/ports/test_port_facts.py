@@ -33,6 +33,7 @@ from tests.support.front_ends import StatedFrontEnd
 
 TWO, OTHER, THREE = "VPHMINPOSUW (XMM, XMM)", "VCVTDQ2PD (XMM, XMM)", "VBROADCASTSS (XMM, XMM)"
 FOUR, LOAD = "VPADDB (XMM, XMM, XMM)", "MOV (R64, M64)"
+MULTIPLIES = "VPMADDUBSW (XMM, XMM, XMM)"
 WIDTHS = {TWO: 2, OTHER: 2, THREE: 3, FOUR: 4, LOAD: 2}
 FILES = {name: frozenset("m" if name == LOAD else "v") for name in WIDTHS}
 
@@ -118,6 +119,20 @@ def test_a_class_that_the_others_contradict_is_no_set_of_ports(table, uneven):
     left = {*facts.evidence.units, *facts.structure.left_out}
     assert left == {THREE}
     assert facts.structure.sets.keys() == WIDTHS.keys() - left
+
+
+@pytest.mark.parametrize(("ratio", "is_unit"), [(4 / 3, False), (1.85, False), (1.95, True)])
+def test_what_few_of_a_class_cost_two_others_is_no_port_where_many_fill_more(table, ratio, is_unit):
+    """As multiplications of a Zen 3, which share one port with additions and one with conversions."""
+    widths = {TWO: 2, OTHER: 2, MULTIPLIES: 2}
+    pairs = {(TWO, OTHER): 1.0, (MULTIPLIES, TWO): ratio, (MULTIPLIES, OTHER): ratio}
+    confined = {name: {name: 1.0} for name in widths}
+    confined[MULTIPLIES] |= {TWO: 0.99, OTHER: 0.98}
+    facts = facts_of(table, pairs, confined, widths=widths, files=dict.fromkeys(widths, "v"))
+    assert (MULTIPLIES in facts.evidence.units) == is_unit
+    if ratio == 4 / 3:
+        sets = {name: set(ports) for name, ports in facts.structure.sets.items()}
+        assert [len(sets[MULTIPLIES] & sets[name]) for name in (TWO, OTHER)] == [1, 1]
 
 
 CROSSING, ONE = "CVTTPD2PI (MM, XMM)", "VCVTPS2DQ (XMM, XMM)"

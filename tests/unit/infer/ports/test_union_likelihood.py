@@ -67,6 +67,16 @@ def test_a_class_leaves_where_all_readings_together_say_so(nats, leaves):
     assert set(found.left_out) == ({"odd"} if leaves else set())
 
 
+def test_classes_leave_one_after_the_other_while_that_is_likelier():
+    """Two that are each one port inside of four pairs which share none."""
+    widths = dict.fromkeys("abcd", 2) | {"odd": 1, "other": 1}
+    claims = [evidence(*some, (2, 2), 4) for some in combinations("abcd", 2)]
+    claims += [evidence(name, odd, (2, 1), 2, 11.0) for name in "abcd" for odd in ("odd", "other")]
+    found = solve_structure(widths, [*claims, evidence("odd", "other", (1, 1), 2)])
+    assert set(found.left_out) == {"odd", "other"}
+    assert found.ports == 8
+
+
 @pytest.mark.parametrize(("nats", "leaves"), [(11.0, False), (13.0, True)])
 def test_sizes_that_are_far_from_likely_are_not_tried(nats, leaves):
     widths = {"a": 2, "b": 2, "odd": 1}
