@@ -237,14 +237,15 @@ class TimingBuilder:
         self, pair: Pair, record: Record, found: tuple[float, float], throughput: Throughput
     ) -> tuple[str | None, Remark]:
         """Kind and note; kind None with the reason where a law withholds the value."""
-        value, most = found
+        value = found[0]
         if value < LEAST_LATENCY:
             alone = not record.links and self._is_in_every_instance(pair)
             spread = record.spread / record.count
             if alone:
                 return self._in_part_of_a_cycle(record)
             carried = record.kind is Kind.FILLED and not self._is_cut(record, throughput)
-            return self._below_law(pair, value, most, carried, spread)
+            is_one = bool(record.links) and whole(found[1], math.inf) == 1  # but for the noise of links
+            return self._below_law(pair, found, carried, spread, is_one)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, Timing.ADJUST_FLAG.of()
@@ -270,19 +271,20 @@ class TimingBuilder:
         return record.per_instance < BOUND_BY_THROUGHPUT * (throughput.value or math.inf)
 
     def _below_law(
-        self, pair: Pair, value: float, most: float, carried: bool, spread: float
+        self, pair: Pair, found: tuple[float, float], carried: bool, spread: float, is_one: bool
     ) -> tuple[str | None, Remark]:
         """Surely less than a cycle, even without conventions, is proof that there is no dependency.
 
         Not where a chain is `carried` through the form, as one that takes longer than the form alone is: then
         its links take less there than alone.
         """
+        value, most = found
         if carried and most >= _WIDE:
             return EXACT, Timing.CARRIED.of()
         if -LINKS_LOSE < most < LEAST_LATENCY:
             sure = self._is_disproved_by_sequences(pair)
             doubt = withheld(Timing.ONE_OR_NONE.of(value, spread))
-            if most + _SURE * spread >= 1 and not sure:
+            if (is_one or most + _SURE * spread >= 1) and not sure:
                 return None, doubt
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes

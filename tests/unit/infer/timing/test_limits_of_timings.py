@@ -95,11 +95,16 @@ def test_links_take_a_cycle_less_in_a_chain_than_alone_at_most(net, cause):
 
 @pytest.mark.parametrize(
     ("cycles", "spread", "cause"),
-    [(0.83, 0.05, Cause.INDEPENDENT), (0.83, 0.08, Cause.INDEPENDENT), (0.83, 0.09, Cause.WITHHELD),
-     (0.83, 0.15, Cause.WITHHELD), (0.5, 0.2, Cause.INDEPENDENT), (0.5, 0.6, Cause.WITHHELD)],
+    [(0.74, 0.05, Cause.INDEPENDENT), (0.74, 0.12, Cause.INDEPENDENT), (0.74, 0.14, Cause.WITHHELD),
+     (0.5, 0.2, Cause.INDEPENDENT), (0.5, 0.6, Cause.WITHHELD), (0.76, 0.02, Cause.WITHHELD),
+     (0.84, 0.02, Cause.WITHHELD)],
 )  # fmt: skip
 def test_no_dependency_is_told_where_a_cycle_is_out_of_the_question(cycles, spread, cause):
-    """Two spreads from the reading; behind the long chain of a locked operation none may look like one."""
+    """Two spreads from the reading, and as far from a cycle as what links show is taken for a whole number.
+
+    Beside a clock that is disturbed rounds agree on what is too short; behind the long chain of a locked
+    operation none may look like one.
+    """
     records = [chain(3.0 + cycles, variant="link", links=("r>r",) * 3, spread=spread)]
     found = one(IMUL, records, {"r>r": ONE})
     assert found.cause is cause
