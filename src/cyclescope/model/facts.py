@@ -96,6 +96,7 @@ class InFlight(StrEnum):
 ITSELF = ", onto itself"  # behind a move: its target is its source
 
 GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores
+LOOPED = "in a short loop"  # general registers, by one base
 STACK_UPDATE = "stack pointer behind a push and a pop"
 SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
 """Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
@@ -144,6 +145,11 @@ def level_subject(level: int) -> str:
 def stacked(way: MemoryWay) -> str:
     """What a load does, where it and the store are addressed by the stack pointer."""
     return f"{way}, {STACKED}"
+
+
+def learned(way: MemoryWay) -> str:
+    """What a load does, in a short loop, by the base of the store."""
+    return f"{way}, {LOOPED}"
 
 
 def loads_apart(distance: int) -> str:

@@ -68,7 +68,7 @@ class KnownWays:
 
     def _is_plain(self, one: StoredLoad) -> bool:
         """Whether a way takes no longer than that by which latencies of instructions are measured."""
-        plain = one._replace(way=MemoryWay.BASE, between=0, does=None)
+        plain = one._replace(way=MemoryWay.BASE, between=0, does=None, few=False)
         return self._passing.cycles(one) == self._passing.cycles(plain)
 
     def _is_chained(self, passage: Passage) -> bool:

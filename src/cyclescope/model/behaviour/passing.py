@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cyclescope.model.facts import (
     FORWARDING,
     GENERAL,
+    LOOPED,
     RENAMING,
     STACKED,
     VECTOR,
@@ -17,6 +18,7 @@ from cyclescope.model.facts import (
     MemoryWay,
     distance_subject,
     forwarding_subject,
+    learned,
     stacked,
     transfer_subject,
 )
@@ -72,6 +74,8 @@ class MemoryPassing:
 
     def cycles(self, one: StoredLoad) -> float | None:
         """Cycles from the stored data to the register, None where nothing like it was found out."""
+        if one.few and self._forgets(one):
+            return self.cycles(one._replace(few=False))
         fact = self._nearest(one)
         if fact is None or fact.value is None:
             return None
@@ -94,10 +98,22 @@ class MemoryPassing:
         fact = self._ways.get(way)
         return fact is not None and fact.answer is CoreAnswer.FORWARDED
 
+    def _learns(self, one: StoredLoad) -> bool:
+        """Whether it was asked what of this load is renamed in short loops and nowhere else."""
+        asked = transfer_subject(WHOLE_REGISTER, LOOPED) in self._ways
+        return asked and one.few and one.way not in ON_STACK and self.is_forwarded(MemoryWay.BASE)
+
+    def _forgets(self, one: StoredLoad) -> bool:
+        """Whether a load is of a size that is not renamed in short loops either."""
+        fact = self._ways.get(self._size(one) or "")
+        return self._learns(one) and (fact is None or fact.answer is not CoreAnswer.RENAMED)
+
     def _subject(self, one: StoredLoad) -> str:
         """What was asked of a way: in a short loop, if that was asked."""
         if one.way is MemoryWay.STACK_UPDATED and one.way not in self._ways:
             return str(MemoryWay.STACK)
+        if one.way is MemoryWay.BASE and self._learns(one):
+            return transfer_subject(WHOLE_REGISTER, LOOPED)
         short = IN_SHORT_LOOPS.get(one.way) if one.few else None
         return str(short if short in self._ways else one.way)
 
@@ -117,7 +133,7 @@ class MemoryPassing:
 
     def _size(self, one: StoredLoad) -> str | None:
         """What was asked of a load of so much of so much, None of a part of it that was not asked."""
-        kind = self._on_stack(one)
+        kind = self._kind(one)
         if one.loaded != one.stored:
             part = forwarding_subject(one.stored, one.loaded, one.offset, kind)
             return part if part in self._ways else None
@@ -130,17 +146,18 @@ class MemoryPassing:
         """What was asked of what is done to the data."""
         if one.does is None:
             return []
-        subject = stacked(one.does) if self._on_stack(one) else str(one.does)
+        subject = {STACKED: stacked(one.does), LOOPED: learned(one.does)}.get(self._kind(one), str(one.does))
         return [subject] if subject in self._ways else []
 
-    def _on_stack(self, one: StoredLoad) -> str:
-        """The kind of subject that tells of a way by the stack pointer, if that was asked."""
-        asked = one.way in ON_STACK and transfer_subject(WHOLE_REGISTER, STACKED) in self._ways
-        return STACKED if asked else GENERAL
+    def _kind(self, one: StoredLoad) -> str:
+        """The kind of subjects that tell of a way by the stack pointer, or in short loops, if asked."""
+        if one.way in ON_STACK and transfer_subject(WHOLE_REGISTER, STACKED) in self._ways:
+            return STACKED
+        return LOOPED if self._learns(one) else GENERAL
 
     def _distances(self, one: StoredLoad) -> list[str]:
         """What was asked of as many stores in between, or fewer."""
-        kind = self._on_stack(one)
+        kind = self._kind(one)
         subjects = (distance_subject(count, kind) for count in DISTANCES if count <= one.between)
         return [subject for subject in subjects if subject in self._ways]
 

@@ -15,12 +15,14 @@ from cyclescope.model.behaviour.passing import DISTANCES
 from cyclescope.model.facts import (
     ASKED_UPDATE,
     GENERAL,
+    LOOPED,
     RENAMING,
     STACKED,
     CoreAnswer,
     MemoryWay,
     distance_subject,
     forwarding_subject,
+    learned,
     stacked,
     transfer_subject,
 )
@@ -92,12 +94,22 @@ def _ways(isa: str) -> Iterator[Way]:
     yield _way(MemoryWay.COPIED, whole, load=_THERE, between=(copy,))
     yield _way(MemoryWay.REWRITTEN_SHORT, whole, between=(rewrite,))._replace(short=True)
     yield _way(MemoryWay.OTHER_SHORT, whole, load=_THERE)._replace(short=True)
+    yield from _in_short_loops(isa)
     yield from _KINDS[isa]
     for kind, group in groups(isa).items():
         for one in group:
             if one is not whole:
                 yield _way(transfer_subject(one.bits, kind), one, quick=one.bits in (32, 128))
     yield from _on_stack(isa)
+
+
+def _in_short_loops(isa: str) -> Iterator[Way]:
+    """Ways by one base in short loops, which some cores rename there and nowhere else."""
+    for one in PLAIN_TRANSFERS[isa]:
+        yield _way(transfer_subject(one.bits, LOOPED), one, quick=False)._replace(short=True)
+    for way in _KINDS[isa]:
+        if way.subject in (MemoryWay.SIGNED, MemoryWay.ADDED):
+            yield way._replace(subject=learned(MemoryWay(way.subject)), short=True, quick=False)
 
 
 def _on_stack(isa: str) -> Iterator[Way]:
@@ -217,7 +229,8 @@ def _distance(isa: str, subject: str, count: int, place: str) -> ProbeCase:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     way, load = extra(readings), readings.get("load")
     answer = CoreAnswer.FORWARDED if is_higher(way, _NOTHING, load) else CoreAnswer.RENAMED
-    if answer is CoreAnswer.FORWARDED and case.subject in _LEARNED and not steady(way):
+    may_learn = case.subject in _LEARNED or case.subject.endswith(LOOPED)
+    if answer is CoreAnswer.FORWARDED and may_learn and not steady(way):
         raise Unresolved(UnclearMemory.MAY_LEARN.of())
     return ProbeVerdict(answer, way, steady(way, load))
 

@@ -9,6 +9,7 @@ import pytest
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import (
     FORWARDING,
+    LOOPED,
     RENAMING,
     STACKED,
     VECTOR,
@@ -16,6 +17,7 @@ from cyclescope.model.facts import (
     Fact,
     MemoryWay,
     forwarding_subject,
+    learned,
     stacked,
     transfer_subject,
 )
@@ -122,6 +124,35 @@ def test_an_update_of_memory_takes_its_way_where_no_base_is_renamed(text, cycles
     own = {"op1.data->op1.data": SLOW + 2}
     machine = changed(measured(*FORWARDING_ONLY), ADD_M64_I8={"latencies": own})
     assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
+
+
+IN_SHORT = (
+    *FORWARDING_ONLY,
+    Fact(FORWARDING, forwarding_subject(16, 16, 0), CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(FORWARDING, forwarding_subject(64, 32, 4), CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(RENAMING, MemoryWay.REWRITTEN_SHORT, CoreAnswer.RENAMED, 0.0, 0.05),
+    Fact(RENAMING, transfer_subject(64, LOOPED), CoreAnswer.RENAMED, 0.0, 0.05),
+    Fact(RENAMING, transfer_subject(16, LOOPED), CoreAnswer.FORWARDED, SLOW, 0.05),
+    Fact(RENAMING, learned(MemoryWay.ADDED), CoreAnswer.FORWARDED, SLOW + 2, 0.05),
+)
+LOOP = "; dec rcx; jne ."
+
+
+@pytest.mark.parametrize(
+    ("text", "alone", "in_loop"),
+    [
+        ("mov [rdi], rax; mov rax, [rdi]; imul rax, rax", SLOW + 3, 3),
+        ("mov [rdi], ax; mov ax, [rdi]; imul rax, rax", SLOW + 3, SLOW + 3),  # a size that no loop renames
+        ("mov [rdi], rax; mov eax, [rdi + 4]; imul rax, rax", SLOW + 3, SLOW + 3),  # nor a part
+        ("mov [rdi], rax; add rbx, [rdi]; mov rax, rbx", SLOW + 2, SLOW + 4),
+        ("add qword ptr [rbx], 1", SLOW, 1),
+    ],
+)
+def test_what_a_core_renames_in_short_loops_alone(text, alone, in_loop):
+    own = {"op1.data->op1.data": SLOW + 2}
+    machine = changed(measured(*IN_SHORT), ADD_M64_I8={"latencies": own})
+    found = [predicted(one, machine=machine).bounds["loop_carried"] for one in (text, text + LOOP)]
+    assert found == pytest.approx([alone, in_loop])
 
 
 def test_what_is_computed_takes_what_is_known_and_not_the_most_of_a_range():
