@@ -98,6 +98,7 @@ ITSELF = ", onto itself"  # behind a move: its target is its source
 GENERAL, VECTOR, VEX, STACKED = "", "vector", "VEX", "stack pointer"  # kinds of loads and stores
 LOOPED = "in a short loop"  # general registers, by one base
 STACK_UPDATE = "stack pointer behind a push and a pop"
+STACK_MOVES = "moves of the stack pointer"
 SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
 """Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
 SIGNED_BITS = 32  # of the loads that tell whether the sign is extended on the way

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.model.facts import CoreAnswer
+from cyclescope.model.facts import STACK_MOVES, CoreAnswer
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import ProbeCase, Readings, Unresolved
 
 
-def judged(name, **parts):
+def judged(name, subject="a subject", **parts):
     """What a probe says of readings by part, each a value or (value, error)."""
     pairs = {part: value if isinstance(value, tuple) else (value, 0.01) for part, value in parts.items()}
     found = {
         (part.replace("_", " "), 0): Interval(value - error, value + error)
         for part, (value, error) in pairs.items()
     }
-    return PROBES[name].judge(ProbeCase("a subject", ()), Readings(found, {}))
+    return PROBES[name].judge(ProbeCase(subject, ()), Readings(found, {}))
 
 
 def fused(slope):
@@ -83,6 +83,22 @@ def test_how_fast_pushes_and_pops_have_to_be():
     for cycles in (0.75, 1.0):
         with pytest.raises(Unresolved):
             judged("stack-engine", asked=cycles, alone=1.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "computed", "answer"),
+    [
+        (0.25, 0.25, CoreAnswer.EXECUTED), (0.17, 0.25, CoreAnswer.ELIMINATED), (0.17, 0.17, None),
+        (0.21, 0.25, None),
+    ],
+)  # fmt: skip
+def test_moves_of_the_stack_pointer_are_like_other_moves_or_like_additions(asked, computed, answer):
+    readings = {"asked": (asked, 0.005), "others": (0.17, 0.005), "computed": (computed, 0.005)}
+    if answer is None:
+        with pytest.raises(Unresolved):
+            judged("stack-engine", STACK_MOVES, **readings)
+    else:
+        assert judged("stack-engine", STACK_MOVES, **readings).answer is answer
 
 
 def test_processes_of_one_core_agree_on_what_aliases_cost():

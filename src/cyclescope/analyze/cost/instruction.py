@@ -235,9 +235,18 @@ class PlacedCosts:
         cost = _varied(form, _settled(cost, self.ends), variant, self.units)
         if variant.indexed:
             cost = _without(cost, self.plain_store)
+        if variant.executed:
+            cost = self._executed(cost)
         if variant.latency is not None or variant.fused in FIRSTS:
             cost = msgspec.structs.replace(cost, eliminated=False)
         return self._make(form, cost, variant)
+
+    def _executed(self, move: FormCost) -> FormCost:
+        """A move that is executed: as an addition, of one source."""
+        added = self.machine.forms.get(instruction_set(self.machine.isa).roles.plain["addition"][0])
+        operations = added.operations if added is not None else None
+        latencies = dict.fromkeys(move.latencies, USUAL_LATENCY)
+        return msgspec.structs.replace(move, eliminated=False, operations=operations, latencies=latencies)
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
         ends = AllEnds.of(form, cost.latencies)

@@ -21,9 +21,11 @@ class CostVariant(msgspec.Struct, frozen=True):
     """What the surroundings make of an instruction: idiom, part of a fused pair, renamed memory.
 
     `passing` are the cycles in which what it loads comes from a store, where that was found out, `passes`
-    tells of a store to such a load: its latencies are those of computing alone. `indexed` tells of a store
-    to an address with an index, where that makes a difference. `latency` are the cycles of every result that
-    a comment in the source asks for, `later` by how many cycles what it loads comes later than usually.
+    tells of a store to such a load: its latencies are those of computing alone. `indexed` tells of a
+    store to an address with an index, where that makes a difference. `latency` are the cycles of every
+    result that a comment in the source asks for, `later` by how many cycles what it loads comes later
+    than usually. `executed` tells of a move that the renamer would eliminate, but for the register that
+    it copies.
     """
 
     idiom: str = ""
@@ -34,6 +36,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     passing: float | None = None
     passes: bool = False
     later: float = 0.0
+    executed: bool = False
 
 
 class AllEnds(Ends, frozen=True):

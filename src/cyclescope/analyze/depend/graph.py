@@ -169,7 +169,8 @@ class _Builder:
                 role = FIRST if self.plain[number + 1].operations else EXECUTED
             indexed = bool(self.costs.plain_store) and _stores_by_index(one)
             through = number in renamed or number in passing or number in passes
-            if idiom or role or through or indexed or said or one.later:
+            executed = self.behaviour.stack_moves and placed.cost.eliminated and _reads_stack_pointer(one)
+            if idiom or role or through or indexed or said or one.later or executed:
                 variant = CostVariant(
                     idiom,
                     role,
@@ -179,6 +180,7 @@ class _Builder:
                     passing.get(number),
                     number in passes,
                     one.later,
+                    executed,
                 )
                 chosen.append(self.costs.get(placed.form, variant))
             else:
@@ -234,6 +236,12 @@ class _Builder:
             late = extra if column in placed.stored and not passed else 0.0
             found[passage.load] = (first[number] + column, passage.distance, late)
         return found
+
+
+def _reads_stack_pointer(instruction: BlockInstruction) -> bool:
+    operands = instruction.form.operands if instruction.form is not None else ()
+    registers = zip((op for op in operands if op.is_register), instruction.registers, strict=False)
+    return any(op.read and location_of(register) == STACK_POINTER for op, register in registers)
 
 
 def _stored_column(placed: PlacedCost, position: int) -> int:

@@ -33,6 +33,7 @@ from cyclescope.model.facts import (
     NARROW_LOADS,
     PARTIAL_BITS,
     STACK_ENGINE,
+    STACK_MOVES,
     STACK_UPDATE,
     THREES,
     WHOLE_BITS,
@@ -72,7 +73,8 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
         store_chunk=_store_chunk(facts),
         banks=_banks(facts), crossing=_crossing(facts, loads_apart, loads_across),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
-        stack_update=_stack_update(facts), lines=code_lines(facts), late_loads=_late_loads(facts),
+        stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts),
+        late_loads=_late_loads(facts),
     )  # fmt: skip
 
 
@@ -133,6 +135,11 @@ def _stack_update(facts: Sequence[Fact]) -> float:
     """Cycles until the register has a stack pointer that pushes moved; none where nobody asked."""
     found = (fact.value for fact in facts if fact.probe == STACK_ENGINE and fact.subject == STACK_UPDATE)
     return float(round(next((value for value in found if value is not None), 0.0)))
+
+
+def _stack_moves(facts: Sequence[Fact]) -> bool:
+    asked = (fact for fact in facts if fact.probe == STACK_ENGINE and fact.subject == STACK_MOVES)
+    return any(fact.answer is CoreAnswer.EXECUTED for fact in asked)
 
 
 def _rates(facts: Sequence[Fact], subjects: Mapping[int, str]) -> dict[int, Fact]:

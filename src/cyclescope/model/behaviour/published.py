@@ -90,7 +90,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     of SSE: 0 for as LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
     `early` are mnemonics whose results come so many cycles later to others than to each other.
     `stack_update` are the cycles until a stack pointer that pushes or pops moved is in its register.
-    `late_loads` says what loads take that come late among others, `lines` how loops get their code.
+    `stack_moves`: moves of it are executed, whether others are or not. `late_loads` says what loads take
+    that come late among others, `lines` how loops get their code.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -108,6 +109,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     apart_in_memory: frozenset[str] = frozenset()
     early: Mapping[str, float] = {}
     stack_update: float = STACK_SYNC
+    stack_moves: bool = False
     late_loads: LateLoads | None = None
     lines: CodeLines | None = None
 

@@ -4,14 +4,15 @@ Pushes and as many pops: each moves the stack pointer, so that it takes as long 
 them where an execution unit does that, and at most half as long where only memory is the limit.
 
 Where the front end follows it, its register may be out of date when something else computes with it. A chain
-of additions to the stack pointer says what that takes: alone, and with a push and a pop behind each.
+of additions to the stack pointer says what that takes: alone, and with a push and a pop behind each. Moves
+of it are as fast as others where the renamer executes both, and as slow as additions where it does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cyclescope.model.facts import STACK_ENGINE, STACK_UPDATE, CoreAnswer
+from cyclescope.model.facts import STACK_ENGINE, STACK_MOVES, STACK_UPDATE, CoreAnswer
 from cyclescope.probe.code import NUMBERS, SOME, Setting, written
 from cyclescope.probe.levels import is_higher, steady
 from cyclescope.probe.question import (
@@ -49,9 +50,27 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
             ),
         ),
     )
+    yield _moves()
+
+
+def _moves() -> ProbeCase:
+    """Copies of the stack pointer, of another register, and what is computed with that."""
+    texts = {
+        "asked": "MOV_89 (R64, R64): {} s", "others": "MOV_89 (R64, R64): {} p",
+        "computed": "LEA_B_D8 (R64): {} p +8",
+    }  # fmt: skip
+    points = (
+        parallel(part, *written("x86-64", *map(text.format, SOME)), count=len(SOME))
+        for part, text in texts.items()
+    )
+    return ProbeCase(STACK_MOVES, tuple(points))
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    if case.subject == STACK_MOVES:
+        others, computed = readings.get("others"), readings.get("computed")
+        executed = is_higher(readings.get("asked"), others, computed)
+        return ProbeVerdict(CoreAnswer.EXECUTED if executed else CoreAnswer.ELIMINATED, readings.get("asked"))
     asked, alone = readings.get("asked"), readings.get("alone")
     if case.subject == STACK_UPDATE:
         more = asked - alone

@@ -24,6 +24,7 @@ from cyclescope.model.facts import (
     PARTIAL_BITS,
     SHORTEST_NOPS,
     STACK_ENGINE,
+    STACK_MOVES,
     STACK_UPDATE,
     THREES,
     WHOLE_BITS,
@@ -416,6 +417,16 @@ def test_when_a_stack_pointer_that_was_counted_is_in_its_register(cycles, chain)
     assert predicted(text, fact).bounds["loop_carried"] == chain
     assert predicted(text).bounds["loop_carried"] == 1  # nobody asked
     assert simulated(text, fact) == pytest.approx(chain, abs=0.02)
+
+
+@pytest.mark.parametrize(("answer", "busy"), [(CoreAnswer.EXECUTED, 2), (CoreAnswer.ELIMINATED, 1)])
+def test_moves_of_the_stack_pointer_are_executed_where_that_was_found(answer, busy):
+    free = {"eliminated": True, "operations": (), "latencies": {"op2->op1": 0.0}}
+    machine = changed(measured(Fact(STACK_ENGINE, STACK_MOVES, answer, 0.25, 0.01)), MOV_89_R64_R64=free)
+    found = predicted("mov rax, rsp; mov rbx, rcx; add rdx, rax", machine=machine)
+    assert sum(found.port_cycles) == busy
+    chain = predicted("mov rax, rsp; add rsp, rax", machine=machine)
+    assert chain.bounds["loop_carried"] == busy
 
 
 def test_results_come_later_to_operations_of_another_kind():
