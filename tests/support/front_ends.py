@@ -29,3 +29,4 @@ class StatedFrontEnd:
 
     told = FrontEndFacts.told
     slot_range = FrontEndFacts.slot_range
+    waits = FrontEndFacts.waits

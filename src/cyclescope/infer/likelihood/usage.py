@@ -12,11 +12,11 @@ import math
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.infer.likelihood.arrays import Array, Counts, Places, np
+from cyclescope.infer.likelihood.arrays import Array, Counts, np
+from cyclescope.infer.likelihood.expected import Expected, begun
 from cyclescope.infer.likelihood.noise import RANGE, Look, Scatter, tail_of
 from cyclescope.model.machine import Operation
 from cyclescope.model.ports import port_throughput
@@ -70,7 +70,8 @@ class UsageSolver:
     beyond the slots speak against an explanation: those for memory come in the slots of others. `full` are
     the classes that nearly fill the front end. `together` is what is usual of readings whose instances stand
     in one place, where that is known to be something else. `late` are the classes with results that come
-    late, None where the core is not known to keep others from a port then.
+    late, None where the core is not known to keep others from a port then. Where so many `instances` may
+    take whole cycles together, a part of one may be read as one; 0 where they do not.
     """
 
     def __init__(
@@ -83,8 +84,10 @@ class UsageSolver:
         full: Container[str] = (),
         together: Mapping[str, Mapping[str, float]] | None = None,
         late: Container[str] | None = None,
+        instances: int = 0,
     ) -> None:
         self.late = late
+        self.instances = instances
         self.blockers = dict(blockers)
         self.sets = list(sets)
         self.noise = noise or Scatter()
@@ -101,13 +104,15 @@ class UsageSolver:
         total: float | None = None,
         per_slot: int = 1,
         beside: Mapping[str, float] | None = None,
+        accesses: int = 0,
     ) -> list[UsageCandidate]:
         """The likeliest explanations of the readings, the best first.
 
         `throughput` is the measured reciprocal throughput in cycles, infinite if unknown; `slots` the
         micro-operations that the front-end slots let expect, `per_slot` of them for each; `total` all
         micro-operations on these ports where they were counted; `beside` what micro-operations for other
-        ports cost each class as a rule.
+        ports cost each class as a rule; `accesses` the micro-operations that accesses to memory let expect,
+        whatever slots bring.
         """
         lowest = {name: min(look.value for look in some) for name, some in looks.items()}
         if max((*lowest.values(), total or 0.0), default=0.0) > MOST_TRIED + 0.5:
@@ -116,8 +121,8 @@ class UsageSolver:
         nats = self._prior + np.minimum(on_time, late)
         if total is None:
             nats = nats + UNPAIRED * (self._number % per_slot)
-            if self.counts:
-                nats = nats + BEYOND * np.maximum(0.0, self._number - max(1.0, slots))
+            if self.counts or accesses:
+                nats = nats + BEYOND * np.maximum(0.0, self._number - max(1.0, slots, accesses))
         else:
             nats = nats + 0.5 * ((total - self._number) / _COUNTED) ** 2
         nats = nats + REFUTED * (self.throughputs > _TOO_FAST * throughput + _ROUNDING)
@@ -166,16 +171,16 @@ class UsageSolver:
         return found
 
     @cached_property
-    def _expected(self) -> _Expected:
+    def _expected(self) -> Expected:
         """What explanations cost every class."""
         return self._costs(False)
 
     @cached_property
-    def _expected_late(self) -> _Expected:
+    def _expected_late(self) -> Expected:
         """The same where every micro-operation may cost more turns than its own."""
         return self._costs(True)
 
-    def _costs(self, late: bool) -> _Expected:
+    def _costs(self, late: bool) -> Expected:
         """What explanations cost classes, whose own results may be as late."""
         names, least, usual, tail, owners, places = list(self.blockers), [], [], [], [], []
         together = []
@@ -190,6 +195,8 @@ class UsageSolver:
             rule = np.maximum(turns * inside, rule)
             apart = np.array([self.together.get(one, {}).get(name, 0.0) for one in self.sets])
             rows = [self._multisets @ some for some in (inside, rule, np.maximum(rule, apart), touch)]
+            if self.instances:
+                rows[1:3] = [np.maximum(row, begun(rows[0], self.instances, len(wide))) for row in rows[1:3]]
             tails = np.where(rows[3] > 0, tail_of(True, name in self.full), tail_of(False, name in self.full))
             kinds, where = np.unique(np.stack([*rows[:3], tails]), axis=1, return_inverse=True)
             least.append(kinds[0])
@@ -199,7 +206,7 @@ class UsageSolver:
             owners.append(np.full(kinds.shape[1], number))
             places.append(start + where.reshape(-1))
             start += kinds.shape[1]
-        return _Expected(
+        return Expected(
             tuple(names), np.concatenate(least), np.concatenate(usual), np.concatenate(together),
             np.concatenate(tail), np.concatenate(owners), np.stack(places, axis=1),
         )  # fmt: skip
@@ -229,7 +236,7 @@ class UsageSolver:
         )
 
     def _nats(
-        self, expected: _Expected, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
+        self, expected: Expected, looks: Mapping[str, Sequence[Look]], beside: Mapping[str, float]
     ) -> Array:
         """Nats of all readings.
 
@@ -314,22 +321,6 @@ class UsageSolver:
         if total is None or not fits:
             some.append(UsageCandidate(None, UNTRIED, max(lowest.values(), default=0.0)))
         return sorted(some, key=lambda one: one.nats)
-
-
-class _Expected(NamedTuple):
-    """What explanations cost classes at least and as a rule, and with which tail readings scatter.
-
-    Every different expectation of a class is there once, `owners` are the classes' numbers, `places` has
-    those of each explanation by class. `together` is as a rule where the instances stand in one place.
-    """
-
-    names: tuple[str, ...]
-    least: Array
-    usual: Array
-    together: Array
-    tails: Places
-    owners: Places
-    places: Places
 
 
 class Explanation(msgspec.Struct, frozen=True):

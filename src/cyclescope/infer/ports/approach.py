@@ -6,7 +6,7 @@ instructions; a core that issues in order has pairing rules instead (`InOrder`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -22,10 +22,11 @@ from cyclescope.infer.ports.counted import (
     ports_of,
 )
 from cyclescope.infer.ports.facts import PortFacts
-from cyclescope.infer.ports.front_end import FrontEndFacts
+from cyclescope.infer.ports.front_end import FREE, FrontEndFacts
 from cyclescope.infer.ports.in_order import ORDER_OF_ISSUE, InOrder, issues_in_order
 from cyclescope.infer.ports.questions import LONGEST_PAIR, longest_pair
 from cyclescope.infer.ports.timed import DIVIDES, TimedEvidence, TimedJudge
+from cyclescope.infer.timing.elimination import takes_no_time
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.chain import Unmeasurable
@@ -243,6 +244,13 @@ def _long(form: InstructionForm) -> NoPorts:
 # --- what a store has ---------------------------------------------------------------------------------
 
 
+def _fastest(table: Table, throughputs: Mapping[str, float]) -> list[InstructionForm]:
+    """Candidates for blocking that may run as often as the front end has slots."""
+    known = [form for form in candidates(table) if form.id in throughputs]
+    least = min((throughputs[form.id] for form in known), default=0.0)
+    return [form for form in known if throughputs[form.id] < FREE * least]
+
+
 def read_approach(
     store: Store,
     table: Table,
@@ -252,9 +260,10 @@ def read_approach(
     """How the ports of a store's core are found, with what it tells of the given forms or of all."""
     throughputs, readings = store.throughputs(), FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
     names = None if forms is None else list(dict.fromkeys(form.id for form in forms))
+    eliminated = frozenset(form.id for form in _fastest(table, throughputs) if takes_no_time(store, form))
 
     def front_end(records: Iterable[Record]) -> FrontEndFacts:
-        return FrontEndFacts(table, throughputs, records, readings)
+        return FrontEndFacts(table, throughputs, records, readings, eliminated)
 
     if issues_in_order(store.records_of((ORDER_OF_ISSUE,))):
         return InOrder(front_end(store.records_of((ALONE, PORTS), names)))

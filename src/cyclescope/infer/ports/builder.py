@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property, reduce
+from itertools import combinations
 from typing import Protocol
 
 import msgspec
@@ -25,6 +26,7 @@ NOISE = 0.08  # micro-operations: less of a resource is none
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 _WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
+MOST_TIMES = 1.05  # the measured reciprocal throughput: what needs its ports for longer would be slower
 _SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
 CERTAIN = 0.995  # of the odds: `high` promises as much
 _TELLING = 0.95  # of the odds: `medium` promises as much
@@ -137,6 +139,11 @@ class PortBuilder:
     def memory(self) -> frozenset[int]:
         """Ports of classes that do nothing but access memory."""
         return self.judge.groups.memory
+
+    @property
+    def blind(self) -> bool:
+        """Whether the core deals out ports before it knows which will be free."""
+        return self.judge.groups.blind
 
     @cached_property
     def resources(self) -> dict[str, tuple[str, float]]:
@@ -290,6 +297,36 @@ def runs_slower(
     `turns` are those of a port that a micro-operation may take.
     """
     return max(turns * port_throughput(known), (slots or 0.0) / width) < _SLOWER * throughput
+
+
+def may_have_fewer(
+    known: Sequence[Operation],
+    shown: Sequence[Set[int]],
+    slots: float | None,
+    width: float,
+    throughput: float,
+) -> bool:
+    """Whether micro-operations of one kind with fewer ports would be as slow as a form, and not show.
+
+    `shown` are the ports of classes that it was measured among.
+    """
+    for op in known:
+        others = [other for other in known if other is not op]
+        for ports in _unseen(op.ports, shown):
+            fewer = [*others, msgspec.structs.replace(op, ports=ports)]
+            as_slow = port_throughput(fewer) <= MOST_TIMES * throughput
+            if as_slow and not runs_slower(fewer, slots, width, throughput):
+                return True
+    return False
+
+
+def _unseen(ports: Sequence[int], shown: Sequence[Set[int]]) -> Iterator[tuple[int, ...]]:
+    """Parts of a set of ports that cost no class more than the whole."""
+    telling = [some for some in shown if not some >= {*ports}]
+    for count in range(1, len(ports)):
+        for part in combinations(ports, count):
+            if not any(some >= {*part} for some in telling):
+                yield part
 
 
 def unseen_access(facts: PortFacts, form: InstructionForm) -> Remark:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 from cyclescope.isa.dataflow import MODES
@@ -72,6 +73,11 @@ def _read(op: Operand) -> int:
 def memory_of(form: InstructionForm) -> Operand | None:
     """The memory that a form's explicit operands say."""
     return form.addressed
+
+
+def accesses_of(form: InstructionForm) -> int:
+    """Micro-operations that accesses to memory may take: a store one for the address, one for the datum."""
+    return sum(op.read + 2 * op.write for op in form.operands if op.is_memory)
 
 
 def is_locked(form: InstructionForm) -> bool:
@@ -162,6 +168,15 @@ def stores(form: InstructionForm) -> bool:
     """Whether a form writes memory, which may take an address and a datum: two micro-operations."""
     op = memory_of(form)
     return op is not None and op.write
+
+
+@cache
+def flags_by_mnemonic(table: Table) -> Mapping[str, int]:
+    """Flags that any form of a mnemonic writes: a shift by 0 leaves them as they are, and holds them up."""
+    found: dict[str, int] = {}
+    for form in table:
+        found[form.mnemonic] = found.get(form.mnemonic, 0) | form.flags_written
+    return found
 
 
 def updates(form: InstructionForm) -> bool:

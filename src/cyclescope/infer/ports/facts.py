@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from statistics import median
+from statistics import fmean, median
 from typing import Protocol
 
 from cyclescope.infer.likelihood.evidence import FULL
-from cyclescope.infer.likelihood.noise import Look
+from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.candidates import memory_of, register_bits
 from cyclescope.infer.ports.classes import Classes
@@ -21,6 +21,8 @@ from cyclescope.remarks.remark import Remark
 EITHER = 0.5  # micro-operations: rather one than none
 HALVES = 2.5  # micro-operations: what costs more was no half of a wide operation
 ERROR = 0.05  # micro-operations by which a count is off, or a reading that does not say
+_VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
+ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 FEW = 0.05  # of the forms with the widest operands, which may have fewer micro-operations than the others
 
 
@@ -172,3 +174,16 @@ class PortFacts:
             name for name, ports in sets.items()
             if not any(other == ports and files[n] != files[name] for n, other in sets.items())
         }  # fmt: skip
+
+
+def low(looks: Sequence[Look]) -> float:
+    """The mean of the lowest readings whose rounds agree: what disturbs one only makes it more."""
+    return fmean(look.value for look in lowest(looks))
+
+
+def lowest(looks: Sequence[Look]) -> list[Look]:
+    """Those readings."""
+    error = min(look.error for look in looks)
+    clear = [look for look in looks if look.error <= _VAGUE * max(error, SMALLEST_ERROR)]
+    least = min(look.value for look in clear)
+    return [look for look in clear if look.value - least < ALIKE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import cache, cached_property, partial
 
 from cyclescope.infer.front_end.dispatch import (
@@ -30,6 +30,7 @@ ONE_SLOT = (0.75, 1.3)  # front-end slots of a blocking instruction
 EVEN = 0.03  # by which the rate of a blocking instruction may miss a whole number
 UNSURE = 1.0  # slots: the error of a loop whose rounds disagree, which proves no number
 ROOM = 4  # bytes: what one of 15 makes of the average of seven instructions is less than 2
+FREE = 1.1  # times as long as by its throughput: an instance that waits for nothing
 FASTEST = 1 / 20  # cycles: no front end delivers more
 _NO_READINGS = FrontEndReadings()
 
@@ -38,7 +39,8 @@ class FrontEndFacts:
     """Width, fetching and slots.
 
     `throughputs` are reciprocal throughputs by form id, in cycles; `records` those of port experiments, of
-    which those that failed are left out.
+    which those that failed are left out. `eliminated` are forms that the renamer executes, as
+    chains show.
     """
 
     def __init__(
@@ -47,8 +49,10 @@ class FrontEndFacts:
         throughputs: Mapping[str, float],
         records: Iterable[Record] = (),
         readings: FrontEndReadings = _NO_READINGS,
+        eliminated: Container[str] = (),
     ) -> None:
         self.table = table
+        self._eliminated = eliminated
         known = cache(table.__contains__)  # a store can be of a version with another table
         self.throughputs = {form: cycles for form, cycles in throughputs.items() if known(form)}
         some = [[reading for reading in part if known(reading.form)] for part in readings]
@@ -61,6 +65,15 @@ class FrontEndFacts:
         some = [r for r in self.records if r.quantity == ALONE]
         least = [self.throughputs.get(r.form, 0.0) if r.verdict != STABLE else 0.0 for r in some]
         return {r.form: max(r.cycles, INSTANCES * cycles) for r, cycles in zip(some, least, strict=True)}
+
+    def waits(self, form: InstructionForm, throughput: float) -> bool:
+        """Whether instances of a form wait for each other.
+
+        Through a flag that each reads and writes, or because two of them alone take longer than two of a
+        sequence in which something else parts them.
+        """
+        parted = self.alone.get(form.id, 0.0) > INSTANCES * FREE * throughput
+        return parted or bool(form.flags_read & form.flags_written)
 
     # --- width -----------------------------------------------------------------------------------
 
@@ -221,12 +234,16 @@ class FrontEndFacts:
 
     @cached_property
     def saturating(self) -> frozenset[str]:
-        """Register files with a set of ports as wide as the front end, which no experiment fills."""
+        """Register files with a set of ports as wide as the front end, which no experiment fills.
+
+        What the renamer executes runs as often, and needs none.
+        """
         found: set[str] = set()
         for form_id, slots in self.slots.items():
             form = self.table[form_id]
             fast = self.throughputs.get(form_id, math.inf) * self.width < 1 + EVEN
-            if fast and slots > ONE_SLOT[0] and is_candidate(form) and not is_called_move(form):
+            works = slots > ONE_SLOT[0] and is_candidate(form) and not is_called_move(form)
+            if fast and works and form_id not in self._eliminated:
                 found |= files_of(form)
         return frozenset(found)
 

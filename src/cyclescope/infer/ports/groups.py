@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import permutations
 from statistics import median, median_low
 
 from cyclescope.infer.likelihood.evidence import FULL
@@ -12,11 +13,13 @@ from cyclescope.infer.likelihood.noise import Look, Scatter, learned, tail_of
 from cyclescope.infer.likelihood.structure import Structure, port_sets
 from cyclescope.infer.likelihood.usage import Ports, Told, UsageSolver, explanations
 from cyclescope.infer.ports.candidates import domains, memory_of
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.facts import EITHER, PortFacts
 from cyclescope.isa.form import InstructionForm
+from cyclescope.measure.ports import INSTANCES
 
 _SURE = 0.9  # of the odds: readings of a form that is explained so well tell how readings scatter
 SLOWED = 0.3  # micro-operations: as much of a class that accesses leave alone is no noise
+_IN_THE_WAY = 0.1  # of what ports let two classes take: more is no error of a loop
 TAUGHT = 400  # forms that tell it: shares of a hundredth are known within half of that
 
 _OWN = frozenset("zx")  # register files of classes that others are not asked among
@@ -55,14 +58,6 @@ class PortGroups:
         return self._without[left_out]
 
     def _grouped(self, sets: Mapping[str, Ports]) -> list[Group]:
-        groups: list[dict[str, Ports]] = []
-        for name, ports in sets.items():
-            touching = [g for g in groups if any(not set(ports).isdisjoint(other) for other in g.values())]
-            merged = {name: ports}
-            for group in touching:
-                merged |= group
-                groups.remove(group)
-            groups.append(merged)
         usual = {name: self._usual(name) for name in sets}
         together = {name: self._usual(name, True) for name in sets}
         most = FULL * self.facts.front_end.width
@@ -72,9 +67,11 @@ class PortGroups:
             counts = not self.is_memory(group)
             evidence = self.facts.evidence
             late = None if evidence.crowded.isdisjoint(group) else evidence.late
-            return UsageSolver(group, port_sets(group), usual, self.noise, counts, full, together, late)
+            begun = 0 if counts else INSTANCES
+            sets = port_sets(group)
+            return UsageSolver(group, sets, usual, self.noise, counts, full, together, late, begun)
 
-        return [(group, solver(group)) for group in groups]
+        return [(group, solver(group)) for group in _joined(sets)]
 
     def is_memory(self, group: Mapping[str, Ports]) -> bool:
         """Whether all classes of a group access memory."""
@@ -115,10 +112,49 @@ class PortGroups:
         return memory_of(form) is not None and self.facts.knows_memory(form)
 
     @cached_property
+    def blind(self) -> bool:
+        """Whether the core deals out ports before it knows which will be free.
+
+        One pair of classes that share some ports shows it, by taking longer than all that they have let
+        them, or by one of them costing the other something although it has a port beside those. What
+        accesses to memory take is known apart.
+        """
+        return any(
+            self._escapes_badly(*pair)
+            for group in _joined(self.structure.sets) if not self.is_memory(group)
+            for pair in permutations(group, 2)
+        )  # fmt: skip
+
+    def _escapes_badly(self, one: str, other: str) -> bool:
+        """Whether a class is in another's way more than their ports explain."""
+        mine, theirs = set(self.structure.sets[one]), set(self.structure.sets[other])
+        classes, width = self.facts.classes, self.facts.front_end.width
+        if mine.isdisjoint(theirs) or classes.widths[other] > FULL * width:
+            return False
+        both = len(mine) + len(theirs)
+        expected = max(both / len(mine | theirs), both / width, 1.0)
+        cost = self.facts.confined.get(one, {}).get(other, 0.0)
+        late = classes.pairs.get(frozenset((one, other)), 0.0) > (1 + _IN_THE_WAY) * expected
+        return late or (cost > EITHER and not mine <= theirs)
+
+    @cached_property
     def memory(self) -> frozenset[int]:
         """Ports of classes that do nothing but access memory."""
         sets, files = self.structure.sets, self.facts.classes.files
         return frozenset(p for name, ports in sets.items() if "m" in files[name] for p in ports)
+
+
+def _joined(sets: Mapping[str, Ports]) -> list[dict[str, Ports]]:
+    """Classes that share ports, directly or through others."""
+    groups: list[dict[str, Ports]] = []
+    for name, ports in sets.items():
+        touching = [g for g in groups if any(not set(ports).isdisjoint(other) for other in g.values())]
+        merged = {name: ports}
+        for group in touching:
+            merged |= group
+            groups.remove(group)
+        groups.append(merged)
+    return groups
 
 
 def learned_scatter(facts: PortFacts, structure: Structure) -> Scatter:

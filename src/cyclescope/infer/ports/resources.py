@@ -13,6 +13,7 @@ from itertools import combinations
 
 import msgspec
 
+from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.ports.builder import NOISE, PortBuilder, PortUsage
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.naming import port_groups
@@ -210,8 +211,8 @@ def _set_name(ports: Ports, names: Sequence[str]) -> str:
 
 
 def _unions(sets: Mapping[str, Ports]) -> list[Ports]:
-    """Sets of ports that classes have, and unions of those that share ports, smallest first."""
-    found: set[frozenset[int]] = set()
+    """Sets of ports that classes have, what two share, and unions of those that do, smallest first."""
+    found = {frozenset(ports) for ports in port_sets(sets)}
     for group in port_groups(sets):
         some = sorted({frozenset(sets[name]) for name in group}, key=sorted)[:MOST_SETS]
         for count in range(1, len(some) + 1):

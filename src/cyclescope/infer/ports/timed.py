@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
-from statistics import fmean
 
 from cyclescope.infer.likelihood.evidence import (
     FULL,
@@ -19,13 +18,21 @@ from cyclescope.infer.likelihood.evidence import (
     paired,
     sides_of,
 )
-from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
+from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure, UnionEvidence, solve_structure, sureness
-from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation, Told, explanations
-from cyclescope.infer.ports.builder import runs_slower, unseen_access
-from cyclescope.infer.ports.candidates import domains, is_locked, is_move, memory_of, updates
+from cyclescope.infer.likelihood.usage import LATE_TURNS, MOST_TRIED, Explanation, Told, explanations
+from cyclescope.infer.ports.builder import may_have_fewer, runs_slower, unseen_access
+from cyclescope.infer.ports.candidates import (
+    accesses_of,
+    domains,
+    flags_by_mnemonic,
+    is_locked,
+    is_move,
+    memory_of,
+    updates,
+)
 from cyclescope.infer.ports.classes import Classes
-from cyclescope.infer.ports.facts import EITHER, PortFacts
+from cyclescope.infer.ports.facts import EITHER, PortFacts, low, lowest
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped, is_nop
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
 from cyclescope.infer.ports.naming import named
@@ -38,11 +45,9 @@ from cyclescope.remarks.ports import Named, NoClass, Usage
 from cyclescope.remarks.remark import NOTHING, Remark
 
 _APART = 0.06  # of the time alone: disjoint ports
-_VAGUE = 3.0  # times the error of another reading: beside that this one tells nothing
 PAIR_ERROR = 0.02  # of the time alone, by which that of a pair is off
 DIVIDES = 2.5  # cycles: units that are not pipelined take more, limits of transfers and of ports less
 SHOWN_BY = 3  # forms that show what a core does, as one may be read wrong
-ALIKE = 0.12  # micro-operations: looks at the same that are nearer than this differ by noise
 _SIDES = {"r": "r", "m": "m"}  # the other register files are those of vectors
 _ORDER = "rvzfpm"  # of register files, by whose classes ports are numbered
 
@@ -95,18 +100,26 @@ class TimedEvidence:
                 Look((r.cycles - n) * scale, r.spread * scale, n > least)
                 for r, n in zip(some, cycles, strict=True)
             ])  # fmt: skip
-        return min(found, key=_low)
+        return min(found, key=low)
 
     def readings(self, form: str) -> Mapping[str, Sequence[Look]]:
         """Readings of a form in micro-operations that are confined to a class, by representative."""
         return self._looks.get(form, {})
 
     def looks(self, form: str) -> Mapping[str, Sequence[Look]]:
-        """The readings that tell ports: not those of the widest vectors among others where ports are shut."""
-        found = self.readings(form)
+        """The readings that tell ports: not those of the widest vectors among others where ports are shut.
+
+        Nor those of blocking instructions that wait for flags.
+        """
+        found = {n: some for n, some in self.readings(form).items() if not self._waits(form, n, some)}
         if not self.classes.shuts or "z" not in domains(self.table[form]) or not self._has_widest:
             return found
         return {name: some for name, some in found.items() if "v" not in self.classes.files[name]}
+
+    def _waits(self, form: str, head: str, looks: Sequence[Look]) -> bool:
+        """Whether a form costs a class that reads its flags more than micro-operations would."""
+        reads = self.table[head].flags_read & flags_by_mnemonic(self.table)[self.table[form].mnemonic]
+        return bool(reads) and min(look.value for look in looks) > MOST_TRIED + EITHER
 
     @cached_property
     def _has_widest(self) -> bool:
@@ -117,7 +130,7 @@ class TimedEvidence:
     def confined(self) -> dict[str, dict[str, float]]:
         """Micro-operations of a form that are confined to a class, by form and representative."""
         return {
-            form: {name: _low(looks) for name, looks in some.items()} for form, some in self._looks.items()
+            form: {name: low(looks) for name, looks in some.items()} for form, some in self._looks.items()
         }
 
     # --- structure ---------------------------------------------------------------------------------
@@ -185,7 +198,7 @@ class TimedEvidence:
     def _taken(self, name: str, other: str, default: int = 0) -> int:
         """The likeliest number of micro-operations that a form of a class costs another."""
         looks = self.readings(name).get(other)
-        return count_of(_lowest(looks), self.classes.widths[other] > FULL * self.width) if looks else default
+        return count_of(lowest(looks), self.classes.widths[other] > FULL * self.width) if looks else default
 
     def _needs(self, name: str, other: str) -> bool:
         """Whether a form of a class needs the ports of another for what it costs it.
@@ -206,7 +219,9 @@ class TimedEvidence:
         """Classes whose ports lose a turn to results that come later than theirs.
 
         What runs as often as the ports of a class let it has one micro-operation for them. Where some such
-        forms cost the class two, the second is the turn of one whose result would come with theirs.
+        forms cost the class two, the second is the turn of one whose result would come with theirs. What
+        costs it more keeps it waiting for something else: conditional moves wait thirty turns for the flags
+        of a shift by 0 on a Zen 3.
         """
         found = {
             head: sum(self._costs_a_turn_more(form, head) for form in self.classes.typical)
@@ -217,7 +232,7 @@ class TimedEvidence:
     def _costs_a_turn_more(self, form: str, head: str) -> bool:
         cost = self.confined.get(form, {}).get(head, 0.0)
         each = self._throughputs.get(form, math.inf) * self.classes.widths[head]
-        return cost > 2 - EITHER and each < 1 + _APART and "m" not in self.classes.files[head]
+        return abs(cost - 2) < EITHER and each < 1 + _APART and "m" not in self.classes.files[head]
 
     @cached_property
     def late(self) -> frozenset[str]:
@@ -336,10 +351,12 @@ class TimedJudge:
         """What explains a form's readings, the likeliest first; `slots` as far as they tell."""
         groups, found = self.groups, []
         for (group, solver), some in groups.looks(form):
-            beside = {} if groups.is_memory(group) else self._accesses.of(form, group)
-            per_slot = self.facts.per_slot(form)
-            found.append(solver.candidates(some, throughput, groups.expected(form), None, per_slot, beside))
-        return explanations(found, Told(throughput, slots, groups.accesses(form), groups.memory))
+            memory = groups.is_memory(group)
+            beside, accesses = ({}, accesses_of(form)) if memory else (self._accesses.of(form, group), 0)
+            told = groups.expected(form), None, self.facts.per_slot(form), beside, accesses
+            found.append(solver.candidates(some, throughput, *told))
+        least = math.inf if self.facts.front_end.waits(form, throughput) else throughput
+        return explanations(found, Told(least, slots, groups.accesses(form), groups.memory))
 
     def stalls(self, form: InstructionForm, microcoded: bool, missed: bool) -> Remark:
         """Why a form keeps others waiting that need none of its ports, or nothing."""
@@ -362,10 +379,15 @@ class TimedJudge:
         """What speaks against a usage that fits all confinements, and the confidence that it leaves.
 
         `turns` are those of a port that a micro-operation may take.
-        What runs slower for less than `DIVIDES` cycles may have fewer ports than were told, or share some.
+        What runs slower may have fewer ports than were told, where these explain it and do not show, unless
+        it takes more than `DIVIDES` cycles or its instances wait for each other.
         """
-        if runs_slower(known, slots, self.facts.front_end.width, throughput, turns):
-            yield Usage.SLOWER.of(), MEDIUM if throughput > DIVIDES else LOW
+        width = self.facts.front_end.width
+        if runs_slower(known, slots, width, throughput, turns):
+            ports = throughput < DIVIDES and not self.facts.front_end.waits(form, throughput)
+            shown = [set(self.structure.sets.get(n, ())) for n in self.facts.confined.get(form.id, ())]
+            unseen = ports and (not known or may_have_fewer(known, shown, slots, width, throughput))
+            yield Usage.SLOWER.of(), LOW if unseen else MEDIUM
         hidden = not self.facts.hiding.isdisjoint(domains(form))
         count = sum(round(op.count) for op in known)
         if (idle := round(slots or 0) - count) > 0:
@@ -377,15 +399,3 @@ class TimedJudge:
     def _beside(self, known: Sequence[Operation]) -> int:
         """Micro-operations beside those for memory, which come in the slots of others."""
         return sum(round(op.count) for op in known if self.groups.memory.isdisjoint(op.ports))
-
-
-def _low(looks: Sequence[Look]) -> float:
-    """The mean of the lowest readings whose rounds agree: what disturbs one only makes it more."""
-    return fmean(look.value for look in _lowest(looks))
-
-
-def _lowest(looks: Sequence[Look]) -> list[Look]:
-    error = min(look.error for look in looks)
-    clear = [look for look in looks if look.error <= _VAGUE * max(error, SMALLEST_ERROR)]
-    least = min(look.value for look in clear)
-    return [look for look in clear if look.value - least < ALIKE]

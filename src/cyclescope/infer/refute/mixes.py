@@ -12,16 +12,17 @@ from itertools import zip_longest
 import msgspec
 
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
+from cyclescope.infer.ports.front_end import FREE
 from cyclescope.infer.ports.resources import HALFWAY, dealt_out, port_resources, with_resources
-from cyclescope.infer.refute.planner import Forms, MixPlanner
+from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
+from cyclescope.model.dispatch import dispatch_cycles
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
-from cyclescope.model.resources import resource_bounds
+from cyclescope.model.resources import FRONT_END, resource_bounds
 
 FEWEST_FORMS, MOST_FORMS = 3, 6  # forms of a mix
 SLOWEST = 12.0  # cycles of a form: one that takes longer hides all others
-FREE = 1.1  # times as long as by its throughput: an instance that waits for nothing
 _WAITING = 0.75  # of the predicted cycles that an instance may wait for the one before with its registers
 UNIT_MIXES = 4  # for each unit: two have to hold
 EIGHTHS = 8  # steps in which what accesses take of each other is tried, from none to all
@@ -115,8 +116,8 @@ class MixModel:
         return MixModel(self._builder, self.usages, self._without, min(shares, key=misses.__getitem__))
 
     def _depends_on_order(self, mix: Sequence[str]) -> bool:
-        least, most = self.span(mix) or (0.0, 0.0)
-        return most > least
+        least, most = self._in_any_order(mix)
+        return least is not None and most is not None and most > least
 
     def _misses(
         self, forms: Mapping[str, FormCost], mixes: Sequence[tuple[tuple[str, ...], float]], share: float
@@ -133,17 +134,33 @@ class MixModel:
         """Units that take part in predictions."""
         return [unit for unit in self.units if unit not in self._without]
 
-    def cycles(self, forms: Iterable[str], without: frozenset[str] = frozenset()) -> float | None:
+    def cycles(self, forms: Sequence[str], without: frozenset[str] = frozenset()) -> float | None:
         """Predicted cycles of a mix, without some units; None where a form is not known."""
         return self._bound(self._model, forms, without)
 
     def span(self, forms: Sequence[str]) -> tuple[float, float] | None:
         """The least and the most cycles of a mix, as ports that are dealt out unevenly let it take."""
-        least, most = (self._bound(model, forms) for model in self._ends)
-        return None if least is None or most is None else (least, max(least, most))
+        least, most = self._in_any_order(forms)
+        if least is None or most is None:
+            return None
+        return least, max(least, most, self._blindly(forms) if self._builder.blind else 0.0)
+
+    def _in_any_order(self, forms: Sequence[str]) -> tuple[float | None, float | None]:
+        """The least and the most cycles of a mix by what accesses and late results take of others."""
+        least, most = self._ends
+        return self._bound(least, forms), self._bound(most, forms)
+
+    def _blindly(self, forms: Iterable[str]) -> float:
+        """Cycles where each micro-operation goes to any of its ports as often, whichever are free."""
+        taken: dict[int, float] = defaultdict(float)
+        for form in forms:
+            for op in self.usages[form].operations or ():
+                for port in op.ports:
+                    taken[port] += op.count * op.cycles / len(op.ports)
+        return max(taken.values(), default=0.0)
 
     def _bound(
-        self, model: MachineModel, forms: Iterable[str], without: frozenset[str] = frozenset()
+        self, model: MachineModel, forms: Sequence[str], without: frozenset[str] = frozenset()
     ) -> float | None:
         counts: dict[str, float] = {}
         for form in forms:
@@ -153,8 +170,9 @@ class MixModel:
         bounds = resource_bounds(model, counts)
         if bounds is None:
             return None
-        leaving = without | self._without
-        return next(cycles for name, cycles in bounds.items() if name not in leaving)
+        leaving = without | self._without | {FRONT_END}
+        busy = max((cycles for name, cycles in bounds.items() if name not in leaving), default=0.0)
+        return max(busy, _dispatched(model, forms))
 
     def matters(self, forms: Sequence[str], form: str, least: float) -> bool:
         """Whether the ports of a form decide: without its micro-operations the mix is so much faster."""
@@ -166,6 +184,14 @@ class MixModel:
         without = max(self.cycles(rest) or 0.0 if rest else 0.0, slots)
         own = (self._model.forms[form].throughput or 0.0) * forms.count(form)
         return whole > (1 + least) * max(without, own)
+
+
+def _dispatched(model: MachineModel, forms: Sequence[str]) -> float:
+    """Cycles that the front end takes for a mix in the better of the orders in which it is measured."""
+    slots = [model.forms[form].slots or 0.0 for form in forms]
+    twice = [some for some in slots for _ in range(ORDERS)]
+    width, whole = model.core.width, model.core.whole
+    return min(dispatch_cycles(slots, width, whole), dispatch_cycles(twice, width, whole) / ORDERS)
 
 
 class MixDrawer:

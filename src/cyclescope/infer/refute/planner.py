@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import msgspec
 
+from cyclescope.infer.ports.candidates import flags_by_mnemonic
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Unmeasurable
@@ -98,18 +99,10 @@ class MixPlanner:
         A shift by 0 leaves flags as they are, and what reads them next waits twenty cycles for it on a Zen 5.
         """
         return any(
-            one.flags_read & self._flags[other.mnemonic]
+            one.flags_read & flags_by_mnemonic(self._planner.table)[other.mnemonic]
             for one in forms if one.flags_read
             for other in forms if other is not one
         )  # fmt: skip
-
-    @cached_property
-    def _flags(self) -> dict[str, int]:
-        """Flags that any form of a mnemonic writes."""
-        found: dict[str, int] = {}
-        for form in self._planner.table:
-            found[form.mnemonic] = found.get(form.mnemonic, 0) | form.flags_written
-        return found
 
     def _chosen(self, forms: Sequence[InstructionForm]) -> dict[str, MixPart]:
         """Those that choose no registers first, then those that wait for themselves, then the others."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.facts import PortFacts
 from cyclescope.infer.ports.timed import TimedJudge
@@ -15,19 +16,56 @@ from tests.support.front_ends import StatedFrontEnd
 LOAD = "MOV (R64, M64)"
 
 
-def doubts(table, name, known, slots, throughput, turns=1.0, hiding=(), load=()):
+def doubts(
+    table, name, known, slots, throughput, turns=1.0, hiding=(), load=(), sets=(), readings=(), alone=()
+):
     """Of a core where one set of ports of some register files may be as wide as the front end."""
-    classes = classes_of(table, {LOAD: len(load)}, {LOAD: "m"})
-    front_end = StatedFrontEnd(table, 5.0, saturating=frozenset(hiding))
-    facts = PortFacts(front_end, StatedEvidence(classes, {}, Structure(4, {LOAD: load})), ())
+    every = {LOAD: load, **dict(sets)}
+    files = {one: "m" if one == LOAD else "r" for one in every}
+    classes = classes_of(table, {one: len(ports) for one, ports in every.items()}, files)
+    front_end = StatedFrontEnd(table, 5.0, alone=dict(alone), saturating=frozenset(hiding))
+    facts = PortFacts(front_end, StatedEvidence(classes, dict(readings), Structure(4, every)), ())
     return dict(TimedJudge(facts, None).doubts(table[name], known, slots, throughput, turns))
 
 
 def test_what_is_slow_for_few_cycles_may_have_fewer_ports(table):
     one = (Operation((0, 1)),)
     assert doubts(table, "IMUL (R64, R64)", one, 1.0, 0.5) == {}
-    assert list(doubts(table, "IMUL (R64, R64)", one, 1.0, 2.0).values()) == [LOW]
-    assert list(doubts(table, "DIVPD (XMM, XMM)", one, 1.0, 3.0).values()) == [MEDIUM]
+    assert list(doubts(table, "IMUL (R64, R64)", one, 1.0, 1.0).values()) == [LOW]
+
+
+@pytest.mark.parametrize(("cycles", "level"), [(0.94, MEDIUM), (0.97, LOW), (1.16, LOW), (1.2, MEDIUM)])
+def test_what_fewer_ports_do_not_explain_is_slow_for_something_else(table, cycles, level):
+    """One of two ports would take a cycle: a form that takes more is slower than that."""
+    assert list(doubts(table, "IMUL (R64, R64)", (Operation((0, 1)),), 1.0, cycles).values()) == [level]
+
+
+@pytest.mark.parametrize(("cycles", "level"), [(2.4, LOW), (2.6, MEDIUM)])
+def test_what_is_slow_for_long_divides(table, cycles, level):
+    many = (Operation((0, 1), 2.4),)
+    assert list(doubts(table, "DIVPD (XMM, XMM)", many, 1.0, cycles).values()) == [level]
+
+
+@pytest.mark.parametrize(
+    ("classes", "level"),
+    [
+        ({}, LOW),
+        ({"MOVSX (R64, R8l)": (0, 2)}, LOW),
+        ({"MOVSX (R64, R8l)": (0, 2), "NOT (R64)": (1, 3)}, MEDIUM),
+    ],
+)
+def test_fewer_ports_would_show_where_a_class_has_each_without_the_others(table, classes, level):
+    readings = {"IMUL (R64, R64)": {name: [Look(0.0, 0.05)] for name in classes}}
+    found = doubts(table, "IMUL (R64, R64)", (Operation((0, 1)),), 1.0, 1.0, sets=classes, readings=readings)
+    assert list(found.values()) == [level]
+
+
+@pytest.mark.parametrize(("name", "alone", "level"), [
+    ("IMUL (R64, R64)", 2.1, LOW), ("IMUL (R64, R64)", 2.3, MEDIUM), ("ADC_11 (R64, R64)", 2.0, MEDIUM),
+])  # fmt: skip
+def test_what_waits_for_itself_is_no_slower_than_its_ports(table, name, alone, level):
+    found = doubts(table, name, (Operation((0, 1)),), 1.0, 1.0, alone={name: alone})
+    assert list(found.values()) == [level]
 
 
 def test_only_what_is_dropped_needs_no_port(table):

@@ -127,3 +127,12 @@ def test_twice_or_half_the_room_is_another_choice(table, monkeypatch):
     assert filler(8) == "NOP (M32)"
     monkeypatch.setattr(module, "ROOM", 8)
     assert filler(10) == "NOP_W"
+
+
+@pytest.mark.parametrize(("eliminated", "files"), [(True, set()), (False, {"r"})])
+def test_what_the_renamer_executes_shows_no_set_of_ports(table, eliminated, files):
+    """It runs as often as the front end has slots, as what as many ports execute does."""
+    moved = "LEA_B (R64)"
+    facts = FrontEndFacts(table, {moved: 1 / 6}, eliminated=(moved,) if eliminated else ())
+    vars(facts).update(width=6.0, slots={moved: 1.0})
+    assert facts.saturating == files

@@ -241,3 +241,28 @@ def test_late_results_explain_that_a_form_is_slower_than_its_ports():
     assert late[0].late
     assert late[0].share == pytest.approx(1 / (1 + math.exp(-2.5)))
     assert other[0].share == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("ports", "value", "count"), [(3, 1.5, 1.0), (3, 1.0, 1.0), (3, 2.0, 2.0), (3, 3.0, 3.0), (4, 2.0, 2.0)]
+)
+def test_loops_of_whole_cycles_cost_more_than_a_part_of_one(ports, value, count):
+    """Two loads among three in a cycle take two thirds of it, or one; among four one is two of each."""
+    every = tuple(range(ports))
+    solver = UsageSolver({"load": every}, [every], noise=EXACT, counts=False, instances=2)
+    best = solver.candidates({"load": (Look(value, 0.05),)}, math.inf, 1)[0]
+    assert best.operations == (Operation(every, count),)
+    assert best.missed == pytest.approx(0.0)
+
+
+def test_without_loops_of_whole_cycles_one_and_a_half_is_neither():
+    solver = UsageSolver({"load": (0, 1, 2)}, [(0, 1, 2)], noise=EXACT, counts=False)
+    assert solver.candidates({"load": (Look(1.5, 0.05),)}, math.inf, 1)[0].missed == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("accesses", "nats"), [(0, 3.6), (2, 8.6), (3, 3.6)])
+def test_more_than_accesses_bring_are_a_surprise(accesses, nats):
+    """Three for memory, of one slot: as many as a load and a store have, and more than two loads."""
+    solver = UsageSolver(SETS, [(0, 1), (1, 2)], noise=EXACT, counts=False)
+    some = solver.candidates({}, math.inf, 1.0, accesses=accesses)
+    assert nats_of(some, Operation((0, 1), 2.0), RIGHT) == pytest.approx(nats)

@@ -231,12 +231,18 @@ def test_late_results_are_no_second_micro_operation_where_ports_are_filled_soone
 
 @pytest.mark.parametrize(
     ("deposit", "cycles", "number", "crowded"),
-    [(2.0, 1 / 3, 3, True), (1.4, 1 / 3, 3, False), (2.0, 2 / 3, 3, False), (2.0, 1 / 3, 2, False)],
-)
+    [
+        (2.0, 1 / 3, 3, True), (1.4, 1 / 3, 3, False), (2.0, 2 / 3, 3, False), (2.0, 1 / 3, 2, False),
+        (2.4, 1 / 3, 3, True), (2.6, 1 / 3, 3, False),
+    ],
+)  # fmt: skip
 def test_ports_lose_turns_where_some_forms_cost_more_than_they_can_take(
     table, deposit, cycles, number, crowded
 ):
-    """What runs three times a cycle has no two micro-operations for three ports; two forms may be noise."""
+    """What runs three times a cycle has no two micro-operations for three ports; two forms may be noise.
+
+    What costs more than two turns makes others wait for something else.
+    """
     names = ["PDEP (R64, R64, R64)", "PEXT (R64, R64, R64)", "PEXT (R32, R32, R32)"][:number]
     facts = multiplier(table, 1.79, dict.fromkeys(names, cycles), deposit)
     assert facts.evidence.crowded == ({ROTATE} if crowded else set())
@@ -407,3 +413,66 @@ def test_half_of_a_pair_is_not_likely():
 
 def share_of(found, operation):
     return sum(one.share for one in found if one.operations == (operation,))
+
+
+RING = "VPMADDUBSW (XMM, XMM, XMM)"
+
+
+@pytest.mark.parametrize(("together", "is_unit"), [(4 / 3, False), (1.85, False), (1.9, True), (2.0, True)])
+def test_one_port_of_each_of_two_pairs_is_no_micro_operation_for_either(table, together, is_unit):
+    """As on a Zen 3: a few cost either pair one, but beside it two in a cycle fill three ports."""
+    widths = {TWO: 2, OTHER: 2, RING: 2, FOUR: 4}
+    pairs = {(TWO, OTHER): 1.0, (TWO, RING): together, (OTHER, RING): together}
+    pairs |= {(name, FOUR): 6 / 4 for name in (TWO, OTHER, RING)}
+    confined = {
+        TWO: {TWO: 1.0, OTHER: 0.0, RING: 0.0, FOUR: 1.0},
+        OTHER: {TWO: 0.0, OTHER: 1.0, RING: 0.0, FOUR: 1.0},
+        RING: {TWO: 1.0, OTHER: 1.0, RING: 1.0, FOUR: 1.0},
+        FOUR: {TWO: 0.0, OTHER: 0.0, RING: 0.0, FOUR: 1.0},
+    }
+    facts = facts_of(table, pairs, confined, widths=widths, files=dict.fromkeys(widths, frozenset("v")))
+    assert (RING in facts.evidence.units) == is_unit
+    if together < 1.5:
+        sets = {name: set(ports) for name, ports in facts.structure.sets.items()}
+        assert [len(sets[RING] & sets[name]) for name in (TWO, OTHER, FOUR)] == [1, 1, 2]
+        assert TimedJudge(facts, None).groups.blind
+
+
+@pytest.mark.parametrize(
+    ("together", "costs", "blind"),
+    [(1.5, 0.0, False), (1.64, 0.0, False), (1.66, 0.0, True), (1.5, 0.45, False), (1.5, 0.55, True)],
+)
+def test_a_core_deals_ports_out_blindly_where_classes_are_in_each_others_way(table, together, costs, blind):
+    """Two pairs with one port in common have three: two of each fill them for 4/3 of a cycle."""
+    widths = {TWO: 2, OTHER: 2, FOUR: 4}
+    pairs = {(TWO, OTHER): 4 / 3, (TWO, FOUR): together, (OTHER, FOUR): 6 / 4}
+    confined = {
+        TWO: {TWO: 1.0, OTHER: costs, FOUR: 1.0}, OTHER: {TWO: 0.0, OTHER: 1.0, FOUR: 1.0},
+        FOUR: {TWO: 0.0, OTHER: 0.0, FOUR: 1.0},
+    }  # fmt: skip
+    facts = facts_of(table, pairs, confined, widths=widths, files=dict.fromkeys(widths, frozenset("v")))
+    assert TimedJudge(facts, None).groups.blind == blind
+
+
+def test_what_accesses_take_of_each_other_does_not_show_how_ports_are_dealt_out(table):
+    store = "MOV (M64, R64)"
+    widths = {LOAD: 3, store: 2}
+    confined = {LOAD: {LOAD: 1.0, store: 0.0}, store: {LOAD: 1.0, store: 1.0}}
+    facts = facts_of(table, {(LOAD, store): 2.5}, confined, widths=widths, files=dict.fromkeys(widths, "m"))
+    assert not TimedJudge(facts, None).groups.blind
+
+
+MOVED = "CMOVB (R64, R64)"
+
+
+@pytest.mark.parametrize(
+    ("form", "cost", "told"),
+    [("SHL (R64, 0)", 4.6, False), ("SHL (R64, 0)", 4.4, True), ("NOT (R64)", 31.0, True)],
+)
+def test_what_waits_for_flags_tells_no_ports(table, form, cost, told):
+    """Conditional moves wait for those that a shift by 0 leaves as they are; of NOT they read none."""
+    classes = classes_of(table, {MOVED: 2}, {MOVED: "r"})
+    records = cost_records(classes, {form: {MOVED: cost}, MOVED: {MOVED: 1.0}})
+    facts = facts_by_time(classes, records, StatedFrontEnd(table, 6.0))
+    assert (MOVED in facts.evidence.looks(form)) == told
+    assert MOVED in facts.confined[form]

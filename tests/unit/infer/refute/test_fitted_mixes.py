@@ -20,21 +20,25 @@ class _Table(dict):
     isa = "x86-64"
 
 
-def model():
+def model(blind=False, beside=BESIDE, sets=SETS):
     """Of a load and a load of vectors on two of its three ports, of which one is in the way of the other."""
     ports = {"V": SETS["vector load"], "L": SETS["load"]}
-    looks = {"L": {"vector load": [Look(0.0, 0.02), Look(BESIDE, 0.02, together=True)]}}
+    looks = {"L": {"vector load": [Look(0.0, 0.02), Look(beside, 0.02, together=True)]}}
     form = SimpleNamespace(operands=[SimpleNamespace(is_memory=True)])
     facts = SimpleNamespace(
         table=_Table(dict.fromkeys(ports, form)), renamed=frozenset(), confined={}, waits={},
         classes=SimpleNamespace(
-            widths={name: len(some) for name, some in SETS.items()}, files=dict.fromkeys(SETS, frozenset("m"))
+            widths={name: len(some) for name, some in sets.items()}, files=dict.fromkeys(sets, frozenset("m"))
         ),
         front_end=SimpleNamespace(slots={}, width=8.0, whole=False, throughputs={"V": 0.5, "L": 0.34}),
         evidence=SimpleNamespace(looks=lambda form: looks.get(form, {})),
     )  # fmt: skip
     builder = SimpleNamespace(
-        facts=facts, structure=Structure(3, SETS), names=tuple("012"), memory=frozenset((0, 1, 2))
+        facts=facts,
+        structure=Structure(3, sets),
+        names=tuple("012"),
+        memory=frozenset((0, 1, 2)),
+        blind=blind,
     )
     usages = {name: PortUsage(1.0, "", (Operation(some),), confidence="high") for name, some in ports.items()}
     return MixModel(builder, usages)
@@ -66,3 +70,29 @@ def test_where_no_mix_tells_half_of_it_counts():
 def test_models_with_other_claims_keep_what_mixes_said():
     fitted = model().fitted([(("V", "V", "L"), taken(0.25))])
     assert fitted.with_usages(fitted.usages).uneven == fitted.only_with(()).uneven == 0.25
+
+
+@pytest.mark.parametrize(("blind", "most"), [(False, 2 / 3), (True, 1 / 2 + 1 / 3)])
+def test_ports_that_are_dealt_out_blindly_let_mixes_take_what_the_fullest_has(blind, most):
+    """A load of a vector is on either of two ports half of the time, another on each of three a third."""
+    assert model(blind, beside=0.0).span(["V", "L"]) == pytest.approx((2 / 3, most))
+
+
+def test_what_blind_ports_let_mixes_take_says_nothing_of_accesses():
+    assert model(blind=True, beside=0.0).fitted([(("V", "L"), 0.7)]).uneven == 0.5
+
+
+def test_what_two_classes_share_limits_mixes():
+    """One load needs the only port that loads and stores both have."""
+    usage = PortUsage(1.0, "", (Operation((1,)),), confidence="high")
+    some = model(beside=0.0, sets={"load": (0, 1), "store": (1, 2)})
+    assert some.with_usages({"V": usage, "L": usage}).cycles(["V", "L"]) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(("many", "cycles"), [(1.0, 0.5), (2.0, 5 / 6), (3.0, 1.25)])
+def test_the_front_end_is_that_of_the_better_order(many, cycles):
+    """Of whole instructions two by two five of six slots are used; in turn the last would not fit."""
+    some = model()
+    some.facts.front_end.width, some.facts.front_end.whole, some.facts.front_end.throughputs = 6.0, True, {}
+    usages = {name: PortUsage(slots, "-", ()) for name, slots in (("V", many), ("L", 1.0))}
+    assert some.with_usages(usages).cycles(["V", "L", "V"]) == pytest.approx(cycles)

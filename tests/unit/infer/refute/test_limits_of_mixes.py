@@ -41,7 +41,7 @@ def builder_of(throughputs):
     )  # fmt: skip
     return SimpleNamespace(
         facts=facts, structure=Structure(4, {"any": PORTS}), names=tuple("0123"),
-        memory=frozenset(), usage=lambda form, cycles: USAGE,
+        memory=frozenset(), blind=False, usage=lambda form, cycles: USAGE,
     )  # fmt: skip
 
 
