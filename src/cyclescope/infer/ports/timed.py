@@ -203,11 +203,10 @@ class TimedEvidence:
     def _needs(self, name: str, other: str) -> bool:
         """Whether a form of a class needs the ports of another for what it costs it.
 
-        Not where the two fill these ports together sooner than that would let them. A core that chooses ports
-        before it knows which will be free puts a few multiplications where additions are on a Zen 3, which
-        have a port elsewhere. And a result that comes later than others of its port may keep one of them from
-        it: a multiplication costs additions two of their turns on a Zen 5, and three of them beside six
-        additions no more than one each.
+        Not where the two fill these ports together sooner than that would let them: a Zen 3 chooses ports
+        before it knows which will be free, and puts some multiplications where additions are; a late result
+        may keep others of its port from it, as two additions on a Zen 5, and three beside six no more than
+        one each.
         """
         count = self._taken(name, other)
         filled = 1 + count * self.classes.widths[name] / self.classes.widths[other]
