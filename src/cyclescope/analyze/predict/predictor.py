@@ -282,7 +282,7 @@ class _Analysis:
         self, split: dict[int, list[float]], unknown: dict[int, Unknown]
     ) -> tuple[InstructionCost, ...]:
         paths = steps(self.graph, self.path), steps(self.graph, self.chains[0] if self.chains else None)
-        remarks = Remarks(self.graph)
+        remarks = Remarks(self.graph, self.predictor.costs.load)
         places = {number: place for place, number in enumerate(self.known)}
         rows = []
         for number, one in enumerate(self.block.instructions):

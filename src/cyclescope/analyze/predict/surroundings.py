@@ -10,16 +10,18 @@ from cyclescope.remarks.prediction import Placed
 
 
 class Remarks:
-    """The remarks on the instructions of a block."""
+    """The remarks on the instructions of a block, where a load takes so many cycles."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, load: float) -> None:
+        self._graph, self._load = graph, load
         self._loads = {p.load[0]: p for p in graph.memory}
 
     def of(self, place: int) -> tuple[str, ...]:
         """Remarks on one instruction."""
         placed = self._graph.costs[place]
         variant = placed.variant
+        stored = place in self._loads
+        renamed = variant.renamed or (variant.passing is not None and variant.passing < self._load)
         found = {
             Placed.ELIMINATED: placed.cost.eliminated,
             Placed.ZERO: variant.idiom == "zero",
@@ -27,8 +29,8 @@ class Remarks:
             Placed.FUSED_WITH_BRANCH: variant.fused in FIRSTS,
             Placed.FUSED: variant.fused == SECOND,
             Placed.MICROCODED: placed.cost.microcoded,
-            Placed.RENAMED: place in self._loads and variant.renamed,
-            Placed.FORWARDED: place in self._loads and not variant.renamed,
+            Placed.RENAMED: stored and renamed,
+            Placed.FORWARDED: stored and not renamed,
             Placed.PORTS_UNKNOWN: placed.unknown_ports,
         }
         told = [meaning.of() for meaning, holds in found.items() if holds]

@@ -76,6 +76,12 @@ def test_what_is_stored_by_the_stack_pointer_has_ways_of_its_own(text, cycles):
     assert predicted(text, machine=machine).bounds["loop_carried"] == pytest.approx(cycles)
 
 
+@pytest.mark.parametrize(("base", "said"), [("rsp", "renamed memory"), ("rbp", "forwarded")])
+def test_what_takes_less_than_a_load_is_said_to_be_renamed(base, said):
+    found = predicted(f"mov [{base} + 8], rax; mov rax, [{base} + 8]", machine=measured(*ON_STACK))
+    assert [one.remarks for one in found.instructions] == [(), (said,)]
+
+
 OWN = (
     *FACTS,
     Fact(RENAMING, MemoryWay.REWRITTEN_SHORT, CoreAnswer.RENAMED, 0.1, 0.2),
