@@ -30,9 +30,9 @@ from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.predict.bounds import port_loads
+from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.analyze.predict.prediction import FRONT_END, PORTS, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.errors import CyclescopeError, UsageError
 from cyclescope.model.machine import BINDINGS, EXTRACTED
 from cyclescope.session.machines import load_model, stand_in_for

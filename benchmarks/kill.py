@@ -34,7 +34,7 @@ from benchmarks.lib.common import Check, parser, present, table
 from benchmarks.lib.equality import equality
 from benchmarks.lib.processes import command, environment, run
 from cyclescope.infer.api import QUANTITIES
-from cyclescope.infer.native import this_machine
+from cyclescope.infer.host_model import this_machine
 from cyclescope.isa.table import load_table
 from cyclescope.measure.database import file_name
 from cyclescope.measure.plan import Planner

@@ -18,7 +18,7 @@ from benchmarks.lib.common import Check, at_least, identity, parser, present, ta
 from benchmarks.lib.processes import TIMINGS, busy, cores, measured
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.builder import PortUsage
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.timing.results import LOW
 from cyclescope.isa.table import Table, load_table
 from cyclescope.measure.store import Store

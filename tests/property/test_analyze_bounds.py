@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cyclescope.analyze.cost.instruction import LEAST_PROVED, MOST_PROVED
 from cyclescope.analyze.depend.loop_carried import components, loop_carried, slowest_chain, slowest_cycle
 from cyclescope.analyze.predict.bounds import evenly
+from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.model import binding

@@ -55,7 +55,7 @@ def install(patch, folder):
     patch.setenv("XDG_DATA_HOME", str(folder))
     for name in ("measure", "bench", "host"):
         patch.setattr(f"cyclescope.cli.commands.{name}.open_backend", open_backend)
-    patch.setattr("cyclescope.infer.native.this_machine", lambda: IDENTITY)
+    patch.setattr("cyclescope.infer.host_model.this_machine", lambda: IDENTITY)
     patch.setattr("cyclescope.session.machines.this_host", lambda: IDENTITY)
     path = default_store(IDENTITY.machine)
     path.parent.mkdir(parents=True, exist_ok=True)

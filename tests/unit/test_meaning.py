@@ -47,7 +47,7 @@ NAMES = {  # texts of these rooms that are no reasons, nor what a probe calls wh
         "correct or delete the line; {arch} names a machine of another instruction set",
         "correct or delete the line; it was read as ",
     },
-    "analyze/decode/values.py": {"at the start"},  # a value's
+    "analyze/decode/known_values.py": {"at the start"},  # a value's
     "analyze/predict/observed.py": {"waiting for a port or operands"},  # what operations do
     "infer/timing/builder.py": {"division by zero"},  # an exception's
     # kernels that only readings ask for

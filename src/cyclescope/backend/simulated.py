@@ -26,7 +26,7 @@ from cyclescope.model.machine import IDEAL, MachineModel
 from cyclescope.simulate.engine import Steady
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
 from cyclescope.simulate.passing import WAITING, Passing
-from cyclescope.simulate.program import Simulator
+from cyclescope.simulate.simulator import Simulator
 
 SIGILL = 4
 _CYCLES, UOPS = "cycles", "uops"

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from cyclescope import __version__
-from cyclescope.infer.program import digest
+from cyclescope.infer.digest import digest
 from cyclescope.infer.timing.results import FormTiming
 
 

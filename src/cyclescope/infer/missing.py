@@ -10,7 +10,7 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import UsageError
 from cyclescope.infer.api import conditions, default_store, open_backend
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.native import native_model
+from cyclescope.infer.host_model import native_model
 from cyclescope.infer.ports.naming import known_machine
 from cyclescope.infer.progress import Progress, nobody
 from cyclescope.isa.form import InstructionForm, model_form_id

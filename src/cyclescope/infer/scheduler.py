@@ -40,7 +40,7 @@ NOT_TOLD = Scheduling("")
 
 def predicted(machine: MachineModel, table: Table, way: Scheduling) -> dict[str, float]:
     """Cycles of the probe's kernels by subject, as far as the model knows their instructions."""
-    from cyclescope.simulate.program import Simulator  # loads the engine
+    from cyclescope.simulate.simulator import Simulator  # loads the engine
 
     core = msgspec.structs.replace(machine.core, wakeup=way.wakeup)
     simulator = Simulator(msgspec.structs.replace(machine, core=core), way.binding)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from cyclescope.model.dispatch import dispatch_cycles
+from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.machine import MachineModel, Operation
 from cyclescope.model.ports import port_throughput
 

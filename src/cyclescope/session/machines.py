@@ -43,7 +43,7 @@ def read_machine(name: str | Path) -> MachineModel:
     if is_llvm(name):
         return _of_llvm(name[len(LLVM) :])
     if name.lower() == NATIVE:
-        from cyclescope.infer.native import native_model  # slow to import
+        from cyclescope.infer.host_model import native_model  # slow to import
 
         return native_model()
     return library.shipped(name)

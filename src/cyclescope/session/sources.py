@@ -9,7 +9,7 @@ import msgspec
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Imported, Request, shortened
 from cyclescope.formats.registry import by_name, is_dump, of_contents
-from cyclescope.infer.native import stored_model
+from cyclescope.infer.host_model import stored_model
 from cyclescope.isa.registry import DEFAULT
 from cyclescope.model import library
 from cyclescope.model.limits import DATABASE

@@ -13,7 +13,7 @@ import msgspec
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Item
 from cyclescope.infer.api import default_store
-from cyclescope.infer.native import stored_results, this_machine
+from cyclescope.infer.host_model import stored_results, this_machine
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.registry import DEFAULT

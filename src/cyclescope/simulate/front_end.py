@@ -13,7 +13,7 @@ import msgspec
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import mnemonics
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.model.dispatch import dispatch_cycles
+from cyclescope.model.dispatch_cycles import dispatch_cycles
 
 
 class FrontEnd(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ import pytest
 from cyclescope.analyze.choose.source import read_block
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import UsageError
-from cyclescope.infer import native
+from cyclescope.infer import host_model
 from cyclescope.infer.api import default_store
 from cyclescope.model.machine import MEASURED, Provenance
 from cyclescope.model.schema import write_model
@@ -34,7 +34,7 @@ def host(monkeypatch, tmp_path):
     """This host is a Zen 4 whose store is in a folder of the test."""
     identity = msgspec.structs.replace(IDENTITY, llvm="znver4")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(native, "this_machine", lambda: identity)
+    monkeypatch.setattr(host_model, "this_machine", lambda: identity)
     monkeypatch.setattr(machines, "this_host", lambda: identity)
     return default_store(identity.machine)
 
@@ -127,9 +127,9 @@ def test_this_host_as_measured_once_it_has_ports(cyclescope, kernel, host, monke
     model = msgspec.structs.replace(toy(), name="made 1-2-3 znver4", provenance=origin)
     forms = {name: msgspec.structs.replace(cost, operations=None) for name, cost in model.forms.items()}
     portless = msgspec.structs.replace(model, ports=(), forms=forms)
-    monkeypatch.setattr(native, "stored_model", lambda path: portless)
+    monkeypatch.setattr(host_model, "stored_model", lambda path: portless)
     assert cyclescope("analyze", kernel).out.startswith("znver4 (x86-64), from LLVM")
-    monkeypatch.setattr(native, "stored_model", lambda path: model)
+    monkeypatch.setattr(host_model, "stored_model", lambda path: model)
     first = cyclescope("analyze", kernel).out.splitlines()[0]
     assert first == "made 1-2-3 znver4 (x86-64), from A CPU, measured by cyclescope, 2026-11-21"
     assert cyclescope("analyze", kernel, "--arch", "native").out.splitlines()[0] == first

@@ -11,7 +11,7 @@ import pytest
 from cyclescope.analyze.choose.source import read_block
 from cyclescope.analyze.decode.block import Block
 from cyclescope.errors import UsageError
-from cyclescope.infer import missing, native
+from cyclescope.infer import host_model, missing
 from cyclescope.infer.api import default_store
 from cyclescope.infer.campaign import Request
 from cyclescope.isa.table import load_table
@@ -35,7 +35,7 @@ def simulated(store, monkeypatch, tmp_path):
         return opened[-1], IDENTITY
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(native, "this_machine", lambda: IDENTITY)
+    monkeypatch.setattr(host_model, "this_machine", lambda: IDENTITY)
     monkeypatch.setattr(missing, "open_backend", open_backend)
     path = default_store(IDENTITY.machine)
     path.parent.mkdir(parents=True)
@@ -55,7 +55,7 @@ def test_what_the_model_of_this_host_lacks_is_measured(cyclescope, kernel, simul
     lines, out = unknown("--measure-missing")
     assert (lines, len(simulated)) == ([], 1)  # the branch has no cost, but fuses with the comparison
     assert json.loads(out)["machine"] == IDENTITY.machine
-    assert {"IMUL (R64, M64)", "ADD (R64, I8)"} <= set(native.native_model().forms)
+    assert {"IMUL (R64, M64)", "ADD (R64, I8)"} <= set(host_model.native_model().forms)
     assert unknown("--measure-missing", "--arch", "NATIVE") == ([], out)
     assert len(simulated) == 1  # nothing to measure
 
@@ -64,9 +64,9 @@ def test_a_throughput_that_a_stopped_run_left_alone_gets_its_latency(cyclescope,
     name = "ADD (R64, I8)"
     request = Request((load_table("x86-64")[name],), frozenset({THROUGHPUT}))
     missing._measure(default_store(IDENTITY.machine), request, lambda progress: None)
-    assert native.native_model().forms[name].latencies == {}
+    assert host_model.native_model().forms[name].latencies == {}
     assert cyclescope("analyze", kernel, "--ignore-unknown", "--measure-missing").code == 0
-    assert native.native_model().forms[name].latencies["op1->op1"] > 0
+    assert host_model.native_model().forms[name].latencies["op1->op1"] > 0
 
 
 def test_what_does_not_run_here_stays_without_a_cost(cyclescope, tmp_path, simulated):

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from cyclescope.infer import native
+from cyclescope.infer import host_model
 from cyclescope.infer.api import default_store
 from cyclescope.infer.machine_model import build_model
 from cyclescope.isa.table import load_table
@@ -27,7 +27,7 @@ USAGE, FAILURE = 2, 1
 def host(monkeypatch, tmp_path):
     """A simulated host; returns where its store is to be."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(native, "this_machine", lambda: IDENTITY)
+    monkeypatch.setattr(host_model, "this_machine", lambda: IDENTITY)
     return default_store(IDENTITY.machine)
 
 
@@ -298,7 +298,7 @@ def measured_here(cyclescope, machine, host, monkeypatch):
     def build(path):
         raise AssertionError("a model was built")
 
-    monkeypatch.setattr(native, "build_file", build)
+    monkeypatch.setattr(host_model, "build_file", build)
     return host
 
 
@@ -318,11 +318,11 @@ def test_measuring_what_is_there_keeps_the_model(cyclescope, measured_here):
 
 
 def test_the_kept_model_is_what_the_store_makes(cyclescope, measured_here, monkeypatch):
-    kept = native.stored_model(measured_here)
+    kept = host_model.stored_model(measured_here)
     monkeypatch.undo()
     from cyclescope.model.schema import encode
 
-    assert encode(native.build_file(measured_here)) == encode(kept)
+    assert encode(host_model.build_file(measured_here)) == encode(kept)
 
 
 def test_listing_builds_nothing_for_a_store_that_has_changed(cyclescope, measured_here):
@@ -341,7 +341,7 @@ def test_building_is_told(cyclescope, host, store, monkeypatch):
 def test_a_model_of_a_stopped_run_says_so(cyclescope, measured_here, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("XDG_DATA_HOME", str(measured_here.parents[1]))
-    monkeypatch.setattr(native, "this_machine", lambda: IDENTITY)
+    monkeypatch.setattr(host_model, "this_machine", lambda: IDENTITY)
     with closing(sqlite3.connect(measured_here)) as db, db:
         db.execute("UPDATE session SET conditions = json_remove(conditions, '$.finished')")
         db.execute("DELETE FROM measurement WHERE quantity = 'latency' AND form GLOB 'IMUL*'")
@@ -364,7 +364,7 @@ def test_analysis_says_why_it_does_not_use_what_was_measured(
     monkeypatch.setattr("cyclescope.cli.commands.analyze.host_isa", lambda: "x86-64")
     if spoiled:
         measured_here.write_bytes(b"no store")
-        monkeypatch.setattr(native, "build_file", built)
+        monkeypatch.setattr(host_model, "build_file", built)
         if spoiled == "empty":
             measured_here.unlink()
             Store(measured_here, IDENTITY.machine).close()

@@ -76,7 +76,7 @@ def test_no_model_is_built_of_an_emulator(cyclescope, filled, monkeypatch, tmp_p
     filled.rename(path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     host = msgspec.structs.replace(IDENTITY, emulated=True)
-    monkeypatch.setattr("cyclescope.infer.native.this_machine", lambda: host)
+    monkeypatch.setattr("cyclescope.infer.host_model.this_machine", lambda: host)
     done = cyclescope("machines", "show", "native")
     assert done.code == FAILURE
     assert "was measured under emulation" in done.error

@@ -9,7 +9,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import StoreError
-from cyclescope.infer import api, kept, machine_model, native
+from cyclescope.infer import api, host_model, kept, machine_model
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.infer.ports import timed
 from cyclescope.infer.ports.builder import PortBuilder
@@ -32,12 +32,12 @@ def refuse(*_):
 
 def test_what_is_kept_is_what_is_made(path, table, monkeypatch):
     made = shown(path, table)
-    native.stored_model(path)
+    host_model.stored_model(path)
     monkeypatch.setattr(Readout, "each", refuse)
     assert shown(path, table) == made
     assert any(timing.ports for timing in made)
     with closing(Store(path, readonly=True)) as store:
-        found, model = native.stored_results(store)
+        found, model = host_model.stored_results(store)
     assert model.ports
     assert [one for name in FORMS[:3] for one in found if one.id == name] == made
 
@@ -45,7 +45,7 @@ def test_what_is_kept_is_what_is_made(path, table, monkeypatch):
 @pytest.mark.parametrize("spoil", ["store", "program", "bytes", "forms"])
 def test_what_is_kept_but_of_no_use_is_made_again(path, table, monkeypatch, spoil):
     made = shown(path, table)
-    native.stored_model(path)
+    host_model.stored_model(path)
     file = kept.results_file(path)
     if spoil == "store":
         os.utime(path)
@@ -63,7 +63,7 @@ def test_what_is_kept_but_of_no_use_is_made_again(path, table, monkeypatch, spoi
 
 def test_results_of_a_damaged_store_are_not_kept_for_the_damage_is_to_be_told(path):
     change(path, ("UPDATE measurement SET cycles = 'x' WHERE id % 7 = 3",))
-    native.stored_model(path)
+    host_model.stored_model(path)
     assert not kept.results_file(path).exists()
 
 
@@ -71,7 +71,7 @@ def test_a_store_without_a_value_leaves_nothing(path):
     """A command that fails writes nothing."""
     change(path, ("DELETE FROM measurement",), ("DELETE FROM link",))
     with pytest.raises(StoreError, match="no value of any form"):
-        native.stored_model(path)
+        host_model.stored_model(path)
     assert not kept.results_file(path).exists()
 
 
@@ -83,7 +83,7 @@ def test_results_without_a_model_are_not_kept(path, monkeypatch):
 
     monkeypatch.setattr(machine_model, "model_of", fail)
     with pytest.raises(StoreError, match="damaged"):
-        native.stored_model(path)
+        host_model.stored_model(path)
     assert not kept.results_file(path).exists()
 
 
@@ -102,7 +102,7 @@ def test_the_end_of_a_run_explains_no_form_a_second_time(path, table, monkeypatc
     with backend, store:
         assert run.run(Request(tuple(table[name] for name in FORMS), frozenset(("ports",))), {})
         monkeypatch.setattr(PortBuilder, "_usage", _only_unmeasured(PortBuilder._usage))
-        found = native.results_and_model(run, [table[name] for name in FORMS])
+        found = host_model.results_and_model(run, [table[name] for name in FORMS])
     assert found == expected
     assert kept.kept_results(path, FORMS) == expected
 

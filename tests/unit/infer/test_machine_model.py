@@ -74,7 +74,7 @@ def model(filled, table, truth):
 BUILD = """
 import sys
 from pathlib import Path
-from cyclescope.infer.native import build_file
+from cyclescope.infer.host_model import build_file
 from cyclescope.model.schema import encode
 sys.stdout.buffer.write(encode(build_file(Path(sys.argv[1]))))
 """

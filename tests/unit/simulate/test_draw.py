@@ -8,7 +8,7 @@ from cyclescope.isa.dataflow import is_old, overwritten, pairs
 from cyclescope.model.machine import DRAWN
 from cyclescope.simulate.cost import Units, template
 from cyclescope.simulate.draw import draw_machine
-from cyclescope.simulate.program import Simulator
+from cyclescope.simulate.simulator import Simulator
 
 SEEDS = range(40)
 

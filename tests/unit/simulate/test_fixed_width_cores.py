@@ -12,7 +12,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import STACK_TOP, MachineState
 from cyclescope.model.machine import FormCost
 from cyclescope.session.machines import load_model
-from cyclescope.simulate.program import Simulator, path
+from cyclescope.simulate.simulator import Simulator, path
 
 STATE = MachineState(tuple(range(0x1000, 0x1000 + 32 * 0x100, 0x100)))
 _SIMULATORS: dict[str, Simulator] = {}

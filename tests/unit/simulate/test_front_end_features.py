@@ -9,7 +9,7 @@ from cyclescope.kernel.state import MachineState
 from cyclescope.simulate.draw import draw_machine
 from cyclescope.simulate.features import with_drawn_scheduler
 from cyclescope.simulate.front_end import PLAIN, FrontEnd
-from cyclescope.simulate.program import Simulator
+from cyclescope.simulate.simulator import Simulator
 
 WIDTH = 4
 NOP, MOVE, ADD, IMUL = "NOP", "MOV_89 (R64, R64)", "ADD_01 (R64, R64)", "IMUL (R64, R64)"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cyclescope.analyze.choose.elements import Elements
 from cyclescope.analyze.decode.block import BlockInstruction, Register, Unroll
-from cyclescope.analyze.decode.values import implied_amount
+from cyclescope.analyze.decode.known_values import implied_amount
 from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import Operand

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction
+from cyclescope.analyze.decode.known_values import Rule, Value, moves_stack, rule_of, stack_change
 from cyclescope.analyze.decode.locations import Location, location_of
-from cyclescope.analyze.decode.values import Rule, Value, moves_stack, rule_of, stack_change
 from cyclescope.isa.form import InstructionForm, MemoryOperand
 from cyclescope.isa.record import ResultKind
 

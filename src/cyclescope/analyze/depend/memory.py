@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.decode.block import Address
-from cyclescope.analyze.decode.values import (
+from cyclescope.analyze.decode.known_values import (
     KnownValues,
     OperandsSeen,
     Terms,

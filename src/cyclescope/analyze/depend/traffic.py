@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.analyze.decode.values import Value
+from cyclescope.analyze.decode.known_values import Value
 from cyclescope.model.behaviour.published import LineCrossing, LoadBanks, PartialWords, StoreChunks
 
 

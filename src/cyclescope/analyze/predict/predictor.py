@@ -12,6 +12,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.depend.loop_carried import CarriedChain, loop_carried
 from cyclescope.analyze.predict import bounds
+from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.analyze.predict.effects import EFFECTS, RESOURCES, effect_named
 from cyclescope.analyze.predict.estimate import BlockBounds, BlockEstimate
 from cyclescope.analyze.predict.notes import notes
@@ -31,7 +32,6 @@ from cyclescope.analyze.predict.prediction import (
     Unknown,
     left_out,
 )
-from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.analyze.predict.surroundings import Remarks, steps
 from cyclescope.errors import CyclescopeError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.model.binding import balanced, port_bound, total

@@ -200,7 +200,7 @@ def _read(path: Path, arch: str | None, choice: Choice, syntax: str) -> tuple[li
 
 def _tell_why(machine: MachineModel) -> None:
     """Say why it is not the measured model, where something was measured."""
-    from cyclescope.infer.native import why_unused  # slow to import
+    from cyclescope.infer.host_model import why_unused  # slow to import
 
     if why := why_unused():
         told = f"note: {machine.name} stands in for the measurements of this host: {why}"

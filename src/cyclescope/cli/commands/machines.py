@@ -10,7 +10,7 @@ import click
 from cyclescope.analyze.read.example import assembled_forms
 from cyclescope.cli.options import OutputFile, WritingCommand, json_option, patterns_argument, store_option
 from cyclescope.infer.api import only_store
-from cyclescope.infer.native import native_summary, stored_model
+from cyclescope.infer.host_model import native_summary, stored_model
 from cyclescope.infer.refute.doubts import doubts
 from cyclescope.model.check import problems, shown
 from cyclescope.model.library import summaries

@@ -25,7 +25,7 @@ from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import QUANTITIES, conditions, default_store, isa_of, open_backend, stores
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.native import results_and_model
+from cyclescope.infer.host_model import results_and_model
 from cyclescope.infer.ports.naming import known_machine
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.find.pattern import select

@@ -11,7 +11,7 @@ from cyclescope.backend.link import Link
 from cyclescope.cli.options import OutputFile, cpu_option, json_option, store_option, target_option
 from cyclescope.errors import MeasurementError, StoreError, UsageError
 from cyclescope.infer.api import calibrated, only_store, open_backend
-from cyclescope.infer.native import stored_model
+from cyclescope.infer.host_model import stored_model
 from cyclescope.measure.merge import by_machine, merge_files
 from cyclescope.measure.store import Store
 from cyclescope.report.comparison.replay import replay_json, replay_text

@@ -13,8 +13,8 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.cli.options import FiniteRange, OutputFile, WritingCommand, json_option
 from cyclescope.errors import UsageError
 from cyclescope.formats.exchange import Imported
+from cyclescope.infer.host_model import stored_model
 from cyclescope.infer.machine_model import refuse_emulated
-from cyclescope.infer.native import stored_model
 from cyclescope.isa.find.pattern import select
 from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store

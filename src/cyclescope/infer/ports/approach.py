@@ -21,7 +21,7 @@ from cyclescope.infer.ports.counted import (
     grouped_by_counts,
     ports_of,
 )
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.front_end import FREE, FrontEndFacts
 from cyclescope.infer.ports.in_order import ORDER_OF_ISSUE, InOrder, issues_in_order
 from cyclescope.infer.ports.questions import LONGEST_PAIR, longest_pair

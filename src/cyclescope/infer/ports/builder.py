@@ -12,7 +12,7 @@ import msgspec
 
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.groups import PortGroups
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 from cyclescope.isa.form import InstructionForm

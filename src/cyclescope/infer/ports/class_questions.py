@@ -13,7 +13,7 @@ from itertools import combinations, product
 from cyclescope.infer.likelihood.structure import Structure
 from cyclescope.infer.ports.builder import MICROCODED, PortBuilder, PortUsage
 from cyclescope.infer.ports.candidates import domains, is_locked, memory_of, stores
-from cyclescope.infer.ports.facts import EITHER, PortFacts
+from cyclescope.infer.ports.evidence import EITHER, PortFacts
 from cyclescope.infer.ports.questions import LONGEST_PAIR, made
 from cyclescope.infer.ports.resources import SMALLEST_PART, hidden_units
 from cyclescope.infer.timing.results import HIGH

@@ -19,7 +19,7 @@ from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, explanat
 from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import files_of
 from cyclescope.infer.ports.classes import Blockers, Classes, Grouping
-from cyclescope.infer.ports.facts import ERROR, PortFacts
+from cyclescope.infer.ports.evidence import ERROR, PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.groups import PortGroups
 from cyclescope.infer.timing.results import MEDIUM

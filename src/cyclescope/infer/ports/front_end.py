@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from functools import cache, cached_property, partial
 
-from cyclescope.infer.front_end.dispatch import (
+from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
+from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
+from cyclescope.infer.front_end.undivided import (
     MICROCODE,
     dispatches_whole,
     seen,
 )
-from cyclescope.infer.front_end.fetch import FetchLimit, fetch_limits
-from cyclescope.infer.front_end.slots import Estimate, SlotCount, counted, probable
 from cyclescope.infer.front_end.width import GRAIN, FoundWidth, Rate, rates_of, width_of
 from cyclescope.infer.ports.candidates import files_of, is_called_move, is_candidate
 from cyclescope.isa.form import InstructionForm

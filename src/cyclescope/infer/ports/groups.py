@@ -13,7 +13,7 @@ from cyclescope.infer.likelihood.noise import Look, Scatter, learned, tail_of
 from cyclescope.infer.likelihood.structure import Structure, port_sets
 from cyclescope.infer.likelihood.usage import Ports, Told, UsageSolver, explanations
 from cyclescope.infer.ports.candidates import domains, memory_of
-from cyclescope.infer.ports.facts import EITHER, PortFacts
+from cyclescope.infer.ports.evidence import EITHER, PortFacts
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
 

@@ -15,7 +15,7 @@ import msgspec
 
 from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.ports.builder import NOISE, PortBuilder, PortUsage
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.naming import port_groups
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import FormCost, Operation

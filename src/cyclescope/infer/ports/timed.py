@@ -32,7 +32,7 @@ from cyclescope.infer.ports.candidates import (
     updates,
 )
 from cyclescope.infer.ports.classes import Classes
-from cyclescope.infer.ports.facts import EITHER, PortFacts, low, lowest
+from cyclescope.infer.ports.evidence import EITHER, PortFacts, low, lowest
 from cyclescope.infer.ports.front_end import FrontEndFacts, dropped, is_nop
 from cyclescope.infer.ports.groups import AccessCosts, PortGroups, learned_scatter
 from cyclescope.infer.ports.naming import named

@@ -17,7 +17,7 @@ from cyclescope.infer.ports.resources import HALFWAY, dealt_out, port_resources,
 from cyclescope.infer.refute.planner import ORDERS, Forms, MixPlanner
 from cyclescope.isa.form import InstructionForm
 from cyclescope.measure.ports import INSTANCES
-from cyclescope.model.dispatch import dispatch_cycles
+from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.machine import MEASURED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.resources import FRONT_END, resource_bounds
 

@@ -8,7 +8,7 @@ import pytest
 
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.graph import build
-from cyclescope.analyze.predict.simulated import Simulation
+from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.errors import UsageError
 from cyclescope.model.machine import IDEAL
 from tests.support.blocks import block, changed, toy

@@ -10,6 +10,7 @@ import pytest
 
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.graph import build
+from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.analyze.predict.causes import DISPATCHING, PORTS_TAKEN, RESULT_LATE
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.predict.sensitivity import (
@@ -19,7 +20,6 @@ from cyclescope.analyze.predict.sensitivity import (
     PORT_TWICE,
     PORTS_GONE,
 )
-from cyclescope.analyze.predict.simulated import Simulation
 from cyclescope.analyze.predict.watched import filled_iterations, shown_iterations, window_iterations
 from cyclescope.model.machine import IDEAL, Scheduler
 from cyclescope.simulate.engine import Layout

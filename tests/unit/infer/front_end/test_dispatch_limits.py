@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cyclescope.infer.front_end.dispatch import dispatches_whole, seen
 from cyclescope.infer.front_end.slots import Estimate
+from cyclescope.infer.front_end.undivided import dispatches_whole, seen
 
 WIDTH = 6.0
 LOOPS = ((29, 4), (31, 4), (34, 4), (37, 4))  # fillers and instances

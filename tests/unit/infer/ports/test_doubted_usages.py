@@ -6,7 +6,7 @@ import pytest
 
 from cyclescope.infer.likelihood.noise import Look
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.ports.facts import PortFacts
+from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.infer.timing.results import LOW, MEDIUM
 from cyclescope.model.machine import Operation

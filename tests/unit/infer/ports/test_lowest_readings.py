@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.likelihood.noise import SMALLEST_ERROR, Look
-from cyclescope.infer.ports.facts import lowest
+from cyclescope.infer.ports.evidence import lowest
 
 
 @pytest.mark.parametrize(("error", "counts"), [(2.0, True), (2.9, True), (3.1, False), (5.0, False)])

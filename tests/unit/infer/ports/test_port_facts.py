@@ -11,7 +11,7 @@ from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
 from cyclescope.infer.ports.builder import level_of
 from cyclescope.infer.ports.counted import CountedEvidence, Counters
-from cyclescope.infer.ports.facts import ERROR
+from cyclescope.infer.ports.evidence import ERROR
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.questions import (
     FIRST_LOOK,

@@ -16,8 +16,8 @@ from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import read_approach
 from cyclescope.infer.ports.builder import PortBuilder
 from cyclescope.infer.ports.candidates import candidates, preference
+from cyclescope.infer.ports.evidence import ERROR, PortFacts
 from cyclescope.infer.ports.experiments import PortCampaign
-from cyclescope.infer.ports.facts import ERROR, PortFacts
 from cyclescope.infer.ports.front_end import FrontEndFacts
 from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM

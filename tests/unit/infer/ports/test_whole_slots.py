@@ -9,13 +9,13 @@ from functools import partial
 
 import pytest
 
-from cyclescope.infer.front_end.dispatch import dispatches_whole, seen
 from cyclescope.infer.front_end.slots import Estimate, counted
+from cyclescope.infer.front_end.undivided import dispatches_whole, seen
 from cyclescope.measure.plan import Experiment, Planner
 from cyclescope.measure.record import FAILED, STABLE, Reading
 from cyclescope.measure.sampling import Measurement
 from cyclescope.measure.store import Store
-from cyclescope.model.dispatch import SETTLING, dispatch_cycles
+from cyclescope.model.dispatch_cycles import SETTLING, dispatch_cycles
 
 SLOTS = {f"TWO {n}": 2 for n in range(6)} | {f"THREE {n}": 3 for n in range(3)} | {"ONE": 1}
 COUNTS = {"far": (21, 33), "near": (27, 29, 33), "even": (30, 42)}  # `far` leave equally many gaps

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from cyclescope.errors import BackendUnavailable, StoreError, UsageError
-from cyclescope.infer import kept, native
+from cyclescope.infer import host_model, kept
 from cyclescope.infer.api import default_store
-from cyclescope.infer.program import PARTS, digest
+from cyclescope.infer.digest import PARTS, digest
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.remarks.model import Origin
 from cyclescope.session.machines import load_model
 from tests.support.machine import Machine
 
-VERSION = native.__version__
+VERSION = host_model.__version__
 OUTDATED = Origin.OUTDATED.of("").text
 
 
@@ -37,8 +37,8 @@ def host(monkeypatch, tmp_path):
         return made(f"model {len(built)}")
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(native, "NativeBackend", Machine)
-    monkeypatch.setattr(native, "build_file", build)
+    monkeypatch.setattr(host_model, "NativeBackend", Machine)
+    monkeypatch.setattr(host_model, "build_file", build)
     path = default_store(Machine().capabilities().identity.machine)
     path.parent.mkdir()
     return path, built
@@ -53,7 +53,7 @@ def test_without_a_store_the_error_says_what_to_run(host):
     with pytest.raises(StoreError, match=r"run `cyclescope.measure_forms") as error:
         load_model("native")
     assert str(host[0]) in str(error.value)
-    assert native.native_summary() is None
+    assert host_model.native_summary() is None
 
 
 def test_native_is_the_model_of_the_default_store(host):
@@ -66,36 +66,36 @@ def test_native_is_the_model_of_the_default_store(host):
 def test_it_is_kept_until_the_store_changes(host):
     path, built = host
     touch(path, 100)
-    assert native.native_model() == native.native_model()
+    assert host_model.native_model() == host_model.native_model()
     assert len(built) == 1
     touch(path, 200)
-    assert native.native_model().name == "model 2"
+    assert host_model.native_model().name == "model 2"
     touch(path, 50)  # another store, copied here with its time
-    assert native.native_model().name == "model 3"
+    assert host_model.native_model().name == "model 3"
 
 
 def test_changes_that_are_in_the_log_count(host):
     path, built = host
     touch(path, 100)
-    native.native_model()
+    host_model.native_model()
     log = path.with_name(path.name + "-wal")
     touch(log, 150, "")
-    native.native_model()
+    host_model.native_model()
     assert len(built) == 1  # readers leave an empty log
     touch(log, 150)
-    native.native_model()
+    host_model.native_model()
     assert len(built) == 2
 
 
 def test_another_program_of_the_same_version_makes_it_anew(host, monkeypatch):
     path, built = host
     touch(path, 100)
-    assert native.native_model().provenance.version == VERSION
+    assert host_model.native_model().provenance.version == VERSION
     monkeypatch.setattr(kept, "digest", lambda: "changed")
-    assert native.native_summary().provenance.source.endswith(OUTDATED)
-    assert [native.native_model().name for _ in range(2)] == ["model 2"] * 2
+    assert host_model.native_summary().provenance.source.endswith(OUTDATED)
+    assert [host_model.native_model().name for _ in range(2)] == ["model 2"] * 2
     assert len(built) == 2
-    assert native.native_summary().provenance.version == VERSION
+    assert host_model.native_summary().provenance.version == VERSION
 
 
 def test_the_digest_is_of_code_and_tables(tmp_path):
@@ -116,7 +116,7 @@ def test_the_digest_is_of_code_and_tables(tmp_path):
 
 def test_the_digest_covers_all_that_a_model_is_made_by():
     """Everything that building loads and that tells numbers; the rest asks cores and says errors."""
-    code = "import sys, cyclescope.infer.native; print(*(n for n in sys.modules if 'cyclescope.' in n))"
+    code = "import sys, cyclescope.infer.host_model; print(*(n for n in sys.modules if 'cyclescope.' in n))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     packages = {name.split(".")[1] for name in loaded.split()}
     assert set(PARTS) - packages <= {"simulate"}
@@ -127,15 +127,15 @@ def test_the_digest_covers_all_that_a_model_is_made_by():
 def test_what_is_kept_but_of_no_use_is_made_again(host, spoil):
     path, built = host
     touch(path, 100)
-    native.native_model()
+    host_model.native_model()
     kept = path.with_suffix(".model.json")
     if spoil == "damaged":
         kept.write_text("{")
     else:
         write_model(made(version="0.0.1"), kept)
     os.utime(kept, (100, 100))
-    assert native.native_model().name == "model 2"
-    assert native.native_model().name == "model 2"
+    assert host_model.native_model().name == "model 2"
+    assert host_model.native_model().name == "model 2"
     assert len(built) == 2
 
 
@@ -147,16 +147,16 @@ def test_where_nothing_can_be_kept_the_model_is_made_every_time(host, monkeypatc
         part.write_text("{")
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(native, "write_model", refuse)
-    assert [native.native_model().name for _ in range(2)] == ["model 1", "model 2"]
+    monkeypatch.setattr(host_model, "write_model", refuse)
+    assert [host_model.native_model().name for _ in range(2)] == ["model 1", "model 2"]
     assert list(path.parent.iterdir()) == [path]
     assert len(built) == 2
 
 
 def test_the_summary_has_the_name_that_is_used(host):
     touch(host[0], 100)
-    native.native_model()
-    found = native.native_summary()
+    host_model.native_model()
+    found = host_model.native_summary()
     assert (found.name, found.aliases, found.form_count) == ("native", ("model 1",), 0)
     assert OUTDATED not in found.provenance.source
 
@@ -164,11 +164,11 @@ def test_the_summary_has_the_name_that_is_used(host):
 def test_a_summary_builds_nothing(host):
     path, built = host
     touch(path, 100)
-    assert native.native_summary().provenance.source == Origin.NO_MODEL.value
+    assert host_model.native_summary().provenance.source == Origin.NO_MODEL.value
     assert not built
-    native.native_model()
+    host_model.native_model()
     touch(path, 200)
-    assert native.native_summary().provenance.source.endswith(OUTDATED)
+    assert host_model.native_summary().provenance.source.endswith(OUTDATED)
     assert len(built) == 1
 
 
@@ -178,8 +178,8 @@ def test_a_host_that_cannot_run_kernels_has_no_native_machine(host, monkeypatch)
     def nothing():
         raise BackendUnavailable("no runner")
 
-    monkeypatch.setattr(native, "NativeBackend", nothing)
-    assert native.native_summary() is None
+    monkeypatch.setattr(host_model, "NativeBackend", nothing)
+    assert host_model.native_summary() is None
     with pytest.raises(BackendUnavailable):
         load_model("native")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclescope.model.dispatch import dispatch_cycles
+from cyclescope.model.dispatch_cycles import dispatch_cycles
 
 
 @pytest.mark.parametrize(

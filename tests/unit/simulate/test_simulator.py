@@ -9,7 +9,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import STACK_TOP, MachineState
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance, Scheduler
 from cyclescope.simulate.engine import UNLIMITED, WINDOW
-from cyclescope.simulate.program import Simulator, layout_of, path
+from cyclescope.simulate.simulator import Simulator, layout_of, path
 
 ANY = (Operation((0, 1, 2, 3)),)
 LOAD, STORE = (Operation((4,)),), (Operation((4,)), Operation((5,)))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from cyclescope.infer.front_end.slots import Estimate
-from cyclescope.model.dispatch import SETTLING
+from cyclescope.model.dispatch_cycles import SETTLING
 
 _SEVERAL, MICROCODE = 1.35, 4.6  # slots: certainly more than one; more come from the microcode sequencer
 _FITS = 0.25  # slots by which an explanation may miss a measurement
@@ -45,7 +45,7 @@ def _miss(row: Sequence[Estimate], width: float, whole: bool) -> float:
 
 @cache
 def seen(slots: int, fillers: int, instances: int, width: float, whole: bool = True) -> float:
-    """The estimate for a form of so many slots, its instances spread evenly (see `model.dispatch`).
+    """The estimate for a form of so many slots, its instances spread evenly (see `model.dispatch_cycles`).
 
     Instructions of one slot leave none empty, so that only instances are looked at.
     """

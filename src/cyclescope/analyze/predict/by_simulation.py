@@ -29,7 +29,7 @@ class Simulation:
     """
 
     def __init__(self, costs: PlacedCosts, policy: str) -> None:
-        from cyclescope.simulate.program import layout_of  # slow to import
+        from cyclescope.simulate.simulator import layout_of  # slow to import
 
         machine = costs.machine
         self._costs = costs
