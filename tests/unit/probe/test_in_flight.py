@@ -11,6 +11,7 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import Scheduler
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import NUMBERS
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.run import ask
@@ -123,7 +124,8 @@ def test_a_core_that_issues_in_order_has_no_sizes(cores):
 OPERATION, WIDTH = 18.0, 6
 LENGTH = in_flight.CHAIN_LENGTH
 CHAIN = OPERATION * LENGTH
-CASE = next(case for case in PROBE.cases("x86-64") if case.subject == "loads")
+BY_SUBJECT = {case.subject: case for case in PROBE.cases("x86-64")}
+CASE, LOADS = BY_SUBJECT["additions"], BY_SUBJECT["loads"]
 
 
 class Curve:
@@ -144,13 +146,13 @@ class Curve:
         over = part == "serial" or (count > self.size and count not in self.again)
         return self.interval(max(chain, rate) if over else max(free, chain / 2 + rate / 4))
 
-    def judged(self):
+    def judged(self, case=CASE):
         """The probe's own sweep on this curve."""
-        found = {(point.part, point.x): self.take(point.part, point.x) for point in CASE.points}
+        found = {(point.part, point.x): self.take(point.part, point.x) for point in case.points}
         for _ in range(3):
-            for point in PROBE.more(CASE, Readings(found, {})):
+            for point in PROBE.more(case, Readings(found, {})):
                 found[point.part, point.x] = self.take(point.part, point.x)
-        return PROBE.judge(CASE, Readings(found, {}))
+        return PROBE.judge(case, Readings(found, {}))
 
 
 @pytest.mark.parametrize("size", [16, 31, 32, 72, 100, 192, 256, 447, 512, 600, 700])
@@ -159,6 +161,23 @@ def test_the_step_is_found(size):
     found = Curve(size).judged()
     assert found.value.value == pytest.approx(size)
     assert found.value.error == pytest.approx(max(1, 0.02 * size))
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_loads_are_kept_in_their_queue_by_an_older_one(isa):
+    """Its address waits for the chain, those that are asked about have another."""
+    (case,) = (case for case in PROBE.cases(isa) if case.subject == "loads")
+    alone, more = (
+        next(point.lines for point in case.points if (point.part, point.x) == ("asked", x)) for x in (0, 4)
+    )
+    converted, *_, older = alone[in_flight.CHAIN_LENGTH :]
+    assert converted.registers[1] == alone[0].registers[0], "of the chain's result"
+    assert older.registers[1] == converted.registers[0]
+    assert {(line.form, line.registers[1]) for line in more[-4:]} == {(older.form, NUMBERS[isa]["p"])}
+
+
+def test_the_older_load_is_counted():
+    assert Curve(115).judged(LOADS).value.value == Curve(115).judged().value.value + 1
 
 
 @pytest.mark.parametrize(
