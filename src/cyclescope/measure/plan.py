@@ -372,7 +372,7 @@ class Planner:
 
 def _kernel_of(coded: Sequence[Coded], state: MachineState, setup: bytes, flags: int) -> Kernel:
     body = tuple([instruction for instruction, _ in coded])
-    if not flags & CANARY and any("memory" in instruction.form.attributes for instruction in body):
+    if not flags & CANARY:
         flags |= WATCHED
     return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)
 

@@ -216,8 +216,11 @@ static int take_one(int before, double *then)
         ticks[i] = sample(i);
     *then = clock_moment();
     int after = quiet();
+    clock_judge(before && after);
     if (clock_same(start, *then))
         add(before && after ? &clean : &disturbed, ticks, *then ? 2 * followed / (start + *then) : 1);
+    if (after && !before)
+        *then = clock_moment();
     return after;
 }
 

@@ -234,14 +234,16 @@ static void measure(struct burst_result *out)
     for (uint32_t have = 0; have < wanted; tries++) {
         double cycles[LENGTHS];
         int same = take_one(&then, cycles), after = quiet(), clean = before && after && same;
+        clock_judge(before && after);
         if (clean || tries + (wanted - have) >= most) {
             memcpy(found[have++], cycles, sizeof cycles);
             out->accepted += (uint32_t)clean;
             shared->progress = have;
         }
         out->disturbed += !(before && after);
+        then = before && after ? then : 0;
         before = after || await_quiet();
-        then = after ? then : clock_moment();
+        then = then > 0 ? then : clock_moment();
     }
     out->rejected = tries - out->accepted;
     out->status = out->accepted == wanted ? STATUS_OK : STATUS_UNCLEAN;

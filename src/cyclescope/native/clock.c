@@ -1,8 +1,8 @@
 /* The clock: ticks per core cycle by a chain of dependent ADDs, and how quiet the core is by canaries.
  *
- * What shares a core's front end (a hardware thread, another guest) slows nothing that waits for its
- * own results, so the chain keeps time; it slows code that fills the front end most of all. The
- * canary is such code, a loop of NOPs. Its undisturbed time is no quantile of what was seen lately,
+ * What shares a core's front end (a hardware thread, another guest) slows what waits for its own results least,
+ * so the chain keeps time; it slows code that fills the front end most of all. The canary is such code, a loop of
+ * NOPs, and where it is slow the chain is no clock either. Its undisturbed time is no quantile of what was seen lately,
  * which moves when everything is slow, but a fixed base: the least time per NOP ever derived. */
 #define _GNU_SOURCE
 #include "worker.h"
@@ -352,14 +352,27 @@ static double seconds_per_tick(void)
     return least;
 }
 
+/* Core cycles that the trips of a canary take more the second time, on an undisturbed core. */
+static double canary_trips(void)
+{
+    return (CANARY_LONGER - 1) * shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
+}
+
 /* Core cycles of the shorter chain with entering and leaving it: by how much longer the other takes, of
- * runs beside each other, since the frequency may be another one a millisecond later. */
+ * runs beside each other, since the frequency may be another one a millisecond later. A neighbour slows the chain
+ * and not the way into it, so that those beside canaries whose trips are as long as they should are asked, if there
+ * are some. */
 static double moment_cycles(const struct chains *c, unsigned n)
 {
-    static double ratio[MAX_SAMPLES];
-    for (unsigned i = 0; i < n; i++)
-        ratio[i] = c->high[i] / c->low[i];
-    double found = median_of(ratio, n);
+    static double ratio[2][MAX_SAMPLES];
+    unsigned count[2] = {0, 0};
+    for (unsigned i = 0; i < n; i++) {
+        double trips = (c->longer[i] - c->canary[i]) / (c->high[i] - c->low[i]) * reference_cycles();
+        int clear = fabs(trips - canary_trips()) <= CANARY_TOLERANCE * canary_trips();
+        ratio[clear][count[clear]++] = c->high[i] / c->low[i];
+    }
+    int clear = count[1] >= CLEAR_LEAST;
+    double found = median_of(ratio[clear], count[clear]);
     return found > 1 ? reference_cycles() / (found - 1) : 0;
 }
 
@@ -428,7 +441,9 @@ struct pair {
     uint64_t at;
 };
 static struct pair pairs[RECENT];
-static unsigned paired;
+static unsigned paired, pairs_judged;
+static double moments[RECENT]; /* ticks of the shorter chain alone */
+static unsigned moments_run, moments_judged;
 
 static void run_pair(void)
 {
@@ -446,7 +461,7 @@ static double by_pairs(void)
     double sum = 0, age = MOMENT_SECONDS / cal()->seconds_per_tick;
     uint64_t now = clock_ticks();
     for (unsigned i = 0; i < RECENT && i < paired; i++)
-        if ((double)(now - pairs[i].at) < age)
+        if (pairs[i].longer > 0 && (double)(now - pairs[i].at) < age)
             v[n++] = pairs[i].longer;
     double middle = median_of(v, n), limit = PAIR_STEPS * cal()->step + MOMENT_SAME * middle;
     for (unsigned i = 0; i < n; i++)
@@ -461,8 +476,6 @@ static double by_pairs(void)
  * chains where the clock is too coarse for one. 0 where it counts cycles. */
 double clock_moment(void)
 {
-    static double last[RECENT];
-    static unsigned count;
     if (counters_usable())
         return 0;
     if (shared->moment == 0) {
@@ -475,9 +488,19 @@ double clock_moment(void)
             set_ticks(ticks);
         return cal()->ticks_per_cycle;
     }
-    double now = last[count++ % RECENT] = time_plain(reference_short);
-    set_ticks(company(last, RECENT, now) / shared->moment);
+    double now = moments[moments_run++ % RECENT] = time_plain(reference_short);
+    set_ticks(company(moments, RECENT, now) / shared->moment);
     return cal()->ticks_per_cycle;
+}
+
+/* Of canaries around what ran since the last call, whether both were clean. A neighbour slows the chain, too, if
+ * less than most: of a Zen 3 by a percent, at times by four, and what is divided by it reads as much too short. */
+void clock_judge(int undisturbed)
+{
+    for (; pairs_judged != paired; pairs_judged++)
+        pairs[pairs_judged % RECENT].longer *= undisturbed;
+    for (; moments_judged != moments_run; moments_judged++)
+        moments[moments_judged % RECENT] *= undisturbed;
 }
 
 /* Whether two moments had one frequency. */
@@ -552,7 +575,7 @@ double clock_beside(double *low, double *high)
 /* Whether the trips of canaries take as long as on an undisturbed core. */
 int core_undisturbed_beside(double ticks_per_cycle)
 {
-    double wanted = (CANARY_LONGER - 1) * shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
+    double wanted = canary_trips();
     double found = (time_again(canary_longer) - time_again(canary_code)) / ticks_per_cycle;
     return cal()->nop > 0 && fabs(found - wanted) <= CANARY_TOLERANCE * wanted + cal()->step / ticks_per_cycle;
 }

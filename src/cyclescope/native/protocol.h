@@ -126,7 +126,7 @@ enum kernel_flags {
     KERNEL_UNROLLED = 2, /* no loop: the body follows itself until the region is long enough */
     KERNEL_FAST = 4,     /* of throughput, not slow: a loop of some hundred instructions, within 3 KB */
     KERNEL_LONG = 8,     /* the same, of any size */
-    KERNEL_WATCHED = 16, /* a chain that a neighbour slows down: samples as of throughput */
+    KERNEL_WATCHED = 16, /* a chain: samples as of throughput */
 };
 
 struct measure {

@@ -1,7 +1,8 @@
 /* Cycles of a kernel on a machine nobody prepared.
  *
- * Two regions run alternately; the difference of their low clusters is the reading. Samples of throughput
- * kernels, and of chains through memory, count only between clean canaries.
+ * Two regions run alternately; the difference of their low clusters is the reading. Samples count only between
+ * clean canaries, those of chains as well: an instruction of several operations waits for ports, too, which a
+ * neighbour takes or, where it keeps the scheduler empty, gives, and the clock is a chain that it slows.
  */
 #define _GNU_SOURCE
 #include "region.h"
@@ -73,6 +74,7 @@ int await_quiet(void)
         fault_beat();
         clock_follow(CLOCK_RUNS);
         quiet = core_undisturbed() && core_undisturbed();
+        clock_judge(quiet);
     }
     waited += (double)(now - start);
     patience = quiet ? PATIENCE_SECONDS : patience / 2;
@@ -93,6 +95,7 @@ static void take_samples(struct job *job, const struct measure *request)
         sample_dither(tries + 5);
         double tb = region_time(job, &job->longer), after_it = clock_moment();
         int after = !canary || core_undisturbed(), same = clock_same(before_it, after_it);
+        clock_judge(before && after);
         struct samples *to = before && after ? &clean : &disturbed;
         tries++;
         if (same) { /* of another frequency than that of the first it is made one of it */
@@ -100,8 +103,8 @@ static void take_samples(struct job *job, const struct measure *request)
             to->a[to->count] = ta * to_first;
             to->b[to->count++] = tb * to_first;
         }
+        before_it = after && !before ? clock_moment() : after_it;
         before = after;
-        before_it = after_it;
         failed = after ? 0 : failed + 1;
         if (failed == DISTURBED_RUN) {
             before = await_quiet();

@@ -88,6 +88,7 @@ void clock_prepare(void);
 #define RECENT 24 /* runs of the chain that a frequency is followed by, at most */
 void clock_follow(unsigned wanted); /* before samples: of a coarse clock so many runs of both chains */
 double clock_moment(void); /* ticks per core cycle now, 0 if the clock counts cycles */
+void clock_judge(int undisturbed); /* what ran since the last call: no clock where it was disturbed */
 int clock_same(double one, double other);
 int core_undisturbed(void); /* run a canary */
 void loops_calibrate(void);  /* before loops that are watched by a loop of nothing */

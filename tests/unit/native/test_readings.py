@@ -18,6 +18,7 @@ NATIVE = HERE.parents[2] / "src/cyclescope/native"
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 WIDE = CANARY | FAST
 STORES = "amaa"  # a chain through memory, of eight cycles
+FORWARDED, FORWARDING = "mm", 10  # cycles, of which a neighbour takes none
 NOPS, ALUS, CHAIN = "n" * 8, "c" * 6, "a"
 NEAR = ("nnnnnnnn", "n", "cccccc", "ccccccnn", "ccnn", "cccn", "nnnnn", "cn", "nnn")
 
@@ -346,8 +347,27 @@ def test_what_waits_for_itself_is_seen_to_be_indifferent(core):
     assert {round(r.cycles, 2) for r in found.readings} == {1.0}
 
 
+@pytest.mark.parametrize("step", [2, 26])
+@pytest.mark.parametrize("chained", [0.02, 0.08])
+def test_the_clock_s_chain_is_none_beside_a_neighbour(core, chained, step):
+    """It is slower by so much: what it does not slow was read as shorter by as much, and as sure."""
+    options = {"SLOWER": 1.5, "CHAINED": 2 * chained, "PERIOD": 0.002, "FROM": 0.3, "NOP": 0.125}
+    found = core((FORWARDED, WATCHED), rounds=40, want=12, target=20000.0, COUNTERS=0, STEP=step, **options)
+    off = sorted(abs(r.cycles / FORWARDING - 1) for r in found.readings if r.status == OK)
+    assert len(off) > 20
+    assert off[int(0.9 * len(off))] < 0.005
+    assert off[-1] < 0.01
+
+
+def test_a_chain_beside_a_neighbour_that_never_rests(core):
+    """It is not clean, and that is known soon."""
+    found = core((CHAIN, WATCHED), ("aaan", WATCHED), SLOWER=1.5, NOP=0.125)
+    assert {r.status for r in found.readings} == {UNCLEAN}
+    assert {r.rejected for r in found.readings} == {32}
+
+
 def test_a_chain_through_memory_beside_a_neighbour(core):
-    """Its samples are those between clean canaries, or it is not clean; other chains need none."""
+    """Its samples are those between clean canaries, or it is not clean."""
     options = {"SLOWER": 1.5, "STORED": 0.3, "PERIOD": 0.002, "FROM": 0.2, "NOP": 0.125}
     plain = core((STORES, 0), rounds=20, **options)
     assert {r.status for r in plain.readings} == {OK}
