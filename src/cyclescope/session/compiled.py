@@ -3,6 +3,9 @@
 A file has `long run(long n)`, which does `n` rounds of its innermost loop (`loops/loops.h`). Cycles per round
 are the slope between two numbers of rounds. How many rounds one iteration of the machine's loop is, compilers
 decide; a run step by step counts that, and whether the loop that was found is where the time goes.
+
+All programs are run in turn, and in later turns those again of which no two runs agree: a neighbour that is
+there for a minute spoils a turn, and no program.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
+from math import floor, inf
 from pathlib import Path
 
 import msgspec
@@ -27,15 +32,16 @@ from cyclescope.remarks.blocks import Untimed
 from cyclescope.session.blocks import KERNELS, BlockCase, ProgramBlock
 
 _FUNCTION = "run"
-ROUNDS = (512, 1536)  # between which the slope is
-_HALF = (512, 1024)  # the same of fewer rounds: where these take another time, it is none of the loop alone
+_ROUNDS = 128  # what numbers of rounds are multiples of
+_FEW = 3  # the slope is between a part of the rounds that a loop can do, one of so many, and all of them
 _COUNTED = (128, 384)  # the same for the run step by step
 SAMPLES, NANOSECONDS = 60, 20_000.0
 _PASSES, AGREE = 3, 0.02  # runs of the program; what two of them differ by at most
-_MOST_PASSES = 8  # runs where no two agree
+_MOST_PASSES = 24  # runs where no two agree
 _TRIES = 2  # runs with fewer rounds: the nearer counts, as noise makes slopes differ
 FEWEST = 6  # samples of a run between quiet moments
-QUIET = 0.03  # relative: what NOPs take more than undisturbed; ends of loops and noise take one
+QUIET = 0.03  # relative: what NOPs, or trips, take more than undisturbed; ends of loops and noise take one
+_HICCUPS = 2  # samples of a run that are too short by one of the clock's
 _MOSTLY = 0.95  # of the steps have to be those of the loop
 _PATIENCE = 60.0  # seconds for the compiler, and for a run: each takes one, on a quiet machine
 COMPILERS = ("gcc", "clang", "cc")
@@ -104,26 +110,88 @@ def timed_loops(
     chosen: Sequence[Build], nop: float, report: _Report = lambda done, of: None
 ) -> list[tuple[BlockCase, BlockTiming]]:
     """Compile, run and find loops; `nop` are cycles of a NOP on the undisturbed core, 0 if unknown."""
-    found = []
-    for done, build in enumerate(chosen):
-        found.append(_timed(build, nop))
-        report(done + 1, len(chosen))
-    return found
-
-
-def _timed(build: Build, nop: float) -> tuple[BlockCase, BlockTiming]:
-    block = Block((), host_isa(), name=build.name)
     with tempfile.TemporaryDirectory(prefix="cyclescope-") as folder:
+        quiet = _Quiet(nop)
+        tried = [_Tried(build, Path(folder) / str(n), quiet) for n, build in enumerate(chosen)]
+        for _ in range(_MOST_PASSES):
+            for one in tried:
+                one.run()
+            report(sum(one.is_done for one in tried), len(tried))
+        return [one.timed() for one in tried]
+
+
+class _Tried:
+    """A build on its way to a time, or to a reason why it has none."""
+
+    def __init__(self, build: Build, folder: Path, quiet: _Quiet) -> None:
+        self._quiet = quiet
+        self._block = Block((), host_isa(), name=build.name)
+        self._name, self._reason = build.name, ""
+        self._runs: list[_Samples] = []
+        folder.mkdir()
+        with self._failing():
+            self._made = _compiled(build, folder)
+            self._block = self._made.block
+            self._iterations = _iterations(self._made)
+            self._rounds = _rounds(self._made.program)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
         try:
-            made = _compiled(build, Path(folder))
-            block = made.block
-            timing = _per_iteration(_time(made.program, nop), _iterations(made))
+            yield
         except _Failed as why:
-            timing = failed(str(why))
+            self._reason = str(why)
         except CyclescopeError as error:
-            timing = failed(error.message)
-    code = b"".join(one.code for one in block)
-    return BlockCase(ProgramBlock(code, build.name, block.isa), KERNELS, code, block), timing
+            self._reason = error.message
+
+    def run(self) -> None:
+        """Run the program once more, unless it has its time."""
+        if not self.is_done:
+            with self._failing():
+                self._runs.append(_samples(self._made.program, self._rounds))
+                self._quiet.learn(self._runs[-1])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a reason against a time, or there are runs enough, of which two agree."""
+        return bool(self._reason) or (len(self._runs) >= _PASSES and len(_agreeing(self._values())) > 1)
+
+    def _values(self) -> list[float]:
+        """Cycles per round of the runs: what is quiet is known the better the more there were."""
+        values = (_slope(one, self._quiet) for one in self._runs)
+        return sorted(value for value in values if value is not None)
+
+    def timed(self) -> tuple[BlockCase, BlockTiming]:
+        """The block, and its time in cycles per iteration."""
+        timing = failed(self._reason)
+        if not self._reason:
+            with self._failing():
+                timing = _per_iteration(self._time(), self._iterations)
+        code = b"".join(one.code for one in self._block)
+        case = BlockCase(ProgramBlock(code, self._name, self._block.isa), KERNELS, code, self._block)
+        return case, failed(self._reason) if self._reason else timing
+
+    def _time(self) -> BlockTiming:
+        """Cycles per round. Raises _Failed."""
+        values = self._values()
+        same = _agreeing(values)
+        if not values:
+            return BlockTiming(0.0, 0.0, 1.0, DISTURBED, Untimed.DISTURBED.value)
+        cycles, spread = statistics.median(same), same[-1] - same[0]
+        if len(same) < 2:
+            return BlockTiming(cycles, spread, 1.0, UNSTABLE, Untimed.NO_TWO_AGREE.value, 0, tuple(values))
+        linearity = self._linearity(cycles)
+        verdict, reason = CLEAN, ""
+        if abs(linearity - 1) > LINEAR:
+            verdict, reason = NONLINEAR, _nonlinear(linearity)
+        return BlockTiming(cycles, spread, linearity, verdict, reason, 0, tuple(values))
+
+    def _linearity(self, cycles: float) -> float:
+        """How many times as long a round takes where there are fewer of them."""
+        few, many = self._rounds
+        half = few, _whole((few + many) / 2)
+        slopes = (_slope(_samples(self._made.program, half), self._quiet) for _ in range(_TRIES))
+        return min((s / cycles for s in slopes if s is not None), key=lambda part: abs(part - 1), default=1.0)
 
 
 # --- compiling -------------------------------------------------------------------------------------
@@ -135,8 +203,8 @@ def _compiled(build: Build, folder: Path) -> Compiled:
     _compile(build, made)
     harness = str(shipped() / "harness" / "harness.c")
     _run([build.compiler, "-O2", "-w", harness, str(made), "-o", str(program)], "linked")
-    block = read_block(made, choice=Choice(function=_FUNCTION))
-    entry = next(f.address for f in read_program(made).functions if f.name == _FUNCTION)
+    block = read_block(program, choice=Choice(function=_FUNCTION))  # where it lies in its lines counts
+    entry = next(f.address for f in read_program(program).functions if f.name == _FUNCTION)
     if not block.loop:
         raise _Failed("no loop is found in it")
     return Compiled(program, block, block.instructions[0].address - entry)
@@ -195,26 +263,40 @@ def _per_iteration(timing: BlockTiming, iterations: float) -> BlockTiming:
 # --- timing ----------------------------------------------------------------------------------------
 
 
-def _time(program: Path, nop: float) -> BlockTiming:
-    """Cycles per round, from several runs of the program, as many as it takes for two to agree."""
-    values: list[float] = []
-    same: list[float] = []
-    for run in range(_MOST_PASSES):
-        if run >= _PASSES and len(same) > 1:
-            break
-        value = _slope(_samples(program), nop)
-        values = sorted([*values, value] if value is not None else values)
-        same = _agreeing(values)
-    if not values:
-        return BlockTiming(0.0, 0.0, 1.0, DISTURBED, Untimed.DISTURBED.value)
-    cycles, spread = statistics.median(same), same[-1] - same[0]
-    if len(same) < 2:
-        return BlockTiming(cycles, spread, 1.0, UNSTABLE, Untimed.NO_TWO_AGREE.value, 0, tuple(values))
-    linearity = _linearity(program, nop, cycles)
-    verdict, reason = CLEAN, ""
-    if abs(linearity - 1) > LINEAR:
-        verdict, reason = NONLINEAR, _nonlinear(linearity)
-    return BlockTiming(cycles, spread, linearity, verdict, reason, 0, tuple(values))
+def _rounds(program: Path) -> tuple[int, int]:
+    """Between how many rounds the slope is. Raises _Failed."""
+    most = _run([str(program), "most"]).strip()
+    if not most.isdigit() or int(most) <= _COUNTED[1] - _ROUNDS:
+        raise _Failed(f"it says in no way that is known how many rounds it can do: {most[:20]!r}")
+    return max(_whole(int(most) / _FEW), _ROUNDS), int(most)
+
+
+def _whole(rounds: float) -> int:
+    return round(rounds / _ROUNDS) * _ROUNDS
+
+
+class _Quiet:
+    """What an undisturbed core takes for a NOP, 0 if unknown, and for a trip of a loop of nothing.
+
+    Trips are whole cycles; of all that were seen the least count, for neighbours add to them.
+    """
+
+    def __init__(self, nop: float) -> None:
+        self.nop, self.trip = nop, inf
+
+    def learn(self, found: _Samples) -> None:
+        """Trips of another run."""
+        ticks = found.ticks
+        if ticks > 0:
+            self.trip = min(self.trip, max(floor(_least(found.trips(ticks)) + QUIET), 1))
+
+    def moments(self, found: _Samples, ticks: float) -> list[bool]:
+        """Which samples were followed by a quiet moment."""
+        nops = found.nops(ticks)
+        limits = [(self.nop or _least(nops)) * (1 + QUIET), self.trip * (1 + QUIET)]
+        return [
+            nop <= limits[0] and trip <= limits[1] for nop, trip in zip(nops, found.trips(ticks), strict=True)
+        ]
 
 
 def _agreeing(values: Sequence[float]) -> list[float]:
@@ -223,42 +305,50 @@ def _agreeing(values: Sequence[float]) -> list[float]:
     return next((same for same in some if len(same) > 1), some[0] if some else [])
 
 
-def _linearity(program: Path, nop: float, cycles: float) -> float:
-    """How many times as long a round takes where there are fewer of them."""
-    slopes = (_slope(_samples(program, _HALF), nop) for _ in range(_TRIES))
-    return min((s / cycles for s in slopes if s is not None), key=lambda part: abs(part - 1), default=1.0)
-
-
 def _nonlinear(linearity: float) -> str:
     return (Untimed.LONGER_EACH if linearity < 1 else Untimed.SHORTER_EACH).of().text
+
+
+def _least(values: Sequence[float]) -> float:
+    return sorted(values)[min(_HICCUPS, len(values) - 1)]
 
 
 class _Samples(msgspec.Struct, frozen=True):
     """What the harness printed: runs and instructions per sample, ticks of each part; rounds between two."""
 
     repeats: int
-    additions: int
-    nops: int
+    lengths: tuple[int, int, int]  # additions, NOPs, trips
     rows: tuple[tuple[int, ...], ...]
-    rounds: int = ROUNDS[1] - ROUNDS[0]
+    rounds: int
+
+    @property
+    def ticks(self) -> float:
+        """Ticks per core cycle."""
+        return (_low(r[3] for r in self.rows) - _low(r[2] for r in self.rows)) / self.lengths[0]
+
+    def nops(self, ticks: float) -> list[float]:
+        """Cycles of a NOP behind every sample."""
+        return [(row[5] - row[4]) / self.lengths[1] / ticks for row in self.rows]
+
+    def trips(self, ticks: float) -> list[float]:
+        """Cycles of a trip of the loop of nothing behind every sample."""
+        return [(row[7] - row[6]) / self.lengths[2] / ticks for row in self.rows]
 
 
-def _samples(program: Path, rounds: tuple[int, int] = ROUNDS) -> _Samples:
+def _samples(program: Path, rounds: tuple[int, int]) -> _Samples:
     command = [str(program), "time", *map(str, (*rounds, SAMPLES, NANOSECONDS))]
     head, *rows = _run(command).splitlines()
-    repeats, additions, nops = map(int, head.split())
+    repeats, additions, nops, trips = map(int, head.split())
     samples = tuple(tuple(map(int, row.split())) for row in rows)
-    return _Samples(repeats, additions, nops, samples, rounds[1] - rounds[0])
+    return _Samples(repeats, (additions, nops, trips), samples, rounds[1] - rounds[0])
 
 
-def _slope(found: _Samples, nop: float) -> float | None:
+def _slope(found: _Samples, known: _Quiet) -> float | None:
     """Cycles per round; None where there were not enough quiet moments."""
-    ticks = (_low(r[3] for r in found.rows) - _low(r[2] for r in found.rows)) / found.additions
+    ticks = found.ticks
     if ticks <= 0:
         return None
-    nops = [(row[5] - row[4]) / found.nops / ticks for row in found.rows]
-    limit = (nop or min(nops)) * (1 + QUIET)
-    quiet = [value <= limit for value in nops]
+    quiet = known.moments(found, ticks)
     rows = [row for n, row in enumerate(found.rows) if quiet[n] and quiet[n - 1]]
     if len(rows) < FEWEST:
         return None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 
+import msgspec
 import pytest
 
+from cyclescope.analyze.choose.source import read_program
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.measure.blocks import FAILED
 from cyclescope.session import compiled
@@ -15,6 +18,9 @@ from cyclescope.session.compiled import (
     _compiled,
     _Failed,
     _iterations,
+    _least,
+    _Quiet,
+    _rounds,
     _Samples,
     _slope,
     builds,
@@ -26,6 +32,7 @@ CC = shutil.which("cc")
 STEP, FASTEST, SAMPLE = 41, 8, 80_000  # cycles of a slow clock's step; NOPs a cycle; cycles of 20 us at 4 GHz
 needs_compiler = pytest.mark.skipif(CC is None, reason="needs a C compiler")
 TICKS, NOP = 0.75, 0.25  # per cycle; cycles
+ROUNDS = (512, 1536)
 
 
 def source(tmp_path, body, name="loop"):
@@ -107,50 +114,126 @@ def test_without_a_compiler(monkeypatch):
         builds()
 
 
+@needs_compiler
+def test_what_shipped_loops_touch_is_in_the_smallest_caches(tmp_path):
+    """32 KB, of which an eighth is left to tables, the stack and the harness."""
+    held = {}
+    for file in sorted(shipped().glob("*.c")):
+        made = tmp_path / f"{file.stem}.o"
+        subprocess.run(
+            [str(CC), "-O2", "-w", "-I", str(shipped()), "-c", str(file), "-o", str(made)], check=True
+        )
+        told = subprocess.run(["size", str(made)], check=True, capture_output=True, text=True).stdout.split()
+        held[file.name] = int(told[7]) + int(told[8])  # data and bss, in the second line
+    assert max(held.values()) <= 28 * 1024
+    assert all(size > 10 * 1024 for size in held.values() if size > 256)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("each", "most"), [("", 1536), ("#define ROUND 1\n", 24576), ("#define ROUND 40\n", 512)]
+)
+def test_how_many_rounds_a_loop_can_do_is_in_it(tmp_path, each, most):
+    build = source(tmp_path, SUM)
+    build.source.write_text(each + build.source.read_text())
+    few, many = _rounds(_compiled(build, tmp_path).program)
+    assert (many, few % 128) == (most, 0)
+    assert 0.25 <= few / many <= 0.34
+
+
+@needs_compiler
+def test_a_loop_lies_where_the_program_has_it(tmp_path):
+    """Objects begin at 0: what lines its code is in, linking says."""
+    made = _compiled(source(tmp_path, SUM), tmp_path)
+    (entry,) = (f.address for f in read_program(made.program).functions if f.name == "run")
+    assert entry and made.block.instructions[0].address == entry + made.offset
+
+
 # --- samples ---------------------------------------------------------------------------------------
 
 
-def samples(cycles_per_round, count=40, slow=(), factor=2.0):
-    """Rows as the harness prints them; those of `slow` numbers beside a neighbour."""
-    repeats, chain, nops = 50, 4000, 4000
+def samples(cycles_per_round, count=40, slow=(), factor=2.0, of="all"):
+    """Rows as the harness prints them; beside those of `slow` numbers a neighbour slows what `of` says."""
+    repeats, chain, nops, trips = 50, 4000, 4000, 8000
     rows = []
     for n in range(count):
-        load = factor if n in slow else 1.0
-        few, many = (repeats * (100 + rounds * cycles_per_round) * load for rounds in compiled.ROUNDS)
-        times = (few, many, 1000, 1000 + chain, 500 * load, (500 + nops * NOP) * load)
+        load = factor if n in slow and of != "trips" else 1.0
+        more = factor if n in slow and of != "nops" else 1.0
+        few, many = (repeats * (100 + rounds * cycles_per_round) * load for rounds in ROUNDS)
+        times = (
+            few,
+            many,
+            1000,
+            1000 + chain,
+            500 * load,
+            (500 + nops * NOP) * load,
+            900,
+            900 + trips * more,
+        )
         rows.append(tuple(round(TICKS * cycles) for cycles in times))
-    return _Samples(repeats, chain, nops, tuple(rows))
+    return _Samples(repeats, (chain, nops, trips), tuple(rows), ROUNDS[1] - ROUNDS[0])
+
+
+def slope(found, nop=NOP, trip=1.0):
+    quiet = _Quiet(nop)
+    quiet.trip = trip
+    return _slope(found, quiet)
 
 
 @pytest.mark.parametrize("cycles", [0.5, 4.0])
 def test_the_slope_is_free_of_what_is_around_the_loop(cycles):
-    assert _slope(samples(cycles), NOP) == pytest.approx(cycles, rel=0.003)
+    assert slope(samples(cycles)) == pytest.approx(cycles, rel=0.003)
 
 
 def test_samples_beside_neighbours_do_not_count():
-    assert _slope(samples(4.0, slow=range(0, 40, 5)), NOP) == pytest.approx(4.0, rel=0.003)
+    assert slope(samples(4.0, slow=range(0, 40, 5))) == pytest.approx(4.0, rel=0.003)
 
 
 def test_without_quiet_moments_there_is_no_value():
-    assert _slope(samples(4.0, slow=range(40)), NOP) is None
+    assert slope(samples(4.0, slow=range(40))) is None
 
 
 @pytest.mark.parametrize(("first", "enough"), [(6, False), (7, True)])
 def test_six_quiet_moments_are_enough(first, enough):
     """A sample is quiet if the one before it is as well."""
-    found = _slope(samples(4.0, slow=range(first, 40)), NOP)
+    found = slope(samples(4.0, slow=range(first, 40)))
     assert (found is not None) is enough
 
 
 @pytest.mark.parametrize("cycles", [-1e-2, 0.0])
 def test_rounds_that_take_no_time_were_disturbed(cycles):
-    assert _slope(samples(cycles), NOP) is None
+    assert slope(samples(cycles)) is None
 
 
 @pytest.mark.parametrize(("factor", "quiet"), [(1.025, True), (1.036, False)])
 def test_how_much_slower_is_quiet(factor, quiet):
-    found = _slope(samples(4.0, slow=range(40), factor=factor), NOP)
+    found = slope(samples(4.0, slow=range(40), factor=factor))
     assert (found is not None) is quiet
+
+
+@pytest.mark.parametrize(("factor", "quiet"), [(1.025, True), (1.036, False)])
+def test_a_neighbour_who_takes_branches_alone_is_seen(factor, quiet):
+    """A NOP takes no more beside it: on a Zen 3 it gets up to each second of branches taken every cycle."""
+    found = slope(samples(4.0, slow=range(40), factor=factor, of="trips"))
+    assert (found is not None) is quiet
+
+
+def test_the_least_trips_that_any_program_saw_count():
+    quiet = _Quiet(NOP)
+    slowed = samples(4.0, slow=range(40), factor=1.6, of="trips")
+    quiet.learn(samples(4.0, slow=range(40), factor=2.0, of="trips"))
+    assert quiet.trip == 2
+    quiet.learn(slowed)
+    assert quiet.trip == 1 and _slope(slowed, quiet) is None
+
+
+def test_two_hiccups_of_the_clock_are_no_nops_where_none_is_known():
+    """Two samples of a run are too short, two more are undisturbed, and beside all others is a neighbour."""
+    rows = list(samples(4.0, slow=range(4, 40), factor=1.2, of="nops").rows)
+    rows[:2] = [(*row[:5], row[4] - 5, *row[6:]) for row in rows[:2]]
+    found = msgspec.structs.replace(samples(4.0), rows=tuple(rows))
+    assert _least(found.nops(TICKS)) == pytest.approx(NOP, rel=0.01)
+    assert slope(found, nop=0.0) is None
 
 
 def test_nops_beside_a_loop_are_long_for_the_clock_and_short_beside_the_loop():
@@ -162,3 +245,6 @@ def test_nops_beside_a_loop_are_long_for_the_clock_and_short_beside_the_loop():
     assert cycles * compiled.QUIET / 2 > STEP
     assert each * many / FASTEST < SAMPLE / 10
     assert each * few / FASTEST > SAMPLE / 200, "what brings the code is not timed"
+    trips = [int(re.search(rf"#define {n} (\d+)", text)[1]) for n in ("TRIPS_FEW", "TRIPS_MANY")]
+    assert (trips[1] - trips[0]) * compiled.QUIET / 2 > STEP
+    assert trips[1] < SAMPLE / 8

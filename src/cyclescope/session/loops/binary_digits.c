@@ -1,4 +1,5 @@
 /* Bits of a number as text. */
+#define ROUND 1
 #include "loops.h"
 
 char text[MOST];

@@ -1,4 +1,5 @@
 /* Two pictures mixed by weights. */
+#define ROUND 3
 #include "loops.h"
 
 unsigned char a[MOST], b[MOST], w[MOST];

@@ -1,4 +1,5 @@
 /* Values cut to a range. */
+#define ROUND 8
 #include "loops.h"
 
 int a[MOST], b[MOST];

@@ -1,4 +1,5 @@
 /* Neighbours put in order without a branch. */
+#define ROUND 4
 #include "loops.h"
 
 int a[MOST + 1];

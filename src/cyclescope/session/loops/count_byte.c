@@ -1,4 +1,5 @@
 /* How often a byte is in a text. */
+#define ROUND 1
 #include "loops.h"
 
 char text[MOST];

@@ -1,4 +1,5 @@
 /* A number read from digits. */
+#define ROUND 1
 #include "loops.h"
 
 char digits[MOST];

@@ -1,4 +1,5 @@
 /* A byte is searched. */
+#define ROUND 1
 #include "loops.h"
 
 char text[MOST + 1];

@@ -1,4 +1,5 @@
 /* A filter of four inputs. */
+#define ROUND 8
 #include "loops.h"
 
 float a[MOST + 4], b[MOST];

@@ -1,4 +1,5 @@
 /* Products of numbers with 16 fractional bits. */
+#define ROUND 8
 #include "loops.h"
 
 int a[MOST], b[MOST];

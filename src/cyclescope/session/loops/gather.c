@@ -1,4 +1,5 @@
 /* Values at places that another array says. */
+#define ROUND 12
 #include "loops.h"
 
 int place[MOST];

@@ -1,4 +1,5 @@
 /* Numbers to Gray code and back by one step. */
+#define ROUND 4
 #include "loops.h"
 
 unsigned a[MOST];

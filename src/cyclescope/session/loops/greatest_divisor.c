@@ -1,4 +1,5 @@
 /* Remainders of integers. */
+#define ROUND 4
 #include "loops.h"
 
 unsigned a[MOST];

@@ -1,4 +1,5 @@
 /* Counters in memory, all different. */
+#define ROUND 1
 #include "loops.h"
 
 unsigned char a[MOST];

@@ -1,4 +1,5 @@
 /* A polynomial of a high degree. */
+#define ROUND 8
 #include "loops.h"
 
 double c[MOST];

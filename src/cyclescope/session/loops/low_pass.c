@@ -1,4 +1,5 @@
 /* A filter: each output of the last one. */
+#define ROUND 4
 #include "loops.h"
 
 int a[MOST];

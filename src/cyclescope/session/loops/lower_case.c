@@ -1,4 +1,5 @@
 /* Letters made small without a branch. */
+#define ROUND 1
 #include "loops.h"
 
 unsigned char text[MOST];

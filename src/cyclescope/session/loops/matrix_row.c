@@ -1,4 +1,5 @@
 /* A row of a product of matrices. */
+#define ROUND 12
 #include "loops.h"
 
 float a[MOST], b[MOST], c[MOST];

@@ -1,4 +1,5 @@
 /* Four rows of a matrix with one vector. */
+#define ROUND 40
 #include "loops.h"
 
 double a[4][MOST], x[MOST];

@@ -1,4 +1,5 @@
 /* The greatest of integers. */
+#define ROUND 4
 #include "loops.h"
 
 int a[MOST];

@@ -1,4 +1,5 @@
 /* The least of doubles. */
+#define ROUND 8
 #include "loops.h"
 
 double a[MOST];

@@ -1,4 +1,5 @@
 /* Bits of two coordinates spread and joined. */
+#define ROUND 8
 #include "loops.h"
 
 unsigned short x[MOST], y[MOST];

@@ -1,4 +1,5 @@
 /* Rotations and multiplications of words. */
+#define ROUND 4
 #include "loops.h"
 
 unsigned words[MOST];

@@ -1,4 +1,5 @@
 /* A counter in memory, always the same. */
+#define ROUND 1
 #include "loops.h"
 
 unsigned char a[MOST];

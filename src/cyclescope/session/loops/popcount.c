@@ -1,4 +1,5 @@
 /* Bits counted by masks. */
+#define ROUND 4
 #include "loops.h"
 
 unsigned a[MOST];

@@ -1,4 +1,5 @@
 /* Independent divisions. */
+#define ROUND 8
 #include "loops.h"
 
 float a[MOST], b[MOST];

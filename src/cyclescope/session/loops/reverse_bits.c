@@ -1,4 +1,5 @@
 /* Bits of words in the other order. */
+#define ROUND 4
 #include "loops.h"
 
 unsigned a[MOST];

@@ -1,4 +1,5 @@
 /* Y = a x + y, floats. */
+#define ROUND 8
 #include "loops.h"
 
 float x[MOST], y[MOST];

@@ -1,4 +1,5 @@
 /* Five points of a plane. */
+#define ROUND 8
 #include "loops.h"
 
 #define ROW 64

@@ -1,4 +1,5 @@
 /* The end of a text is searched. */
+#define ROUND 1
 #include "loops.h"
 
 char text[MOST + 1];

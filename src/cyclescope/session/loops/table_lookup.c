@@ -1,4 +1,5 @@
 /* Bytes replaced by those of a table. */
+#define ROUND 1
 #include "loops.h"
 
 unsigned char a[MOST], table[256];

@@ -1,4 +1,5 @@
 /* Where the lowest bit is. */
+#define ROUND 8
 #include "loops.h"
 
 unsigned long a[MOST];

@@ -1,7 +1,9 @@
 /* Times a loop, and counts how often it goes round.
  *
+ *   most                             rounds that `run` can do
  *   time N1 N2 SAMPLES NANOSECONDS   per sample the clock's ticks: of `run` with N1 and with N2 rounds as often as
- *                                    the first line says, of two chains of additions, of two runs of NOPs
+ *                                    the first line says, of two chains of additions, of two runs of NOPs, of two
+ *                                    loops of nothing
  *   count OFFSET N                   steps of `run` with N rounds, and how often it is at OFFSET bytes from its start
  */
 #define _GNU_SOURCE
@@ -19,6 +21,7 @@
 
 long run(long n);
 __attribute__((weak)) void prepare(void);
+__attribute__((weak)) extern const long most;
 static volatile long sink;
 
 #define CHAIN 500     /* additions in a loop */
@@ -27,6 +30,8 @@ static volatile long sink;
 #define NOPS 500
 #define NOPS_FEW 8 /* trips: the first ones bring the code, and the end is not foreseen, */
 #define NOPS_MANY 80 /* so many that a step of a slow clock is a hundredth */
+#define TRIPS_FEW 1000 /* of a loop of nothing, a cycle each at least: as long as the NOPs */
+#define TRIPS_MANY 9000
 #define REPEATED(text, count) ".rept " #count "\n\t" text "\n\t.endr\n\t"
 #define TIMES(text, count) REPEATED(text, count)
 
@@ -38,6 +43,7 @@ static unsigned long ticks(void)
     return (unsigned long)high << 32 | low;
 }
 #define ADDITION "add %1, %0"
+#define TRIP "1: dec %0\n\tjnz 1b"
 #elif defined __aarch64__
 static unsigned long ticks(void)
 {
@@ -46,6 +52,7 @@ static unsigned long ticks(void)
     return t;
 }
 #define ADDITION "add %0, %0, %1"
+#define TRIP "1: sub %0, %0, #1\n\tcbnz %0, 1b"
 #elif defined __riscv
 static unsigned long ticks(void)
 {
@@ -54,6 +61,7 @@ static unsigned long ticks(void)
     return t;
 }
 #define ADDITION "add %0, %0, %1"
+#define TRIP "1: addi %0, %0, -1\n\tbnez %0, 1b"
 #else
 #error "there is no clock for this instruction set"
 #endif
@@ -70,6 +78,13 @@ static void nops(int trips)
 {
     while (trips--)
         __asm__ volatile(TIMES("nop", NOPS));
+}
+
+/* From the beginning of a line on, so that all of it is in one. */
+static void nothing(int trips)
+{
+    long left = trips;
+    __asm__ volatile(".p2align 6\n" TRIP : "+r"(left) : : "cc");
 }
 
 static unsigned long time_runs(long n, long repeats)
@@ -109,13 +124,15 @@ static long repeats_of(long n, double nanoseconds)
 static int time_samples(long few, long many, int samples, double nanoseconds)
 {
     long repeats = repeats_of(many, nanoseconds);
-    printf("%ld %d %d\n", repeats, CHAIN * (CHAIN_MANY - CHAIN_FEW), NOPS * (NOPS_MANY - NOPS_FEW));
+    printf("%ld %d %d %d\n", repeats, CHAIN * (CHAIN_MANY - CHAIN_FEW), NOPS * (NOPS_MANY - NOPS_FEW),
+           TRIPS_MANY - TRIPS_FEW);
     for (int i = 0; i < samples; i++) {
         unsigned long a = time_runs(few, repeats), b = time_runs(many, repeats);
         unsigned long low = time_of(chain, CHAIN_FEW), high = time_of(chain, CHAIN_MANY);
         time_of(nops, NOPS_FEW);
         unsigned long short_nops = time_of(nops, NOPS_FEW), long_nops = time_of(nops, NOPS_MANY);
-        printf("%lu %lu %lu %lu %lu %lu\n", a, b, low, high, short_nops, long_nops);
+        unsigned long short_trips = time_of(nothing, TRIPS_FEW), long_trips = time_of(nothing, TRIPS_MANY);
+        printf("%lu %lu %lu %lu %lu %lu %lu %lu\n", a, b, low, high, short_nops, long_nops, short_trips, long_trips);
     }
     return 0;
 }
@@ -165,6 +182,8 @@ int main(int argc, char **argv)
 {
     if (prepare)
         prepare();
+    if (argc == 2 && strcmp(argv[1], "most") == 0)
+        return printf("%ld\n", &most ? most : 0) < 0;
     if (argc == 6 && strcmp(argv[1], "time") == 0)
         return time_samples(atol(argv[2]), atol(argv[3]), atoi(argv[4]), atof(argv[5]));
     if (argc == 4 && strcmp(argv[1], "count") == 0)
