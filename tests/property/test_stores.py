@@ -76,7 +76,7 @@ def put(complete, path):
     return path
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(share=st.floats(0, 1), links=st.booleans(), legality=st.booleans())
 def test_stopped_anywhere(complete, here, share, links, legality):
     folder, place = here
@@ -119,7 +119,7 @@ def read_all(store, here, damage, whole=True):
     assert getrusage(RUSAGE_SELF).ru_maxrss - before < MEGABYTES << 10
 
 
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(damage=st.lists(DAMAGE, min_size=1, max_size=2))
 def test_damaged_anywhere(loose, here, damage):
     read_all(loose, here, damage)
