@@ -40,12 +40,17 @@ UNTRIED = 3.0  # something else than more micro-operations than can be tried: on
 UNRELATED = 6.0  # no micro-operations at all, but something that holds ports: one form in four hundred
 REFUTED = 20.0  # faster than the ports let it: only where the throughput itself is wrong
 SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
-_TOO_FAST = 1.05  # times the measured throughput: less than this for its ports is refuted
+_TOO_FAST = 1.05  # times the measured reciprocal throughput: ports that need longer are refuted
 _ROUNDING = 0.005  # cycles by which a throughput may be off besides
 KEPT, _WORTH = 12, 12.0  # candidates of a group, and nats by which they are worse than its best at most
 NEGLIGIBLE = 8.0  # nats: less likely explanations have no share of the odds, one in three thousand
 _COUNTED = 0.1  # micro-operations by which a count of all is off
 _STALLS = (1.0, 2.0, 3.0)  # cycles for which everything may stand still
+
+
+def most_needed(throughput: float) -> float:
+    """Cycles that the ports of a form may need that was measured to take so many."""
+    return _TOO_FAST * throughput + _ROUNDING
 
 
 class UsageCandidate(msgspec.Struct, frozen=True):
@@ -125,7 +130,7 @@ class UsageSolver:
                 nats = nats + BEYOND * np.maximum(0.0, self._number - max(1.0, slots, accesses))
         else:
             nats = nats + 0.5 * ((total - self._number) / _COUNTED) ** 2
-        nats = nats + REFUTED * (self.throughputs > _TOO_FAST * throughput + _ROUNDING)
+        nats = nats + REFUTED * (self.throughputs > most_needed(throughput))
         found = [
             self._candidate(place, nats, lowest, beside or {}, bool(late[place] < on_time[place]))
             for place in self._best(nats)
@@ -315,7 +320,7 @@ class UsageSolver:
         if total is not None:
             missed = max(missed, abs(total - number))
         operations = tuple(Operation(ports, float(count)) for ports, count in counts.items() if count)
-        fits = missed <= RANGE / 16 and port_throughput(operations) <= _TOO_FAST * throughput + _ROUNDING
+        fits = missed <= RANGE / 16 and port_throughput(operations) <= most_needed(throughput)
         beyond = BEYOND * max(0.0, number - max(1.0, slots)) if total is None and self.counts else 0.0
         some = [UsageCandidate(operations, beyond, missed)] if fits else []
         if total is None or not fits:

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.likelihood.usage import LATE_TURNS, Explanation
+from cyclescope.infer.likelihood.usage import LATE_TURNS, SLOWER, Explanation, most_needed
 from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.groups import PortGroups
 from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
@@ -26,8 +26,6 @@ NOISE = 0.08  # micro-operations: less of a resource is none
 MICROCODED = 4.6  # front-end slots: more come from the microcode sequencer
 MISSED = 0.12  # micro-operations by which an explanation misses a class: it is measured again
 _WHOLE = 1.0  # micro-operations by which an explanation misses a class: as much as one that it has or lacks
-MOST_TIMES = 1.05  # the measured reciprocal throughput: what needs its ports for longer would be slower
-_SLOWER = 0.85  # times the measured reciprocal throughput: ports that allow less are not the limit
 CERTAIN = 0.995  # of the odds: `high` promises as much
 _TELLING = 0.95  # of the odds: `medium` promises as much
 UNLIKELY = 100.0  # times less likely than the best: other usages are not told
@@ -274,7 +272,7 @@ class PortBuilder:
 
         Nor would it cost more among smaller classes: none of them has that port.
         """
-        most = 1.05 * throughput + 0.02
+        most = most_needed(throughput)
         single = [msgspec.structs.replace(op, count=1.0) for op in known if len(op.ports) > 1]
         several = sum(op.count for op in known) > 1
         return several and any(
@@ -296,7 +294,7 @@ def runs_slower(
 
     `turns` are those of a port that a micro-operation may take.
     """
-    return max(turns * port_throughput(known), (slots or 0.0) / width) < _SLOWER * throughput
+    return max(turns * port_throughput(known), (slots or 0.0) / width) < SLOWER * throughput
 
 
 def may_have_fewer(
@@ -314,7 +312,7 @@ def may_have_fewer(
         others = [other for other in known if other is not op]
         for ports in _unseen(op.ports, shown):
             fewer = [*others, msgspec.structs.replace(op, ports=ports)]
-            as_slow = port_throughput(fewer) <= MOST_TIMES * throughput
+            as_slow = port_throughput(fewer) <= most_needed(throughput)
             if as_slow and not runs_slower(fewer, slots, width, throughput):
                 return True
     return False

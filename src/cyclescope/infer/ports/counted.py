@@ -15,7 +15,7 @@ import msgspec
 
 from cyclescope.infer.likelihood.noise import Look, Tail, alike
 from cyclescope.infer.likelihood.structure import Structure
-from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, explanations
+from cyclescope.infer.likelihood.usage import Explanation, Ports, Told, explanations, most_needed
 from cyclescope.infer.ports.builder import runs_slower, unseen_access
 from cyclescope.infer.ports.candidates import files_of
 from cyclescope.infer.ports.classes import Blockers, Classes, Grouping
@@ -219,11 +219,8 @@ class CountedJudge:
             unused = self._counters.unused(form.id, op.ports)
             fewer = msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in unused))
             rest = [other for other in known if other is not op]
-            if (
-                unused
-                and fewer.ports
-                and not port_throughput([*rest, fewer]) > 1.05 * throughput + 0.02 > 0.02
-            ):
+            suffices = not throughput or port_throughput([*rest, fewer]) <= most_needed(throughput)
+            if unused and fewer.ports and suffices:
                 yield Usage.NEVER_COUNTED.of(", ".join(self.names[p] for p in unused)), MEDIUM
 
 
