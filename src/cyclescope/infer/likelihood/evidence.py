@@ -78,9 +78,9 @@ def _across(pair: ClassPair, one: UnionEvidence) -> UnionEvidence:
     if pair.first.sides == pair.second.sides:
         return one
     if "m" not in sides:
-        return msgspec.structs.replace(one, across=True)
+        return msgspec.structs.replace(one, across=True, sides=sides)
     nats = {size: nats + SIDES_APART * (size < apart) for size, nats in one.nats.items()}
-    return msgspec.structs.replace(one, nats=nats)
+    return msgspec.structs.replace(one, nats=nats, sides=sides)
 
 
 def are_seen_to_share(pair: ClassPair, slots: float) -> bool:
@@ -94,7 +94,8 @@ def _measured(pair: ClassPair, slots: float) -> UnionEvidence:
     one, other = pair.first, pair.second
     sizes = range(max(one.width, other.width), one.width + other.width + 1)
     asked = pair.together is not None or bool(pair.first_in_second or pair.second_in_first)
-    return UnionEvidence(one.name, other.name, {size: _nats(pair, size, slots) for size in sizes}, asked)
+    nats = {size: _nats(pair, size, slots) for size in sizes}
+    return UnionEvidence(one.name, other.name, nats, asked, hidden=slots)
 
 
 def _nats(pair: ClassPair, size: int, slots: float) -> float:

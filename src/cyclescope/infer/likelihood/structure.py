@@ -38,7 +38,8 @@ class UnionEvidence(msgspec.Struct, frozen=True):
     """Two classes with the nats against every size that the union of their ports may have.
 
     Without a reading they were not `asked`: any size is as good, and what they share is no claim. They may be
-    `across` the sides of a core, which share ports at a price, however many of their classes do.
+    of two `sides` of a core; `across` those that share ports at a price, however many of their classes do.
+    Nothing tells sizes of `hidden` and more from each other, which fill the front end.
     """
 
     first: str
@@ -46,6 +47,8 @@ class UnionEvidence(msgspec.Struct, frozen=True):
     nats: Mapping[int, float]
     asked: bool = True
     across: bool = False
+    sides: frozenset[str] = frozenset()
+    hidden: float = math.inf
 
     @property
     def best(self) -> float:
@@ -160,12 +163,14 @@ def _weighed(
 def sureness(structure: Structure, evidence: Sequence[UnionEvidence]) -> dict[str, float]:
     """Shares of the odds that the ports of classes have, by all other structures together.
 
-    Others are those in which a union has another size that is open. What is certain has no share.
+    Others are those in which a union has another size that is open. What is certain has no share. That two
+    sides of a core, which share no port where that would show, share one where nothing would show it is none.
     """
     widths = {name: len(ports) for name, ports in structure.sets.items()}
     inside = [e for e in evidence if e.first in widths and e.second in widths]
     best = _as_found(structure, inside)
-    others = {frozenset(one.atoms.items()): one for one in _others(widths, inside, best)}
+    found_others = (one for one in _others(widths, inside, best) if not _crosses_unseen(best, one, inside))
+    others = {frozenset(one.atoms.items()): one for one in found_others}
     found: dict[str, float] = {}
     for name in widths:
         asked = _asked_with(name, inside)
@@ -206,6 +211,17 @@ def _joined(parts: Sequence[_Solution | None], evidence: Sequence[UnionEvidence]
     if all(parts):
         atoms = {atom: count for part in parts if part is not None for atom, count in part.atoms.items()}
         yield _weighed(atoms, (), evidence)
+
+
+def _crosses_unseen(best: _Solution, other: _Solution, evidence: Sequence[UnionEvidence]) -> bool:
+    """Whether two sides share ports in another structure alone, in unions that fill the front end."""
+    for sides in {e.sides for e in evidence if e.sides}:
+        between = [e for e in evidence if e.sides == sides]
+        shared = [e for e in between if _is_shared(other, e)]
+        seen = any(other.union(e) < e.hidden for e in shared) or any(_is_shared(best, e) for e in between)
+        if shared and not seen:
+            return True
+    return False
 
 
 def _is_shared(found: _Solution, evidence: UnionEvidence) -> bool:

@@ -123,6 +123,33 @@ def test_that_two_sides_share_ports_surprises_once(count, price, ports):
     assert max(sure.values()) < 0.995, "the other case is likely enough"
 
 
+SIDES = frozenset("rv")
+
+
+@pytest.mark.parametrize(("hidden", "sides", "doubted"), [
+    (3, SIDES, False), (4, SIDES, True), (3, frozenset(), True),
+])  # fmt: skip
+def test_what_no_reading_could_show_of_two_sides_is_no_other_case(hidden, sides, doubted):
+    """A port that they share, where a union of three fills the front end as one of four does."""
+    pair = UnionEvidence("add", "blend", {3: 4.0, 4: 0.0}, sides=sides, hidden=hidden)
+    found = solve_structure({"add": 2, "blend": 2}, [pair])
+    assert found.ports == 4
+    assert bool(sureness(found, [pair])) is doubted
+
+
+def test_sides_that_are_seen_to_share_ports_may_share_others():
+    """Multiplications of both are; then additions and blends may, where that would fill the front end."""
+    hidden = UnionEvidence("add", "blend", {3: 4.0, 4: 0.0}, sides=SIDES, hidden=3)
+    seen = UnionEvidence("imul", "vmul", {1: 0.0, 2: 20.0}, sides=SIDES, hidden=3)
+    apart = [
+        UnionEvidence(one, other, {2: 100.0, 3: 0.0})
+        for one in ("add", "blend") for other in ("imul", "vmul")
+    ]  # fmt: skip
+    widths = {"add": 2, "blend": 2, "imul": 1, "vmul": 1}
+    evidence = [hidden, seen, *apart]
+    assert sureness(solve_structure(widths, evidence), evidence).keys() == {"add", "blend"}
+
+
 @pytest.mark.parametrize(("nodes", "found"), [(700, True), (1500, False)])
 def test_the_search_for_a_structure_has_a_thousand_nodes(monkeypatch, nodes, found):
     """With a solver that needs so many: not some time, which would depend on how fast a computer is."""
