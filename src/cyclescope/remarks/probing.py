@@ -38,6 +38,7 @@ class UnclearBranches(Meaning):
     NO_PATTERN = "not even the shortest pattern is predicted"
     NO_DISTANCES = "no two distances show where such a level ends"
     DISTANCES_DIFFER = "jumps nearer to each other and farther away show other numbers"
+    BY_AND_BY = "more jumps get slower by and by: targets may collide while there is room"
     LONGER_LOOPS = "loops take longer than their operations, the more trips the longer"
     SHORTEST_LOOP = "the end of the shortest loop takes as long as a wrong prediction"
     LOOPS_AGAIN = "loops of more trips take no longer again"

@@ -124,6 +124,52 @@ def test_jumps_have_to_take_the_same_too():
         answer((1024, 256, 256), each=(1, 1, 1.1))
 
 
+def rising(*steps, each=(1.0, 1.0, 1.0)):
+    """What the probe says where jumps beyond 512 are so far up the way to four times as long, by distance."""
+    found = {}
+    for spacing, step in zip(branch_targets.JUMP_SPACINGS, steps, strict=True):
+        for place in {*branch_targets.counts(spacing), *range(496, 704, 16), 513}:
+            share = 0 if place <= 512 else step if place < 1000 else 1
+            found[f"{spacing} bytes apart", place] = Interval(0.995 + 3 * share, 1.005 + 3 * share)
+    return PROBE.judge(FIRST, Readings(found, {})).value
+
+
+def test_one_of_two_distances_has_a_steep_end():
+    """Targets that collide by chance make jumps slower by and by, however far apart they are."""
+    assert rising(0.2, 0.2, 0.6) == Interval(512, 512)
+    assert rising(0.6, 0.0, 0.2) == Interval(512, 512), "two of three"
+    with pytest.raises(Unresolved, match="by and by"):
+        rising(0.4, 0.4, 0.4)
+    with pytest.raises(Unresolved, match="no two distances"):
+        rising(0.05, 0.05, 0.6)
+
+
+def test_what_jumps_beyond_take_need_not_be_steady():
+    found = {}
+    for spacing in branch_targets.JUMP_SPACINGS:
+        for place in {*branch_targets.counts(spacing), 513}:
+            low, high = (0.99, 1.01) if place <= 512 else (3.0, 4.5)
+            found[f"{spacing} bytes apart", place] = Interval(low, high, is_steady=place <= 512)
+    assert PROBE.judge(FIRST, Readings(found, {})).value == Interval(512, 512)
+
+
+@pytest.mark.parametrize(("unsure", "is_told"), [(600, True), (700, False)])
+def test_how_much_of_a_number_noise_may_leave_open(unsure, is_told):
+    """A tenth on either side."""
+    found = {}
+    for spacing in branch_targets.JUMP_SPACINGS:
+        for place in {*branch_targets.counts(spacing), *range(520, 720, 8)}:
+            high = 1.01 if place <= 512 else 4.1
+            found[f"{spacing} bytes apart", place] = Interval(
+                4.0 if place > unsure else 0.99, high, is_steady=not 512 < place <= unsure
+            )
+    if is_told:
+        assert PROBE.judge(FIRST, Readings(found, {})).value.high >= 600
+    else:
+        with pytest.raises(Unresolved):
+            PROBE.judge(FIRST, Readings(found, {}))
+
+
 def test_a_body_is_the_only_one_in_its_loop():
     for isa in ("x86-64", "aarch64", "riscv64"):
         for spacing in branch_targets.JUMP_SPACINGS:

@@ -6,8 +6,10 @@ import random
 
 import pytest
 
+from cyclescope.isa.table import load_table
 from cyclescope.probe.branches import return_stack
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import instruction
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 
@@ -176,3 +178,19 @@ def test_calls_are_balanced():
         calls, returns = forms.count("CALL_NEAR (Rel32)"), forms.count("RET_NEAR")
         if point.x:
             assert calls == returns == point.x
+
+
+PLACES = (0, 20, 40, 60)  # bytes behind a line, where the runner puts kernels
+
+
+def test_no_branch_is_in_two_lines_wherever_the_runner_puts_it():
+    """Of a Zen 3, branches in two lines cost a cycle and more, and no two places took the same."""
+    table = load_table("x86-64")
+    for point in CASE.points:
+        at = 0
+        for line in point.lines:
+            size = len(instruction(table, line).code())
+            if line.form.startswith(("CALL", "RET", "JMP")):
+                assert all((at + place) % 64 + size <= 64 for place in PLACES), (point.part, point.x, at)
+            at += size
+        assert at % 64 == 0, "copies lie like the first"

@@ -31,7 +31,9 @@ from cyclescope.remarks.probing import UnclearBranches
 SHALLOW = 4  # calls inside each other that whatever has such a thing knows
 COARSE = (8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128)  # calls that are asked first
 LEAST_WRONG = 4.0  # cycles of a wrong prediction: less tells nothing
-_FUNCTION = 32  # bytes from one function to the next, as few branches are known of each piece of code
+# Bytes from one function to the next, as few branches are known of each line of code; it begins so far
+# behind that no call is in two lines, wherever the runner puts the kernel.
+_FUNCTION, _BEHIND = 64, 4
 _RETURNS = 4  # in the bodies of controls
 _NESTED, _SHALLOW, _OTHER, _SAME = "inside each other", "in fours", "to another place", "to its place"
 _SUBJECT = "calls inside each other"
@@ -41,8 +43,9 @@ class CallWay(NamedTuple):
     """How functions are made.
 
     `serial` waits until everything before has finished: what hides behind other calls would not be seen.
-    `enter` and `leave` keep the return address on the stack, where calls do not; `change` makes it another:
-    @ is how much further, or how far away on x86-64. `gap` is what may be passed over.
+    `space` is as long as a function begins behind its line. `enter` and `leave` keep the return address on
+    the stack, where calls do not; `change` makes it another: @ is how much further, or how far away on
+    x86-64. `gap` is what may be passed over.
     """
 
     serial: str
@@ -51,6 +54,7 @@ class CallWay(NamedTuple):
     ret: str
     change: tuple[str, ...]
     gap: str
+    space: str
     enter: tuple[str, ...] = ()
     leave: tuple[str, ...] = ()
 
@@ -58,15 +62,15 @@ class CallWay(NamedTuple):
 _WAYS: Mapping[str, CallWay] = {
     "x86-64": CallWay(
         "LFENCE", "CALL_NEAR (Rel32): #@", "JMP (Rel32): #@", "RET_NEAR",
-        ("POP (R64): d", f"LEA_R_D32 (R64): c {TARGET}", "PUSH (R64): c"), "NOP",
+        ("POP (R64): d", f"LEA_R_D32 (R64): c {TARGET}", "PUSH (R64): c"), "NOP", "NOP (R64): a",
     ),
     "aarch64": CallWay(
         "ISB: #15", "BL: #@", "B: #@", "RET: r",
-        (f"ADDXri: r r #{TARGET}",), "NOP", ("STRXpre: s r -16",), ("LDRXpost: s r #16",),
+        (f"ADDXri: r r #{TARGET}",), "NOP", "NOP", ("STRXpre: s r -16",), ("LDRXpost: s r #16",),
     ),
     "riscv64": CallWay(
         "FENCE_I", "JAL: r #@", "JAL: z #@", "JALR: z r #0",
-        (f"ADDI: r r #{TARGET}",), "ADDI: z z #0",
+        (f"ADDI: r r #{TARGET}",), "ADDI: z z #0", "ADDI: z z #0",
         ("ADDI: s s #4080", "SD: r s"), ("LD: r s", "ADDI: s s #16"),
     ),
 }  # fmt: skip
@@ -88,33 +92,37 @@ def _points(isa: str, count: int) -> Iterator[Point]:
 def nested(isa: str, depths: list[int]) -> tuple[KernelLine, ...]:
     """Calls of functions that call functions, so deep each; the last of each call none."""
     way = _WAYS[isa]
-    items: list[Item] = [way.serial]
+    items: list[Item] = [way.serial, Fill(_BEHIND)]
     for number, depth in enumerate(depths):
         end = f"end {number}"
-        items += [Branch(way.call, f"{number} 1"), Branch(way.jump, end), Fill(_FUNCTION)]
+        items += [Branch(way.call, f"{number} 1"), Branch(way.jump, end)]
         for level in range(1, depth + 1):
-            items.append(Label(f"{number} {level}"))
+            items += [*_line(way), Label(f"{number} {level}")]
             items += _function(way, f"{number} {level + 1}" if level < depth else "")
-        items.append(Label(end))
+        items += [*_line(way, is_last=number + 1 == len(depths)), Label(end)]
     return laid_out(isa, items)
+
+
+def _line(way: CallWay, is_last: bool = False) -> list[Item]:
+    """What nobody executes, up to where a function or a call begins, or the last ends: its copies follow."""
+    return [Fill(_FUNCTION)] if is_last else [Fill(_FUNCTION), way.space]
 
 
 def _function(way: CallWay, called: str) -> list[Item]:
     if not called:
-        return [way.ret, Fill(_FUNCTION)]
-    return [*way.enter, Branch(way.call, called), *way.leave, way.ret, Fill(_FUNCTION)]
+        return [way.ret]
+    return [*way.enter, Branch(way.call, called), *way.leave, way.ret]
 
 
 def returns(isa: str, is_other: bool) -> Point:
     """Calls of a function that returns behind what follows them, or to that."""
     way = _WAYS[isa]
-    items: list[Item] = []
+    items: list[Item] = [way.space]
     for number in range(_RETURNS):
         function, back, beyond, end = (f"{name} {number}" for name in ("function", "back", "beyond", "end"))
-        items += [Branch(way.call, function), Label(back), way.gap, Label(beyond)]
-        items += [Branch(way.jump, end), Fill(_FUNCTION), Label(function)]
-        items += _changed(way, back, beyond if is_other else back)
-        items += [way.ret, Fill(_FUNCTION), Label(end)]
+        items += [Branch(way.call, function), Label(back), way.gap, Label(beyond), Branch(way.jump, end)]
+        items += [*_line(way), Label(function), *_changed(way, back, beyond if is_other else back), way.ret]
+        items += [*_line(way, is_last=number + 1 == _RETURNS), Label(end)]
     return parallel(_OTHER if is_other else _SAME, *laid_out(isa, items), count=_RETURNS)
 
 
