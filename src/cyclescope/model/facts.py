@@ -101,6 +101,7 @@ STACK_UPDATE = "stack pointer behind a push and a pop"
 STACK_MOVES = "moves of the stack pointer"
 SHORTEST_NOPS, LONGER_NOPS = range(4, 41), range(8, 33)
 """Loops of so many NOPs tell how a core gets code: of the shortest ones, and of the next longer kind."""
+BEGUN_LATE = (4, 8)  # NOPs of a loop that begins so many bytes before the end of a line
 SIGNED_BITS = 32  # of the loads that tell whether the sign is extended on the way
 
 
@@ -222,3 +223,9 @@ def mnemonic_of(form: str) -> str:
 def loop_of(nops: int, size: int) -> str:
     """A loop of so many NOPs of so many bytes."""
     return f"{nops} NOPs of {size} bytes in a loop"
+
+
+def begun_late(size: int) -> str:
+    """The loop of a few NOPs of so many bytes that begins shortly before the end of its line."""
+    nops, before = BEGUN_LATE
+    return f"{loop_of(nops, size)}, begun {before} bytes before its line ends"

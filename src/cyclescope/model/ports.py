@@ -25,14 +25,17 @@ def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
 
 
 def resource_ports(name: str, ports: Sequence[str]) -> tuple[int, ...]:
-    """The ports of a shared resource that is a set of them, as its name has them (`pcd`); none of a unit."""
+    """The ports of a shared resource that is a set of them, as its name has them; none of a unit.
+
+    Names are `pcd`, and `pALU0,ALU3` where ports have more letters.
+    """
     rest, found = name.removeprefix("p"), []
     if rest == name:
         return ()
     for number, port in enumerate(ports):
         if rest.startswith(port):
             found.append(number)
-            rest = rest.removeprefix(port)
+            rest = rest.removeprefix(port).removeprefix(",")
     return () if rest else tuple(found)
 
 

@@ -33,6 +33,7 @@ def test_resources_are_sets_of_ports_or_units(name, ports):
 
 def test_names_of_ports_may_be_words():
     assert resource_ports("pAGU0ALU1", ("AGU0", "AGU1", "ALU0", "ALU1")) == (0, 3)
+    assert resource_ports("pAGU0,ALU1", ("AGU0", "AGU1", "ALU0", "ALU1")) == (0, 3)
 
 
 def test_every_resource_has_a_bound():

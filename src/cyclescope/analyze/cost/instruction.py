@@ -28,7 +28,7 @@ from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
-from cyclescope.model.ports import issue_throughput
+from cyclescope.model.ports import issue_throughput, resource_ports
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
 
 _WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
@@ -48,7 +48,8 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     where nothing has to arrive. `killed` are flags that hold nothing of use behind the instruction.
     `stored` has the columns that go to memory without a latency in the model, `guessed` the (source,
     column) of other pairs without one. `alone` is the measured throughput where neither ports nor slots
-    explain it, else 0.
+    explain it, else 0; `unit` names the one unit without a port that the form is known to keep busy, or that
+    forms of the same operations are, which are slower than these explain as well; "" for none or several.
     """
 
     form: InstructionForm
@@ -65,6 +66,7 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     slots: float
     operations: tuple[Operation, ...]
     alone: float
+    unit: str = ""
 
     @cached_property
     def work(self) -> tuple[tuple[int, float], ...]:
@@ -165,6 +167,7 @@ class PlacedCosts:
         self._variants: dict[tuple[str, CostVariant], PlacedCost] = {}
         self._costs: dict[str, FormCost | None] = {}
         self._borrowed: dict[str, bool] = {}
+        self._units_of: dict[tuple[Operation, ...], set[str]] | None = None
 
     def cost(self, form: InstructionForm) -> FormCost | None:
         """What the machine, or the stand-in, knows of a form, by its id or LLVM's name of it.
@@ -259,13 +262,24 @@ class PlacedCosts:
         )  # fmt: skip
         column_of, columns = table.columns()
         idle = cost.eliminated or variant.idiom == ZERO
+        alone = 0.0 if idle or variant.fused else _unexplained(cost, self.machine.core)
         return PlacedCost(
             form, cost, variant, tuple(ends.sources), tuple(ends.targets), column_of, columns,
             tuple(table.base_of(column) for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
             table.guessed(column_of), _slots(cost), () if idle else self._operations(form, cost),
-            0.0 if idle or variant.fused else _unexplained(cost, self.machine.core),
+            alone, self._unit(cost) if alone else "",
         )  # fmt: skip
+
+    def _unit(self, cost: FormCost) -> str:
+        """The unit without a port that makes a form slower than its operations, where one is known to."""
+        if self._units_of is None:
+            self._units_of = {}
+            for other in self.machine.forms.values():
+                if own := _units(other, self.machine):
+                    self._units_of.setdefault(other.operations or (), set()).update(own)
+        names = _units(cost, self.machine) or self._units_of.get(cost.operations or (), set())
+        return min(names) if len(names) == 1 and cost.operations else ""
 
     def _operations(self, form: InstructionForm, cost: FormCost) -> tuple[Operation, ...]:
         """The micro-operations; of those that were not found out, what any access to memory needs."""
@@ -321,6 +335,13 @@ def _unexplained(cost: FormCost, core: Core) -> float:
     if slowest is None or (explained and slowest - cost.throughput_error <= explained[0] * _EXPLAINED):
         return 0.0
     return slowest
+
+
+def _units(cost: FormCost, machine: MachineModel) -> set[str]:
+    """The units without a port among the resources of a form that is slower than its ports allow."""
+    names = {name for name in cost.resources if name in machine.resources}
+    units = {name for name in names if not resource_ports(name, machine.ports)}
+    return units if units and _unexplained(cost, machine.core) else set()
 
 
 def _varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: Units) -> FormCost:

@@ -10,7 +10,7 @@ from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
-from cyclescope.model.machine import Core, MachineModel
+from cyclescope.model.machine import Core, MachineModel, Operation
 
 
 def port_loads(costs: Iterable[PlacedCost]) -> Loads:
@@ -71,21 +71,33 @@ def code_lines(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | Non
 
 
 def resources(costs: Iterable[PlacedCost], machine: MachineModel) -> dict[str, float]:
-    """Cycles per shared resource of the machine's resource view."""
+    """Cycles per shared resource of the machine's resource view.
+
+    A form that is slower alone than its ports explain has its unit for as long.
+    """
     used: dict[str, float] = {}
     for placed in costs:
-        for name, cycles in placed.cost.resources.items():
-            if not placed.variant.idiom and name in machine.resources:
-                used[name] = used.get(name, 0.0) + cycles / machine.resources[name]
+        own = {name: c for name, c in placed.cost.resources.items() if name in machine.resources}
+        if placed.unit:
+            own[placed.unit] = max(own.get(placed.unit, 0.0), placed.alone * machine.resources[placed.unit])
+        for name, cycles in own.items() if not placed.variant.idiom else ():
+            used[name] = used.get(name, 0.0) + cycles / machine.resources[name]
     return used
 
 
-def units(costs: Iterable[PlacedCost]) -> dict[str, float]:
-    """Cycles per form by its measured throughput, where no port explains it: units that are no ports."""
+def units(costs: Iterable[PlacedCost], sure: bool = False) -> dict[str, float]:
+    """Cycles by the measured throughput of forms where no port explains it: units that are no ports.
+
+    What makes one of them slower than its operations is taken to make others of the same operations so,
+    unless that has to be `sure`.
+    """
     used: dict[str, float] = {}
+    names: dict[tuple[Operation, ...], str] = {}
     for placed in costs:
         if placed.alone:
-            used[placed.form.id] = used.get(placed.form.id, 0.0) + placed.alone
+            known = () if sure else placed.cost.operations
+            name = names.setdefault(known, placed.form.id) if known else placed.form.id
+            used[name] = used.get(name, 0.0) + placed.alone
     return used
 
 

@@ -116,7 +116,7 @@ class BlockBounds:
         left_out = (*NO_BOUNDS, FRONT_END, LOOP_CARRIED, IN_ORDER, SCHEDULED, *effects.ASSUMED)
         sure = [c for n, c in self.deciding.items() if n not in left_out]
         own = (placed for placed in self.costs if self._is_known(placed))
-        rest = max(*sure, self._sure_front_end, max(bounds.units(own).values(), default=0.0))
+        rest = max(*sure, self._sure_front_end, max(bounds.units(own, sure=True).values(), default=0.0))
         if self.slowest_chain > rest:  # what is proved of it is no more
             rest = max(rest, self.least_chain)
         return min(rest, self.cycles)

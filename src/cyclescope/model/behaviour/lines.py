@@ -8,14 +8,28 @@ from math import ceil
 
 import msgspec
 
-from cyclescope.model.facts import CODE_LINES, LONGER_NOPS, SHORTEST_NOPS, Fact, loop_of
+from cyclescope.model.facts import (
+    BEGUN_LATE,
+    CODE_LINES,
+    LONGER_NOPS,
+    SHORTEST_NOPS,
+    Fact,
+    begun_late,
+    loop_of,
+)
 
 _SIZES = range(1, 9)  # bytes of a NOP
 _END = 10  # bytes that the end of a loop has at most: a decrement and a branch that goes far
+_SHORT_END = 8  # bytes that it has at least, on any instruction set
 _STEP = (
     0.6  # cycles: one NOP more takes a quarter of a cycle where four are a cycle's slots, a step a whole one
 )
 _FLAT = 0.2  # cycles by which what takes whole cycles differs
+_LINES, _MOST = (32, 64, 128), range(4, 17)  # bytes of a line, and slots that are got of it in a cycle
+_ENDS = (1, 2)  # slots of the end of a loop, fused or not
+_ROUNDING = 0.02  # relative: what a whole number of cycles is read too low by at most
+_CLEARLY = 0.1  # cycles by which slots take less than lines that explain a reading
+_FEWEST = 6  # readings that lines explain and slots do not
 
 _Read = tuple[float, float]  # what was read less its error, and what was read: neighbours only add
 
@@ -24,27 +38,42 @@ class CodeLines(msgspec.Struct, frozen=True):
     """A loop gets at most `most` slots of its first line of `size` bytes in a cycle.
 
     Where that line has more, so many at a time take `more` cycles, and each further line takes at least one.
+    With `apart` each line takes a cycle, however little of it is read. Of more no loop is sure: in two lines,
+    with eight slots a cycle, NOPs take three cycles from 15 slots on, and other instructions two to three.
     """
 
     size: int
     most: int
     more: float
+    apart: bool = False
 
     def cycles(self, begin: int, slots: Iterable[tuple[int, float]]) -> float:
         """Cycles of a trip through code that begins at an address, by the bytes and slots of instructions.
 
         0 where nothing is known to be in the way: what goes on from a short beginning into the next line is
-        got together with it.
+        got together with it, unless lines are `apart`.
         """
+        lines = self._filled(begin, slots)
+        if self.apart:
+            return float(max(len(lines), ceil(sum(lines.values()) / self.most)))
+        return self._cycles(lines) if lines.get(begin // self.size, 0.0) > self.most else 0.0
+
+    def each(self, begin: int, slots: Iterable[tuple[int, float]]) -> float:
+        """The same where every line takes its cycles."""
+        return self._cycles(self._filled(begin, slots))
+
+    def _cycles(self, lines: Mapping[int, float]) -> float:
+        return sum(1 + self.more * max(ceil(count / self.most) - 1, 0) for count in lines.values())
+
+    def _filled(self, begin: int, slots: Iterable[tuple[int, float]]) -> dict[int, float]:
+        """Slots by the number of the line."""
         at, lines = begin, dict[int, float]()
         for length, count in slots:
             for line in range(at // self.size, (at + length - 1) // self.size + 1):
                 lines.setdefault(line, 0.0)
             lines[at // self.size] += count
             at += length
-        if lines.get(begin // self.size, 0.0) <= self.most:
-            return 0.0
-        return sum(1 + self.more * max(ceil(count / self.most) - 1, 0) for count in lines.values())
+        return lines
 
 
 def code_lines(facts: Sequence[Fact]) -> CodeLines | None:
@@ -52,6 +81,7 @@ def code_lines(facts: Sequence[Fact]) -> CodeLines | None:
 
     In one line, trips take whole cycles more after the first step, the same from one step to the next. The
     steps are as many slots apart as are got at a time. Of longer NOPs one more step is where the line ends.
+    Where slots hide some of the steps, lines of which each takes its cycles may explain what slots do not.
     """
     asked = (fact for fact in facts if fact.probe == CODE_LINES)
     known = {f.subject: (f.value - (f.error or 0.0), f.value) for f in asked if f.value is not None}
@@ -63,12 +93,56 @@ def code_lines(facts: Sequence[Fact]) -> CodeLines | None:
         {n: known[loop_of(n, size)] for n in counts if loop_of(n, size) in known}
         for size, counts in zip(sizes, (SHORTEST_NOPS, LONGER_NOPS), strict=False)
     )
+    found = _of_steps(short, long, sizes[1])
+    if found is None and (found := _explaining({sizes[0]: short, sizes[1]: long})) is not None:
+        found = msgspec.structs.replace(found, apart=_is_apart(known, sizes[0]))
+    return found
+
+
+def _is_apart(known: Mapping[str, _Read], size: int) -> bool:
+    """Whether a few NOPs take a cycle longer where they begin shortly before the end of a line."""
+    plain, late = known.get(loop_of(BEGUN_LATE[0], size)), known.get(begun_late(size))
+    return plain is not None and late is not None and late[0] - plain[1] > _STEP
+
+
+def _explaining(read: Mapping[int, Mapping[int, _Read]]) -> CodeLines | None:
+    """The lines that explain most readings by whole cycles, by the bytes of a NOP, and exceed none."""
+    width = max(
+        ((n + 1) / value for some in read.values() for n, (_, value) in some.items() if value > 0),
+        default=0.0,
+    )
+    best, most = None, _FEWEST - 1
+    for size in _LINES:
+        for slots in _MOST:
+            for ends in _ENDS if width else ():
+                explained = _explained(CodeLines(size, slots, 1.0), read, width, ends)
+                if explained > most:
+                    best, most = CodeLines(size, slots, 1.0), explained
+    return best
+
+
+def _explained(lines: CodeLines, read: Mapping[int, Mapping[int, _Read]], width: float, ends: int) -> int:
+    """How many readings are what lines take, where slots take clearly less; 0 where a reading is less."""
+    found = 0
+    for size, some in read.items():
+        for n, (low, value) in some.items():
+            slots = [(size, 1.0)] * n + [(_SHORT_END, float(ends))]
+            cycles = max(lines.each(0, slots), 1.0)
+            if max(2 * value - low, value) < cycles * (1 - _ROUNDING):
+                return 0
+            by_slots = (n + ends) / width
+            found += by_slots + _CLEARLY < cycles and low - _FLAT < cycles
+    return found
+
+
+def _of_steps(short: Mapping[int, _Read], long: Mapping[int, _Read], bytes_of_long: int) -> CodeLines | None:
+    """What steps of whole cycles tell."""
     steps = _steps(short)
     if len(steps) < 2 or not _is_flat(short, steps[0], steps[1]):
         return None
     most, more = steps[1] - steps[0], float(round(short[steps[0]][1])) - 1
     ends = [n for n in _steps(long) if n not in steps]
-    powers = (_power(sizes[1] * (n - 1), sizes[1] * n + _END) for n in ends)
+    powers = (_power(bytes_of_long * (n - 1), bytes_of_long * n + _END) for n in ends)
     size = next((power for power in powers if power), 0)
     return CodeLines(size, most, more) if size and steps[0] <= most else None
 

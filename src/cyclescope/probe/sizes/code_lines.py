@@ -1,7 +1,8 @@
 """How many instructions does a short loop get from one line of code in a cycle?
 
 Loops of NOPs that begin where a line does: of the shortest NOPs, all in one line, and of longer ones, which
-reach into the next. What a trip takes beyond its slots is how the core gets the code of a line.
+reach into the next. What a trip takes beyond its slots is how the core gets the code of a line. A few that
+begin shortly before their line ends tell whether the next one takes a cycle of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,15 @@ from functools import cache
 from typing import NamedTuple
 
 from cyclescope.isa.table import load_table
-from cyclescope.model.facts import CODE_LINES, LONGER_NOPS, SHORTEST_NOPS, CoreAnswer, loop_of
+from cyclescope.model.facts import (
+    BEGUN_LATE,
+    CODE_LINES,
+    LONGER_NOPS,
+    SHORTEST_NOPS,
+    CoreAnswer,
+    begun_late,
+    loop_of,
+)
 from cyclescope.probe.code import CHAIN, NUMBERS, Setting, instruction, written
 from cyclescope.probe.layout import Branch, Fill, Item, Label, laid_out
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings
@@ -49,6 +58,10 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
     for nop, counts in zip(nops, (SHORTEST_NOPS, LONGER_NOPS), strict=False):
         for count in counts:
             yield ProbeCase(loop_of(count, _length(isa, nop)), (_loop(isa, nop, count),), is_quick=False)
+    for nop in nops[:1]:
+        late, before = BEGUN_LATE
+        point = _loop(isa, nop, late, ahead=(ALIGNED - before) // _length(isa, nop))
+        yield ProbeCase(begun_late(_length(isa, nop)), (point,), is_quick=False)
 
 
 @cache
@@ -56,11 +69,12 @@ def _length(isa: str, text: str) -> int:
     return len(instruction(load_table(isa), written(isa, text)[0]).code())
 
 
-def _loop(isa: str, nop: str, count: int) -> Point:
+def _loop(isa: str, nop: str, count: int, ahead: int = 0) -> Point:
+    """A loop of so many NOPs, `ahead` others of which are in front of it in its line."""
     way = _WAYS[isa]
     items: list[Item] = [
-        way.begin, Branch(way.jump, _TRIP), Fill(ALIGNED), Label(_TRIP), *[nop] * count, way.less,
-        Branch(way.back, _TRIP), Branch(way.jump, "end"), Fill(ALIGNED), Label("end"),
+        way.begin, Branch(way.jump, _TRIP), Fill(ALIGNED), *[nop] * ahead, Label(_TRIP), *[nop] * count,
+        way.less, Branch(way.back, _TRIP), Branch(way.jump, "end"), Fill(ALIGNED), Label("end"),
     ]  # fmt: skip
     registers = {"a": 0, "b": (1 << 64) - 1, "f": TRIPS}
     setting = Setting(numbers=tuple((NUMBERS[isa][letter], value) for letter, value in registers.items()))

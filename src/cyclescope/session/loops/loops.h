@@ -7,7 +7,7 @@
 #ifndef ROUND
 #define ROUND 16
 #endif
-#define ROOM 24576 /* bytes: three quarters of the smallest caches, which are 32 KB */
+#define ROOM 16384 /* bytes: a neighbour on the same core has the other half of the smallest caches, which are 32 KB */
 #define MOST (ROOM / ROUND / 128 * 128)
 #define KEEP __asm__ volatile("") /* the loop stays as it is: no vectors, no library function */
 

@@ -85,6 +85,34 @@ def test_shared_resources_and_units_that_are_no_ports():
     assert model.predict(block("xor edx, edx; mov eax, ebx; div rcx")).bounds["units"] == 7
 
 
+MIXED = "vaddpd ymm0, ymm1, ymm2; vsubpd ymm3, ymm1, ymm2"
+
+
+def test_what_makes_one_form_slow_makes_others_of_the_same_operations_slow():
+    """They share it, as far as is known; that is not sure, and no more than their own throughput is."""
+    both = {"throughput": 2.5, "operations": (Operation((0, 1)),)}
+    machine = changed(toy(), VADDPD_YMM_YMM_YMM=both, VSUBPD_YMM_YMM_YMM=both)
+    found = Predictor(machine).predict(block(MIXED))
+    assert (found.bounds["units"], found.lower) == (5, 2.5)
+    apart = changed(machine, VSUBPD_YMM_YMM_YMM=both | {"operations": (Operation((1, 2)),)})
+    assert Predictor(apart).predict(block(MIXED)).bounds["units"] == 2.5
+
+
+def test_a_form_has_the_unit_of_forms_of_its_operations_for_as_long_as_it_takes():
+    both = {"throughput": 2.5, "operations": (Operation((0, 1)),)}
+    machine = changed(
+        toy(), VADDPD_YMM_YMM_YMM=both | {"resources": {"unit": 2.0, "pa,b": 2.0}}, VSUBPD_YMM_YMM_YMM=both,
+        VMULPD_YMM_YMM_YMM={"resources": {"unit": 1.0}},
+    )  # fmt: skip
+    with_unit = msgspec.structs.replace(machine, resources={"unit": 1.0, "pa,b": 2.0})
+    found = Predictor(with_unit).predict(block(f"{MIXED}; vmulpd ymm4, ymm1, ymm2"))
+    assert (found.resources["unit"], found.bounds["resources"]) == (6, 6)
+    two = changed(with_unit, VSUBPD_YMM_YMM_YMM=both | {"resources": {"other": 2.0}})
+    two = msgspec.structs.replace(two, resources={"unit": 1.0, "other": 1.0})
+    found = Predictor(changed(two, VDIVPD_YMM_YMM_YMM=both)).predict(block("vdivpd ymm0, ymm1, ymm2"))
+    assert found.resources == {}, "which of two it is nobody knows"
+
+
 def test_locked_instructions_wait_for_memory():
     forms = {name: cost for name, cost in toy().forms.items() if "_LOCK" not in name}
     model = Predictor(msgspec.structs.replace(toy(), forms=forms))

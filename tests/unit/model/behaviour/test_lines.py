@@ -8,7 +8,16 @@ import msgspec
 import pytest
 
 from cyclescope.model.behaviour.lines import CodeLines, code_lines
-from cyclescope.model.facts import CODE_LINES, LONGER_NOPS, SHORTEST_NOPS, CoreAnswer, Fact, loop_of
+from cyclescope.model.facts import (
+    BEGUN_LATE,
+    CODE_LINES,
+    LONGER_NOPS,
+    SHORTEST_NOPS,
+    CoreAnswer,
+    Fact,
+    begun_late,
+    loop_of,
+)
 
 END = 9  # bytes of a decrement and a branch, one slot
 
@@ -32,6 +41,59 @@ def readings(lines, width=8, ends=1, sizes=(1, 4), noise=0.02, without=(), seed=
 def test_what_a_core_does_is_found(truth, ends, seed):
     counts = (1, 4) if truth.size == 64 else (1, 2)
     assert code_lines(readings(truth, ends=ends, sizes=counts, noise=0.14, seed=seed)) == truth
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ends", [1, 2])
+@pytest.mark.parametrize(("size", "most", "width"), [(64, 8, 6), (64, 6, 5), (64, 9, 7), (64, 8, 6.1)])
+def test_lines_are_found_where_slots_hide_steps(size, most, width, ends, seed):
+    """Of a Zen 3, say: 17 slots take 2.83 cycles by the width, and 3 by their line."""
+    truth = CodeLines(size, most, 1.0)
+    facts = readings(truth, width=width, ends=ends, sizes=(2, 4), noise=0.015, seed=seed)
+    assert code_lines(facts) == truth
+
+
+def late(plain, read, error=0.01):
+    """The facts of a core whose lines are known, and a loop that begins late in a line."""
+    count, _ = BEGUN_LATE
+    facts = [f for f in readings(CodeLines(64, 8, 1), width=6) if f.subject != loop_of(count, 1)]
+    told = {loop_of(count, 1): plain, begun_late(1): read}
+    return [
+        *facts,
+        *(Fact(CODE_LINES, name, CoreAnswer.VALUE, cycles, error) for name, cycles in told.items()),
+    ]
+
+
+@pytest.mark.parametrize(("read", "apart"), [(2.0, True), (1.7, True), (1.5, False), (1.0, False)])
+def test_whether_a_line_takes_a_cycle_however_little_of_it_is_read(read, apart):
+    found = code_lines(late(1.0, read))
+    assert found is not None and found.apart is apart
+    assert code_lines(late(1.0, 2.0, error=0.6)).apart is False
+
+
+def test_few_slots_in_two_lines_take_two_cycles_where_lines_are_apart():
+    lines = CodeLines(64, 8, 1.0, apart=True)
+    assert lines.cycles(50, straight(5)) == 1.0
+    assert lines.cycles(60, straight(5)) == 2.0
+    assert lines.cycles(60, straight(4 + 12)) == 2.0
+    assert lines.cycles(60, straight(4 + 13)) == 3.0
+    assert lines.cycles(60, straight(33, size=4)) == 5.0
+
+
+@pytest.mark.parametrize(("explained", "told"), [(5, False), (6, True)])
+def test_six_readings_that_slots_do_not_explain_are_enough(explained, told):
+    """Each of them a whole cycle, as lines of eight slots make it; of all others the width is enough."""
+    facts, count = [], 0
+    for size, counts in ((2, SHORTEST_NOPS), (4, LONGER_NOPS)):
+        for n in counts:
+            whole = CodeLines(64, 8, 1.0).each(0, [(size, 1.0)] * n + [(END, 1.0)])
+            cycles = max((n + 1) / 6, 1.0)
+            if whole > cycles + 0.1:
+                if count == explained:
+                    continue
+                count += 1
+            facts.append(Fact(CODE_LINES, loop_of(n, size), CoreAnswer.VALUE, max(cycles, whole), 0.01))
+    assert (code_lines(facts) is not None) is told
 
 
 @pytest.mark.parametrize(
