@@ -48,15 +48,17 @@ class Read:
     def __init__(self, store: Store) -> None:
         self.throughputs: Callable[[], Mapping[str, float]] = cache(store.throughputs)
         self.events: Callable[[], Sequence[str]] = cache(store.events)
+        self.links: Callable[[], Mapping[str, bytes]] = cache(store.links)
+        self.emulated = store.emulated
         self.readings: Callable[[str], Sequence[Reading]] = cache(store.readings)
         self._records: Callable[[tuple[str, ...]], Sequence[Record]] = cache(
             lambda quantities: list(store.records_of(quantities))
         )
 
     def records_of(self, quantities: Iterable[str], forms: Sequence[str] | None = None) -> Sequence[Record]:
-        """Records of some quantities; of all forms here."""
-        assert forms is None, "all forms are inferred"
-        return self._records(tuple(quantities))
+        """Records of some quantities, of some forms or of all."""
+        records = self._records(tuple(quantities))
+        return records if forms is None else [record for record in records if record.form in {*forms}]
 
 
 class Measured(msgspec.Struct, frozen=True):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 from benchmarks.lib.constants import mutants
-from benchmarks.port_constants import ROOMS, Changed, changed, report, together
+from benchmarks.port_constants import ROOMS, Changed, Read, changed, report, together
+from cyclescope.infer.ports.approach import read_approach
+from cyclescope.measure.record import Record
 
 BEFORE = {"add": ("1*p01", "high"), "shift": ("1*p0", "high"), "move": ("-", "low")}
 
@@ -33,3 +36,23 @@ def test_one_that_changes_too_much_or_ends_inference_fails(capsys):
     assert not report([(one, few), (other, many)], 3)[0].passed
     assert not report([(one, few), (third, None)], 3)[0].passed
     assert str(other) in capsys.readouterr().out
+
+
+def test_what_inference_reads_of_a_store_is_read_once(table):
+    """A form that may be executed by the renamer is asked for its chains, one by one."""
+    names = "LEA_B (R64)", "ADD (R64, R64)"
+    rows = [Record(name, "throughput", "", "", "plain x8", 1.0, 0.01, "ok", 8, ()) for name in names]
+    asked = []
+
+    def records_of(quantities, forms=None):
+        asked.append(quantities)
+        return [row for row in rows if row.quantity in quantities]
+
+    store = SimpleNamespace(
+        throughputs=lambda: dict.fromkeys(names, 1.0), events=list, links=dict, emulated=False,
+        readings=lambda quantity: [], records_of=records_of,
+    )  # fmt: skip
+    read = Read(store)
+    assert read_approach(read, table).ports is None
+    assert [record.form for record in read.records_of(("throughput",), names[:1])] == [names[0]]
+    assert len(asked) == len(set(asked))
