@@ -9,7 +9,7 @@ import pytest
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import measured_behaviour
-from cyclescope.model.facts import CoreAnswer, MemoryWay
+from cyclescope.model.facts import LOOPED, CoreAnswer, MemoryWay
 from cyclescope.model.ports import issue_throughput
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
@@ -35,6 +35,18 @@ def test_what_drawn_cores_rename():
     score = scored(RENAMING, cores)
     assert not score.wrong, f"seed {SEED}: {score.wrong}"
     assert score.stated >= 0.8, f"seed {SEED}: {score}"  # loads of 3 cycles leave some open: half were drawn
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_how_many_pairs_a_core_may_learn_while_it_is_asked_over_how_many_stores(isa):
+    """As many at every distance: of 24 pairs of a Zen 3 some are learned, and of a Zen 5 40."""
+    asked = set()
+    for case in RENAMING.cases(isa):
+        if "stores in between" in case.subject:
+            point = case.points[0]
+            assert len(point.lines) == point.count * (2 + 2 * int(case.subject.split()[0]))
+            asked.add((point.count, case.subject.endswith(LOOPED)))
+    assert asked == {(64, False), (1, True)}
 
 
 FORWARDING, ACCESSES, CROSSING, ALIASING = (

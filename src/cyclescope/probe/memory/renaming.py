@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cyclescope.kernel.kernel import WATCHED
+from cyclescope.kernel.kernel import CANARY, LONG, WATCHED
 from cyclescope.model.behaviour.passing import DISTANCES
 from cyclescope.model.facts import (
     ASKED_UPDATE,
@@ -50,6 +50,9 @@ from cyclescope.probe.question import (
 )
 from cyclescope.remarks.probing import UnclearMemory
 
+# Pairs of a body, more than a core learns as it learns those of a short loop: 24 pairs of a Zen 3 are renamed
+# at times, 48 never.
+MANY_PAIRS = 64
 _APART, _PLACES = "p +120", 15  # where no other store goes: they are in so many places before
 _NOTHING = Interval(0.0, 0.0)
 _LEARNED = (MemoryWay.REWRITTEN_SHORT, MemoryWay.OTHER_SHORT)  # where a core may know pairs, or not yet
@@ -186,6 +189,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         yield ProbeCase(way.subject, (*_points(*lines, way.setting, way.short), load_latency(isa)), way.quick)
     for count in DISTANCES if isa in PLAIN_TRANSFERS else ():
         yield _distance(isa, distance_subject(count), count, _APART)
+        yield _distance(isa, distance_subject(count, LOOPED), count, _APART)
         yield _distance(isa, distance_subject(count, STACKED), count, _STACK_APART)
 
 
@@ -215,15 +219,21 @@ def _points(
 
 
 def _distance(isa: str, subject: str, count: int, place: str) -> ProbeCase:
-    """So many stores to other addresses in between, hidden behind as many multiplications."""
+    """So many stores to other addresses in between, hidden behind as many multiplications.
+
+    A body has more pairs than a core learns, whatever the distance, or one in a short loop.
+    """
     one = PLAIN_TRANSFERS[isa][-1]
     other_store = with_register(one.store, "h").replace("@", "q")  # nor does it wait for what is stored
     others = tuple(f"{other_store} +{8 * (n % _PLACES)}" for n in range(count))
     before = (*at(isa, one.store, place), *written(isa, *others))
     link = written(isa, *[one.link] * count)
     load, other = (*at(isa, one.load, place), *link), (*at(isa, with_register(one.load, "b"), place), *link)
-    points = (*_points(before, load, other, Setting()), load_latency(isa))
-    return ProbeCase(subject, points, count in (4, 16))
+    parts = (("asked", (*before, *load)), ("asked, cut", (*before, *other)))
+    short = subject == distance_subject(count, LOOPED)
+    pairs, flags = (1, CHAIN | WATCHED) if short else (MANY_PAIRS, CANARY | LONG)
+    points = (Point(part, lines * pairs, flags=flags, count=pairs) for part, lines in parts)
+    return ProbeCase(subject, (*points, load_latency(isa)), count in (4, 16) and not short)
 
 
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:

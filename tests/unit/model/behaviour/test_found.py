@@ -29,8 +29,10 @@ from cyclescope.model.facts import (
     CROSSING,
     FORWARDING,
     FUSION,
+    GENERAL,
     LOADED_PLACES,
     LOADS_AND_OPERATIONS,
+    LOOPED,
     NARROW_LOADS,
     PARTIAL_BITS,
     RENAMING,
@@ -74,7 +76,8 @@ def test_a_measured_machine_has_its_own_facts_alone():
 def test_every_subject_that_is_read_is_asked():
     asked = {(probe.name, case.subject) for probe in PROBES.values() for case in probe.cases("x86-64")}
     wanted = [(RENAMING, str(way)) for way in MemoryWay]
-    wanted += [(RENAMING, distance_subject(count)) for count in DISTANCES]
+    kinds = (GENERAL, STACKED, LOOPED)
+    wanted += [(RENAMING, distance_subject(count, kind)) for count in DISTANCES for kind in kinds]
     wanted += [(BANKS, name(apart)) for name in (loads_apart, stores_apart) for apart in SPACINGS]
     wanted += [(CONSUMERS, consumer_subject("ADDSD (XMM, XMM)", "MULSD (XMM, XMM)"))]
     wanted += [
@@ -397,6 +400,21 @@ STACKS = MemoryPassing((  # as a Zen 3: renamed by the stack pointer, of 32 bits
 )
 def test_ways_by_the_stack_pointer_are_their_own(load, cycles):
     assert STACKS.cycles(load) == cycles
+
+
+LOOPS = MemoryPassing((  # as a Zen 3: renamed in short loops, over fewer than 16 stores
+    way(MemoryWay.BASE, 6.0), way(transfer_subject(64, LOOPED), 0.1),
+    *(way(distance_subject(count), 6.0) for count in DISTANCES),
+    *(way(distance_subject(count, LOOPED), 0.0 if count < 16 else 6.1) for count in DISTANCES),
+    size(64, 64, 0, 5.9),
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("between", "few", "cycles"), [(4, True, 0.1), (15, True, 0.1), (16, True, 6.1), (4, False, 6.0)]
+)
+def test_stores_in_between_count_in_short_loops_as_they_were_asked_there(between, few, cycles):
+    assert LOOPS.cycles(StoredLoad(64, 64, 0, MemoryWay.BASE, between=between, few=few)) == cycles
 
 
 def test_a_store_that_asked_nothing_by_the_stack_pointer_takes_what_it_has():
