@@ -151,8 +151,10 @@ class Readout:
             timing = timing_of(form, records, circumstances.links, self.planner, outcome, stopped or damaged)
             if circumstances.emulated:
                 timing = without_cycles(timing)
-            reason = self.planner.dialect.unmeasurable(form)
-            yield explained(form, timing, circumstances.features, reason)
+            if timing.status == "SIGILL":
+                reason = self.planner.dialect.unmeasurable(form)
+                timing = explained(form, timing, circumstances.features, reason)
+            yield timing
 
     def timings(self) -> Iterator[FormTiming]:
         """The timings, in the order of the forms."""

@@ -19,7 +19,7 @@ class Record(msgspec.Struct, frozen=True):
 
     `cycles` are core cycles per unit of the body, which holds `count` instances of the form (for a
     latency: on the critical path); `links` are the keys of the links to subtract; `counters` are events per
-    unit of the body, in the order of the session's events.
+    unit of the body, in the order of the session's events; `rounds` the cycles of each round.
     """
 
     form: str
@@ -36,6 +36,7 @@ class Record(msgspec.Struct, frozen=True):
     error: str = ""
     id: int = 0
     counters: tuple[float, ...] = ()
+    rounds: tuple[float, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

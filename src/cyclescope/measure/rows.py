@@ -31,7 +31,7 @@ _VERDICTS = (STABLE, UNSTABLE, NOISY, FAILED)
 _TEXTS = ("form", "quantity", "source", "target", "variant", "verdict", "links", "error", "counters")
 FIELDS = (
     "form", "quantity", "source", "target", "variant", "cycles", "spread", "verdict", "count", "links",
-    "exceptions", "error", "id", "counters",
+    "exceptions", "error", "id", "counters", "rounds",
 )  # fmt: skip
 
 # Whether a row is what this program writes. A time that is the difference of two can come out a little below
@@ -197,12 +197,20 @@ def _shown(value: object) -> str:
 def record_of(row: Sequence[Any]) -> Record:
     """The record of a readable row. Raises ValueError where its counters are no numbers."""
     form, quantity, source, target, variant, cycles, spread, verdict, count, links, *rest = row
-    exceptions, error, number, counters, *_ = rest
+    exceptions, error, number, counters, rounds, *_ = rest
     return Record(
         form, quantity, source, target, variant, cycles, spread, verdict, count,
         tuple(links.split()) if links else (), exceptions, error, number,
-        _numbers(counters) if counters else (),
+        _numbers(counters) if counters else (), _readings(rounds) if rounds else (),
     )  # fmt: skip
+
+
+def _readings(text: str) -> tuple[float, ...]:
+    """Those of rounds that had one; nothing where the text is none of ours."""
+    try:
+        return tuple([number for number in map(float, text.split()) if math.isfinite(number)])
+    except ValueError:
+        return ()
 
 
 def _numbers(text: str) -> tuple[float, ...]:

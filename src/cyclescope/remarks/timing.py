@@ -39,6 +39,7 @@ class Timing(Meaning):
     FASTER_THAN_NOP = "{:.3f} cycles is faster than a NOP"
     AGAINST_LAW = "{:.2f} cycles breaks the law that a latency is at least 1"
     ONE_OR_NONE = "{:.2f} +-{:.2f} cycles may be one or none"
+    OTHERS_WRITE = "lines are written to memory, at times that differ ({:.0f} cycles)"
     THROUGH_MEMORY = "the data go through memory, whose time varies ({:.0f} cycles)"
     LOST_LINK = "the latency of the link {} is not known"
 

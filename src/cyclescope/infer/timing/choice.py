@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
 from cyclescope.infer.timing.results import whole
 from cyclescope.kernel.variant import Kind
-from cyclescope.measure.record import STABLE, Record
+from cyclescope.measure.record import STABLE, UNSTABLE, Record
 
 BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times what something else takes proves nothing
 _FASTER = 0.9  # times the least latency that is shown: a tenth is more than noise
@@ -28,11 +28,12 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
 
     A chain of the form alone is a fact, where others rest on the latencies of their links, unless one of
     these takes less by more than links lose: then the form is busy for as long as that chain takes. Not
-    through memory, where each chain may find another state. What rounds disagree about tells nothing where
-    there is a chain that they agree about.
+    through memory, where each chain may find another state: a chain alone tells its own there, as far as its
+    rounds agree. What rounds of others disagree about tells nothing where there is a chain that they agree
+    about.
     """
     own = _of_its_own(_filled_enough(every), net)
-    base = [r for r in own if r.verdict == STABLE] or own
+    base = [r for r in own if r.verdict == STABLE or _is_in_another_state(r, own)] or own
     shown = [r for r in base if not is_hidden(r)]
     lawful = [r for r in base if not r.links or net(r) >= LEAST_LATENCY]
     fastest = min(lawful, key=net, default=None)
@@ -91,6 +92,10 @@ def _confirmed(shown: Sequence[Record], net: Net) -> list[Record]:
     nets = [net(r) for r in some]
     busy = min(map(net, shown)) < min(nets) - LINKS_LOSE
     return some if max(nets) - min(nets) < _SAME and not busy else []
+
+
+def _is_in_another_state(record: Record, others: Sequence[Record]) -> bool:
+    return not record.links and record.verdict == UNSTABLE and any(map(_is_through_memory, others))
 
 
 def _is_through_memory(record: Record) -> bool:

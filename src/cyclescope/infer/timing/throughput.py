@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -40,6 +41,7 @@ _LATER = 0.15  # of one that chains limit which wait for a port now and then: at
 _WHOLE = 0.015  # of a number of instances a cycle: readings that are sure are off by less
 _FINEST = 0.006  # cycles: readings of less than a fifth of a cycle are no better
 AGREED = 1.03  # two sequences within this ratio confirm each other
+_SEEN = 3  # rounds that show a state which is faster: two may be too short by chance
 
 
 def streams_out(form: InstructionForm) -> bool:
@@ -83,12 +85,15 @@ class ThroughputBuilder:
             known = "" if unfinished else self.missing() or first_error(self.streams)
             reason = unfinished or known or UNMEASURED
             return Throughput(None, None, None, variants, reason=reason, unfinished=not known)
-        best = self._best(main)
+        best = self._fastest_state(self._best(main), main)
         again = [r for r in main if r.look.again]
         if again and self._breaks_law(best):
             best = self._best(again)
         if self._breaks_law(best):
             why = withheld(Timing.FASTER_THAN_NOP.of(best.per_instance))
+            return Throughput(None, None, None, variants, reason=why.text, cause=cause_of(why))
+        if streams_out(self.form) and not self._is_repeated(best, main):
+            why = withheld(Timing.OTHERS_WRITE.of(best.per_instance))
             return Throughput(None, None, None, variants, reason=why.text, cause=cause_of(why))
         kind, remark = self._kind(best, main)
         return Throughput(
@@ -108,6 +113,12 @@ class ThroughputBuilder:
         again = any(r.per_instance > AGREED * best.per_instance for r in main if _is_of_same(r, best))
         return MEDIUM if found == HIGH and (alone or faster or again) else found
 
+    def _is_repeated(self, best: Record, main: Sequence[Record]) -> bool:
+        """Whether another sequence as long takes the same: lines leave for memory, where others write."""
+        longest = [r.per_instance for r in main if r.count == best.count and r is not best]
+        near = [one for one in longest if max(one, best.per_instance) < AGREED * min(one, best.per_instance)]
+        return best.verdict == STABLE and (bool(near) or not longest)
+
     def _breaks_law(self, best: Record) -> bool:
         """Whether a throughput is less than that of a NOP."""
         floor = self.links.get(NOP)
@@ -122,8 +133,7 @@ class ThroughputBuilder:
         if streams_out(self.form):
             return max(main, key=lambda r: (r.count, r.verdict == STABLE, -r.per_instance))
         least = min(r.per_instance for r in main)
-        chains = [r for r in self.chains if r.verdict == STABLE and r.per_instance < 0.97 * least]
-        chains = [r for r in chains if r.kind not in SPEEDS]
+        chains = [r for r in self._own_chains() if r.verdict == STABLE and r.per_instance < 0.97 * least]
         ordered = sorted((*main, *chains), key=lambda r: r.per_instance)
         for record, following in pairwise((*ordered, None)):
             if record is None or record.verdict == STABLE:
@@ -133,6 +143,32 @@ class ThroughputBuilder:
                 return record
         stable = [r for r in ordered if r.verdict == STABLE]
         return stable[0] if stable else max(main, key=lambda r: r.count)
+
+    def _fastest_state(self, best: Record, main: Sequence[Record]) -> Record:
+        """The best record, or one that rounds show of which no record has enough: some cores run a sequence
+        at several rates, as each round happens to find them, and what disturbs makes none of them faster.
+        One round of each of several records may have been at one moment.
+        """
+        if streams_out(self.form):
+            return best
+        limit, every = best.per_instance / AGREED, (*main, *self._own_chains())
+        nop = self.links.get(NOP)
+        least_lawful = 0.0 if nop is None else _FASTER * nop.value
+        rounds = sorted((cycles / r.count, number) for number, r in enumerate(every) for cycles in r.rounds)
+        fast = [one for one in rounds if least_lawful < one[0] < limit]
+        for first, (least, _) in enumerate(fast):
+            state = [one for one in fast[first:] if one[0] < AGREED * least]
+            ((number, again),) = Counter(number for _, number in state).most_common(1)
+            if len(state) >= _SEEN and again > 1:
+                return _at_times(every[number], sum(cycles for cycles, _ in state) / len(state))
+        return best
+
+    def _own_chains(self) -> list[Record]:
+        """Latency chains without links, which are sequences, too: not those through memory, all of whose
+        instances meet at one place.
+        """
+        usable = [r for r in self.chains if r.verdict != FAILED and r.kind not in SPEEDS]
+        return [r for r in usable if not r.source.endswith(".data")]
 
     def _kind(self, best: Record, main: Sequence[Record]) -> tuple[str, Remark]:
         kind, name = best.kind, best.look.name
@@ -213,6 +249,14 @@ class ThroughputBuilder:
             for op in self.form.operands
         )
         return fixed and self.form.attributes.isdisjoint(("string", "rep", "repne"))
+
+
+def _at_times(record: Record, cycles: float) -> Record:
+    """A record of what an instance takes in some of its rounds."""
+    slowest = max(record.rounds) / record.count
+    return msgspec.structs.replace(
+        record, cycles=cycles * record.count, spread=(slowest - cycles) * record.count, verdict=UNSTABLE
+    )
 
 
 def _is_of_same(record: Record, other: Record) -> bool:

@@ -106,6 +106,13 @@ def test_a_busy_form_alone_is_no_fact(filled, expected):
     assert chosen(record("self", 7.8), record("filled", filled, FILL)) == expected
 
 
+def test_alone_through_memory_it_is_one_though_rounds_differ():
+    """Its rounds differ by a part of a cycle, and a chain with room by two: that shows another state."""
+    loose = record("self", 8.1, verdict=UNSTABLE, spread=0.4)
+    assert chosen(loose, record("filled", 14.0, (*FILL[1:], "mem>v.128"))) == "self"
+    assert chosen(loose, record("filled", 14.0, FILL)) == "filled"
+
+
 def test_alone_through_memory_a_form_is_a_fact():
     """A chain through memory may find the core in another state."""
     assert chosen(record("self", 8.2), record("filled", 18.1, MEMORY)) == "self"

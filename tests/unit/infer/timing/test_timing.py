@@ -16,6 +16,7 @@ from cyclescope.infer.timing.results import (
     rounded,
 )
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.cycle import NOP
 from cyclescope.measure.record import FAILED, NOISY, STABLE, UNSTABLE, Record
 from cyclescope.remarks.timing import Cause
 
@@ -285,6 +286,52 @@ def test_what_was_faster_at_times_makes_a_throughput_less_sure(cycles, verdict, 
     """By more than sequences that confirm each other differ; a noisy reading has not even two rounds."""
     found = timing(ADD, stream(4.0), stream(4.0, "unrolled x4"), stream(cycles, "plain x8", verdict=verdict))
     assert (found.throughput.value, found.throughput.confidence) == (1.0, expected)
+
+
+@pytest.mark.parametrize(
+    ("plain", "broken", "expected"),
+    [
+        ((2.0, 4.1), (2.02, 2.03, 4.0), (0.504, MEDIUM)),  # cycles of four instances
+        ((4.0, 4.1), (2.0, 2.01, 2.02, 4.0), (0.502, MEDIUM)),
+        ((4.0, 4.1), (2.0, 2.01, 4.0), (1.0, HIGH)),  # two: by chance
+        ((2.0, 4.1), (2.01, 4.0), (1.0, HIGH)),
+        ((3.95, 4.1), (3.94, 3.93, 4.0), (1.0, HIGH)),  # the same
+        ((0.5, 4.1), (0.51, 0.51, 4.0), (1.0, HIGH)),  # faster than a NOP
+    ],
+)
+def test_a_state_that_rounds_of_several_sequences_show_is_one(plain, broken, expected):
+    """The fastest that the core runs a sequence at, though no record has it in most of its rounds."""
+    records = stream(4.0, rounds=plain), stream(4.0, "unrolled x4", rounds=broken)
+    builder = TimingBuilder(
+        TABLE[ADD], records, LINKS | {NOP: LinkLatency(0.25, 0.25, 0.25)}, lambda s, t: ""
+    )
+    found = builder.build("ok").throughput
+    assert (found.value, found.confidence) == expected
+
+
+def test_one_round_of_each_of_several_records_shows_no_state():
+    """What is faster beside a neighbour was so in all of them at one moment."""
+    names = ("plain x4", "plain x8", "plain x12", "plain x16")
+    found = timing(ADD, *[stream(4.0, name, rounds=(2.0, 4.0, 4.0)) for name in names]).throughput
+    assert (found.value, found.confidence) == (1.0, HIGH)
+
+
+@pytest.mark.parametrize(("source", "expected"), [("op1.data", 2.0), ("flags.CF", 1.0)])
+def test_a_chain_through_memory_is_no_sequence(source, expected):
+    """All of its instances meet at one place, those of sequences at many."""
+    records = stream(8.0), chain(1.0, source, source)
+    assert timing("ADC (M64, R64)", *records).throughput.value == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict", "expected"),
+    [(40.5, STABLE, 10.0), (44.0, STABLE, None), (36.0, STABLE, None), (40.5, UNSTABLE, None)],
+)
+def test_what_is_written_to_memory_has_a_time_where_it_is_the_same_again(other, verdict, expected):
+    first = stream(40.0, verdict=verdict)
+    found = timing("MOVNTI (M64, R64)", first, stream(other, "unrolled x4", verdict=UNSTABLE)).throughput
+    assert found.value == expected
+    assert (found.cause is Cause.WITHHELD) is (expected is None)
 
 
 def test_a_dependency_that_cannot_be_broken_makes_an_upper_bound():
