@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from math import ceil
 
@@ -27,6 +28,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
+from cyclescope.model.behaviour.published import CoreBehaviour
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, resource_ports
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
@@ -48,8 +50,8 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     where nothing has to arrive. `killed` are flags that hold nothing of use behind the instruction.
     `stored` has the columns that go to memory without a latency in the model, `guessed` the (source,
     column) of other pairs without one. `alone` is the measured throughput where neither ports nor slots
-    explain it, else 0; `unit` names the one unit without a port that the form is known to keep busy, or that
-    forms of the same operations are, which are slower than these explain as well; "" for none or several.
+    explain it, else 0. `uses` are cycles by shared resource, among them those of the one unit without a port
+    that the form, or forms of the same operations, are known to keep busy.
     """
 
     form: InstructionForm
@@ -66,7 +68,7 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     slots: float
     operations: tuple[Operation, ...]
     alone: float
-    unit: str = ""
+    uses: tuple[tuple[str, float], ...] = ()
 
     @cached_property
     def work(self) -> tuple[tuple[int, float], ...]:
@@ -81,6 +83,16 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     def loads(self, source: int) -> bool:
         """Whether a source is data in memory."""
         return self.sources[source].part == "data"
+
+    @cached_property
+    def loads_general(self) -> bool:
+        """Whether it loads, and has nothing to do with vectors."""
+        return any(one.read for one in self.form.accesses) and not self.form.vector_width
+
+    @cached_property
+    def only_loads(self) -> bool:
+        """Whether the form passes on what it loads."""
+        return AllEnds(self.form).only_loads
 
     @cached_property
     def stores(self) -> bool:
@@ -149,16 +161,19 @@ class PlacedCosts:
     `ends` is which end counts of the ranges that a model has for latencies: with LEAST the least that is
     proved, and memory takes no time; with MOST the most; else the value, and the most of a pair without one.
     `stand_in` is a model of the same core that knows more forms: its slots, latencies and throughput count
-    where the machine has no cost.
+    where the machine has no cost. `behaviour` is what the machine does, for those who know it already.
     """
 
-    def __init__(self, machine: MachineModel, ends: str = "", stand_in: MachineModel | None = None) -> None:
+    def __init__(
+        self, machine: MachineModel, ends: str = "", stand_in: MachineModel | None = None,
+        behaviour: CoreBehaviour | None = None,
+    ) -> None:  # fmt: skip
         self.machine, self.ends, self.stand_in = machine, ends, stand_in
         self.units = Units.of(machine)
         self.load, self.forward = load_latency(machine), forward_latency(machine)
         self.vector_load = vector_load_latency(machine)
         self.core = msgspec.structs.replace(machine.core, load_latency=self.load, forward_latency=self.load)
-        self.behaviour = behaviour_of(machine)
+        self.behaviour = behaviour or behaviour_of(machine)
         self.moves = instruction_set(machine.isa).roles.moves
         self.plain_store = frozenset(
             map(machine.ports.index, set(self.behaviour.plain_store) & set(machine.ports))
@@ -167,7 +182,8 @@ class PlacedCosts:
         self._variants: dict[tuple[str, CostVariant], PlacedCost] = {}
         self._costs: dict[str, FormCost | None] = {}
         self._borrowed: dict[str, bool] = {}
-        self._units_of: dict[tuple[Operation, ...], set[str]] | None = None
+        self._capacities = {name: most for name, most in machine.resources.items() if most > 0}
+        self._units = {name for name in self._capacities if not resource_ports(name, machine.ports)}
 
     def cost(self, form: InstructionForm) -> FormCost | None:
         """What the machine, or the stand-in, knows of a form, by its id or LLVM's name of it.
@@ -268,27 +284,39 @@ class PlacedCosts:
             tuple(table.base_of(column) for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
             table.guessed(column_of), _slots(cost), () if idle else self._operations(form, cost),
-            alone, self._unit(cost) if alone else "",
+            alone, () if variant.idiom else tuple(self._uses(cost, alone)),
         )  # fmt: skip
 
+    def _uses(self, cost: FormCost, alone: float) -> Iterator[tuple[str, float]]:
+        """Cycles by shared resource; what is slower alone than its ports explain has its unit for as long."""
+        unit = self._unit(cost) if alone and self._units else ""
+        for name, cycles in cost.resources.items():
+            if name in self._capacities and name != unit:
+                yield name, cycles / self._capacities[name]
+        if unit:
+            yield unit, max(cost.resources.get(unit, 0.0) / self._capacities[unit], alone)
+
     def _unit(self, cost: FormCost) -> str:
-        """The unit without a port that makes a form slower than its operations, where one is known to."""
-        if self._units_of is None:
-            self._units_of = {}
-            for other in self.machine.forms.values():
-                if own := _units(other, self.machine):
-                    self._units_of.setdefault(other.operations or (), set()).update(own)
-        names = _units(cost, self.machine) or self._units_of.get(cost.operations or (), set())
+        """The unit without a port that a slow form is known to keep busy, or forms of its operations are."""
+        names = self._units & cost.resources.keys() or self._units_of.get(cost.operations or (), set())
         return min(names) if len(names) == 1 and cost.operations else ""
+
+    @cached_property
+    def _units_of(self) -> dict[tuple[Operation, ...], set[str]]:
+        """Units by the operations of forms that keep them busy and are slower than their ports explain."""
+        found: dict[tuple[Operation, ...], set[str]] = {}
+        for cost in self.machine.forms.values():
+            own = self._units & cost.resources.keys()
+            if own and _unexplained(cost, self.machine.core):
+                found.setdefault(cost.operations or (), set()).update(own)
+        return found
 
     def _operations(self, form: InstructionForm, cost: FormCost) -> tuple[Operation, ...]:
         """The micro-operations; of those that were not found out, what any access to memory needs."""
         if cost.operations is not None:
             return cost.operations
-        roles, accesses = (
-            instruction_set(self.machine.isa).roles,
-            [op for op in form.operands if op.is_memory],
-        )
+        roles = instruction_set(self.machine.isa).roles
+        accesses = [op for op in form.operands if op.is_memory]
         plain = [roles.load] * sum(op.read for op in accesses)
         plain += [roles.store] * sum(op.write for op in accesses)
         known = (self.machine.forms.get(one) for one in plain)
@@ -335,13 +363,6 @@ def _unexplained(cost: FormCost, core: Core) -> float:
     if slowest is None or (explained and slowest - cost.throughput_error <= explained[0] * _EXPLAINED):
         return 0.0
     return slowest
-
-
-def _units(cost: FormCost, machine: MachineModel) -> set[str]:
-    """The units without a port among the resources of a form that is slower than its ports allow."""
-    names = {name for name in cost.resources if name in machine.resources}
-    units = {name for name in names if not resource_ports(name, machine.ports)}
-    return units if units and _unexplained(cost, machine.core) else set()
 
 
 def _varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: Units) -> FormCost:

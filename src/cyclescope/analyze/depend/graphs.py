@@ -22,11 +22,11 @@ class Graphs:
 
     @cached_property
     def _least(self) -> PlacedCosts:
-        return PlacedCosts(self.machine, LEAST_PROVED, self.costs.stand_in)
+        return PlacedCosts(self.machine, LEAST_PROVED, self.costs.stand_in, self.costs.behaviour)
 
     @cached_property
     def _most(self) -> PlacedCosts:
-        return PlacedCosts(self.machine, MOST_PROVED, self.costs.stand_in)
+        return PlacedCosts(self.machine, MOST_PROVED, self.costs.stand_in, self.costs.behaviour)
 
     def of(self, instructions: Sequence[BlockInstruction]) -> Graph:
         """The graph of a block, all of whose instructions the machine knows."""

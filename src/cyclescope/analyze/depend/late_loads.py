@@ -7,8 +7,6 @@ in turn. How much that is the probe `banks` found: nobody says why.
 
 from __future__ import annotations
 
-from cyclescope.analyze.cost.instruction import PlacedCost
-from cyclescope.analyze.cost.latencies import AllEnds
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.model.behaviour.published import LateLoads
 
@@ -17,18 +15,16 @@ def late_loads(graph: Graph, core: LateLoads | None) -> float:
     """Cycles of one iteration's loads into general registers, 0 where they are of a kind and none is late."""
     if core is None:
         return 0.0
-    loads = [n for n, placed in enumerate(graph.costs) if _loads(placed)]
+    loads = [n for n, placed in enumerate(graph.costs) if placed.loads_general]
+    if not loads:
+        return 0.0
     late = _late(graph, set(loads))
     early = [graph.costs[n] for n in loads if n not in late]
-    operations = sum(not AllEnds(placed.form).only_loads and not placed.stores for placed in early)
-    mixed = min(operations, sum(AllEnds(graph.costs[n].form).only_loads for n in loads))
+    operations = sum(not placed.only_loads and not placed.stores for placed in early)
+    mixed = min(operations, sum(graph.costs[n].only_loads for n in loads))
     if not late and not mixed:
         return 0.0
     return len(loads) * core.each + len(late) * core.late + mixed * core.mixed
-
-
-def _loads(placed: PlacedCost) -> bool:
-    return any(one.read for one in placed.form.accesses) and not placed.form.vector_width
 
 
 def _late(graph: Graph, loads: set[int]) -> set[int]:

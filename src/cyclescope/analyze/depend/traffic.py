@@ -91,12 +91,18 @@ def cycles_of_chunks(stores: Sequence[MovingAccess], chunks: StoreChunks) -> flo
         return len(visited) / len(rounds) / chunks.most if chunks.most < chunks.size else 0.0
     begun = [run for run in runs if 0 <= run[0].number < period]
     cycles = [float(ceil(len(run) / chunks.most)) for run in begun]
-    if chunks.partial is None:
+    if chunks.partial is None or all(_is_whole(store, chunks.partial.size) for store in stores):
         return sum(cycles) / period
     return (
         _with_parts([_words(run, chunks.partial.size, period) for run in begun], cycles, chunks.partial)
         / period
     )
+
+
+def _is_whole(store: MovingAccess, size: int) -> bool:
+    """Whether a store writes nothing but whole words of so many bytes, or is not followed."""
+    access = store.access
+    return store.step is None or not (access.address.constant | access.size | store.step) % size
 
 
 def _visited(store: MovingAccess, number: int, chunks: StoreChunks) -> Iterator[_Visit]:

@@ -10,7 +10,7 @@ from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
-from cyclescope.model.machine import Core, MachineModel, Operation
+from cyclescope.model.machine import Core, Operation
 
 
 def port_loads(costs: Iterable[PlacedCost]) -> Loads:
@@ -70,18 +70,12 @@ def code_lines(block: Block, costs: Sequence[PlacedCost], lines: CodeLines | Non
     return lines.cycles(block.instructions[0].address, zip(*pieces, strict=True))
 
 
-def resources(costs: Iterable[PlacedCost], machine: MachineModel) -> dict[str, float]:
-    """Cycles per shared resource of the machine's resource view.
-
-    A form that is slower alone than its ports explain has its unit for as long.
-    """
+def resources(costs: Iterable[PlacedCost]) -> dict[str, float]:
+    """Cycles per shared resource of the machine's resource view."""
     used: dict[str, float] = {}
     for placed in costs:
-        own = {name: c for name, c in placed.cost.resources.items() if name in machine.resources}
-        if placed.unit:
-            own[placed.unit] = max(own.get(placed.unit, 0.0), placed.alone * machine.resources[placed.unit])
-        for name, cycles in own.items() if not placed.variant.idiom else ():
-            used[name] = used.get(name, 0.0) + cycles / machine.resources[name]
+        for name, cycles in placed.uses:
+            used[name] = used.get(name, 0.0) + cycles
     return used
 
 

@@ -82,7 +82,7 @@ EFFECTS = (
     Effect(name="taken_branches", words="taken branches", data=Data.NONE,
            cycles=lambda s: bounds.branches(s.costs, s.block.loop and not s.is_measured)),
     Effect(name=RESOURCES, words="shared resources", data=Data.THROUGHPUT, assumed=True,
-           parts=lambda s: bounds.resources(s.costs, s.machine)),
+           parts=lambda s: bounds.resources(s.costs)),
     Effect(name="units", words="units without a port", data=Data.THROUGHPUT, assumed=True,
            parts=lambda s: bounds.units(s.costs)),
     Effect(name="code_lines", words="lines of its code", data=Data.NONE, assumed=True,
