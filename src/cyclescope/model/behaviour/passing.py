@@ -28,6 +28,7 @@ IN_SHORT_LOOPS = {
     MemoryWay.OTHER: MemoryWay.OTHER_SHORT,
 }  # fmt: skip
 ON_STACK = (MemoryWay.STACK, MemoryWay.STACK_UPDATED)  # ways whose sizes and distances are asked apart
+UPDATES = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)  # of a register and memory in one instruction
 MOST_SHORT = 12  # loads of what was stored that a short loop has: as many as were asked
 _STORED = (32, 64, 16, 8, 128, 256)  # bits: stores whose failures stand for those of others, the first known
 WHOLE_REGISTER = 64  # bits of the registers by which ways are asked
@@ -84,8 +85,7 @@ class MemoryPassing:
         renamed, way = self._renamed(one), self._ways.get(self._subject(one))
         if renamed is not None:
             return renamed
-        updated = (MemoryWay.UPDATED, MemoryWay.STACK_UPDATED)
-        least = 0.0 if one.way in updated and way is not None else fact.value
+        least = 0.0 if one.way in UPDATES and way is not None else fact.value
         return max(least, self._forwarded(one), 0.0)
 
     def is_failed(self, one: StoredLoad) -> bool:
@@ -163,10 +163,28 @@ class MemoryPassing:
 
     def _forwarded(self, one: StoredLoad) -> float:
         """Cycles of a way that the core does not rename, though it may rename others; else 0."""
-        subjects = [self._subject(one), *self._distances(one), *self._done(one)]
+        own = self._ways.get(self._subject(one))
+        subjects = [*([] if self._is_update(one) else self._distances(one)), *self._done(one)]
         facts = (self._ways[subject] for subject in subjects if subject in self._ways)
-        slow = (fact.value for fact in facts if fact.answer is CoreAnswer.FORWARDED)
-        return max((cycles for cycles in slow if cycles is not None), default=0.0)
+        slow = (fact.value for fact in (*facts, own) if fact and fact.answer is CoreAnswer.FORWARDED)
+        return max((cycles for cycles in slow if cycles is not None), default=0.0) + self._farther(one)
+
+    def _is_update(self, one: StoredLoad) -> bool:
+        """Whether it is asked how long what is stored takes back to the instruction that stored it."""
+        return one.way in UPDATES and str(one.way) in self._ways
+
+    def _farther(self, one: StoredLoad) -> float:
+        """Cycles by which an update takes longer behind other stores: by what a load does there."""
+        base = self._ways.get(MemoryWay.BASE)
+        if not self._is_update(one) or base is None or base.value is None:
+            return 0.0
+        asked = (self._ways[subject] for subject in self._distances(one))
+        slow = (fact for fact in asked if fact.answer is CoreAnswer.FORWARDED and fact.value is not None)
+        longer = (
+            (fact.value or 0.0) - base.value for fact in slow
+            if (fact.value or 0.0) - base.value > (fact.error or 0.0) + (base.error or 0.0)
+        )  # fmt: skip
+        return max(longer, default=0.0)
 
     def _nearest(self, one: StoredLoad) -> Fact | None:
         """What was asked of this load, or of the one most like it."""

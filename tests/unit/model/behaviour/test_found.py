@@ -316,6 +316,23 @@ def test_what_a_load_of_stored_data_takes(load, cycles):
     assert PASSING.cycles(load) == cycles
 
 
+@pytest.mark.parametrize(
+    ("behind_one", "error", "cycles"),
+    [(6.0, 0.1, 5.1), (6.08, 0.1, 5.1), (7.5, 0.1, 6.6), (7.5, 1.5, 5.1), (0.0, 0.1, 5.1)],
+)
+def test_updates_behind_other_stores_take_longer_by_what_loads_do_there(behind_one, error, cycles):
+    """As a Zen 3: a load takes 6 cycles, with another store in between or without, and an update 5.1."""
+    behind = msgspec.structs.replace(way(distance_subject(1), behind_one), error=error)
+    asked = (way(MemoryWay.BASE, 6.0), way(MemoryWay.UPDATED, 5.1), behind, size(64, 64, 0, 6.0))
+    found = MemoryPassing(asked)
+    assert found.cycles(StoredLoad(64, 64, 0, MemoryWay.UPDATED)) == 5.1
+    assert found.cycles(StoredLoad(64, 64, 0, MemoryWay.UPDATED, between=1)) == pytest.approx(cycles)
+    assert found.cycles(StoredLoad(64, 64, 0, MemoryWay.BASE, between=1)) == max(behind_one, 6.0)
+    assert MemoryPassing(asked[2:]).cycles(StoredLoad(64, 64, 0, MemoryWay.UPDATED, between=1)) == max(
+        behind_one, 6.0
+    )
+
+
 DEALT = MemoryPassing((  # as a Zen 5: renamed by one register that nothing writes, else forwarded
     way(MemoryWay.BASE, 0.02), way(MemoryWay.INDEXED, -0.01), way(MemoryWay.REWRITTEN, 7.0),
     way("32 bits", 0.0), way("16 bits", 7.0), way(MemoryWay.OTHER, 7.1), way(MemoryWay.UPDATED, 6.0),
