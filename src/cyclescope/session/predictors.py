@@ -15,7 +15,7 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.effects import EFFECTS
 from cyclescope.analyze.predict.estimate import BlockEstimate
-from cyclescope.analyze.predict.prediction import LOOP_CARRIED
+from cyclescope.analyze.predict.prediction import FRONT_END, LOOP_CARRIED
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.backend.peers.llvm_mca import LlvmMcaBackend
 from cyclescope.backend.peers.osaca import Osaca
@@ -174,7 +174,8 @@ class Simulated(OwnPredictor):
         cycles = self._predictor.simulated(found.graph)
         if cycles is None:
             return BlockAnswer(None, reason=Unpredicted.NOT_SIMULATED.value)
-        unknown = (LOOP_CARRIED, *(effect.name for effect in EFFECTS))  # it knows the last iteration alone
+        # It knows the last iteration alone, and divides instructions between cycles.
+        unknown = (LOOP_CARRIED, FRONT_END, *(effect.name for effect in EFFECTS))
         cycles = max(cycles, *(found.deciding.get(name, 0.0) for name in unknown))
         upper = max(self._predictor.simulated(found.graph, late=True) or 0.0, cycles)
         return msgspec.structs.replace(_told(found.estimate(upper)), cycles=cycles)

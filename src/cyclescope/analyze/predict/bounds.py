@@ -10,6 +10,7 @@ from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
+from cyclescope.model.dispatch_cycles import dispatch_cycles
 from cyclescope.model.machine import Core, Operation
 
 
@@ -31,9 +32,9 @@ def evenly(loads: Mapping[int, float], ports: int) -> list[float]:
     return busy
 
 
-def front_end(costs: Iterable[PlacedCost], width: float) -> float:
-    """Cycles that the slots of one iteration take."""
-    return sum(placed.slots for placed in costs) / width
+def front_end(costs: Iterable[PlacedCost], core: Core) -> float:
+    """Cycles that the slots of one iteration take, each instruction in one cycle where the core does so."""
+    return dispatch_cycles([placed.slots for placed in costs], core.width, core.whole)
 
 
 def fetched(instructions: Iterable[BlockInstruction], core: Core) -> float:

@@ -76,7 +76,7 @@ class BlockBounds:
         found = {PORTS: port_bound(self.loads)[0]}
         if self._fixed:
             found[PORTS_FIXED] = max(self.evenly, default=0.0)
-        found[FRONT_END] = max(bounds.front_end(self.costs, self.machine.core.width), self._fetched)
+        found[FRONT_END] = max(bounds.front_end(self.costs, self.machine.core), self._fetched)
         found[LOOP_CARRIED] = self.slowest_chain
         more = {effect.name: effect.of(self.situation) for effect in EFFECTS} | {IN_ORDER: self._in_order}
         found |= {name: cycles for name, cycles in more.items() if cycles}

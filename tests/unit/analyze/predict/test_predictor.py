@@ -85,6 +85,16 @@ def test_shared_resources_and_units_that_are_no_ports():
     assert model.predict(block("xor edx, edx; mov eax, ebx; div rcx")).bounds["units"] == 7
 
 
+@pytest.mark.parametrize(("whole", "cycles"), [(False, 1.5), (True, 2.0)])
+def test_slots_of_an_instruction_are_in_one_cycle_where_the_core_divides_none(whole, cycles):
+    three = {"slots": 3.0, "operations": (Operation((0, 1, 2)),), "latencies": {}}
+    found = Predictor(changed(toy(whole=whole), LEA_B_R64=three)).predict(
+        block("lea rax, [rbx]; lea rcx, [rdx]")
+    )
+    assert (found.bounds["front_end"], found.cycles) == (cycles, cycles)
+    assert found.lower == 1.5, "that much is sure"
+
+
 MIXED = "vaddpd ymm0, ymm1, ymm2; vsubpd ymm3, ymm1, ymm2"
 
 
