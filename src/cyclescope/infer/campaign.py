@@ -27,18 +27,16 @@ from cyclescope.infer.progress import Progress, nobody
 from cyclescope.infer.readout import Readout, grouped, timing_of
 from cyclescope.infer.refute.refutation import Refutation
 from cyclescope.infer.timing.latency_system import LinkLatency
-from cyclescope.infer.timing.laws import (
-    is_doubtful,
-    is_through_memory,
-    is_unsure,
-    may_be_delayed,
-    outliers,
-    slower_than_others,
-)
+from cyclescope.infer.timing.laws import is_undecided, is_unsure, outliers
 from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
-from cyclescope.infer.timing.overwriting import filling
 from cyclescope.infer.timing.results import FormTiming
+from cyclescope.infer.timing.second_looks import (
+    UNDECIDED_ROUNDS,
+    is_first,
+    latency_questions,
+    second_look,
+)
 from cyclescope.infer.timing.throttling import Suspect, ThrottledChains, suspects
 from cyclescope.infer.workload import (
     CORE_FACTS,
@@ -50,11 +48,9 @@ from cyclescope.infer.workload import (
     TRYING,
     Workload,
 )
-from cyclescope.isa.dataflow import is_old, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
-from cyclescope.kernel.cycle import SPACING
 from cyclescope.kernel.variant import AGAIN, SECOND_LOOKS
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Planner
 from cyclescope.measure.ports import PORTS
@@ -65,7 +61,6 @@ from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED, TOLD, chosen
 from cyclescope.probe.run import ask
 
-MOST_FILLING = 2000  # one-cycle instructions in a chain
 PROBES = 2000  # forms per batch when finding out which the CPU executes
 
 
@@ -144,6 +139,9 @@ class Campaign:
             questions = self._questions(planner, forms, self._links_again())
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle(SECOND, questions, forms, sampler, deadline)
+            undecided = self._undecided(planner, forms, stored_links(self.store)) if finished else ()
+            sampler = Sampler(self.backend, CAREFUL, least=UNDECIDED_ROUNDS)
+            finished = self._settle(SECOND, undecided, forms, sampler, deadline) and finished
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
         if finished and PORTS in request.quantities:
@@ -335,10 +333,23 @@ class Campaign:
         self._suspects = []
         for form, timing in self.timings(forms, links, is_first):
             self._suspects += suspects(form, timing)
-            found = list(_latency_questions(planner, form, timing))
+            found = list(latency_questions(planner, form, timing))
             if form.id in different or is_unsure(timing.throughput):
-                found += [_again(experiment) for experiment in planner.throughput(form)]
+                found += [second_look(experiment) for experiment in planner.throughput(form)]
             yield from (e for e in found if e.key not in done)
+
+    def _undecided(
+        self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
+    ) -> Iterator[Experiment]:
+        """The chains of pairs whose rounds were too few to tell a value, once more."""
+        done = self.store.done("*" + AGAIN).difference(self._again.keys)
+        for form, records in grouped(self.store, list(forms)):
+            timing = timing_of(form, [r for r in records if not r.look.again], links, planner, "ok")
+            if wanted := {(lat.source, lat.target) for lat in timing.latencies if is_undecided(lat)}:
+                first = timing_of(form, list(filter(is_first, records)), links, planner, "ok")
+                asked = (*planner.latency(form), *latency_questions(planner, form, first))
+                made = [second_look(e) for e in asked if (e.source, e.target) in wanted]
+                yield from (e for e in made if e.key not in done)
 
     def results(self, forms: Sequence[InstructionForm]) -> Iterator[FormTiming]:
         """Timings of the forms, in their order, one by one."""
@@ -366,33 +377,3 @@ def _asked(request: Request) -> dict[str, object]:
     """A request in what a session keeps of it."""
     ids = "\n".join(sorted(form.id for form in request.forms))
     return {"what": sorted(request.quantities), "forms": zlib.crc32(ids.encode())}
-
-
-def _latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
-    limit = (timing.throughput.value if timing.throughput else None) or 0.0
-    for latency in timing.latencies:
-        if count := filling(latency):
-            yield from planner.filled_output(form, latency.source, count)
-    every = pairs(form)
-    latencies = [latency for latency in timing.latencies if not is_old(latency.source)]
-    slow = slower_than_others(latencies, every)
-    for pair, latency, slower in zip(every, latencies, slow, strict=True):
-        doubtful = is_doubtful(latency, limit)
-        stored = is_through_memory(pair, latency)
-        source, target = latency.source, latency.target
-        if (doubtful or stored) and limit < MOST_FILLING:
-            count = max(math.ceil(limit) + 3, SPACING if stored else 0)
-            filled = planner.filled(form, source, target, count)
-            yield from () if filled is None else (filled,)
-        if doubtful or slower or may_be_delayed(latency):
-            unbroken = planner.unbroken(form, source, target)
-            yield from () if unbroken is None else (unbroken,)
-
-
-def is_first(record: Record) -> bool:
-    """Whether a record is no second look: only the first ones raise questions, so that they end."""
-    return record.kind not in SECOND_LOOKS and not record.look.again
-
-
-def _again(experiment: Experiment) -> Experiment:
-    return msgspec.structs.replace(experiment, variant=experiment.variant + AGAIN)

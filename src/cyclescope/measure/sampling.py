@@ -264,10 +264,13 @@ class Sampler:
     """Feeds a backend with batches and settles the experiments one by one.
 
     `wanted` is asked before every new batch whether to go on with new experiments; experiments in
-    flight are always finished.
+    flight are always finished. None has a verdict before so many rounds as `least`.
     """
 
-    def __init__(self, backend: Backend, effort: Effort | None = None, batch: int = _BATCH) -> None:
+    def __init__(
+        self, backend: Backend, effort: Effort | None = None, batch: int = _BATCH, least: int = _ROUNDS
+    ) -> None:
+        self._least = least
         self._backend = backend
         self._effort = effort or Effort(rounds=_ROUNDS)
         self._once = backend.capabilities().emulated
@@ -366,7 +369,9 @@ class Sampler:
         visit.add(samples)
         if self._once:
             return once(visit.samples)
-        most = CROWDED_ROUNDS if self._is_crowded else MOST_ROUNDS
+        if len(visit.samples) < self._least and all(sample.usable for sample in visit.samples):
+            return None
+        most = max(CROWDED_ROUNDS if self._is_crowded else MOST_ROUNDS, self._least)
         chain = not visit.experiment.kernel.flags & CANARY
         grain = CHAIN_GRAIN * visit.experiment.count if chain else GRAIN
         rounds = self._effort.rounds

@@ -61,10 +61,26 @@ def test_chains_of_slow_forms_are_not_filled(table, tmp_path, cycles, filled):
     path = tmp_path / "store.sqlite"
     for _ in range(2):
         fill(path, table, (THROUGHPUT, LATENCY), ("IMUL (R64, R64)",))
-        change(path, ("UPDATE measurement SET cycles = ? * count WHERE form GLOB 'IMUL*'", cycles))
+        change(
+            path, ("UPDATE measurement SET cycles = ? * count, rounds = '' WHERE form GLOB 'IMUL*'", cycles)
+        )
     with closing(Store(path, readonly=True)) as store:
         found = {record.kind for record in store.records_of((LATENCY,))}
     assert (Kind.FILLED in found) is filled
+
+
+def test_what_is_undecided_is_measured_eight_times(table, tmp_path):
+    """Of a latency that is no whole number, and then no more."""
+    path = tmp_path / "store.sqlite"
+    fill(path, table, (THROUGHPUT, LATENCY), ("IMUL (R64, R64)",))
+    off = "UPDATE measurement SET cycles = 3.3 * count, rounds = '' WHERE form GLOB 'IMUL*'"
+    change(path, (off + " AND source = 'op1'",))
+    for _ in range(2):
+        fill(path, table, (THROUGHPUT, LATENCY), ("IMUL (R64, R64)",))
+        with closing(Store(path, readonly=True)) as store:
+            again = [r for r in store.records_of((LATENCY,)) if r.look.again]
+        assert {(r.source, len(r.rounds)) for r in again} == {("op1", 8)}
+        assert len({r.key for r in again}) == len(again)
 
 
 # --- reading results -----------------------------------------------------------------------------------

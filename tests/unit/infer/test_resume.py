@@ -22,7 +22,7 @@ BATCH = 120
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Batches so small that a campaign of some forms has many."""
-    monkeypatch.setattr(Sampler.__init__, "__defaults__", (None, BATCH))
+    monkeypatch.setattr(Sampler.__init__, "__defaults__", (None, BATCH, 2))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ class Bench:
 @pytest.fixture(scope="module")
 def undisturbed(table, forms, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Sampler.__init__, "__defaults__", (None, BATCH))
+        patch.setattr(Sampler.__init__, "__defaults__", (None, BATCH, 2))
         bench = Bench(table, Truth(1), forms, tmp_path_factory.mktemp("undisturbed") / "store.sqlite")
         assert bench.run()
         yield bench
@@ -129,7 +129,7 @@ def test_a_budget_ends_a_run_that_another_one_finishes(bench, undisturbed, monke
     clock = iter(range(10**6))
     monkeypatch.setattr("cyclescope.infer.campaign.time.monotonic", lambda: next(clock))
     runs = 0
-    while not bench.run(budget=6.0):
+    while not bench.run(budget=9.0):
         runs += 1
         assert runs < 100
     assert runs > 2

@@ -112,6 +112,21 @@ def test_doubtful_experiments_come_back_between_new_ones():
     assert visits[1] - visits[0] >= 4  # not in the same bad millisecond
 
 
+@pytest.mark.parametrize("least", [2, 8, 12])
+def test_no_verdict_comes_before_so_many_rounds(least):
+    answers = Answers(lambda number, turn: clean(4.0))
+    sampler = Sampler(answers, batch=4, least=least)
+    (found,) = [measurement for batch in sampler.measure(experiments(1)) for _, measurement in batch]
+    assert (found.verdict, len(found.rounds)) == (STABLE, least)
+
+
+def test_what_fails_needs_no_more_rounds():
+    failed = Sample(0.0, 0.0, SIGNAL)
+    sampler = Sampler(Answers(lambda number, turn: failed), batch=4, least=8)
+    (found,) = [measurement for batch in sampler.measure(experiments(1)) for _, measurement in batch]
+    assert (found.verdict, found.rounds) == (FAILED, ())
+
+
 def test_experiments_that_never_agree_end_after_ten_rounds():
     answers = Answers(lambda number, turn: clean(4.0 * 1.1**turn))
     settled, _ = settle(answers, 3)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT, LINKS_LOSE, preferred, undercut
+from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT, LINKS_LOSE, best_looks, preferred, undercut
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
@@ -74,7 +74,7 @@ class TimingBuilder:
         self.streams: list[Record] = []
         self.chains: dict[tuple[str, str], list[Record]] = {}
         self.throttled: dict[tuple[str, str], list[float]] = {}  # cycles per instance
-        for record in records:
+        for record in best_looks(records):
             if record.quantity == "throughput":
                 self.streams.append(record)
             elif record.kind is Kind.THROTTLED:

@@ -8,12 +8,15 @@ from what they take alone: where two chains agree, a third one that does not is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
 
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
 from cyclescope.infer.timing.results import whole
 from cyclescope.kernel.variant import Kind
-from cyclescope.measure.record import STABLE, UNSTABLE, Record
+from cyclescope.measure.plan import LATENCY
+from cyclescope.measure.record import FROM_BEST, STABLE, UNSTABLE, Record
 
 BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times what something else takes proves nothing
 _FASTER = 0.9  # times the least latency that is shown: a tenth is more than noise
@@ -21,6 +24,25 @@ LINKS_LOSE = 1.0  # cycles that links may take less in a chain than alone
 _SAME = 0.4  # cycles: two chains of one dependency differ by less, as latencies are whole numbers
 _UNCUT = (Kind.UNBROKEN, Kind.FILLED)
 Net = Callable[[Record], float]  # latency by a record, in cycles, without its links
+
+
+def best_looks(records: Iterable[Record]) -> Sequence[Record]:
+    """Records, with another look at a chain, of more rounds, in place of the first one if it is as good."""
+    every = list(records)
+    looks = [r.look.again and r.quantity == LATENCY for r in every]
+    if not any(looks):
+        return every
+    again = {
+        msgspec.structs.replace(r, variant=r.look.first).key: r
+        for r, other in zip(every, looks, strict=True) if other
+    }  # fmt: skip
+    found = [(again.get(r.key), r) for r, other in zip(every, looks, strict=True) if not other]
+    return [
+        msgspec.structs.replace(other, variant=first.variant)
+        if other and FROM_BEST.index(other.verdict) <= FROM_BEST.index(first.verdict)
+        else first
+        for other, first in found
+    ]
 
 
 def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], bool]) -> Record:

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, UPPER_BOUND, Latency, Throughput
+from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, UPPER_BOUND, Latency, Throughput, whole
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.remarks.timing import Cause
@@ -43,6 +43,17 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
         return True
     measured = latency.measured or 0.0
     return FRACTION < measured % 1 < 1 - FRACTION and 1 < measured < 20
+
+
+def is_undecided(latency: Latency) -> bool:
+    """Whether more rounds may tell another value: it is no whole number, or within its error of none."""
+    if latency.values:
+        return any(value % 1 for value in latency.values.values())
+    if latency.kind not in (EXACT, INTERVAL) or latency.max is None or latency.measured is None:
+        return False
+    error = latency.spread or 0.0
+    sides = {whole(latency.measured + side * error, math.inf) for side in (-1, 1)}
+    return bool(latency.max % 1) or (latency.max > 1 and sides != {latency.max})
 
 
 def is_unsure(throughput: Throughput | None) -> bool:

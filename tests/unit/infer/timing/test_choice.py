@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from cyclescope.infer.timing.choice import preferred, undercut
+from cyclescope.infer.timing.choice import best_looks, preferred, undercut
 from cyclescope.measure.record import STABLE, UNSTABLE, Record
 
 LINK, FILL = ("v>k",), ("v>k", "k>k", "k>k")
@@ -21,6 +22,24 @@ def net(one):
 
 def chosen(*records, hidden=()):
     return preferred(records, net, lambda one: one.variant in hidden).variant
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "expected"),
+    [(STABLE, STABLE, 9.1), (UNSTABLE, STABLE, 9.1), (STABLE, UNSTABLE, 9.4), (UNSTABLE, UNSTABLE, 9.1)],
+)
+def test_another_look_takes_the_place_of_the_first(first, again, expected):
+    """Of more rounds, unless it is worse."""
+    both = record("link", 9.4, LINK, first), record("link again", 9.1, LINK, again)
+    other = record("filled", 12.0, FILL)
+    (found, same) = best_looks([*both, other])
+    assert (found.variant, found.cycles, same) == ("link", expected, other)
+
+
+def test_sequences_are_looked_at_again_apart():
+    first = msgspec.structs.replace(record("plain x8", 9.4), quantity="throughput")
+    again = msgspec.structs.replace(first, variant="plain x8 again")
+    assert best_looks([first, again]) == [first, again]
 
 
 def test_the_least_latency_counts():

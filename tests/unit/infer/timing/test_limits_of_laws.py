@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from cyclescope.infer.timing.laws import is_doubtful, is_uneven, is_unsure, may_be_delayed, outliers
+from cyclescope.infer.timing.laws import (
+    is_doubtful,
+    is_undecided,
+    is_uneven,
+    is_unsure,
+    may_be_delayed,
+    outliers,
+)
 from cyclescope.infer.timing.results import (
     EXACT,
     HIGH,
@@ -45,6 +53,28 @@ def test_a_latency_near_the_throughput_may_be_made_by_it(cycles, throughput, dou
 def test_a_latency_of_no_whole_number(measured, doubtful):
     """Further than 0.12 cycles from one, where noise is less than that."""
     assert is_doubtful(latency(round(measured), measured), 0.5) == doubtful
+
+
+@pytest.mark.parametrize(
+    ("told", "measured", "spread", "undecided"),
+    [
+        (4.4, 4.4, 0.01, True),  # no whole number
+        (4.0, 4.2, 0.04, False),
+        (4.0, 4.2, 0.06, True),  # 4.26 would be none
+        (4.0, 3.8, 0.06, True),
+        (4.0, 3.8, 0.04, False),
+        (0.0, 0.2, 0.5, False),  # that there is no dependency is another question
+    ],
+)
+def test_a_latency_that_more_rounds_may_change(told, measured, spread, undecided):
+    assert is_undecided(msgspec.structs.replace(latency(told, measured), spread=spread)) is undecided
+
+
+def test_latencies_by_values_may_change_where_one_is_no_whole_number():
+    assert is_undecided(latency(9.3, values={"fast": 9.0, "slow": 9.3}))
+    assert not is_undecided(latency(9.0, values={"fast": 8.0, "slow": 9.0}))
+    assert not is_undecided(latency(4.4, 4.4, kind=UPPER_BOUND))
+    assert not is_undecided(latency(None))
 
 
 def test_what_is_withheld_or_hidden_is_doubtful():
