@@ -7,6 +7,7 @@ import random
 import pytest
 
 from cyclescope.isa.table import load_table
+from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.code import instruction
 from cyclescope.probe.layout import Branch, Distance, Fill, Label, laid_out
 
@@ -67,3 +68,16 @@ def test_distances_count_from_another_label():
         "aarch64", [Label("a"), "NOP", Distance("ADDXri: r r #@", "a", "b"), "NOP", Label("b")]
     )
     assert line.immediates == (12,)
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_no_kernel_is_longer_than_the_runner_takes(isa):
+    """What the protocol and stores count in two bytes."""
+    table = load_table(isa)
+    sizes = {}
+    for probe in PROBES.values():
+        for point in (point for case in probe.cases(isa) for point in case.points):
+            for lines in (point.lines, point.setup, point.beside):
+                new = set(lines) - set(sizes)
+                sizes |= {line: len(instruction(table, line).code()) for line in new}
+                assert sum(sizes[line] for line in lines) <= 0xFFFF, (probe.name, point.part, point.x)

@@ -39,7 +39,7 @@ from cyclescope.remarks.probing import Unclear, UnclearBranches, UnclearMemory
 
 JUMP_SPACINGS = (8, 16, 32)  # bytes from one jump to the next: each twice the one before
 LEAST_JUMPS = 16
-MOST_BYTES = 64000  # of a kernel
+MOST_BYTES = 63900  # of a kernel's jumps: what fills its body is 1604 bytes at the most, and all of it 65535
 PER_DOUBLING = 2  # numbers that are asked first
 SAME_NUMBER = 0.1  # of a number that two spacings show: they differ by less
 SAME_TIME = 0.06  # of what a jump takes
