@@ -140,8 +140,8 @@ class Campaign:
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle(SECOND, questions, forms, sampler, deadline)
             undecided = self._undecided(planner, forms, stored_links(self.store)) if finished else ()
-            sampler = Sampler(self.backend, CAREFUL, least=UNDECIDED_ROUNDS)
-            finished = self._settle(SECOND, undecided, forms, sampler, deadline) and finished
+            sampler = Sampler(self.backend, least=UNDECIDED_ROUNDS)  # of the first look's length: some chains
+            finished = self._settle(SECOND, undecided, forms, sampler, deadline) and finished  # depend on it
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
         if finished and PORTS in request.quantities:

@@ -18,7 +18,7 @@ from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Experiment
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.rows import Unreadable
-from cyclescope.measure.sampling import Measurement
+from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
 from tests.support.damage import change, fill
 
@@ -81,6 +81,20 @@ def test_what_is_undecided_is_measured_eight_times(table, tmp_path):
             again = [r for r in store.records_of((LATENCY,)) if r.look.again]
         assert {(r.source, len(r.rounds)) for r in again} == {("op1", 8)}
         assert len({r.key for r in again}) == len(again)
+
+
+def test_undecided_chains_run_as_long_as_the_first_ones(table, tmp_path, monkeypatch):
+    """What some chains take depends on it."""
+    made = []
+
+    def sampler(backend, effort=None, **options):
+        made.append((effort, options.get("least")))
+        return Sampler(backend, effort, **options)
+
+    monkeypatch.setattr("cyclescope.infer.campaign.Sampler", sampler)
+    fill(tmp_path / "store.sqlite", table, (THROUGHPUT, LATENCY), ("IMUL (R64, R64)",))
+    assert [effort for effort, least in made if least == 8] == [None]
+    assert made[0] == (None, None)
 
 
 # --- reading results -----------------------------------------------------------------------------------
