@@ -122,6 +122,17 @@ def test_answers_without_values_and_without_answers():
     assert grid.rows[3][1][0].told == "3 + x: not resolved, <why>"
 
 
+@pytest.mark.parametrize(("error", "heat"), [(0.01, 60), (0.03, 0)])
+def test_what_differs_by_less_than_its_error_has_one_colour(error, heat):
+    """All values of one core were 0.0, in all shades."""
+    facts = [
+        Fact("consumers", f"{n} and x", CoreAnswer.VALUE, 0.01 * n, error, "cycles", "high") for n in range(5)
+    ]
+    places = {fact.subject: GridPlace("", fact.subject[0], "x") for fact in facts}
+    (grid,) = heat_maps(facts, places)
+    assert max(cells[0].heat for _, cells in grid.rows) == heat
+
+
 def test_controls_without_a_place_take_no_line():
     """Calls inside each other and in fours are drawn, returns to another place are one number."""
     probe = PROBES["return-stack"]

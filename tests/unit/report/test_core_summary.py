@@ -50,6 +50,18 @@ def test_what_is_less_sure_says_so():
     assert text.startswith("a machine\n\nfront end\n")
 
 
+def test_the_widest_that_has_an_answer():
+    """Not the widest that the core does not execute."""
+    sized = "loads of {} bits, 16 KiB".format
+    facts = [
+        Fact("bandwidth", sized(512), reason="this CPU does not execute it (SIGILL)"),
+        Fact("bandwidth", sized(256), CoreAnswer.VALUE, 56.0, 0.5, "bytes a cycle", HIGH),
+        Fact("bandwidth", sized(128), CoreAnswer.VALUE, 30.0, 0.5, "bytes a cycle", HIGH),
+    ]
+    assert told("bandwidth, 16 KiB", facts).told == "56 +-0.5 bytes a cycle"
+    assert told("bandwidth, 16 KiB", facts[:1]).told.startswith("not resolved: this CPU")
+
+
 def test_what_nobody_asked_has_no_row():
     assert [line.title for line in card_lines(FACTS[:1])] == ["first cache"]
 

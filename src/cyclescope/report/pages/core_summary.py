@@ -24,7 +24,7 @@ class CardLine(NamedTuple):
 
 
 class _Number(NamedTuple):
-    """A row of one answer: the first of these subjects that the probe has."""
+    """A row of one answer: the first of these subjects with an answer, else of those that the probe has."""
 
     title: str
     probe: str
@@ -138,6 +138,7 @@ def card_lines(facts: Iterable[Fact]) -> Iterator[CardLine]:
                 yield _counted(heading, row, list(known.values()))
             elif isinstance(row, _Number):
                 found = [known[subject] for subject in row.subjects if subject in known]
+                found.sort(key=lambda fact: not fact.is_resolved)
                 yield from (_numbered(heading, row, fact) for fact in found[:1])
     yield from _pairs(by_probe)
 

@@ -55,14 +55,22 @@ def _map(title: str, grid: Sequence[tuple[GridPlace, Fact]]) -> HeatMap:
 
 
 def _heats(facts: Sequence[Fact]) -> Mapping[str, int]:
-    """From the least to the most value, or from one answer to the other."""
+    """From the least to the most value, or from one answer to the other; none where errors meet."""
     answers = list(dict.fromkeys(fact.answer for fact in facts if fact.is_resolved))
     values = {fact.subject: fact.value for fact in facts if fact.value is not None}
     if not values:
         values = {fact.subject: float(answers.index(fact.answer)) for fact in facts if fact.is_resolved}
+    elif _are_the_same(facts):
+        return {fact.subject: 0 for fact in facts}
     low, high = min(values.values(), default=0.0), max(values.values(), default=0.0)
     parts = {subject: (value - low) / (high - low or 1.0) for subject, value in values.items()}
     return {fact.subject: round(_MOST * parts.get(fact.subject, 0.0)) for fact in facts}
+
+
+def _are_the_same(facts: Sequence[Fact]) -> bool:
+    """Whether one value is within the errors of all."""
+    known = [(fact.value, fact.error or 0.0) for fact in facts if fact.value is not None]
+    return max(value - error for value, error in known) <= min(value + error for value, error in known)
 
 
 def _text(fact: Fact) -> str:
