@@ -116,7 +116,7 @@ def test_without_a_compiler(monkeypatch):
 
 @needs_compiler
 def test_what_shipped_loops_touch_is_in_the_smallest_caches(tmp_path):
-    """32 KB, of which an eighth is left to tables, the stack and the harness."""
+    """Half of 32 KB and tables: a neighbour on the same core has the other half."""
     held = {}
     for file in sorted(shipped().glob("*.c")):
         made = tmp_path / f"{file.stem}.o"
@@ -125,20 +125,20 @@ def test_what_shipped_loops_touch_is_in_the_smallest_caches(tmp_path):
         )
         told = subprocess.run(["size", str(made)], check=True, capture_output=True, text=True).stdout.split()
         held[file.name] = int(told[7]) + int(told[8])  # data and bss, in the second line
-    assert max(held.values()) <= 28 * 1024
+    assert max(held.values()) <= 20 * 1024
     assert all(size > 10 * 1024 for size in held.values() if size > 256)
 
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("each", "most"), [("", 1536), ("#define ROUND 1\n", 24576), ("#define ROUND 40\n", 512)]
+    ("each", "most"), [("", 1024), ("#define ROUND 1\n", 16384), ("#define ROUND 40\n", 384)]
 )
 def test_how_many_rounds_a_loop_can_do_is_in_it(tmp_path, each, most):
     build = source(tmp_path, SUM)
     build.source.write_text(each + build.source.read_text())
     few, many = _rounds(_compiled(build, tmp_path).program)
     assert (many, few % 128) == (most, 0)
-    assert 0.25 <= few / many <= 0.34
+    assert 0.25 <= few / many <= 0.4
 
 
 @needs_compiler
