@@ -101,7 +101,9 @@ def ablated(names: Sequence[str], machine: MachineModel) -> list[AblatedPredicto
 
 def without(machine: MachineModel, probe: str) -> MachineModel:
     """A machine without what a probe found."""
-    core = msgspec.structs.replace(machine.core, binding="") if probe == SCHEDULER else machine.core
+    core = machine.core
+    if probe == SCHEDULER:  # whose answers are kept as these two
+        core = msgspec.structs.replace(core, binding="", wakeup=None)
     facts = tuple(fact for fact in machine.facts if fact.probe != probe)
     return msgspec.structs.replace(machine, facts=facts, core=core)
 

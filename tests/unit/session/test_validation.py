@@ -13,6 +13,7 @@ from cyclescope.errors import UsageError
 from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR, BlockTiming
 from cyclescope.model.facts import FUSION, SCHEDULER, STACK_ENGINE, CoreAnswer, Fact
 from cyclescope.model.library import llvm_model
+from cyclescope.model.machine import Wakeup
 from cyclescope.probe.catalogue import NEEDED
 from cyclescope.session.blocks import KERNELS, LOOP, UNROLLED, ProgramBlock, case_of, decoded
 from cyclescope.session.predictors import (
@@ -239,7 +240,7 @@ def asked(model):
         Fact(FUSION, "CMP_39 (R64, R64) + JZ (Rel8)", CoreAnswer.FUSED),
         Fact(SCHEDULER, "chained a", CoreAnswer.VALUE, 1.0, 0.1),
     )
-    core = msgspec.structs.replace(model.core, binding="random")
+    core = msgspec.structs.replace(model.core, binding="random", wakeup=Wakeup((0, 1)))
     return msgspec.structs.replace(model, facts=facts, core=core)
 
 
@@ -247,7 +248,8 @@ def test_a_machine_without_what_a_probe_found_has_the_rest(model):
     machine = asked(model)
     assert {fact.probe for fact in without(machine, FUSION).facts} == {SCHEDULER}
     assert without(machine, FUSION).core.binding == "random"
-    assert without(machine, SCHEDULER).core.binding == ""
+    assert without(machine, FUSION).core.wakeup is not None
+    assert without(machine, SCHEDULER).core == msgspec.structs.replace(model.core, binding="", wakeup=None)
     assert without(machine, STACK_ENGINE) == machine
 
 
