@@ -67,11 +67,16 @@ class Session:
         self.emulated = backend.capabilities().emulated
 
     def run(self, probes: Sequence[Probe], quick: bool) -> Iterator[Asked]:
-        """Ask probes; what is found is kept as it comes, not always in their order."""
+        """Ask probes; what is found is kept as it comes, not always in their order.
+
+        A store that cannot be written is known before anything is asked.
+        """
         if self.path is None:
-            yield from self._ask(probes, quick)
-            return
-        with closing(Store(self.path, self.machine, isa=self.table.isa)) as store:
+            return self._ask(probes, quick)
+        return self._kept(Store(self.path, self.machine, isa=self.table.isa), probes, quick)
+
+    def _kept(self, kept: Store, probes: Sequence[Probe], quick: bool) -> Iterator[Asked]:
+        with closing(kept) as store:
             asked = {"what": ["probe"], "forms": [probe.name for probe in probes]}
             started = time.strftime("%Y-%m-%dT%H:%M:%S")
             store.begin_session(started, self._told | {"asked": asked, "finished": True})

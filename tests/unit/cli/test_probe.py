@@ -100,6 +100,7 @@ def test_mistakes(cyclescope, tmp_path):
     cyclescope(*MOVES, "--store", other)
     refused = cyclescope("probe", "move-elimination", "--simulated", "neoverse-n2", "--store", other)
     assert "belongs to another machine" in refused.error
+    assert refused.out == "", "one line, and nothing before it"
 
 
 def test_facts_are_a_part_of_models(cyclescope, tmp_path):

@@ -74,10 +74,10 @@ def command(
     core = simulated_core(simulated, probes) if simulated is not None else None
     session = open_session(link, cpu, store, core)
     with closing(session.backend):
-        isa, found = session.table.isa, []
+        isa, found, asking = session.table.isa, [], session.run(probes, quick)
         if not as_json and not as_card:
             click.echo(head(session.machine, session.emulated))
-        for asked in session.run(probes, quick):
+        for asked in asking:
             found.append(asked)
             if not as_json and not as_card:
                 click.echo(asked_text(asked, isa, everything))
