@@ -18,7 +18,7 @@ from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike
 from cyclescope.infer.likelihood.structure import CLEAR, SIDES_APART, UnionEvidence
 
 _MOST = 4  # micro-operations of a blocking instruction that turns out to be none
-SEEN = 5.0  # nats by which fewer ports than two classes have apart are likelier: they clearly share some
+SEEN = 5.0  # nats by which it is likelier that a class has ports of others than that it has none
 FULL = 0.8  # of the front end's slots: fuller loops are slowed down by how slots and ports are dealt out
 _MEMORY = frozenset("m")  # accesses are dealt out to units before any of these is known to be free
 # Readings of pairs, in times of one class alone, and of single instances, in micro-operations; the tails
@@ -83,11 +83,15 @@ def _across(pair: ClassPair, one: UnionEvidence) -> UnionEvidence:
     return msgspec.structs.replace(one, nats=nats, sides=sides)
 
 
-def are_seen_to_share(pair: ClassPair, slots: float) -> bool:
-    """Whether two classes clearly have fewer ports together than both of them apart."""
-    one = _measured(pair, slots)
+def are_seen_to_share(pairs: Sequence[ClassPair], slots: float) -> bool:
+    """Whether a class clearly has ports of others: all pairs of it together say so, none against another."""
+    return sum(_for_sharing(_measured(pair, slots)) for pair in pairs) > SEEN
+
+
+def _for_sharing(one: UnionEvidence) -> float:
+    """Nats by which fewer ports than two classes have apart are likelier, if they are."""
     *fewer, apart = (one.nats[size] for size in sorted(one.nats))
-    return bool(fewer) and apart - min(fewer) > SEEN
+    return max(0.0, apart - min(fewer)) if fewer else 0.0
 
 
 def _measured(pair: ClassPair, slots: float) -> UnionEvidence:

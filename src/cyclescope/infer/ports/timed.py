@@ -185,7 +185,7 @@ class TimedEvidence:
         mine = self._class(name)
         near = [self._class(o) for o in others if o != name and self.classes.widths[o] <= FULL * self.width]
         near = [other for other in near if other.sides == mine.sides]
-        return bool(near) and not any(are_seen_to_share(self._pair(mine, o), self.width) for o in near)
+        return bool(near) and not are_seen_to_share([self._pair(mine, o) for o in near], self.width)
 
     def _is_sound(self, name: str) -> bool:
         """Whether more instances of a class take as much longer as one micro-operation each.

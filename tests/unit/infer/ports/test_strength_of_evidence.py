@@ -53,7 +53,17 @@ def test_four_in_five_slots_nearly_fill_the_front_end(readings, full, room):
 @pytest.mark.parametrize(("ratio", "seen"), [(1.27, False), (1.28, True)])
 def test_what_is_seen_to_share(ratio, seen):
     pair = ClassPair(*(Class(n, 2, frozenset("v")) for n in "ab"), Look(ratio, ERROR), (), ())
-    assert are_seen_to_share(pair, 20.0) is seen
+    assert are_seen_to_share([pair], 20.0) is seen
+
+
+def test_several_pairs_that_hardly_show_sharing_do_so_together():
+    """One that shows that a class is apart from another says nothing of what it shares with the others."""
+    hardly, apart = (
+        ClassPair(*(Class(n, 2, frozenset("v")) for n in "ab"), Look(ratio, ERROR), (), ())
+        for ratio in (1.27, 1.0)
+    )
+    assert are_seen_to_share([hardly, hardly, apart], 20.0)
+    assert not are_seen_to_share([hardly, apart], 20.0)
 
 
 @pytest.mark.parametrize(("value", "count"), [(3.0, 3), (4.0, 4), (7.0, 4)])

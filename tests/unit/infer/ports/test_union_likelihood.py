@@ -108,7 +108,7 @@ def test_unions_follow_from_times():
 
 def test_sharing_is_seen_where_one_reading_is_clear():
     some = [pair(1.0), pair(5 / 3, (1.0, 0.0)), pair(8 / 6, widths=(4, 4))]
-    assert [are_seen_to_share(one, 6.0) for one in some] == [False, True, False]
+    assert [are_seen_to_share([one], 6.0) for one in some] == [False, True, False]
 
 
 def test_a_union_wider_than_the_front_end_is_open():
