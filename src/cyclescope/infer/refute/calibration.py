@@ -13,7 +13,7 @@ import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.resources import HALFWAY
-from cyclescope.infer.refute.kinds import Kind, blame
+from cyclescope.infer.refute.kinds import HELD_AT_WORST, PREDICTED_AT_WORST, Kind, blame
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
 from cyclescope.infer.timing.results import LOW, MEDIUM
@@ -202,20 +202,24 @@ class Judge:
     def doubted(self, kinds: Mapping[str, Kind]) -> dict[str, str]:
         """Forms and the confidence left to them, as mixes with forms of their kind fail too often.
 
-        Less than `medium` where mixes take what ports do not let them take; no more where they are not
-        predicted, although ports let them take it in some order. `kinds` has those of all forms.
+        They may take what ports do not let them take, or else what is not predicted, although ports let them
+        take it in some order. `kinds` has those of all forms.
         """
         usages = self._model.usages
         mixes = [tuple(dict.fromkeys(trial.forms)) for trial in self.trials]
         held = blame([*zip(mixes, map(self.holds, self.trials), strict=True)], kinds)
         predicted = blame([*zip(mixes, map(self.is_predicted, self.trials), strict=True)], kinds)
         levels = {
-            form: held.level(form, kind) or (MEDIUM if predicted.level(form, kind) else "")
+            form: max(
+                held.level(form, kind, HELD_AT_WORST),
+                predicted.level(form, kind, PREDICTED_AT_WORST),
+                key=LEVELS.index,
+            )
             for form, kind in kinds.items()
         }
         return {
             form: level for form, level in sorted(levels.items())
-            if level and usages[form].operations is not None
+            if usages[form].operations is not None
             and LEVELS.index(level) > LEVELS.index(usages[form].confidence)
         }  # fmt: skip
 

@@ -16,15 +16,17 @@ from typing import TypeVar
 
 import msgspec
 
-from cyclescope.infer.timing.results import LOW, MEDIUM
+from cyclescope.infer.timing.results import HIGH, LOW, MEDIUM
 
 # What is believed before any mix.
 SPOILING = 0.02  # chance with which a form spoils a mix
 KNOWN_MIXES = 10.0  # mixes that say as much of ports as that does, and of a kind as its ports do
 OWN_MIXES = 4.0  # mixes of its own that say as much of a form as its kind does
 FORMS_OF_MIX = 4  # of a mix, as many as most have
-# Of mixes of such forms alone that hold: the worst that a level has, which says more of all of its forms.
-AT_WORST = {"high": 0.9, "medium": 0.75}
+# Of mixes of such forms alone that take what ports let them take, and of those that are predicted: the
+# worst that a level has, which says more of all of its forms. Where more are not predicted none is left.
+HELD_AT_WORST = {"high": 0.9, "medium": 0.75}
+PREDICTED_AT_WORST = {"high": 0.9, "medium": 0.5}
 SETTLED = 0.0002  # by which a step changes a chance: a hundredth of what is believed before any mix
 
 Mix = tuple[Sequence[str], bool]  # different forms, and whether it holds
@@ -46,17 +48,17 @@ class Blame(msgspec.Struct, frozen=True):
                 return chance
         return SPOILING
 
-    def level(self, form: str, kind: Kind) -> str:
-        """The highest confidence that mixes leave a form, or "" where they take none."""
+    def level(self, form: str, kind: Kind, at_worst: Mapping[str, float]) -> str:
+        """The highest confidence that mixes leave a form."""
         chance = self.of(form, kind)
-        if chance > most_spoiled("medium"):
+        if chance > most_spoiled(at_worst[MEDIUM]):
             return LOW
-        return MEDIUM if chance > most_spoiled("high") else ""
+        return MEDIUM if chance > most_spoiled(at_worst[HIGH]) else HIGH
 
 
-def most_spoiled(level: str) -> float:
-    """Share of its mixes that a form may spoil, if mixes of such forms alone hold as at the worst."""
-    return 1.0 - math.pow(AT_WORST[level], 1 / FORMS_OF_MIX)
+def most_spoiled(held: float) -> float:
+    """Share of its mixes that a form may spoil, if so many mixes of such forms alone hold."""
+    return 1.0 - math.pow(held, 1 / FORMS_OF_MIX)
 
 
 def blame(mixes: Sequence[Mix], kinds: Mapping[str, Kind]) -> Blame:

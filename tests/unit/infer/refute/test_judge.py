@@ -114,10 +114,10 @@ def test_forms_with_the_ports_of_those_that_spoil_mixes_are_doubted():
     assert "y39" not in one.doubted({name: (name[0], name[0]) for name in names}), "what is lost already"
 
 
-@pytest.mark.parametrize(("uneven", "level"), [(0.0, "low"), (3.0, "medium")])
-def test_what_mixes_do_not_predict_is_not_sure_although_its_ports_may_be(uneven, level):
-    """Within what ports allow in some order `medium` is left, else nothing."""
-    mixes = [((f"y{n}", f"y{n + 1}"), 4, 0) for n in range(30)]
+@pytest.mark.parametrize(("uneven", "each", "level"), [(0.0, 1, "low"), (3.0, 10, "medium"), (3.0, 1, "low")])
+def test_what_mixes_do_not_predict_is_not_sure_although_its_ports_may_be(uneven, each, level):
+    """Within what ports allow in some order `medium` is left, unless most is not predicted; else nothing."""
+    mixes = [((f"y{n}", f"y{n + 1}"), 4 if n % each == each // 2 else 2, 0) for n in range(30)]
     one = judge(*mixes, uneven=uneven)
     usage = one._model.usages["A"]
     one._model.usages = {f"y{n}": usage for n in range(32)}

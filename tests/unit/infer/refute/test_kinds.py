@@ -8,7 +8,15 @@ from types import SimpleNamespace
 import pytest
 
 from cyclescope.infer.ports.builder import PortUsage
-from cyclescope.infer.refute.kinds import AT_WORST, Blame, blame, changed, improved, most_spoiled
+from cyclescope.infer.refute.kinds import (
+    HELD_AT_WORST,
+    PREDICTED_AT_WORST,
+    Blame,
+    blame,
+    changed,
+    improved,
+    most_spoiled,
+)
 from cyclescope.infer.refute.refutation import Refutation
 from cyclescope.model.machine import Operation
 
@@ -37,8 +45,9 @@ def test_a_form_without_mixes_is_as_likely_to_spoil_one_as_its_kind():
     found = blame(drawn({"bad": 0.3}), KINDS)
     assert found.of("new", ("bad", "other")) == found.ports["bad"]
     assert found.of("new", ("never seen", "any")) == pytest.approx(0.02)
-    assert found.level("new", ("bad", "other")) == "low"
-    assert found.level("new", ("good", "other")) == found.level("new", ("never seen", "other")) == ""
+    assert found.level("new", ("bad", "other"), HELD_AT_WORST) == "low"
+    for kind in ("good", "never seen"):
+        assert found.level("new", (kind, "other"), HELD_AT_WORST) == "high"
 
 
 def test_mixes_of_its_own_say_as_much_as_its_kind_when_there_are_four():
@@ -59,16 +68,22 @@ def test_blame_is_shared_by_how_often_each_spoils():
     assert max(found.forms["c"], found.forms["d"]) < 0.02
 
 
-@pytest.mark.parametrize("level", AT_WORST)
-def test_four_forms_at_the_limit_hold_as_often_as_the_worst_of_their_level(level):
-    assert (1 - most_spoiled(level)) ** 4 == pytest.approx(AT_WORST[level])
+@pytest.mark.parametrize("held", [*HELD_AT_WORST.values(), *PREDICTED_AT_WORST.values()])
+def test_four_forms_at_the_limit_hold_as_often_as_the_worst_of_their_level(held):
+    assert (1 - most_spoiled(held)) ** 4 == pytest.approx(held)
 
 
 @pytest.mark.parametrize(
-    ("chance", "level"), [(0.025, ""), (0.027, "medium"), (0.068, "medium"), (0.071, "low")]
-)
-def test_levels_are_left_by_how_often_forms_spoil_mixes(chance, level):
-    assert Blame(forms={"F": chance}).level("F", ("any", "any")) == level
+    ("chance", "held", "predicted"),
+    [
+        (0.025, "high", "high"), (0.027, "medium", "medium"), (0.068, "medium", "medium"),
+        (0.071, "low", "medium"), (0.158, "low", "medium"), (0.16, "low", "low"),
+    ],
+)  # fmt: skip
+def test_levels_are_left_by_how_often_forms_spoil_mixes(chance, held, predicted):
+    found = Blame(forms={"F": chance})
+    limits = (HELD_AT_WORST, PREDICTED_AT_WORST)
+    assert tuple(found.level("F", ("any", "any"), limit) for limit in limits) == (held, predicted)
 
 
 def test_steps_end_where_one_changes_less_than_a_five_thousandth():
