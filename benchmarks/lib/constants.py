@@ -124,7 +124,7 @@ def mutate(mutant: Mutant) -> None:
 
     What a function or a class took when it was made stays: its default arguments.
     """
-    module = sys.modules[mutant.place.imported]
+    module = importlib.import_module(mutant.place.imported)
     names = set(mutant.place.name.split(","))
     for statement in mutated(mutant).body:
         own = assigned(statement)

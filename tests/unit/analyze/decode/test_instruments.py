@@ -100,6 +100,15 @@ def test_comments_that_do_not_say_enough():
 
 
 @needs_riscv
+@pytest.mark.parametrize(
+    ("count", "lines"), [(8, "2, 3, 4, 5, 6, 7, 8, 9"), (9, "2, 3, 4, 5, 6, 7, 8, 9, ...")]
+)
+def test_eight_lines_are_named(count, lines):
+    _, notes = configurations("# LLVM-MCA-RISCV-LMUL M2\n" + count * "vadd.vv v8,v8,v8\n")
+    assert notes == (f"lines {lines}: nothing says how wide elements are: the narrowest",)
+
+
+@needs_riscv
 def test_a_comment_changes_the_cost():
     division = "vsetvli a0,a1,e32,m1,ta,ma\n{}vdiv.vv v8,v16,v24\n"
     costs = [

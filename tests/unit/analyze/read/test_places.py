@@ -6,13 +6,14 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.read import dwarf
-from cyclescope.analyze.read.binary import Binary
+from cyclescope.analyze.read.binary import ADDED, Binary
 from cyclescope.report.predictions.html import page
 from cyclescope.report.predictions.markdown import markdown
 from cyclescope.report.predictions.text import analysis_json, analysis_text
@@ -72,6 +73,17 @@ def test_loops_come_from_their_source_lines(compiler, kind, tmp_path):
         assert {one.place.line for one in block} <= lines
         assert len({one.place.line for one in block}) > 1
         assert {one.place.file for one in block} == {str(tmp_path / "src" / "k.c")}
+
+
+def test_tables_of_sums_are_emptied_where_their_sections_are_described():
+    """In ELF of 64 bits: headers of 64 bytes each, from where byte 40 says, with the size at byte 32."""
+    names = ("", ".rela.debug_line", ".rela.text")
+    sections = [SimpleNamespace(name=name, kind=ADDED) for name in names]
+    before = b"\xff" * 40 + (64).to_bytes(8, "little") + b"\xff" * 272
+    data = bytearray(before)
+    dwarf._relocate(SimpleNamespace(sections=sections), (), data, {})
+    size = 64 + 64 + 32
+    assert bytes(data) == before[:size] + bytes(8) + before[size + 8 :]
 
 
 def test_compressed_information_is_read(tmp_path):
