@@ -1,27 +1,31 @@
 """Two full runs compared value by value; with --busy the second beside one busy loop per core.
 
 Two values are the same within 2 % (3 % with --busy) or 0.01 cycles, the last digit that is
-published. A value that only one of the runs has counts as different.
+published. A value that only one of the runs has counts as different. Port usages of high or medium
+confidence in both are the same as printed.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.lib.agreement import Comparison, compare
 from benchmarks.lib.common import Check, at_least, parser, present, table
 from benchmarks.lib.processes import Laboratory, cores
-from benchmarks.lib.results import latencies, read, throughputs
+from benchmarks.lib.results import claimed, latencies, read, throughputs
+from cyclescope.infer.timing.results import FormTiming
 
 QUIET = (0.02, 0.99)  # tolerance, share of the values within it
 LOADED = (0.03, 0.98)
+SAME_USAGES = 0.99
 
 
-def differences(first: Path, second: Path, tolerance: float) -> tuple[Comparison, Comparison]:
-    """Throughputs and latencies of two stores."""
-    one, two = read(first), read(second)
+def differences(
+    one: Sequence[FormTiming], two: Sequence[FormTiming], tolerance: float
+) -> tuple[Comparison, Comparison]:
+    """Throughputs and latencies of two runs."""
     return (
         compare(throughputs(one), throughputs(two), tolerance),
         compare(latencies(one), latencies(two), tolerance),
@@ -63,9 +67,17 @@ def between(
     first: Path, second: Path, what: str, tolerance: float, least: float, count: int
 ) -> Sequence[Check]:
     """Checks of two stores, after printing the values furthest apart."""
-    found = differences(first, second, tolerance)
+    one, two = read(first), read(second)
+    found = differences(one, two, tolerance)
     print(f"Furthest apart, {what}:\n\n{worst(found[0].joined(found[1]), count)}\n")
-    return checks(what, found, tolerance, least)
+    return [*checks(what, found, tolerance, least), same_usages(what, claimed(one), claimed(two))]
+
+
+def same_usages(what: str, one: Mapping[str, str], two: Mapping[str, str]) -> Check:
+    """Port usages that both runs claim."""
+    both = one.keys() & two.keys()
+    same = sum(one[form] == two[form] for form in both)
+    return at_least(f"{what}: port usages claimed in both", same, len(both), SAME_USAGES)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cyclescope.infer.api import timings
-from cyclescope.infer.timing.results import FormTiming
+from cyclescope.infer.timing.results import HIGH, MEDIUM, FormTiming
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
 from cyclescope.measure.rows import Evidence
@@ -54,6 +54,11 @@ def throughputs(found: Iterable[FormTiming]) -> dict[Key, float]:
         for t in found
         if t.throughput is not None and t.throughput.value is not None
     }
+
+
+def claimed(found: Iterable[FormTiming]) -> dict[str, str]:
+    """Port usage by form, where its confidence is high or medium."""
+    return {t.id: t.ports for t in found if t.ports is not None and t.ports_confidence in (HIGH, MEDIUM)}
 
 
 def latencies(found: Iterable[FormTiming]) -> dict[Key, float]:

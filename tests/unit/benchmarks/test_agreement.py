@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.lib.agreement import close, compare
+from benchmarks.lib.results import claimed
+from benchmarks.repeat import same_usages
+from cyclescope.infer.timing.results import FormTiming
 
 A, B, C = ("a", "", ""), ("b", "op1", "op2"), ("c", "", "")
 CYCLES = st.floats(0.0, 1e4)
@@ -52,3 +55,18 @@ def test_parts_join_to_a_whole():
     first, second = compare({A: 1.0}, {A: 2.0}, 0.02), compare({B: 1.0, C: 1.0}, {B: 1.0}, 0.02)
     both = first.joined(second)
     assert (both.same, len(both.moved), both.lost, both.total) == (1, 1, (C,), 3)
+
+
+@pytest.mark.parametrize(
+    ("two", "passed"), [({"A": "1*p0", "B": "?"}, True), ({"A": "1*p1"}, False), ({}, False)]
+)
+def test_usages_that_both_runs_claim_are_the_same(two, passed):
+    assert same_usages("two runs", {"A": "1*p0", "C": "1*p2"}, two).passed is passed
+
+
+def test_what_is_claimed_of_ports():
+    found = [
+        FormTiming(name, {}, "ok", None, (), ports=ports, ports_confidence=confidence)
+        for name, ports, confidence in (("A", "1*p0", "high"), ("B", "1*p1", "low"), ("C", None, ""))
+    ]
+    assert claimed(found) == {"A": "1*p0"}
