@@ -220,7 +220,9 @@ def test_machines_side_by_side(cyclescope, kernel):
     done = cyclescope("analyze", kernel, "--compare", "zen2", "--dot", "x")
     assert done.code == USAGE
     told = re.fullmatch("several machines are compared as text, (.*) or --html", done.error.partition(":")[0])
-    assert told and told[1].split(", ") == [view.words for view in VIEWS if view.comparison and view.words]
+    assert told and told[1].split(", ") == [
+        view.words for view in reversed(VIEWS) if view.comparison and view.words
+    ]
 
 
 def test_a_page_of_machines_side_by_side(cyclescope, kernel, tmp_path):
