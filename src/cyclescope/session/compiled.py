@@ -163,13 +163,13 @@ class _Tried:
 
     def timed(self) -> tuple[BlockCase, BlockTiming]:
         """The block, and its time in cycles per iteration."""
-        timing = failed(self._reason)
+        timing = None
         if not self._reason:
             with self._failing():
                 timing = _per_iteration(self._time(), self._iterations)
         code = b"".join(one.code for one in self._block)
         case = BlockCase(ProgramBlock(code, self._name, self._block.isa), KERNELS, code, self._block)
-        return case, failed(self._reason) if self._reason else timing
+        return case, timing or failed(self._reason)
 
     def _time(self) -> BlockTiming:
         """Cycles per round. Raises _Failed."""

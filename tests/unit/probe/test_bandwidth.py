@@ -93,3 +93,10 @@ def test_walks_go_on_where_they_ended():
             for point in case.points:
                 assert point.setup[0].at == point.lines[-1].at
                 assert point.setting.chain[0] * point.setting.chain[1] == point.x
+
+
+@pytest.mark.parametrize(("isa", "bits"), [("x86-64", {256, 512}), ("aarch64", {128}), ("riscv64", {64})])
+def test_the_quick_set_has_what_cpus_without_the_widest_vectors_execute(isa, bits):
+    quick = [case.subject for case in PROBE.cases(isa) if case.is_quick]
+    assert {int(subject.split()[2]) for subject in quick} == bits
+    assert all(subject.startswith("loads") for subject in quick)

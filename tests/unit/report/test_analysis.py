@@ -10,6 +10,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from cyclescope.analyze.decode.block import SourcePlace
 from cyclescope.analyze.predict.causes import TimeShare
 from cyclescope.analyze.predict.observed import BlockSimulation, Occupancy
 from cyclescope.analyze.predict.prediction import (
@@ -229,6 +230,20 @@ def test_a_page_has_all_of_it():
     assert "--full:0.25" in text
     assert "<li>something was assumed</li>" in text
     assert "<svg " in text
+
+
+@pytest.mark.parametrize("where", [{}, {"line": 0, "address": 16, "place": SourcePlace("k.c", 1)}])
+def test_sums_stand_below_what_they_are_sums_of(where):
+    rows = tuple(msgspec.structs.replace(row, **where) for row in FOUND.instructions)
+    text = page(changed(instructions=rows))
+    table = text[text.index('<table class="lines">') :]
+    lines = re.findall("<tr.*?</tr>", table[: table.index("</table>")])
+    head, *cells = (re.findall("<t[hd][^>]*>(.*?)</t[hd]>", line) for line in lines)
+    assert {len(row) for row in cells} == {len(head)}
+    sums = dict(zip(head, cells[-2], strict=True))
+    assert {name: told for name, told in sums.items() if told} == {
+        "instruction": "sum", "CP": "9.00", "LCD": "7.00", "p0": "1.25", "p1": "1.75"
+    }  # fmt: skip
 
 
 def test_a_page_begins_with_the_answer_and_says_what_its_colours_are():

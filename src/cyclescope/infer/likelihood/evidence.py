@@ -15,7 +15,8 @@ import msgspec
 
 from cyclescope.infer.likelihood.arrays import np
 from cyclescope.infer.likelihood.noise import Look, Scatter, Tail, alike
-from cyclescope.infer.likelihood.structure import CLEAR, SIDES_APART, UnionEvidence
+from cyclescope.infer.likelihood.structure import CLEAR, SIDES_APART
+from cyclescope.infer.likelihood.unions import UnionEvidence
 
 _MOST = 4  # micro-operations of a blocking instruction that turns out to be none
 SEEN = 5.0  # nats by which it is likelier that a class has ports of others than that it has none

@@ -17,6 +17,7 @@ from itertools import combinations
 
 import msgspec
 
+from cyclescope.infer.likelihood.unions import UnionEvidence
 from cyclescope.infer.timing.solver import LinearProgram
 from cyclescope.remarks.ports import NoClass
 from cyclescope.remarks.remark import Remark
@@ -32,36 +33,6 @@ _OPEN = 5.0  # nats: sizes nearer to the best are asked for their odds; the prom
 # How far one solution is searched for, whatever time that takes on a computer.
 _NODES = 1000  # of the tree: machines measured and drawn so far took one
 _LARGEST = 4000  # sets of classes with a port in common: those had fewer; as many take some seconds
-
-
-class UnionEvidence(msgspec.Struct, frozen=True):
-    """Two classes with the nats against every size that the union of their ports may have.
-
-    Without a reading they were not `asked`: any size is as good, and what they share is no claim. They may be
-    of two `sides` of a core; `across` those that share ports at a price, however many of their classes do.
-    Nothing tells sizes of `hidden` and more from each other, which fill the front end.
-    """
-
-    first: str
-    second: str
-    nats: Mapping[int, float]
-    asked: bool = True
-    across: bool = False
-    sides: frozenset[str] = frozenset()
-    hidden: float = math.inf
-
-    @property
-    def best(self) -> float:
-        """Nats against the likeliest size."""
-        return min(self.nats.values())
-
-    def against(self, size: int) -> float:
-        """Nats more than the likeliest size costs."""
-        return self.nats[size] - self.best
-
-    def sizes(self, most: float) -> list[int]:
-        """Sizes that are not worse by more than some nats."""
-        return [size for size in self.nats if self.against(size) <= most]
 
 
 class Structure(msgspec.Struct, frozen=True):

@@ -178,13 +178,12 @@ class MemoryPassing:
         base = self._ways.get(MemoryWay.BASE)
         if not self._is_update(one) or base is None or base.value is None:
             return 0.0
-        asked = (self._ways[subject] for subject in self._distances(one))
-        slow = (fact for fact in asked if fact.answer is CoreAnswer.FORWARDED and fact.value is not None)
-        longer = (
-            (fact.value or 0.0) - base.value for fact in slow
-            if (fact.value or 0.0) - base.value > (fact.error or 0.0) + (base.error or 0.0)
-        )  # fmt: skip
-        return max(longer, default=0.0)
+        longer = [0.0]
+        for fact in (self._ways[subject] for subject in self._distances(one)):
+            more = (fact.value or 0.0) - base.value
+            if fact.answer is CoreAnswer.FORWARDED and more > (fact.error or 0.0) + (base.error or 0.0):
+                longer.append(more)
+        return max(longer)
 
     def _nearest(self, one: StoredLoad) -> Fact | None:
         """What was asked of this load, or of the one most like it."""

@@ -70,7 +70,7 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
         for what in (_LOADS, _STORES):
             points = tuple(walked(isa, one, what, size) for size in WALK_SIZES)
             for size in TOLD_SIZES:
-                is_quick = what == _LOADS and (kind, bits) == _WIDTHS[isa][-1]
+                is_quick = what == _LOADS and (kind, bits) in (_WIDTHS[isa][1:] or _WIDTHS[isa])
                 yield ProbeCase(f"{what} of {bits} bits, {size // KIB} KiB", points, is_quick)
 
 

@@ -107,9 +107,15 @@ def _section(found: Prediction) -> dict[str, Any]:
         "bound": bound, "origin": origin, "facts": facts, "notes": found.notes, "bounds": _bounds(found),
         "leading": table.head[:count],
         "ports": table.ports, "rows": [_row(table, row, count) for row in found.instructions],
-        "sums": [(cells[0], [*cells[-3:-1], *cells[1:-3]]) for cells in table.sums], "chains": chains(found),
+        "sums": [_sums(cells[count - 1 :]) for cells in table.sums], "chains": chains(found),
         "graph": Markup(svg(found)),  # noqa: S704 - which escapes what it draws
     }  # fmt: skip
+
+
+def _sums(cells: list[str]) -> tuple[str, list[str]]:
+    """What is summed, and the sums in the order of a page: CP and LCD before the ports."""
+    name, *ports, path, carried, _ = cells
+    return name, [path, carried, *ports]
 
 
 def _borrowed(found: Prediction | NotPredicted) -> str:

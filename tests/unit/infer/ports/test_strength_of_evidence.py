@@ -10,7 +10,8 @@ import pytest
 from cyclescope.infer.likelihood import structure
 from cyclescope.infer.likelihood.evidence import Class, ClassPair, are_seen_to_share, count_of, evidence_of
 from cyclescope.infer.likelihood.noise import Look, Tail, alike, learned
-from cyclescope.infer.likelihood.structure import UnionEvidence, solve_structure, sureness
+from cyclescope.infer.likelihood.structure import solve_structure, sureness
+from cyclescope.infer.likelihood.unions import UnionEvidence
 from cyclescope.infer.likelihood.usage import UsageSolver
 from cyclescope.infer.timing.solver import LinearProgram
 from cyclescope.model.machine import Operation

@@ -17,7 +17,8 @@ from cyclescope.infer.likelihood.evidence import (
     filling,
 )
 from cyclescope.infer.likelihood.noise import Look
-from cyclescope.infer.likelihood.structure import UnionEvidence, solve_structure, sureness
+from cyclescope.infer.likelihood.structure import solve_structure, sureness
+from cyclescope.infer.likelihood.unions import UnionEvidence
 
 
 def evidence(one, other, sizes, union, nats=20.0):
