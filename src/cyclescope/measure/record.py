@@ -11,6 +11,7 @@ from cyclescope.kernel.variant import Kind, Variant, variant_of
 
 STABLE, UNSTABLE, NOISY, FAILED = "ok", "unstable", "noisy", "failed"
 LESS_THAN_NOTHING = -1.0  # cycles of a body: honest readings of nothing scatter by a tenth of that
+ERRORS = 2.0  # times the spread of a reading: 95 of 100 independent ones are within
 FROM_BEST = (STABLE, UNSTABLE, NOISY, FAILED)  # each verdict is worse than those before
 
 

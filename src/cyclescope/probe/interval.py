@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from cyclescope.measure.record import STABLE
+from cyclescope.measure.record import ERRORS, STABLE
 from cyclescope.measure.sampling import Measurement
-
-_SURE = 2.0  # times the spread: 95 of 100 independent readings are within
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -63,6 +61,6 @@ def interval_of(measurement: Measurement) -> Interval:
     """What a usable measurement leaves open; of rounds that disagree all of them."""
     cycles, spread = measurement.cycles, measurement.spread
     if measurement.verdict == STABLE:
-        return Interval(cycles - _SURE * spread, cycles + _SURE * spread)
+        return Interval(cycles - ERRORS * spread, cycles + ERRORS * spread)
     least = min((value for value in measurement.rounds if value > 0), default=cycles)
     return Interval(min(least, cycles), cycles + spread, is_steady=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cyclescope.analyze.choose.elements import Elements
@@ -16,8 +17,9 @@ from cyclescope.isa.record import ResultKind
 from cyclescope.isa.registry import instruction_set
 
 _GENERAL = ("R", "X", "S")  # general registers and the stack pointer
-_ADDING = {ResultKind.SUM: 1, ResultKind.DIFFERENCE: -1}  # an immediate
-_COUNTING = {ResultKind.UP: 1, ResultKind.DOWN: -1}
+_Change = Callable[[int], int]
+_ADDING: dict[ResultKind, _Change] = {ResultKind.SUM: operator.pos, ResultKind.DIFFERENCE: operator.neg}
+_COUNTING: dict[ResultKind, _Change] = {ResultKind.UP: operator.pos, ResultKind.DOWN: operator.neg}
 _FULL = {"R16": "R64", "R32": "R64", "R8l": "R64", "R8h": "R64"}
 
 
@@ -105,13 +107,13 @@ def _steps(
 def _change(one: BlockInstruction, register: Register, kind: ResultKind | None) -> int | None:
     """What an instruction adds to the register it writes, None where that is no constant."""
     if kind in _COUNTING:
-        return _COUNTING[kind]
+        return _COUNTING[kind](1)
     value = next((v for v in one.immediates if v is not None), None)
     address = next((a for a in one.memory if a is not None), None)
     if address is not None and address.writeback and address.base == register:
         return address.displacement if address.writeback == "pre" else _amount(one, value)
     if kind in _ADDING and value is not None and _reads_only(one, register):
-        return _ADDING[kind] * value
+        return _ADDING[kind](value)
     own = address is not None and address.base == register and address.index is None
     return address.displacement if address is not None and own and kind is ResultKind.ADDRESS else None
 

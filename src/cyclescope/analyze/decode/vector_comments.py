@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.block import LISTED, BlockInstruction
 from cyclescope.analyze.decode.fixed_width import as_form
 from cyclescope.analyze.decode.vector_settings import Vectors
 from cyclescope.analyze.decode.vector_types import form_under
@@ -14,8 +14,6 @@ from cyclescope.isa.riscv64.shapes import takes_configuration
 from cyclescope.isa.table import load_table
 from cyclescope.remarks.reading import Instrument, Spot
 from cyclescope.remarks.remark import Remark
-
-_SHOWN = 8  # lines
 
 
 def configured_by(
@@ -62,7 +60,7 @@ def _first(form: InstructionForm, code: bytes, choices: Sequence[Configuration])
 
 
 def _lines(lines: Sequence[int]) -> Remark:
-    shown: object = ", ".join(map(str, lines[:_SHOWN]))
-    if len(lines) > _SHOWN:
+    shown: object = ", ".join(map(str, lines[:LISTED]))
+    if len(lines) > LISTED:
         shown = Spot.AND_OTHERS.of(shown)
     return (Spot.LINES if len(lines) > 1 else Spot.LINE).of(shown)

@@ -10,14 +10,13 @@ from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.locations import Location
 from cyclescope.analyze.depend.graph import Graph
-from cyclescope.analyze.predict.watched import LoopOnCore
+from cyclescope.analyze.predict.watched import MOST_RUN, LoopOnCore
 from cyclescope.errors import UsageError
 from cyclescope.isa.dataflow import Node
 from cyclescope.simulate.cost import template
 from cyclescope.simulate.engine import MOST_TARGETS, Body, Engine, Steady, Template
 
 _NOWHERE = 0  # a location that nothing writes
-_LIMIT = 4_000  # instructions after which an average has to do
 _MOST_CYCLES = 1e8  # of a simulation; the slowest vectors of in-order cores, 4000 times, take 2e7
 
 
@@ -41,10 +40,10 @@ class Simulation:
 
     def run(self, graph: Graph) -> Steady:
         """The steady state of the block. Raises UsageError for one that would take too long."""
-        repetitions = max(_LIMIT / len(graph.costs), 1)
+        repetitions = max(MOST_RUN / len(graph.costs), 1)
         if repetitions * sum(map(self._longest, graph.costs)) > _MOST_CYCLES:
             raise UsageError("instructions of so many cycles are not simulated", "look at the bounds")
-        return self._engine.run(self.body(graph), _LIMIT)
+        return self._engine.run(self.body(graph), MOST_RUN)
 
     def _longest(self, placed: PlacedCost) -> float:
         """Cycles that an instruction takes if it overlaps with nothing, not even with itself."""

@@ -23,10 +23,9 @@ from cyclescope.analyze.predict.prediction import (
     SCHEDULED,
 )
 from cyclescope.analyze.predict.uncertainty import interval
+from cyclescope.analyze.predict.watched import AVERAGING
 from cyclescope.model.binding import port_bound
 from cyclescope.model.machine import ASSUMED, EXTRACTED
-
-_BOUND_SAME = 0.005  # relative: simulated cycles so near to a bound are that bound, but for averaging
 
 
 class BlockEstimate(msgspec.Struct, frozen=True):
@@ -80,7 +79,7 @@ class BlockBounds:
         found[LOOP_CARRIED] = self.slowest_chain
         more = {effect.name: effect.of(self.situation) for effect in EFFECTS} | {IN_ORDER: self._in_order}
         found |= {name: cycles for name, cycles in more.items() if cycles}
-        if self._scheduled > (1 + _BOUND_SAME) * max(found.values()):
+        if self._scheduled > (1 + AVERAGING) * max(found.values()):
             found[SCHEDULED] = self._scheduled
         return found
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from cyclescope.analyze.predict.causes import RESULT_LATE, TimeShare
-from cyclescope.analyze.predict.watched import LoopOnCore
+from cyclescope.analyze.predict.watched import AVERAGING, LoopOnCore
 from cyclescope.simulate.engine import MOST_PORTS, ONE, UNLIMITED, Layout, Template, Work
 
 _WIDE = 64.0  # times as wide a front end, and as large a reorder buffer: neither is a limit any more
 _MOST_ASKED = 6  # instructions whose latency is looked at: those with the most of the time
-_WORTH = 0.005  # of the cycles: less is the averaging of loops that never come back to a state
 
 
 class Gain(msgspec.Struct, frozen=True):
@@ -44,7 +43,7 @@ def gains(
     found = []
     for gain, changed in _changes(loop, ports, shares):
         taken = min(max(changed.steady().cycles, floor), cycles)
-        if cycles - taken > _WORTH * cycles:
+        if cycles - taken > AVERAGING * cycles:
             found.append(msgspec.structs.replace(gain, cycles=taken, saved=cycles - taken))
     return tuple(sorted(found, key=lambda gain: -gain.saved))
 

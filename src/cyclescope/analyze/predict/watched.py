@@ -10,11 +10,12 @@ import msgspec
 
 from cyclescope.simulate.engine import Body, Engine, Layout, Steady, Template, Trace
 
+MOST_RUN = 4_000  # instructions after which an average has to do
+AVERAGING = 0.005  # relative: what it is off by in loops that never come back to a state
 SHOWN = 10  # iterations with a row for each instruction, as llvm-mca's timeline has
 _LONGEST = 400  # rows, as long as somebody may read; at least one iteration
 _FILLED = 2  # times the reorder buffer: instructions after which a core has the state that it keeps
 _WINDOW = 2_000  # instructions that are looked at from then on: hundreds of iterations of a short loop
-_LIMIT = 4_000  # instructions after which an average has to do, as for the upper end of the bracket
 _FEWEST = 8  # iterations of them at least, so that a long loop has its usual share of everything
 
 
@@ -36,7 +37,7 @@ class LoopOnCore(NamedTuple):
     def steady(self) -> Steady:
         """Its steady state."""
         engine = Engine(self.layout)
-        return engine.run(self.body(engine), _LIMIT)
+        return engine.run(self.body(engine), MOST_RUN)
 
     def trace(self, iterations: int) -> Trace:
         """What happens in its first iterations."""

@@ -21,19 +21,16 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 _OTHERS = {
-    3: "32-bit x86",
-    8: "MIPS",
-    20: "PowerPC",
-    21: "PowerPC64",
-    22: "s390x",
-    40: "32-bit Arm",
-    258: "LoongArch",
+    "EM_386": "32-bit x86",
+    "EM_MIPS": "MIPS",
+    "EM_PPC": "PowerPC",
+    "EM_PPC64": "PowerPC64",
+    "EM_S390": "s390x",
+    "EM_ARM": "32-bit Arm",
+    "EM_LOONGARCH": "LoongArch",
 }
-_RELOCATABLE = 1
-_EXECUTABLE = 4  # section flag
-CODE, SYMBOLS, DYNAMIC_SYMBOLS, ADDED = 1, 2, 11, 4  # section types
+CODE, SYMBOLS, ADDED, _DYNAMIC_SYMBOLS = "SHT_PROGBITS", "SHT_SYMTAB", "SHT_RELA", "SHT_DYNSYM"
 FUNCTION, SECTION = 2, 3  # symbol types
-_RUN = 1  # PF_X
 _LARGEST = 512 << 20  # bytes of a section
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
@@ -43,8 +40,8 @@ class ElfSection(NamedTuple):
     """A section, or a segment of a file without sections (named after its number)."""
 
     name: str
-    kind: int
-    flags: int
+    kind: str
+    executable: bool
     address: int
     offset: int
     size: int
@@ -54,7 +51,7 @@ class ElfSection(NamedTuple):
     @property
     def is_code(self) -> bool:
         """Whether it holds code that is in the file."""
-        return self.kind == CODE and bool(self.flags & _EXECUTABLE) and self.size > 0
+        return self.kind == CODE and self.executable and self.size > 0
 
 
 class Symbol(NamedTuple):
@@ -84,7 +81,7 @@ class Binary:
         self._content = content
         with self.opened() as file:
             self.isa = self._machine(file)
-            self.relocatable = _number(file, "e_type") == _RELOCATABLE
+            self.relocatable = file["e_type"] == "ET_REL"
             self.sections = list(_sections(file) if file["e_shoff"] else _segments(file))
         self.symbols = self._symbols()
 
@@ -118,11 +115,11 @@ class Binary:
             raise self._damaged() from error
 
     def _machine(self, file: ELFFile) -> str:
-        number = _number(file, "e_machine")
+        number = _machine_number(file)
         machines = {record.elf: record.name for record in instruction_sets() if record.elf}
         if file.elfclass == 64 and file.little_endian and number in machines:
             return machines[number]
-        name = _OTHERS.get(number, f"machine {number}")
+        name = _OTHERS.get(file["e_machine"], f"machine {number}")
         known = ", ".join(machines.values())
         raise SourceError(f"{self.source} is an ELF file for {name}", f"files for {known} can be read")
 
@@ -142,7 +139,7 @@ class Binary:
 
     def _symbols(self) -> list[Symbol]:
         """All symbols of the file's own table, else of the dynamic linker's."""
-        kinds = [SYMBOLS, DYNAMIC_SYMBOLS]
+        kinds = [SYMBOLS, _DYNAMIC_SYMBOLS]
         tables = sorted((s for s in self.sections if s.kind in kinds), key=lambda s: kinds.index(s.kind))
         if not tables:
             return []
@@ -169,34 +166,34 @@ class Binary:
         ]
 
 
-def _number(file: ELFFile, name: str) -> int:
-    """A field of the header as a number: pyelftools has names for values that it knows."""
-    from elftools.elf import enums
+def _machine_number(file: ELFFile) -> int:
+    """That of the header: pyelftools has a name in its place where it knows one."""
+    from elftools.elf.enums import ENUM_E_MACHINE
 
-    value = file[name]
-    known = {"e_type": enums.ENUM_E_TYPE, "e_machine": enums.ENUM_E_MACHINE}[name]
-    return value if isinstance(value, int) else int(known[value])
+    machine = file["e_machine"]
+    return machine if isinstance(machine, int) else int(ENUM_E_MACHINE[machine])
 
 
 def _sections(file: ELFFile) -> Iterator[ElfSection]:
-    from elftools.elf import enums
+    from elftools.elf.constants import SH_FLAGS
 
-    kinds = enums.ENUM_SH_TYPE_BASE
     for section in file.iter_sections():
         header = section.header
-        kind = header["sh_type"]
-        number = kind if isinstance(kind, int) else int(kinds.get(kind, 0))
-        fields = ("sh_flags", "sh_addr", "sh_offset", "sh_size", "sh_link", "sh_info")
-        yield ElfSection(section.name, number, *(header[field] for field in fields))
+        executable = bool(header["sh_flags"] & SH_FLAGS.SHF_EXECINSTR)
+        fields = ("sh_addr", "sh_offset", "sh_size", "sh_link", "sh_info")
+        rest = (header[field] for field in fields)
+        yield ElfSection(section.name, str(header["sh_type"]), executable, *rest)
 
 
 def _segments(file: ELFFile) -> Iterator[ElfSection]:
     """What is loaded and executable, of a file that was stripped of its sections."""
+    from elftools.elf.constants import P_FLAGS
+
     for number, segment in enumerate(file.iter_segments()):
         header = segment.header
-        if header["p_type"] == "PT_LOAD" and header["p_flags"] & _RUN:
+        if header["p_type"] == "PT_LOAD" and header["p_flags"] & P_FLAGS.PF_X:
             place = header["p_vaddr"], header["p_offset"], header["p_filesz"]
-            yield ElfSection(f"segment {number}", CODE, _EXECUTABLE, *place, 0, 0)
+            yield ElfSection(f"segment {number}", CODE, True, *place, 0, 0)
 
 
 def _string(strings: bytes, offset: int) -> str:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.instruments import Comment
-from cyclescope.analyze.read.program import Function, Piece, Program, Statement
+from cyclescope.analyze.read.program import SECTION_PLACES, Function, Piece, Program, Statement
 from cyclescope.analyze.read.syntax import guess_isa
 from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set, instruction_sets
@@ -29,7 +29,6 @@ _PLAIN = re.compile(r"\s*([0-9a-f]{1,16}):[ \t]+([a-z.(].*)$")
 _RELOCATION = re.compile(r"\s*[0-9a-f]+:[ \t]+R_\w+")
 _TARGET = re.compile(r"\b(?:0x)?([0-9a-f]{1,16}) <[^>]+>")
 _COMMENT = re.compile(r"[ \t]*(?:#|//)\s.*$")
-_ALIGNED = 64  # bytes
 
 
 class _Row(NamedTuple):
@@ -116,7 +115,7 @@ def _read(lines: Sequence[str], isa: str) -> tuple[list[_Row], list[tuple[int, s
 
 def _base(address: int, end: int) -> int:
     """What is added to the addresses of a section: nothing where there is room."""
-    return 0 if address >= end else -(-end // _ALIGNED) * _ALIGNED - address
+    return 0 if address >= end else -(-end // SECTION_PLACES) * SECTION_PLACES - address
 
 
 def _row(number: int, line: str, isa: str) -> _Row | None:

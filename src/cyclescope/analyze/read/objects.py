@@ -9,11 +9,10 @@ from pathlib import Path
 
 from cyclescope.analyze.decode.decoder import Reference
 from cyclescope.analyze.read.binary import FUNCTION, SECTION, Binary, Relocation, Symbol
-from cyclescope.analyze.read.program import Function, Located, Piece, Program
+from cyclescope.analyze.read.program import SECTION_PLACES, Function, Located, Piece, Program
 from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set
 
-_ALIGNED = 64
 # x86-64: fields that count from their own address, and those of an entry in the global offset table.
 
 
@@ -27,7 +26,7 @@ def bases(binary: Binary) -> dict[int, int]:
             found[number] = section.address
             continue
         found[number] = at
-        at = -(-(at + section.size) // _ALIGNED) * _ALIGNED
+        at = -(-(at + section.size) // SECTION_PLACES) * SECTION_PLACES
     return found
 
 

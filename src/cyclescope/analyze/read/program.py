@@ -26,6 +26,7 @@ from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.remarks.remark import NOTHING, Remark
 
+SECTION_PLACES = 64  # bytes: where sections begin that follow each other, as lines of caches do
 _LOOKED_BACK = 200  # instructions
 _MOST = 20_000  # instructions of a block: half a second, and far more than a person reads
 

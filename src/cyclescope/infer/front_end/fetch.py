@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from cyclescope.measure.ports import blocked
-from cyclescope.measure.record import STABLE, Reading
+from cyclescope.measure.record import ERRORS, STABLE, Reading
 
 LIMITED = 1.05  # times the cycles of a slot: less is what readings of the width differ by
 ALIKE = 0.04  # relative: bytes per cycle of different lengths that one limit explains
 ENOUGH = 3  # lengths that have to agree on the bytes per cycle: two may by chance
-ERRORS = 2  # of a reading, within which 95 of 100 are
 
 
 class FetchLimit(msgspec.Struct, frozen=True, array_like=True):

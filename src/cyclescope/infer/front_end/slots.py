@@ -14,10 +14,10 @@ from statistics import fmean, median
 
 import msgspec
 
+from cyclescope.measure.record import ERRORS
 from cyclescope.remarks.front_end import Slots
 from cyclescope.remarks.remark import NOTHING, Remark
 
-ERRORS = 2  # of a value, within which 95 of 100 are
 SURE = 0.1  # slots: whole numbers are ten such errors apart, so that none is taken for another one
 AGREE = 0.2  # slots by which two counts of the same may differ: twice the error that is allowed
 GRAIN = 0.01  # slots: the least error, of a loop's end and the clock

@@ -14,12 +14,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from cyclescope.measure.front_end import AND, NOPS
-from cyclescope.measure.record import STABLE, Reading
+from cyclescope.measure.record import ERRORS, STABLE, Reading
 from cyclescope.remarks.front_end import Wide
 from cyclescope.remarks.remark import NOTHING, Remark, together
 
 WIDEST = 16  # slots per cycle: the widest cores have ten
-ERRORS = 2  # of a reading, within which 95 of 100 are
 GRAIN = 0.01  # relative: kernels of different length and place differ by as much on a quiet core
 FASTER = 0.25  # slots: a rate above a width by more is no reading of it, as widths are whole numbers
 KINDS = 2  # that have to agree: what limits one kind at a whole number hardly limits another at the same

@@ -18,7 +18,7 @@ from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
 from cyclescope.infer.timing.results import LOW, MEDIUM
 from cyclescope.measure.database import store_error
-from cyclescope.measure.record import FAILED, NOISY, Record
+from cyclescope.measure.record import ERRORS, FAILED, NOISY, Record
 from cyclescope.measure.store import Store
 from cyclescope.model.calibration import LEVELS, NEAR, ClaimCalibration, TriedMixes
 from cyclescope.remarks.ports import Usage
@@ -28,7 +28,6 @@ FIRST, ASKED, CHECKED = "first", "asked", "checked"  # phases in which mixes are
 MOSTLY = 0.5  # of the mixes of a form: if more are refuted, the form is what they have in common
 PROVED = 2  # mixes that a unit decides and that hold, before it is one
 NOTE = "mixes"  # under which a store keeps the verdicts
-_MORE = 2.0  # times the spread of a reading: 95 of 100 are within
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -127,7 +126,7 @@ def trials_of(store: Store, phases: Sequence[str] = (FIRST, ASKED, CHECKED)) -> 
 def _trial(forms: tuple[str, ...], phase: str, records: Sequence[Record]) -> Trial:
     best = min(records, key=lambda record: record.per_instance)
     slowest = max(record.per_instance for record in records)
-    error = _MORE * best.spread / best.cycles
+    error = ERRORS * best.spread / best.cycles
     return Trial(forms, phase, best.per_instance, error, slowest / best.per_instance - 1)
 
 

@@ -14,6 +14,7 @@ from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
 from cyclescope.infer.timing.results import (
     EXACT,
+    HALF,
     HIGH,
     INTERVAL,
     MEDIUM,
@@ -40,15 +41,13 @@ from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
-from cyclescope.measure.record import FAILED, STABLE, Record
+from cyclescope.measure.record import ERRORS, FAILED, STABLE, Record
 from cyclescope.remarks.remark import NOTHING, Remark, together
 from cyclescope.remarks.timing import Cause, Idiom, Timing, cause_of, withheld
 
-_WIDE = 0.5  # cycles: what is proved leaves more than one whole latency where it is wider
-_SURE = 2.0  # times the spread: 95 of 100 independent readings are within
 _CONSUMERS = {Kind.INTEGER_LINK: "integer", Kind.FP_LINK: "fp"}  # of a result, and their names
 _MEMORY = 300  # cycles: longer than any way through the caches
-_EXCEPTIONS = ((1, "invalid"), (2, "denormal"), (4, "division by zero"), (8, "overflow"), (16, "underflow"))
+_EXCEPTIONS = ("invalid", "denormal", "division by zero", "overflow", "underflow")  # from the lowest bit
 
 
 class TimingBuilder:
@@ -218,7 +217,7 @@ class TimingBuilder:
         value = 0.0 if free else whole(value, record.cycles / record.count, error)
         value = 1.0 if cause_of(remark) is Cause.CARRIED else value
         bounds = None
-        if convention and most - least > _WIDE and not free:
+        if convention and most - least > HALF and not free:
             low = 0.0 if kind == UPPER_BOUND else max(min(least, value), 0.0)
             bounds = (rounded(low), rounded(max(most, value)))
         high = rounded(value)
@@ -279,12 +278,12 @@ class TimingBuilder:
         its links take less there than alone.
         """
         value, most = found
-        if carried and most >= _WIDE:
+        if carried and most >= HALF:
             return EXACT, Timing.CARRIED.of()
         if -LINKS_LOSE < most < LEAST_LATENCY:
             sure = self._is_disproved_by_sequences(pair)
             doubt = withheld(Timing.ONE_OR_NONE.of(value, spread))
-            if (is_one or most + _SURE * spread >= 1) and not sure:
+            if (is_one or most + ERRORS * spread >= 1) and not sure:
                 return None, doubt
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
@@ -301,7 +300,7 @@ class TimingBuilder:
         if pair.source.part != "flag" or pair.source.flag != pair.target.flag:
             return False
         plain = [r for r in self.streams if r.kind is Kind.PLAIN and r.verdict == STABLE]
-        return any(r.per_instance + _SURE * r.spread / r.count < LEAST_LATENCY for r in plain)
+        return any(r.per_instance + ERRORS * r.spread / r.count < LEAST_LATENCY for r in plain)
 
     def _is_in_every_instance(self, pair: Pair) -> bool:
         """Whether source and target are one register that the form always has: NZCV. Then sequences have the
@@ -378,7 +377,7 @@ class TimingBuilder:
         raised = 0
         for record in (*self.streams, *(r for rs in self.chains.values() for r in rs)):
             raised |= record.exceptions
-        names = [name for bit, name in _EXCEPTIONS if raised & bit]
+        names = [name for bit, name in enumerate(_EXCEPTIONS) if raised >> bit & 1]
         return [Timing.EXCEPTIONS.of(", ".join(names)).text] if names else []
 
 

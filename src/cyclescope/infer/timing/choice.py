@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from cyclescope.infer.timing.link_chains import LEAST_SHARE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
-from cyclescope.infer.timing.results import whole
+from cyclescope.infer.timing.results import MOVED, whole
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY
 from cyclescope.measure.record import FROM_BEST, STABLE, UNSTABLE, Record
 
 BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times what something else takes proves nothing
-_FASTER = 0.9  # times the least latency that is shown: a tenth is more than noise
 LINKS_LOSE = 1.0  # cycles that links may take less in a chain than alone
-_SAME = 0.4  # cycles: two chains of one dependency differ by less, as latencies are whole numbers
 _UNCUT = (Kind.UNBROKEN, Kind.FILLED)
 Net = Callable[[Record], float]  # latency by a record, in cycles, without its links
 
@@ -59,7 +58,7 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
     shown = [r for r in base if not is_hidden(r)]
     lawful = [r for r in base if not r.links or net(r) >= LEAST_LATENCY]
     fastest = min(lawful, key=net, default=None)
-    if shown and fastest and net(fastest) < _FASTER * min(map(net, shown)):
+    if shown and fastest and net(fastest) < LEAST_SHARE * min(map(net, shown)):
         return fastest  # what is shown takes longer than it may
     shown = _confirmed(shown, net) or shown
     alone = [r for r in shown if not r.links]
@@ -89,7 +88,7 @@ def _of_its_own(every: Sequence[Record], net: Net) -> Sequence[Record]:
     """
     cut = [r for r in every if r.kind not in _UNCUT and (not r.links or net(r) >= LEAST_LATENCY)]
     most = min((net(r) + r.spread / r.count for r in cut), default=math.inf)
-    return [r for r in every if r.kind not in _UNCUT or net(r) < most + _SAME]
+    return [r for r in every if r.kind not in _UNCUT or net(r) < most + MOVED]
 
 
 def _filled_enough(base: Sequence[Record]) -> Sequence[Record]:
@@ -113,7 +112,7 @@ def _confirmed(shown: Sequence[Record], net: Net) -> list[Record]:
         return []
     nets = [net(r) for r in some]
     busy = min(map(net, shown)) < min(nets) - LINKS_LOSE
-    return some if max(nets) - min(nets) < _SAME and not busy else []
+    return some if max(nets) - min(nets) < MOVED and not busy else []
 
 
 def _is_in_another_state(record: Record, others: Sequence[Record]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
+from cyclescope.infer.timing.results import EXACT, HALF, FormTiming, Latency
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.facts import (
     ASKED_IN_A_ROW,
@@ -23,7 +23,6 @@ from cyclescope.model.facts import (
 )
 from cyclescope.remarks.timing import Timing
 
-_LEAST = 0.5  # cycles: half of the least that a whole number of cycles differs by
 _SHORTEST = 3.0  # cycles: no load takes less, so that what does through memory is renamed
 
 
@@ -42,7 +41,7 @@ def with_conditions(
 
 def _changes_latencies(fact: Fact) -> bool:
     """Whether a fact is of a state that matters: of hundreds a few are, and forms are thousands."""
-    if fact.value is None or fact.value < _LEAST:
+    if fact.value is None or fact.value < HALF:
         return False
     if fact.probe == RENAMING:
         return fact.subject == MemoryWay.UPDATED and fact.answer is CoreAnswer.FORWARDED

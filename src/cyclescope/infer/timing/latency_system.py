@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
+from cyclescope.infer.timing.results import MOVED
 from cyclescope.infer.timing.solver import LinearProgram, Optimum
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import MASK_SYNC, LinkKey
@@ -28,14 +29,12 @@ from cyclescope.kernel.cycle import MASK_SYNC, LinkKey
 _LEAST = 1.0  # cycles: the law for an instruction that is no idiom and not eliminated
 TOLERANCE = 0.015  # of a measured chain, and at least SMALLEST cycles
 _SMALLEST = 0.04
-_WHOLE = 0.4  # cycles: what noise adds to a link that is found as a difference of chains
 GIVES_WAY = 0.2  # weight of a cycle by which a convention does not hold, to one of a chain
 _SOFTER = 0.2  # share by which the last convention weighs less than the first: no two weigh the same
 _THROUGH_ALL = (("r", "v"), ("r", "f"))  # links that restore the value: three dependent instructions
 UNCUT = "uncut"  # convention: what cuts the link's chain hides that it does
 SHARED = "transfer"  # the convention whose two sides share a round trip
 ODD = 0.2  # cycles by which noise moves the half of an odd number
-DETERMINED = 0.4  # cycles: an interval this narrow is a value
 
 
 class Equation(msgspec.Struct, frozen=True):
@@ -57,7 +56,7 @@ class LinkLatency(msgspec.Struct, frozen=True):
     @property
     def determined(self) -> bool:
         """Whether closed chains determine the latency without a convention."""
-        return self.most - self.least <= DETERMINED
+        return self.most - self.least <= MOVED
 
 
 def lower_bound(key: str, isa: str = DEFAULT) -> float:
@@ -217,7 +216,7 @@ def _weights(count: int) -> Iterator[float]:
 def _whole(value: float, least: float, most: float) -> float:
     """A latency is a whole number of cycles but for noise, unless it is the average of several paths."""
     nearest = float(round(value))
-    return nearest if abs(value - nearest) <= _WHOLE and least <= nearest <= most else value
+    return nearest if abs(value - nearest) <= MOVED and least <= nearest <= most else value
 
 
 def _named(key: str, link: LinkLatency, isa: str) -> LinkLatency:

@@ -15,6 +15,7 @@ from cyclescope.infer.timing.latency_system import (
     LinkLatency,
     lower_bound,
 )
+from cyclescope.infer.timing.results import HALF, MOVED
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.kernel.cycle import NOP, SPACED, SPACING
 from cyclescope.measure.plan import LINK, Experiment, Key
@@ -22,11 +23,9 @@ from cyclescope.measure.record import FROM_BEST, STABLE, Record
 from cyclescope.measure.sampling import PASSING, Measurement, Sampler
 
 LOOKS = 4  # at chains that are disturbed: some seconds, where what disturbs lasts for tenths to some
-LEAST_SHARE = 0.9  # of what a chain of links takes at least
+LEAST_SHARE = 0.9  # of what a chain takes at least: a tenth is more than noise
 CARRIES = 0.93  # a cut chain slower than this share of the chain shows no dependency
 _NEAR = 0.1  # cycles from a whole number, and at least TOLERANCE of the chain, that noise moves a chain
-_CONTRADICTS = 0.5  # cycles: chains that are whole contradict each other by one
-_FAR = 0.4  # cycles that noise moves no chain: it is an average
 _SHOWN = 0.75  # cycles that show one: in order, a cut saves no more than the end of a chain
 
 
@@ -138,7 +137,7 @@ def _whole(found: Measurement) -> float:
     So the links of two runs are the same, whose readings are not. Of rounds that differ, it is the one number
     between the least and the most.
     """
-    noise = min(max(_NEAR, TOLERANCE * found.cycles), _FAR)
+    noise = min(max(_NEAR, TOLERANCE * found.cycles), MOVED)
     above = noise if found.verdict == STABLE else noise + found.spread
     least, most = math.ceil(found.cycles - noise), math.floor(found.cycles + above)
     return float(least) if least == most else found.cycles
@@ -170,12 +169,12 @@ def _agreeing(every: Sequence[Equation], chosen: Sequence[Equation], isa: str) -
     found = list(chosen)
     left = _contradiction(found, isa)
     for other in [equation for equation in every if equation not in chosen]:
-        if left < _CONTRADICTS:
+        if left < HALF:
             break
         name = other.name.removesuffix(SPACED)
         tried = [other if equation.name.removesuffix(SPACED) == name else equation for equation in found]
         now = _contradiction(tried, isa)
-        if now < left - _CONTRADICTS:
+        if now < left - HALF:
             found, left = tried, now
     return found
 

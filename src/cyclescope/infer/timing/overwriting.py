@@ -16,8 +16,10 @@ import msgspec
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.results import (
     EXACT,
+    HALF,
     HIGH,
     INTERVAL,
+    LEAST_OF_NOP,
     LOW,
     MEDIUM,
     UNMEASURED,
@@ -33,16 +35,13 @@ from cyclescope.isa.dataflow import Pair, is_old
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.stream import kind_of
 from cyclescope.kernel.variant import Kind
-from cyclescope.measure.record import FAILED, NOISY, STABLE, Record
+from cyclescope.measure.record import ERRORS, FAILED, NOISY, STABLE, Record
 from cyclescope.remarks.remark import Remark
 from cyclescope.remarks.timing import Timing, cause_of, withheld
 
 LEAST_LATENCY = 0.85  # cycles: a latency is one at least, but for noise; less shows an idiom or none
 _SLOWER = 1.08  # times the sequence with several destinations: less may be its registers' fault
-_FASTER = 0.95  # of a NOP's time: less is no throughput
-_ERRORS = 2.0  # of both readings: what 95 of 100 pairs of equal ones are within
 LONGEST = 40.0  # cycles of a chain that is filled: the window of a core holds several of its instances
-_KEEPS = 0.5  # cycles: latencies are whole, so that a bound is kept if it is not missed by half of one
 _SPARE = 3  # one-cycle instructions more than the throughput has cycles
 FOUND, ABSENT = Timing.FALSE_DEPENDENCY.of(), Timing.NO_FALSE_DEPENDENCY.of()
 HIDDEN, NOT_WHOLE = Timing.HIDDEN.of(), Timing.NOT_WHOLE.of()
@@ -83,7 +82,7 @@ def output_latency(
         reason = pair.excluded or missing() or first_error(records) or UNMEASURED
         return without_value((source, target), reason)
     floor = links.get(NOP)
-    if floor is not None and usable[Kind.KEPT].per_instance < _FASTER * floor.value:
+    if floor is not None and usable[Kind.KEPT].per_instance < LEAST_OF_NOP * floor.value:
         return without_value(
             (source, target), withheld(Timing.FASTER_THAN_NOP.of(usable[Kind.KEPT].per_instance))
         )
@@ -128,7 +127,7 @@ def _verdict(chain: Record, others: Sequence[Record], filling: float) -> _Verdic
     if not others:
         return _Verdict(_WITHOUT, measured, measured, spread, confidence(chain), stable)
     apart = min(others, key=lambda record: record.per_instance)
-    errors = _ERRORS * (spread + apart.spread / apart.count)
+    errors = ERRORS * (spread + apart.spread / apart.count)
     least = max(_SLOWER * apart.per_instance, apart.per_instance + errors)
     cycles = whole(measured, chain.per_instance)
     stable = stable and apart.verdict == STABLE
@@ -171,7 +170,7 @@ def _agreed(first: _Verdict, second: _Verdict) -> _Verdict:
     """The latency that two chains agree on: one that is no whole number is an average of both."""
     if first.cycles == second.cycles:
         return first
-    if abs(first.cycles - second.cycles) <= _KEEPS + _ERRORS * (first.spread + second.spread):
+    if abs(first.cycles - second.cycles) <= HALF + ERRORS * (first.spread + second.spread):
         return msgspec.structs.replace(
             first, cycles=max(first.cycles, second.cycles), least=min(first.cycles, second.cycles),
             confidence=_less(first),
@@ -184,7 +183,7 @@ def _bounded(first: _Verdict, second: _Verdict) -> _Verdict:
     """What a filled chain says where the other one gives a bound only, which it has to keep."""
     if second.remark != FOUND:
         return min(first, second, key=lambda verdict: (verdict.is_bound, verdict.cycles))
-    if second.cycles > first.cycles + _KEEPS:
+    if second.cycles > first.cycles + HALF:
         return msgspec.structs.replace(first, remark=DISAGREE, confidence=LOW)
     return msgspec.structs.replace(second, confidence=_less(second))
 

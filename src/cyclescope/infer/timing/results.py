@@ -6,14 +6,16 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cyclescope.measure.record import NOISY, STABLE, Record
+from cyclescope.measure.record import ERRORS, NOISY, STABLE, Record
 from cyclescope.remarks.remark import Remark
 from cyclescope.remarks.timing import Cause, Timing, cause_of
 
 EXACT, INTERVAL, UPPER_BOUND = "exact", "interval", "upper_bound"
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 UNMEASURED = Timing.UNMEASURED.of().text
-_SURE = 2.0  # times the error: 95 of 100 independent readings are within
+HALF = 0.5  # cycles: latencies are whole numbers, so that those which are nearer are the same
+MOVED = 0.4  # cycles: noise moves no chain by more, which is less than latencies differ by
+LEAST_OF_NOP = 0.95  # of a NOP's time: less is no throughput
 _AVERAGE = 0.35  # cycles from a whole number that are an average of several paths, whatever the error
 _BELOW, _SHORT, _LONG = 0.12, 0.18, 0.25  # cycles: how far noise moves what short and long chains show
 _LINKED = 4.0  # cycles: a chain so long has links, whose latencies may be too long as well as too short
@@ -145,7 +147,7 @@ def whole(value: float, chain: float, error: float = 0.0) -> float:
     `error` is that of the chain, in cycles: 95 of 100 readings are within twice as much.
     """
     nearest = float(round(value))
-    noise = min(_SURE * error, _AVERAGE)
+    noise = min(ERRORS * error, _AVERAGE)
     # a chain that is disturbed takes longer, not less
     below, above = (_BELOW, _SHORT) if chain < _LINKED else (_LONG, _LONG)
     return nearest if -max(below, noise) <= value - nearest <= max(above, noise) else value

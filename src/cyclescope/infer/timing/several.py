@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from cyclescope.infer.timing.results import EXACT, HIGH, UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import EXACT, HALF, HIGH, UPPER_BOUND, Latency
 from cyclescope.isa.dataflow import Pair
 from cyclescope.remarks.timing import Timing, cause_of
 
 REPEATED = Timing.REPEATED.of()
 FLAGS_TOGETHER = "flags"  # the convention that flags which one instruction writes are there at once
 _APART = 2.0  # cycles: an index takes that much longer than a base at most
-_NEAR = 0.5  # cycles: whole latencies that are nearer are the same
 _ADJUST = "flags.AF"
 
 
@@ -53,7 +52,7 @@ def _like_others(latency: Latency, others: Sequence[Latency]) -> Latency:
     if latency.kind != UPPER_BOUND or latency.max is None or len(cycles) != 1:
         return latency
     (value,) = cycles
-    if value is None or not 1 <= value < latency.max + _NEAR:
+    if value is None or not 1 <= value < latency.max + HALF:
         return latency
     names = {n for one in (latency, *others) for n in one.convention.split(", ") if n}
     surest = max(others, key=lambda other: other.confidence == HIGH)

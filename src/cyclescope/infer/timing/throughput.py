@@ -13,6 +13,7 @@ from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.results import (
     EXACT,
     HIGH,
+    LEAST_OF_NOP,
     MEDIUM,
     UNMEASURED,
     UPPER_BOUND,
@@ -32,7 +33,6 @@ from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.timing import Cause, Timing, cause_of, withheld
 
 _ASIDE = (Kind.SAME, Kind.INDEXED, Kind.SLOW)  # sequences that answer other questions
-_FASTER = 0.95  # of a NOP's time: less is no throughput
 _CUTS = 0.95  # cycles: no front end takes as long for the instructions that cut dependencies
 _WAITS = 1.5  # times what chains through several bases take: nearer to them the chains may be what shows
 _APART = 1.08  # a sequence so much faster than all others stands alone
@@ -122,7 +122,7 @@ class ThroughputBuilder:
     def _breaks_law(self, best: Record) -> bool:
         """Whether a throughput is less than that of a NOP."""
         floor = self.links.get(NOP)
-        return floor is not None and best.per_instance < _FASTER * floor.value
+        return floor is not None and best.per_instance < LEAST_OF_NOP * floor.value
 
     def _best(self, main: Sequence[Record]) -> Record:
         """The least value that stands: a stable one, or one that a second sequence agrees with.
@@ -153,7 +153,7 @@ class ThroughputBuilder:
             return best
         limit, every = best.per_instance / AGREED, (*main, *self._own_chains())
         nop = self.links.get(NOP)
-        least_lawful = 0.0 if nop is None else _FASTER * nop.value
+        least_lawful = 0.0 if nop is None else LEAST_OF_NOP * nop.value
         rounds = sorted((cycles / r.count, number) for number, r in enumerate(every) for cycles in r.rounds)
         fast = [one for one in rounds if least_lawful < one[0] < limit]
         for first, (least, _) in enumerate(fast):

@@ -13,7 +13,7 @@ from cyclescope.analyze.decode.decoder import NEXT, FlowStep, decoder
 from cyclescope.analyze.read import assembler
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.assemblers import Tool, tools
-from cyclescope.analyze.read.binary import Binary, ElfSection
+from cyclescope.analyze.read.binary import CODE, Binary, ElfSection
 from cyclescope.analyze.read.contents import read
 from cyclescope.analyze.read.objects import object_program
 from cyclescope.analyze.read.program import Code, Piece, Program
@@ -92,7 +92,7 @@ def test_machines_of_elf_files_by_name(number, name):
 def test_a_section_has_half_a_gibibyte_at_most(size, said):
     data = b"\x7fELF\x02\x01\x01" + bytes(11) + b"\x3e\0" + bytes(60)
     with pytest.raises(SourceError, match=said):
-        Binary(data, "k.o").content(ElfSection(".text", 1, 4, 0, 0, size * MIB, 0, 0))
+        Binary(data, "k.o").content(ElfSection(".text", CODE, True, 0, 0, size * MIB, 0, 0))
 
 
 @needs_compiler
