@@ -119,7 +119,7 @@ def read_all(store, here, damage, whole=True):
     assert getrusage(RUSAGE_SELF).ru_maxrss - before < MEGABYTES << 10
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(damage=st.lists(DAMAGE, min_size=1, max_size=2))
 def test_damaged_anywhere(loose, here, damage):
     read_all(loose, here, damage)

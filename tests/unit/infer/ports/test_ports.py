@@ -37,7 +37,12 @@ from tests.support.classes import StatedEvidence, classes_of
 from tests.support.front_ends import StatedFrontEnd
 
 VAGUE = Slots.VAGUE.of(1.0, 0.02)
-SAMPLED = ("znver3", "skylake", "drawn:3")  # half a minute each: the others wait for -m slow
+SAMPLED = ("znver3", "drawn:3")  # half a minute each: the others wait for -m slow
+MEASURED = (
+    "IMUL (R64, R64)", "SHL (R64, I8)", "VPADDD (XMM, XMM, XMM)", "VPADDD (XMM, XMM, M128)",
+    "VDIVPS (XMM, XMM, XMM)", "PADDB (MM, MM)", "CPUID", "DIVPD (XMM, XMM)", "NOP",
+    "VSQRTPS (XMM, XMM)", "VDIVSS (XMM, XMM, XMM)", "VERR (R32)",
+)  # fmt: skip
 ALL = (
     "znver1", "znver2", "znver3", "znver4", "sandybridge", "haswell", "broadwell", "skylake",
     "skylake-avx512", "icelake-server", "silvermont", *(f"drawn:{seed}" for seed in range(1, 13)),
@@ -82,14 +87,13 @@ def test_all_machines_are_recovered(table, name, counters):
 @pytest.fixture(scope="module")
 def skylake_store(table, tmp_path_factory):
     """Port experiments of a simulated Skylake, with some forms: nobody writes it."""
-    names = (
-        "IMUL (R64, R64)", "SHL (R64, I8)", "VPADDD (XMM, XMM, XMM)", "VPADDD (XMM, XMM, M128)",
-        "VDIVPS (XMM, XMM, XMM)", "PADDB (MM, MM)", "CPUID", "DIVPD (XMM, XMM)", "NOP",
-        "VSQRTPS (XMM, XMM)", "VDIVSS (XMM, XMM, XMM)", "VERR (R32)",
-    )  # fmt: skip
-    file = tmp_path_factory.mktemp("ports") / "store.sqlite"
-    with closing(measure(load_model("skylake"), table, [table[n] for n in names], QUIET, file)) as store:
+    with closing(skylake_in(tmp_path_factory.mktemp("ports") / "store.sqlite", table)) as store:
         yield store
+
+
+def skylake_in(file, table):
+    forms = [table[name] for name in MEASURED]
+    return measure(load_model("skylake"), table, forms, QUIET, file)
 
 
 @pytest.fixture(scope="module")
@@ -218,29 +222,20 @@ def test_a_form_looks_the_same_alone_as_among_all(table, tmp_path):
         assert one == other
 
 
-def test_results_do_not_depend_on_the_models_that_ship(table, tmp_path, monkeypatch):
+def test_results_do_not_depend_on_the_models_that_ship(skylake, table, tmp_path, monkeypatch):
     """Without any model to look up, the same comes out."""
     machine = load_model("skylake")
-    forms = sample(table, machine, 5)
-
-    def inferred(file):
-        with closing(measure(machine, table, forms, QUIET, tmp_path / file)) as store:
-            builder = read_approach(store, table).ports
-            return [usage(builder, table, form.id) for form in forms]
-
-    before = inferred("with.sqlite")
+    forms = [table[name] for name in MEASURED]
     for name in ("shipped", "summaries", "_archive", "_shipped"):
         monkeypatch.setattr(library, name, lambda *_: pytest.fail("a model was read"))
-    assert inferred("without.sqlite") == before
-    assert any(found.confidence == HIGH for found in before)
+    with closing(measure(machine, table, forms, QUIET, tmp_path / "without.sqlite")) as store:
+        builder = read_approach(store, table).ports
+    found = [usage(builder, table, name) for name in MEASURED]
+    assert found == [usage(skylake, table, name) for name in MEASURED]
+    assert any(one.confidence == HIGH for one in found)
 
 
-def test_a_run_that_was_stopped_goes_on(table, tmp_path):
-    machine = load_model("skylake")
-    forms = sample(table, machine, 5)
-    with closing(measure(machine, table, forms, QUIET, tmp_path / "whole.sqlite")) as store:
-        whole = store.count()
-        expected = read_approach(store, table).ports.facts.structure
+def test_a_run_that_was_stopped_goes_on(skylake_store, skylake, table, tmp_path):
     stages = []
     original = PortCampaign.settle
 
@@ -251,10 +246,10 @@ def test_a_run_that_was_stopped_goes_on(table, tmp_path):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(PortCampaign, "settle", stopping)
         for _ in range(2):
-            measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite").close()
-    with closing(measure(machine, table, forms, QUIET, tmp_path / "parts.sqlite")) as store:
-        assert store.count() == whole
-        assert read_approach(store, table).ports.facts.structure == expected
+            skylake_in(tmp_path / "parts.sqlite", table).close()
+    with closing(skylake_in(tmp_path / "parts.sqlite", table)) as store:
+        assert store.count() == skylake_store.count()
+        assert read_approach(store, table).ports.facts.structure == skylake.facts.structure
 
 
 def test_what_is_in_the_store_is_not_made_again(skylake_store, table, tmp_path, monkeypatch):
