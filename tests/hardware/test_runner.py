@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from cyclescope.backend.base import OK, TOO_LONG, UNCLEAN, Effort
+from cyclescope.backend.base import OK, TOO_LONG, UNCLEAN, BurstEffort, Effort
 from cyclescope.backend.native import ERROR, HELLO, MEASURE, SETUP, NativeBackend
 from cyclescope.backend.transport import MAGIC
 from cyclescope.host.counters import CYCLES, availability
-from cyclescope.kernel.kernel import Kernel
+from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.state import FIRST_WINDOW, chain_start
 from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
 from cyclescope.measure.sampling import failure
@@ -82,6 +82,34 @@ def test_faults_when_tried_once(native):
 def test_the_faulting_instruction_is_named(native):
     (outcome,) = native.probe([kernel("90" * 5 + "0f0b")])
     assert outcome.instruction == 5
+
+
+NOP, READ_0, ENDLESS = "90", "488b042500000000", "ebfe"
+
+
+@pytest.mark.parametrize("flags", [0, CANARY, FAST, CANARY | FAST])
+def test_where_timed_code_broke(native, flags):
+    """A byte of the instruction, counted in setup and body, whatever the copy."""
+    codes = [("", NOP * 3 + code) for code in (READ_0, ENDLESS, "cc", "b83c0000000f05")]
+    codes += [(NOP * 2 + READ_0, NOP), (NOP * 2, NOP * 3 + READ_0), ("", "ffd0")]
+    made = [structs.replace(kernel(body), setup=bytes.fromhex(setup), flags=flags) for setup, body in codes]
+    native.submit(made, ONCE)
+    assert [rounds[0].instruction for rounds in native.collect()] == [3, 3, 3, 9, 2, 5, -1]
+
+
+@pytest.mark.parametrize("loop", [0, 5])
+def test_where_copies_broke(native, loop):
+    whole = kernel(NOP * 2 + READ_0 + NOP + READ_0 + NOP * 3 + READ_0)
+    read = lambda *instructions: b"".join(map(bytes.fromhex, instructions))  # noqa: E731
+    once, late, body = (READ_0, NOP), (NOP, READ_0), (NOP * 3, READ_0)
+    for parts, setup, place in (
+        ((once, late, body), b"", 0), (((NOP,), late, body), b"", 2), (((NOP,), (NOP,), body), b"", 5),
+        (((NOP,), (NOP,), body), read(NOP, READ_0), 1), (((NOP,), (NOP,), body), read(NOP), 6),
+    ):  # fmt: skip
+        first, second, third = (read(*part) for part in parts)
+        made = structs.replace(whole, code=first + second + third, setup=setup)
+        plan = BurstEffort(2, 7, loop, one_time=len(first), late=len(second))
+        assert native.burst(made, plan).instruction == place
 
 
 def test_a_hang_is_a_record_and_the_others_are_timed(native):

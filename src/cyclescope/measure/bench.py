@@ -6,11 +6,12 @@ import math
 import re
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from cyclescope.backend.base import OK, Backend, Effort, Sample, without_address
+from cyclescope.backend.base import HANG, OK, SIGNALS, STATUS_NAMES, Backend, Effort, Sample, without_address
 from cyclescope.errors import MeasurementError, UnsupportedInstruction, UsageError
 from cyclescope.isa.assembly.assemble import assemble
 from cyclescope.isa.registry import DEFAULT, instruction_set
@@ -59,6 +60,7 @@ _OUTCOMES = {
 IN_AREAS = _OUTCOMES | {
     "SIGSEGV": "pointers lead to the middle of areas of 1 MiB; {{init}} can set other registers"
 }  # of copies that run once
+_HAVE_PLACES = {*SIGNALS.values(), STATUS_NAMES[HANG]}
 _POINTERS = (BASE, ALIAS, 6, 7)  # R14, R13, RSI, RDI
 _FRAME = 5  # RBP, as nanoBench has it
 _OF_AREAS = (STACK, _FRAME, 7, 6, BASE)  # RSP, RBP, RDI, RSI, R14: each in the middle of an area of its own
@@ -155,34 +157,61 @@ def _bench_state(level: int, isa: str) -> MachineState:
     return msgspec.structs.replace(state, general=tuple(general))
 
 
-def time_kernel(backend: Backend, kernel: Kernel, rounds: int) -> Measurement:
+class CodePlace(NamedTuple):
+    """What errors call a piece of code, and where in it something happened."""
+
+    code: str = "the code"
+    place: str = ""
+
+
+_SOMEWHERE = CodePlace()
+Places = Callable[[int, int], CodePlace]  # of a kernel's number, and an offset in its setup and body or -1
+
+
+def nowhere(number: int, offset: int) -> CodePlace:
+    """Of code that nobody can read."""
+    return _SOMEWHERE
+
+
+def time_kernel(backend: Backend, kernel: Kernel, rounds: int, places: Places = nowhere) -> Measurement:
     """Time one kernel in at least so many rounds, a moment apart, each at several lengths and places.
 
     Raises UnsupportedInstruction or MeasurementError for code that does not run.
     """
-    (measurement,) = time_kernels(backend, [kernel], rounds)
+    (measurement,) = time_kernels(backend, [kernel], rounds, places)
     return measurement
 
 
-def time_kernels(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> list[Measurement]:
+def time_kernels(
+    backend: Backend, kernels: Sequence[Kernel], rounds: int, places: Places = nowhere
+) -> list[Measurement]:
     """The same of several, in turn in every round, so that what disturbs meets all of them."""
     isa = backend.capabilities().isa
-    return [usable(measurement, isa) for measurement in _timed(backend, kernels, rounds)]
+    timed = _timed(backend, kernels, rounds)
+    return [
+        usable(one, isa, places(number, one.instruction))
+        for number, one in enumerate(timed) if one is not None
+    ]  # fmt: skip
 
 
-def usable(measurement: Measurement, isa: str, remedies: Mapping[str, str] = _OUTCOMES) -> Measurement:
+def usable(
+    measurement: Measurement, isa: str, at: CodePlace = _SOMEWHERE, remedies: Mapping[str, str] = _OUTCOMES
+) -> Measurement:
     """A measurement that has a value. Raises UnsupportedInstruction or MeasurementError, with what helps."""
-    if measurement.error == "SIGILL":
-        raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
+    kind = without_address(measurement.error)
+    place = f" {at.place}" if at.place and kind in _HAVE_PLACES else ""
+    if kind == "SIGILL":
+        raise UnsupportedInstruction(f"this CPU does not execute {at.code}", f"{kind}{place}")
     if not measurement.usable:
-        kind = without_address(measurement.error)
         remedy = remedies.get(measurement.error) or remedies.get(kind, "")
         start = instruction_set(isa).registers.start
-        raise MeasurementError(f"the code cannot be timed, {measurement.error}", remedy.format(start))
+        what = f"{at.code} cannot be timed, {measurement.error}{place}"
+        raise MeasurementError(what, remedy.format(start))
     return measurement
 
 
-def _timed(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> list[Measurement]:
+def _timed(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> Sequence[Measurement | None]:
+    """Measurements of all, or of some where one does not run."""
     if backend.capabilities().emulated:
         return [_emulated(samples) for samples in _round(backend, kernels, EMULATED)]
     nop = backend.calibrate().nop
@@ -198,7 +227,7 @@ def _timed(backend: Backend, kernels: Sequence[Kernel], rounds: int) -> list[Mea
         settled = [settled_of(own, off, rounds) for own in samples]
         done = [measurement for measurement in settled if measurement is not None]
         if len(done) == len(kernels) or any(not measurement.usable for measurement in done):
-            return done
+            return settled
         time.sleep(PAUSE)
 
 

@@ -74,7 +74,7 @@ class Measurement(msgspec.Struct, frozen=True):
     how far off it may be: 95 of 100 independent readings are within twice of it; of one that is not `ok`,
     from its cycles to the slowest round. `rounds` are the values of all rounds, `exceptions` the
     floating-point exceptions raised. Of the `rejected` samples, `disturbed` ran beside a canary that was
-    not clean.
+    not clean. `instruction` is the offset in setup and body of what broke, or -1.
     """
 
     cycles: float
@@ -87,6 +87,7 @@ class Measurement(msgspec.Struct, frozen=True):
     error: str = ""
     counters: tuple[float, ...] = ()
     disturbed: int = 0
+    instruction: int = -1
 
     @property
     def usable(self) -> bool:
@@ -137,7 +138,7 @@ def summarise(
     rejected = sum(s.rejected for s in samples)
     broken = next((s for s in samples if s.status not in USABLE), None)
     if broken is not None:
-        return Measurement(0.0, 0.0, FAILED, accepted, rejected, (), error=failure(broken))
+        return _broken(broken, accepted, rejected)
     verdict, chosen, reason = _judge(samples, places, within, most, grain)
     if verdict is None:
         return None
@@ -156,6 +157,11 @@ def summarise(
     )  # fmt: skip
 
 
+def _broken(sample: Sample, accepted: int, rejected: int) -> Measurement:
+    error, place = failure(sample), sample.instruction
+    return Measurement(0.0, 0.0, FAILED, accepted, rejected, (), error=error, instruction=place)
+
+
 def _error(chosen: Sequence[float], error: float) -> float:
     """Half of what another mean of as many rounds differs by at most in 95 of 100 cases."""
     usual = error * sum(chosen) / len(chosen)
@@ -168,7 +174,7 @@ def once(samples: Sequence[Sample]) -> Measurement | None:
         return None
     sample = samples[0]
     if sample.status not in USABLE:
-        return Measurement(0.0, 0.0, FAILED, 0, 0, (), error=failure(sample))
+        return _broken(sample, 0, 0)
     cycles, spread = (0.0 if isnan(x) else max(x, 0.0) for x in (sample.cycles, sample.spread))
     return Measurement(cycles, spread, NOISY, sample.accepted, 0, (), sample.exceptions)
 

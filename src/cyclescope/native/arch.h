@@ -41,12 +41,15 @@
 #if defined __x86_64__
 #define ARCH_ISA ISA_X86_64
 #define EVENT_CONFIG1 0u
+#define TRAPS_ARE_BEHIND 1 /* a breakpoint is told where the next instruction begins */
 #elif defined __aarch64__
 #define ARCH_ISA ISA_AARCH64
 #define EVENT_CONFIG1 2u /* user space will read it */
+#define TRAPS_ARE_BEHIND 0
 #elif defined __riscv && __riscv_xlen == 64
 #define ARCH_ISA ISA_RISCV64
 #define EVENT_CONFIG1 0u
+#define TRAPS_ARE_BEHIND 0
 #else
 #error "there is no runner for this instruction set"
 #endif

@@ -26,7 +26,7 @@ static struct burst {
     struct state state __attribute__((aligned(64)));
     int32_t indices[COUNTERS_MAX];
     unsigned counted; /* the clock is the first */
-    uint8_t *first[LENGTHS];
+    uint8_t *late_at[LENGTHS], *first[LENGTHS]; /* where they are in both */
     uint32_t calls;
 } burst;
 
@@ -109,6 +109,7 @@ static void build(enum length length, uint32_t copies, uint32_t trips)
     uint8_t *start = CODE + length * REGION_BYTES;
     uint8_t *p = copied(start, (const uint8_t *)(burst.kernel + 1), burst.kernel->setup);
     p = arch_emit_mark(arch_emit_marks_base(p), 1, burst.indices, burst.counted);
+    burst.late_at[length] = p;
     p = copied(p, burst.late, burst.request->late);
     p = trips ? arch_emit_counter(p, trips) : p;
     uint8_t *first = burst.first[length] = p = jump_on(p, burst.request->offset);
@@ -256,6 +257,13 @@ static void tell(struct burst_result *out)
         out->counters[i] = events.events[i] / events.ticks;
 }
 
+/* Offset in the kernel of a fault in so many copies of a part of it, or -1. */
+static int32_t fault_in(const uint8_t *start, const uint8_t *part, size_t bytes, size_t copies)
+{
+    int32_t at = start ? fault_offset(start, bytes, copies) : -1;
+    return at < 0 ? -1 : (int32_t)(part - (const uint8_t *)(burst.kernel + 1)) + at;
+}
+
 static void fault_told(struct burst_result *out)
 {
     arch_recover();
@@ -263,10 +271,14 @@ static void fault_told(struct burst_result *out)
     out->status = fault.signal == SIGALRM ? STATUS_HANG : STATUS_SIGNAL;
     out->detail = (uint32_t)fault.signal;
     out->address = fault.address;
-    for (unsigned length = 0; length < LENGTHS; length++) {
-        uint64_t first = (uint64_t)burst.first[length];
-        if (first && fault.pc >= first && fault.pc - first < 2ul * burst.request->unroll * burst.bytes)
-            out->instruction = (int32_t)((fault.pc - first) % burst.bytes);
+    out->instruction = fault_in(CODE + ONE_TIME * REGION_BYTES, burst.one_time, burst.request->one_time, 1);
+    for (unsigned length = 0; length < LENGTHS && out->instruction < 0; length++) {
+        const uint8_t *setup = (const uint8_t *)(burst.kernel + 1);
+        out->instruction = fault_in(CODE + length * REGION_BYTES, setup, burst.kernel->setup, 1);
+        if (out->instruction < 0)
+            out->instruction = fault_in(burst.late_at[length], burst.late, burst.request->late, 1);
+        if (out->instruction < 0)
+            out->instruction = fault_in(burst.first[length], burst.body, burst.bytes, 2ul * burst.request->unroll);
     }
 }
 

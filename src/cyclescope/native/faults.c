@@ -22,7 +22,8 @@ static void on_fault(int signal, const siginfo_t *info, const void *context)
     fault_armed = 0;
     fault.signal = signal;
     fault.address = (uint64_t)info->si_addr;
-    fault.pc = arch_fault_pc(context);
+    /* What is told behind an instruction is of its last byte. */
+    fault.pc = arch_fault_pc(context) - (signal == SIGSYS || (signal == SIGTRAP && TRAPS_ARE_BEHIND));
     siglongjmp(fault_return, 1);
 }
 

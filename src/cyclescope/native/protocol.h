@@ -165,7 +165,7 @@ struct result {
     uint32_t accepted, rejected;
     uint32_t mxcsr; /* sticky exception flags raised by the kernel */
     uint32_t short_units, long_units, trips;
-    int32_t instruction; /* offset of the faulting instruction in the region, or -1 */
+    int32_t instruction; /* offset of a byte of the faulting instruction in setup and body, or -1 */
     uint32_t disturbed;  /* of the rejected samples, those beside a canary that was not clean */
 };
 
@@ -191,7 +191,7 @@ struct block_result {
     uint32_t accepted, rejected;
     uint32_t pages, copies; /* touched; copies or trips at most */
     uint32_t calls;         /* per sample */
-    int32_t instruction;    /* offset of the faulting instruction in the block, or -1 */
+    int32_t instruction;    /* offset of a byte of the faulting instruction in the block, or -1 */
     uint32_t disturbed, reserved;
 };
 
@@ -216,7 +216,7 @@ struct burst_result {
     uint32_t status, detail;
     uint32_t accepted, rejected, disturbed;
     uint32_t calls;      /* runs per length in a measurement */
-    int32_t instruction; /* offset of the faulting instruction in the copied part, or -1 */
+    int32_t instruction; /* the same in setup and body */
     uint32_t reserved;
 };
 
@@ -227,7 +227,7 @@ struct probe_request {
 struct probe_result {
     uint64_t address;
     uint32_t status, detail;
-    int32_t instruction; /* offset of the faulting instruction, from the form's first byte */
+    int32_t instruction; /* offset of a byte of the faulting instruction in the body, or -1 */
     uint32_t reserved;
 };
 

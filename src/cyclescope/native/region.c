@@ -81,7 +81,8 @@ static int build(struct job *job, struct region *region, unsigned units)
         return -1;
     uint8_t *start = next_region();
     uint8_t *p = arch_emit_align(enter(job, region, start, units));
-    arch_code_written(start, build_copies(job, arch_emit_idle(p, job->place), units));
+    region->copies = arch_emit_idle(p, job->place);
+    arch_code_written(start, build_copies(job, region->copies, units));
     return 0;
 }
 
@@ -95,6 +96,7 @@ static int build_shared(struct job *job, unsigned units)
     uint8_t *first = enter(job, &job->shorter, start, units);
     uint8_t *second = enter(job, &job->longer, arch_emit_align(first + JUMP_BYTES), units);
     uint8_t *loop = arch_emit_idle(arch_emit_align(second + JUMP_BYTES), job->place);
+    job->shorter.copies = job->longer.copies = loop;
     arch_emit_jump(first, loop);
     arch_emit_jump(second, loop);
     arch_code_written(start, build_copies(job, loop, units));

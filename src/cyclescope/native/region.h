@@ -5,7 +5,7 @@
 #include "worker.h"
 
 struct region {
-    uint8_t *code, *counter;
+    uint8_t *code, *counter, *copies;
     unsigned units;
     uint32_t trips;
 };

@@ -192,6 +192,15 @@ static void count_events(struct job *job, struct result *out)
             (double)((int64_t)(v[3][i] - v[2][i]) - (int64_t)(v[1][i] - v[0][i])) / region_copies(job);
 }
 
+/* Offset of a fault in the setup and the body, or -1. */
+static int32_t fault_in(const struct job *job, const struct region *region)
+{
+    const struct kernel *k = job->kernel;
+    int32_t before = fault_offset(region->code, k->setup, 1);
+    int32_t within = fault_offset(region->copies, k->body, region->units);
+    return within < 0 ? before : k->setup + within;
+}
+
 static void measure_one(const struct measure *request, const struct kernel *kernel,
                         const struct state *states, uint32_t round, struct result *out)
 {
@@ -219,9 +228,9 @@ static void measure_one(const struct measure *request, const struct kernel *kern
     out->status = fault.signal == SIGALRM ? STATUS_HANG : STATUS_SIGNAL;
     out->detail = (uint32_t)fault.signal;
     out->address = fault.address;
-    uint64_t start = (uint64_t)job.shorter.code, end = start + REGION_BYTES;
-    if (fault.pc >= start && fault.pc < end)
-        out->instruction = (int32_t)(fault.pc - start);
+    out->instruction = fault_in(&job, &job.shorter);
+    if (out->instruction < 0)
+        out->instruction = fault_in(&job, &job.longer);
 }
 
 static uint32_t next_random(uint32_t *state)

@@ -37,12 +37,18 @@ void memory_fill(const struct state *state);
 /* faults.c: a fault in a kernel comes back through `fault_return`. */
 struct fault {
     int signal; /* SIGALRM for a hang */
-    uint64_t address, pc;
+    uint64_t address, pc; /* pc: a byte of the instruction */
 };
 extern sigjmp_buf fault_return;
 extern volatile sig_atomic_t fault_armed;
 extern struct fault fault;
 void faults_install(void);
+/* Where a fault is in so many copies of code that begin at `start`, -1 where it is in none. */
+static inline int32_t fault_offset(const uint8_t *start, size_t bytes, size_t copies)
+{
+    uint64_t at = fault.pc - (uint64_t)start;
+    return bytes && at < bytes * copies ? (int32_t)(at % bytes) : -1;
+}
 void fault_beat(void); /* what takes long is under way: no hang */
 
 /* limits.c */

@@ -12,6 +12,14 @@ class Counting(Meaning):
     TOO_MANY = "too many events"
 
 
+class BrokeAt(Meaning):
+    """Where in a piece of code something happened."""
+
+    OUTSIDE = "outside of it"
+    CODE = "in instruction {}"
+    BEFORE = "in instruction {} of what comes before"
+
+
 class Asking(Meaning):
     """Why a probe has no answer, whatever it asks."""
 

@@ -29,11 +29,11 @@ def timed(cyclescope, machine, monkeypatch):
             cycles, cycles / 100, verdict, 10, 0, values, error="" if verdict == STABLE else DISAGREE
         )
 
-    def one(backend, kernel, rounds):
+    def one(backend, kernel, rounds, places):
         asked.append((kernel, rounds))
         return reading(kernel)
 
-    def several(backend, kernels, rounds):
+    def several(backend, kernels, rounds, places):
         asked.extend((kernel, rounds) for kernel in kernels)
         return [reading(kernel, UNSTABLE if len(kernel.code) == 7 else STABLE) for kernel in kernels]
 
@@ -67,7 +67,7 @@ def in_copies(cyclescope, machine, monkeypatch):
     """`bench` of copies that run once: three cycles each, what was asked is kept."""
     asked = []
 
-    def times(backend, bursts, rounds):
+    def times(backend, bursts, rounds, places):
         asked.extend(bursts)
         sample = BurstSample((10.0, 11.0), (310.0, 312.0), (), OK, accepted=2, calls=7)
         measured = Measurement(3.0, 0.01, STABLE, 2, 0, (3.0,))

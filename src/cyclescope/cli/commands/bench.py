@@ -34,6 +34,7 @@ from cyclescope.infer.beside.pieces import (
     sweep_of,
     text_snippets,
 )
+from cyclescope.infer.beside.places import places_of
 from cyclescope.infer.beside.threads import time_threads
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import LEVELS, ROUNDS, time_kernel, time_kernels
@@ -210,7 +211,8 @@ def command(link: Link, cpu: int | None, store: Path | None, as_json: bool, **gi
         calibrated(backend, identity)
         if cpus:
             others = [opened.enter_context(closing(open_backend(one, link)[0])) for one in cpus[1:]]
-            readings = time_threads([backend, *others], _only(snippets).kernel, asked.wanted_rounds)
+            kernel, where = _only(snippets).kernel, places_of(snippets, backend.capabilities().isa)
+            readings = time_threads([backend, *others], kernel, asked.wanted_rounds, where)
             name, copies = snippets[0].name, snippets[0].copies
             text = threads_text(name, readings, copies)
             click.echo(threads_json(name, readings, copies, identity.machine) if as_json else text)
@@ -229,16 +231,17 @@ def _timed(
     backend: Any, snippets: Sequence[Snippet], asked: BenchRequest, emulated: bool
 ) -> list[TimedSnippet]:
     bursts = [one.burst for one in snippets if one.burst is not None]
+    where = places_of(snippets, backend.capabilities().isa)
     if bursts:
-        found = time_bursts(backend, bursts, asked.rounds)
+        found = time_bursts(backend, bursts, asked.rounds, where)
         return [
             TimedSnippet(one, two.measured, emulated, two) for one, two in zip(snippets, found, strict=True)
         ]
     rounds = asked.wanted_rounds
     if len(snippets) == 1:
-        measured = [time_kernel(backend, snippets[0].kernel, rounds)]
+        measured = [time_kernel(backend, snippets[0].kernel, rounds, where)]
     else:
-        measured = time_kernels(backend, [one.kernel for one in snippets], rounds)
+        measured = time_kernels(backend, [one.kernel for one in snippets], rounds, where)
     return [TimedSnippet(*pair, emulated) for pair in zip(snippets, measured, strict=True)]
 
 

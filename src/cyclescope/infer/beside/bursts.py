@@ -18,7 +18,7 @@ from cyclescope.backend.base import Backend, BurstEffort, BurstSample, Sample
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
-from cyclescope.measure.bench import IN_AREAS, PAUSE, settled_of, usable
+from cyclescope.measure.bench import IN_AREAS, PAUSE, Places, nowhere, settled_of, usable
 from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import Measurement, once
 
@@ -148,14 +148,18 @@ def _usual(kernel: Kernel, pairs: int) -> int:
     return max(min(copies, _MARKED) if pairs else copies, _FEWEST)
 
 
-def time_bursts(backend: BurstBackend, bursts: Sequence[Burst], rounds: int) -> list[TimedBurst]:
+def time_bursts(
+    backend: BurstBackend, bursts: Sequence[Burst], rounds: int, places: Places = nowhere
+) -> list[TimedBurst]:
     """Time pieces of code in turn, in at least so many rounds.
 
     Raises UnsupportedInstruction or MeasurementError for code that does not run.
     """
     isa = backend.capabilities().isa
     if backend.capabilities().emulated:
-        return [_emulated(backend, burst, isa) for burst in bursts]
+        once_each = [_emulated(backend, burst) for burst in bursts]
+        _check(once_each, isa, places)
+        return once_each
     found: list[list[BurstSample]] = [[] for _ in bursts]
     marks: list[list[BurstSample]] = [[] for _ in bursts]
     while True:
@@ -164,9 +168,8 @@ def time_bursts(backend: BurstBackend, bursts: Sequence[Burst], rounds: int) -> 
             if burst.pairs and own[-1].usable:
                 cost.append(_round(backend, burst.marks_alone, rounds))
         timed = [_timed(*one, rounds) for one in zip(found, marks, bursts, strict=True)]
+        _check(timed, isa, places)
         done = [one for one in timed if one is not None]
-        for one in done:
-            usable(one.measured, isa, IN_AREAS)
         if len(done) == len(bursts):
             return done
         time.sleep(PAUSE)
@@ -177,12 +180,18 @@ def _round(backend: BurstBackend, burst: Burst, rounds: int) -> BurstSample:
     return backend.burst(burst.kernel, msgspec.structs.replace(burst.effort, measurements=each))
 
 
-def _emulated(backend: BurstBackend, burst: Burst, isa: str) -> TimedBurst:
+def _check(timed: Sequence[TimedBurst | None], isa: str, places: Places) -> None:
+    for number, one in enumerate(timed):
+        if one is not None:
+            usable(one.measured, isa, places(number, one.measured.instruction), IN_AREAS)
+
+
+def _emulated(backend: BurstBackend, burst: Burst) -> TimedBurst:
     """Once, which says whether it runs."""
     sample = backend.burst(burst.kernel, msgspec.structs.replace(burst.effort, measurements=1))
     measured = once([_told(sample, burst.effort)])
     assert measured is not None
-    return TimedBurst(usable(measured, isa, IN_AREAS), 0.0, (sample,), burst)
+    return TimedBurst(measured, 0.0, (sample,), burst)
 
 
 def _timed(

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import msgspec
 
 from cyclescope.backend.base import OK, Backend, Effort, Sample
-from cyclescope.errors import MeasurementError, UnsupportedInstruction
+from cyclescope.errors import MeasurementError
 from cyclescope.kernel.kernel import CANARY, Kernel
-from cyclescope.measure.sampling import failure
+from cyclescope.measure.bench import Places, nowhere, usable
+from cyclescope.measure.sampling import once
 
 _REPEATS = 24  # of the kernel in a batch: the threads run beside each other for some milliseconds at least
 _EFFORT = Effort(rounds=2, want=8, target=20000.0)
@@ -39,7 +40,9 @@ class ThreadReading(msgspec.Struct, frozen=True):
         return self.slowdown * math.hypot(*parts)
 
 
-def time_threads(backends: Sequence[Backend], kernel: Kernel, rounds: int) -> list[ThreadReading]:
+def time_threads(
+    backends: Sequence[Backend], kernel: Kernel, rounds: int, places: Places = nowhere
+) -> list[ThreadReading]:
     """Time a kernel on every backend, one after the other and all at once, so many rounds.
 
     No sample waits for a quiet core, which the other threads would never let it be. Raises
@@ -51,11 +54,11 @@ def time_threads(backends: Sequence[Backend], kernel: Kernel, rounds: int) -> li
     for number in range(rounds):
         for own, backend in zip(alone, backends, strict=True):
             _submit(backend, plain, number)
-            own.extend(_cycles(backend))
+            own.extend(_cycles(backend, places))
         for backend in backends:
             _submit(backend, plain, number)
         for own, backend in zip(together, backends, strict=True):
-            own.extend(_cycles(backend))
+            own.extend(_cycles(backend, places))
     return [
         ThreadReading(backend.capabilities().cpu, *median_of(one), *median_of(all_of_them))
         for backend, one, all_of_them in zip(backends, alone, together, strict=True)
@@ -66,18 +69,16 @@ def _submit(backend: Backend, kernel: Kernel, seed: int) -> None:
     backend.submit([kernel] * _REPEATS, msgspec.structs.replace(_EFFORT, seed=seed + 1))
 
 
-def _cycles(backend: Backend) -> list[float]:
+def _cycles(backend: Backend, places: Places) -> list[float]:
     samples = [sample for row in backend.collect() for sample in row]
-    return [sample.cycles for sample in samples if _ran(sample)]
+    broken = once([sample for sample in samples if not sample.usable])
+    if broken is not None:
+        usable(broken, backend.capabilities().isa, places(0, broken.instruction))
+    return [sample.cycles for sample in samples if _is_reading(sample)]
 
 
-def _ran(sample: Sample) -> bool:
-    if sample.usable:
-        return sample.status == OK and not math.isnan(sample.cycles)
-    what = failure(sample)
-    if what == "SIGILL":
-        raise UnsupportedInstruction("this CPU does not execute the code", "SIGILL")
-    raise MeasurementError(f"the code cannot be timed, {what}")
+def _is_reading(sample: Sample) -> bool:
+    return sample.status == OK and not math.isnan(sample.cycles)
 
 
 def median_of(values: Sequence[float]) -> tuple[float, float]:

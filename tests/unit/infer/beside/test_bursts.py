@@ -22,7 +22,7 @@ from cyclescope.infer.beside.bursts import (
     time_bursts,
 )
 from cyclescope.kernel.state import area_middle
-from cyclescope.measure.bench import LEVELS, area_state, machine_code
+from cyclescope.measure.bench import LEVELS, CodePlace, area_state, machine_code
 from cyclescope.measure.record import STABLE, UNSTABLE
 
 NOP, ADD = b"\x90", bytes.fromhex("4801d8")
@@ -46,7 +46,7 @@ class PlayedBackend:
     def burst(self, kernel, effort):
         self.asked.append((kernel, effort))
         if self.status != OK:
-            return BurstSample((0.0,), (0.0,), (), self.status, 11, 0x10)
+            return BurstSample((0.0,), (0.0,), (), self.status, 11, 0x10, instruction=2)
         alone = kernel.code == PAUSES + RESUMES
         each = pairs_of_marks(kernel.code) * self.mark + (0.0 if alone else next(self.cycles))
         few, many = (0, effort.unroll) if effort.basic else (effort.unroll, 2 * effort.unroll)
@@ -91,6 +91,14 @@ def test_rounds_that_disagree_are_not_ok():
 def test_code_that_faults_says_so():
     with pytest.raises(MeasurementError, match="SIGSEGV at 0x10"):
         time_bursts(PlayedBackend([], status=SIGNAL), [burst_of(kernel(ADD), Before(), BurstPlan())], 5)
+
+
+@pytest.mark.parametrize("emulated", [False, True])
+def test_errors_say_which_code_and_where(emulated):
+    backend = PlayedBackend([], status=SIGNAL, emulated=emulated)
+    places = lambda number, offset: CodePlace(f"number {number}", f"at byte {offset}")  # noqa: E731
+    with pytest.raises(MeasurementError, match="number 0 cannot be timed, SIGSEGV at 0x10 at byte 2:"):
+        time_bursts(backend, [burst_of(kernel(ADD), Before(), BurstPlan())], 5, places)
 
 
 def test_an_emulator_runs_it_once():

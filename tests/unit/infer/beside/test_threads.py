@@ -10,7 +10,7 @@ from cyclescope.backend.base import OK, SIGNAL, Capabilities, Sample
 from cyclescope.errors import MeasurementError, UnsupportedInstruction
 from cyclescope.infer.beside.threads import median_of, time_threads
 from cyclescope.kernel.kernel import CANARY, FAST, Kernel
-from cyclescope.measure.bench import default_state
+from cyclescope.measure.bench import CodePlace, default_state
 
 SEED = random.SystemRandom().randrange(1 << 30)
 KERNEL = Kernel(b"\x90", 1, default_state(0), b"", CANARY | FAST)
@@ -98,5 +98,6 @@ def test_a_median_needs_a_couple_of_dozen_readings(number, told):
 def test_code_that_does_not_run():
     with pytest.raises(UnsupportedInstruction):
         time_threads([Thread(0, Shared(1), SIGNAL, 4)] * 2, KERNEL, 1)
-    with pytest.raises(MeasurementError, match="SIGSEGV"):
-        time_threads([Thread(0, Shared(1), SIGNAL, 11)] * 2, KERNEL, 1)
+    with pytest.raises(MeasurementError, match="SIGSEGV at 0x0 at byte -1"):
+        places = lambda number, offset: CodePlace("it", f"at byte {offset}")  # noqa: E731
+        time_threads([Thread(0, Shared(1), SIGNAL, 11)] * 2, KERNEL, 1, places)
