@@ -12,7 +12,7 @@ import zlib
 
 import msgspec
 
-from cyclescope.kernel.kernel import CANARY, FAST, LONG, UNROLLED, Kernel
+from cyclescope.kernel.kernel import CANARY, FAST, LONG, UNROLLED, WATCHED, Kernel
 
 FEW_INSTRUCTIONS, HUNDRED_INSTRUCTIONS, LOOP_INSTRUCTIONS = 12, 100, 400
 LOOP_BYTES, LONGER_TRIPS, PLACE_BYTES = 3072, 3, 20
@@ -50,7 +50,7 @@ class Loops(msgspec.Struct, frozen=True):
     def reading(self, kernel: Kernel, cycles: float, target: float, number: int) -> float:
         """Cycles per body as the runner reads them in round `number`, with regions of `target` cycles."""
         shorter, longer = self.regions(kernel, cycles, target, number)
-        ends = (longer.trips - shorter.trips) / self.width if one_loop(kernel) else 0.0
+        ends = (longer.trips - shorter.trips) / self.width if kernel.flags & CANARY else 0.0
         time = self.time(kernel, cycles, longer) - self.time(kernel, cycles, shorter) - ends
         return time / (longer.copies * longer.trips - shorter.copies * shorter.trips)
 
@@ -75,11 +75,12 @@ class Loops(msgspec.Struct, frozen=True):
 
 def one_loop(kernel: Kernel) -> bool:
     """Whether both regions are the same loop, with different numbers of trips."""
-    return kernel.flags & (CANARY | UNROLLED) == CANARY
+    long_chain = kernel.flags & (WATCHED | FAST) == WATCHED
+    return not kernel.flags & UNROLLED and bool(kernel.flags & CANARY or long_chain)
 
 
 def loop_copies(kernel: Kernel, number: int) -> int:
-    """Copies of a throughput kernel's body in the loop of a round."""
+    """Copies of a body in the one loop of a round."""
     slow = not kernel.flags & (FAST | LONG)
     copies = _copies(kernel, HUNDRED_INSTRUCTIONS if slow else LOOP_INSTRUCTIONS)
     if not kernel.flags & LONG and copies * len(kernel.code) > LOOP_BYTES:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from cyclescope.backend.base import Backend
+from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.again import Disturbed, disturbed
 from cyclescope.infer.ports.approach import Approach
 from cyclescope.infer.ports.candidates import candidates
@@ -32,6 +32,7 @@ from cyclescope.infer.timing.link_chains import LinkChains, fastest, solve_links
 from cyclescope.infer.timing.links import is_latency, stored_links
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.timing.second_looks import (
+    UNDECIDED_CYCLES,
     UNDECIDED_ROUNDS,
     is_first,
     latency_questions,
@@ -140,8 +141,8 @@ class Campaign:
             sampler = Sampler(self.backend, CAREFUL, batch=500)
             finished = self._settle(SECOND, questions, forms, sampler, deadline)
             undecided = self._undecided(planner, forms, stored_links(self.store)) if finished else ()
-            sampler = Sampler(self.backend, least=UNDECIDED_ROUNDS)  # of the first look's length: some chains
-            finished = self._settle(SECOND, undecided, forms, sampler, deadline) and finished  # depend on it
+            sampler = Sampler(self.backend, Effort(target=UNDECIDED_CYCLES), least=UNDECIDED_ROUNDS)
+            finished = self._settle(SECOND, undecided, forms, sampler, deadline) and finished
             throttled = ThrottledChains(self.backend, self.store, planner, self._write)
             finished = throttled.look(self._suspects, lambda: time.monotonic() < deadline) and finished
         if finished and PORTS in request.quantities:

@@ -18,8 +18,8 @@ class Kernel(msgspec.Struct, frozen=True):
     `code` and `setup` are machine code; `instructions` counts the instructions of the body.
     `flags` is a combination of CANARY (a throughput kernel: count only samples taken while the core
     is undisturbed), UNROLLED (no loop around the body), FAST (not slow: a loop of some
-    hundred instructions, within 3 KB), LONG (the same, of any size) and WATCHED (a chain: count only
-    such samples, too).
+    hundred instructions, within 3 KB; with WATCHED a short loop), LONG (the same, of any size) and WATCHED
+    (a chain: count only such samples, too).
     """
 
     code: bytes

@@ -124,9 +124,9 @@ struct state {
 enum kernel_flags {
     KERNEL_CANARY = 1,   /* throughput: count only samples between clean canaries */
     KERNEL_UNROLLED = 2, /* no loop: the body follows itself until the region is long enough */
-    KERNEL_FAST = 4,     /* of throughput, not slow: a loop of some hundred instructions, within 3 KB */
+    KERNEL_FAST = 4,     /* of throughput, not slow: a loop of some hundred instructions, within 3 KB; of a chain: short */
     KERNEL_LONG = 8,     /* the same, of any size */
-    KERNEL_WATCHED = 16, /* a chain: samples as of throughput */
+    KERNEL_WATCHED = 16, /* a chain: samples as of throughput, of one loop of a hundred instructions */
 };
 
 struct measure {

@@ -13,7 +13,7 @@ from cyclescope.backend import loops
 from cyclescope.backend.loops import Loops, loop_copies, one_loop, two_lengths
 from cyclescope.backend.simulated import LOUD, Noise, SimulatedBackend
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.kernel.kernel import CANARY, FAST, UNROLLED, kernel_of
+from cyclescope.kernel.kernel import CANARY, FAST, UNROLLED, WATCHED, kernel_of
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure import bench
 from cyclescope.measure.record import STABLE
@@ -113,8 +113,9 @@ def test_a_core_whose_loops_differ_by_place_is_told(kernel, quick):
 def test_a_chain_hides_its_loop(kernel):
     core = Loops(1, 4.0)
     for number in range(4):
-        chain = kernel((IMUL,), chain=True, flags=0)
-        assert core.reading(chain, 3.0, 5000.0, number) == pytest.approx(3.0)
+        for flags in (0, WATCHED, WATCHED | FAST):
+            chain = kernel((IMUL,), chain=True, flags=flags)
+            assert core.reading(chain, 3.0, 5000.0, number) == pytest.approx(3.0)
 
 
 def test_slow_kernels_have_short_loops(kernel):
@@ -127,6 +128,9 @@ def test_slow_kernels_have_short_loops(kernel):
     assert one_loop(slow)
     assert not one_loop(kernel((IMUL,), flags=CANARY | UNROLLED))
     assert not one_loop(kernel((IMUL,), flags=0))
+    assert one_loop(kernel((IMUL,), flags=WATCHED))
+    assert not one_loop(kernel((IMUL,), flags=WATCHED | FAST))
+    assert not one_loop(kernel((IMUL,), flags=WATCHED | UNROLLED))
 
 
 def test_jitter_is_part_of_the_error(kernel, quick):

@@ -3,7 +3,8 @@
  * Its instructions are letters: n takes a slot of the front end, c one of its six ALUs, a waits for the
  * a before it, m for five cycles, longer beside a neighbour; d is an n that is slow to decode, once where the
  * core keeps it decoded, which it does for the loop that has had the most trips; s is an n that is slower by a factor
- * where the way into its loop happened to leave the core in its other state. A trip through a loop that
+ * where the way into its loop happened to leave the core in its other state; u updates memory, for the u after it, which
+ * a short loop learns to know by its register. A trip through a loop that
  * fills the front end takes a whole number of cycles more, which depends on the loop's length and place, unless
  * it is long. A kernel that did not run last takes some cycles more to be entered. A neighbour takes from the
  * front end. Another program may take the CPU after the clock was asked, one time in sixteen.
@@ -21,6 +22,9 @@
 #define SHORT_LOOP 200 /* instructions: of longer ones the whole cycles are hidden */
 #define ENTRY 180      /* cycles of entering and leaving */
 #define FORWARDING 5   /* cycles of an m */
+#define UPDATE 7       /* cycles of a u, through memory, and of one that is known by its register */
+#define KNOWN 1
+#define LEARNED 24     /* of so many in a loop */
 #define DECODING 3     /* cycles more of a d */
 #define HERTZ 3.7e9
 
@@ -149,12 +153,14 @@ uint8_t *arch_emit_exit(uint8_t *p)
 
 static double trip_of(const uint8_t *start, const uint8_t *end)
 {
-    double slots = (double)(end - start) + 1, alus = 0, chain = 0, memory = 0;
+    double slots = (double)(end - start) + 1, alus = 0, chain = 0, memory = 0, updates = 0;
     for (const uint8_t *p = start; p < end; p++) {
         alus += *p == 'c';
         chain += *p == 'a';
         memory += *p == 'm' ? FORWARDING : 0;
+        updates += *p == 'u';
     }
+    memory += updates * (updates > LEARNED ? UPDATE : KNOWN);
     double front = slots / width > alus / ALUS ? slots / width : alus / ALUS;
     if (slots < SHORT_LOOP)
         front = ceil(front) + (double)(((uintptr_t)start % PAGE_BYTES / 4 + (uintptr_t)(end - start) * 7) % 6);

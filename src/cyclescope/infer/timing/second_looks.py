@@ -19,6 +19,7 @@ from cyclescope.measure.record import Record
 
 MOST_FILLING = 2000  # one-cycle instructions in a chain
 UNDECIDED_ROUNDS = 8  # of which the mean has half of the error of two
+UNDECIDED_CYCLES = 20000.0  # four times a first look: of 5000, until memory is steady is a percent
 
 
 def latency_questions(planner: Planner, form: InstructionForm, timing: FormTiming) -> Iterator[Experiment]:
