@@ -149,6 +149,23 @@ def test_a_loop_lies_where_the_program_has_it(tmp_path):
     assert entry and made.block.instructions[0].address == entry + made.offset
 
 
+@needs_compiler
+def test_runs_of_which_no_two_agree_are_24(tmp_path, monkeypatch):
+    """And three of which two do: more would not tell more."""
+    build, asked = source(tmp_path, SUM), []
+
+    def run(slower):
+        asked.append(slower)
+        return samples(3.0 * slower ** len(asked))
+
+    for slower, runs in ((1.1, 24), (1.0, 3)):
+        asked.clear()
+        monkeypatch.setattr(compiled, "_samples", lambda *_, by=slower: run(by))
+        monkeypatch.setattr(compiled._Tried, "timed", lambda tried: tried._values())
+        (values,) = timed_loops([build], NOP)
+        assert (len(asked), len(values)) == (runs, runs)
+
+
 # --- samples ---------------------------------------------------------------------------------------
 
 

@@ -167,3 +167,37 @@ def straight(*counts, size=1):
 )  # fmt: skip
 def test_a_trip_takes_the_lines_that_it_has_bytes_in(begin, slots, cycles):
     assert CodeLines(64, 12, 2).cycles(begin, slots) == cycles
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.985, True), (0.97, False)])
+def test_lines_take_no_longer_than_what_was_read(share, told):
+    """Whole cycles are read too low by two in a hundred at most; more says that lines take less."""
+    truth = CodeLines(64, 8, 1.0)
+    facts = [
+        msgspec.structs.replace(
+            fact, value=share * (fact.value or 0.0) if fact.value != 1.0 else 1.0, error=0.0
+        )
+        for fact in readings(truth, width=6, sizes=(2, 4), noise=0.0)
+    ]
+    assert (code_lines(facts) == truth) is told
+
+
+@pytest.mark.parametrize(("least", "told"), [(0.055, False), (0.11, True)])
+def test_what_slots_nearly_explain_speaks_for_no_lines(least, told):
+    """Five readings that slots do not explain, and two for which they lack some hundredths of a cycle."""
+    width, truth = 6.15, CodeLines(64, 8, 1.0)
+    facts = {fact.subject: fact for fact in readings(truth, width=width, sizes=(2, 4), noise=0.0)}
+    lacks = {
+        loop_of(n, size): (facts[loop_of(n, size)].value or 0.0) - (n + 1) / width
+        for size, counts in ((2, SHORTEST_NOPS), (4, LONGER_NOPS)) for n in counts
+    }  # fmt: skip
+    clear = [name for name, lack in lacks.items() if lack > 0.11][:5]
+    near = [
+        name
+        for name, lack in lacks.items()
+        if least < lack < (0.095 if least < 0.1 else 1) and name not in clear
+    ]
+    none = [name for name, lack in lacks.items() if lack < 1e-9]
+    assert len(near) > 1
+    kept = [facts[name] for name in (*clear, *near[:2], *none)]
+    assert (code_lines(kept) is not None) is told
