@@ -144,6 +144,20 @@ def level_subject(level: int) -> str:
     return f"{CACHE_LEVELS[level - 1]} level, load"
 
 
+TRIP_ADDITIONS, TRIP_NOPS = (1, 2, 3, 4), (0, 1, 2, 3, 4)
+"""Additions in a round trip through memory, and NOPs between updates of one place."""
+
+
+def trip_subject(additions: int) -> str:
+    """A store, a load of it by the same base, and so many additions to what the store is of."""
+    return f"{additions} additions in a round trip"
+
+
+def update_subject(nops: int) -> str:
+    """Updates of one place with so many NOPs between them."""
+    return f"{nops} NOPs between updates"
+
+
 def stacked(way: MemoryWay) -> str:
     """What a load does, where it and the store are addressed by the stack pointer."""
     return f"{way}, {STACKED}"

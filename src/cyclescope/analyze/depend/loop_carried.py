@@ -8,6 +8,7 @@ the number of iterations that a cycle takes: the maximum cycle ratio of the bloc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +17,7 @@ from cyclescope.analyze.depend.graph import Carried, Graph
 _NONE = float("-inf")
 _EQUAL = 1e-9  # cycles: more than rounding makes of sums of latencies, less than anybody measures
 _Edges = dict[int, dict[int, float]]
+Key = TypeVar("Key")
 
 
 class CarriedChain(msgspec.Struct, frozen=True):
@@ -60,6 +62,15 @@ def slowest_chain(graph: Graph) -> float:
     edges = _Ways(graph).edges()
     paths = (path for part in components(edges) for path in _cycles_of(part, edges))
     return max((sum(edges[a][b] for a, b in _steps(path)) / len(path) for path in paths), default=0.0)
+
+
+def own_cycles(graph: Graph, nodes: Mapping[int, Key]) -> dict[Key, float]:
+    """Cycles from the values of nodes an iteration before to what these nodes are made of them, by keys."""
+    ways, found = _Ways(graph), {}
+    for number, value in enumerate(graph.carried):
+        if value.distance == 1 and value.node in nodes and (cycles := ways.back(number)) is not None:
+            found[nodes[value.node]] = cycles
+    return found
 
 
 def renamed_memory(graph: Graph) -> float:
@@ -144,6 +155,10 @@ class _Ways:
                 last = max(last, self._last.get(number, last))
             number += 1
         return longest
+
+    def back(self, number: int) -> float | None:
+        """Cycles from a carried value to its own node, None where that is not made of it."""
+        return self._longest(number).get(self._values[number].node)
 
     def nodes(self, path: Sequence[int]) -> tuple[int, ...]:
         """All nodes on a cycle of carried values, in order."""

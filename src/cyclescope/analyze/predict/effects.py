@@ -17,6 +17,7 @@ from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.late_loads import late_loads
 from cyclescope.analyze.depend.loop_carried import renamed_memory
+from cyclescope.analyze.depend.trips import memory_trips
 from cyclescope.analyze.depend.waits import cache_waits
 from cyclescope.analyze.predict import bounds
 from cyclescope.model.behaviour.published import CoreBehaviour
@@ -97,6 +98,8 @@ EFFECTS = (
            cycles=lambda s: s.graph.through.crossing),
     Effect(name="cache_waits", words="loads that wait for stores to be in the cache", data=Data.LATENCY,
            assumed=True, cycles=lambda s: cache_waits(s.graph, s.behaviour, s.machine.core.width)),
+    Effect(name="memory_trips", words="round trips through memory", data=Data.LATENCY, assumed=True,
+           cycles=lambda s: memory_trips(s.graph, s.behaviour.passing)),
     Effect(name="late_loads", words="loads that come late among others", data=Data.THROUGHPUT, assumed=True,
            cycles=lambda s: late_loads(s.graph, s.behaviour.late_loads)),
     Effect(name="renamed_memory", words="steps of renamed memory", data=Data.NONE, assumed=True,

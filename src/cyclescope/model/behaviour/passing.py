@@ -11,6 +11,8 @@ from cyclescope.model.facts import (
     LOOPED,
     RENAMING,
     STACKED,
+    TRIP_ADDITIONS,
+    TRIP_NOPS,
     VECTOR,
     VEX,
     CoreAnswer,
@@ -21,6 +23,8 @@ from cyclescope.model.facts import (
     learned,
     stacked,
     transfer_subject,
+    trip_subject,
+    update_subject,
 )
 
 IN_SHORT_LOOPS = {
@@ -87,6 +91,31 @@ class MemoryPassing:
             return renamed
         least = 0.0 if one.way in UPDATES and way is not None else fact.value
         return max(least, self._forwarded(one), 0.0)
+
+    @property
+    def knows_trips(self) -> bool:
+        """Whether it was asked how long round trips take."""
+        return trip_subject(TRIP_ADDITIONS[0]) in self._ways or update_subject(0) in self._ways
+
+    def trip(self, cycles: float) -> float:
+        """Cycles of a round trip through memory whose parts take so many."""
+        base = self._forwarding(MemoryWay.BASE)
+        way = None if base is None else self._forwarding(trip_subject(round(cycles - base)))
+        return cycles if way is None or base is None else max(cycles + way - base, cycles)
+
+    def update(self, cycles: float, beside: float) -> float:
+        """Cycles of an update whose parts take so many, with so many slots beside it."""
+        asked = {nops: self._forwarding(update_subject(nops)) for nops in TRIP_NOPS}
+        known = {nops: way for nops, way in asked.items() if way is not None}
+        dense = max((nops for nops in known if nops <= beside), default=None)
+        if dense is None or cycles < min(known.values()):  # what is renamed takes next to nothing
+            return cycles
+        return cycles + known[dense] - min(known.values())
+
+    def _forwarding(self, way: str) -> float | None:
+        """Cycles of a way that the core was found to forward, None of others."""
+        fact = self._ways.get(way)
+        return fact.value if fact is not None and fact.answer is CoreAnswer.FORWARDED else None
 
     def is_failed(self, one: StoredLoad) -> bool:
         """Whether a load like it was found to wait until the store is in the cache."""

@@ -18,6 +18,8 @@ from cyclescope.model.facts import (
     LOOPED,
     RENAMING,
     STACKED,
+    TRIP_ADDITIONS,
+    TRIP_NOPS,
     CoreAnswer,
     MemoryWay,
     distance_subject,
@@ -25,6 +27,8 @@ from cyclescope.model.facts import (
     learned,
     stacked,
     transfer_subject,
+    trip_subject,
+    update_subject,
 )
 from cyclescope.probe.code import CHAIN, PARALLEL, KernelLine, Setting, written
 from cyclescope.probe.interval import Interval
@@ -165,6 +169,7 @@ _KINDS: Mapping[str, tuple[Way, ...]] = {
 }  # fmt: skip
 
 
+_NOP = "NOP (M32): p +8"
 # What an instruction does to memory at a base, and the same to a register.
 _UPDATES: Mapping[str, tuple[str, str]] = {"x86-64": (f"{ASKED_UPDATE}: @ #1", "ADD (R64, I8): a #1")}
 
@@ -182,8 +187,31 @@ def _updated(isa: str) -> Iterator[ProbeCase]:
                 yield ProbeCase(subject, (asked, cut, load_latency(isa)))
 
 
+def _trips(isa: str) -> Iterator[ProbeCase]:
+    """What is stored, loaded and added to, and updates of one place with NOPs in between."""
+    for name, (update, alone) in _UPDATES.items():
+        if name != isa:
+            continue
+        whole = PLAIN_TRANSFERS[isa][-1]
+        store, load = (text.replace("@", _HERE) for text in (whole.store, whole.load))
+        for count in TRIP_ADDITIONS:
+            link = written(isa, *[alone] * count)
+            lines = (
+                written(isa, store),
+                (*written(isa, load), *link),
+                (*written(isa, with_register(load, "b")), *link),
+            )
+            yield ProbeCase(trip_subject(count), (*_points(*lines, Setting()), load_latency(isa)))
+        for count in TRIP_NOPS:
+            nops = (_NOP,) * count
+            asked = parallel("asked", *written(isa, update.replace("@", _HERE), *nops))
+            cut = parallel("asked, cut", *written(isa, alone, *nops))
+            yield ProbeCase(update_subject(count), (asked, cut, load_latency(isa)))
+
+
 def _cases(isa: str) -> Iterator[ProbeCase]:
     yield from _updated(isa)
+    yield from _trips(isa)
     for way in _ways(isa):
         lines = _lines(isa, way)
         yield ProbeCase(way.subject, (*_points(*lines, way.setting, way.short), load_latency(isa)), way.quick)
