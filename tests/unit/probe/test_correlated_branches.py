@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
+from statistics import mode
 
 import pytest
 
@@ -131,3 +133,15 @@ def test_what_the_second_branch_looks_at(isa):
     assert share(waits[1]) == pytest.approx(0.5, abs=0.05)
     assert share([a == b for a, b in zip(*waits, strict=True)]) == pytest.approx(0.5, abs=0.05)
     assert free[1] == [1, 0] * (len(first) // 2)
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "aarch64", "riscv64"])
+def test_branches_in_between_are_apart(isa):
+    """By 8 bytes: nearer ones take longer each, and those further apart are in more lines."""
+    table, case = load_table(isa), list(PROBE.cases(isa))[1]
+    at, begins = 0, []
+    for line in case.points[0].lines:
+        if line.form in ("JNZ (Rel8)", "CBNZX", "BNE"):
+            begins.append(at)
+        at += len(instruction(table, line).code())
+    assert mode(later - before for before, later in pairwise(begins)) == 8
