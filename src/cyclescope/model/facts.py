@@ -64,6 +64,7 @@ ACCESSES, BANKS, CODE_LINES, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, 
     "accesses", "banks", "code-lines", "consumers", "crossing", "store-forwarding", "fusion",
     "memory-renaming", "scheduler", "stack-engine",
 )  # fmt: skip
+ADDRESSING = "addressing"
 """Probes whose facts predictions use."""
 
 MOVE_ELIMINATION, DEPENDENCY_BREAKING, ZERO_IDIOMS = "move-elimination", "dependency-breaking", "zero-idioms"
@@ -201,6 +202,34 @@ def stores_across(place: str) -> str:
 def loads_across(place: str) -> str:
     """Loads of eight bytes side by side, that begin before a place and end behind it."""
     return f"loads across {place}"
+
+
+class Addressed(StrEnum):
+    """Instructions that may need more than others by what their addresses are made of."""
+
+    STORE = "stores, base and index"
+    OPERATION = "operations on what is loaded, base and index"
+    UPDATE = "updates of memory, base and index"
+
+
+class More(StrEnum):
+    """What an instruction may need more of."""
+
+    SLOTS = "slots"
+    ADDITIONS = "additions"
+
+
+CONSTANT_BITS = (8, 16, 32, 64)  # of constants that are stored
+
+
+def addressed_subject(which: str, more: More) -> str:
+    """What such instructions need more of than those by a base alone."""
+    return f"{which}: {more}"
+
+
+def stacked_constant(bits: int) -> str:
+    """Constants that are stored by the stack pointer, compared with those by another register."""
+    return f"constants of {bits} bits, {STACKED}"
 
 
 THREES = "stores in threes, 256 bytes apart"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from cyclescope.errors import UsageError, shortened
 from cyclescope.model.facts import (
+    ADDRESSING,
     BANKS,
     CODE_LINES,
     CONSUMERS,
@@ -44,6 +45,7 @@ from cyclescope.probe.core import (
 )
 from cyclescope.probe.memory import (
     accesses,
+    addressing,
     aliasing,
     atomics,
     bandwidth,
@@ -72,6 +74,7 @@ PROBES: Mapping[str, Probe] = {
         renaming,
         forwarding,
         accesses,
+        addressing,
         banks,
         crossing,
         aliasing,
@@ -107,7 +110,7 @@ PROBES: Mapping[str, Probe] = {
 
 NEEDED: Sequence[str] = (
     RENAMING, FORWARDING, BANKS, CROSSING, FUSION, CONSUMERS, STACK_ENGINE, SCHEDULER,
-    CODE_LINES,
+    CODE_LINES, ADDRESSING,
 )  # fmt: skip
 """Probes whose facts predictions need (`model.behaviour`)."""
 TOLD: Sequence[str] = (VECTOR_STATES,)

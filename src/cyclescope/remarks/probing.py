@@ -25,6 +25,7 @@ class UnclearCore(Meaning):
     OTHER_RATES = "mixes with other units are of other rates"
     NOPS_TAKE_TIME = "NOPs beside ordinary ones take time: units are not what limits them"
     NOT_SLOTS = "something else than slots is the limit"
+    NOT_UNITS = "more additions take no longer than more NOPs: units are not what limits them"
     PUSHES_WAIT = "pushes and pops are no faster than what waits, for whatever reason"
 
 
@@ -111,6 +112,7 @@ class NotAsked(Meaning):
     UNWRITTEN = "it has no kernels for {} yet"
     ONE_LENGTH = "all instructions have one length: what is kept decoded ends like a cache of code"
     NO_PUSHES = "it has no instructions that push and pop: the stack pointer is a register as others"
+    NO_SUCH_STORES = "it has no kernels of stores with an index, or of constants"
     NO_PREFIXES = "no prefix says how long an instruction or its constant is"
     NARROW_CLEARS = "narrow writes of general registers clear the rest"
     VECTORS_CLEAR = "writes of vectors clear the rest of longer registers"

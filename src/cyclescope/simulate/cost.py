@@ -337,7 +337,7 @@ def _work(
         is_load = loads and op.ports in units.loads
         is_store = bool(memory) and not is_load and op.ports in units.stores
         copy = Work(0, 1, every, early if is_load else leads, is_load)
-        if is_store:
+        if is_store or (passes and every == memory):  # nothing waits for what only stores
             copy = Work(0, 1, 0 if passes else memory, late)
         work += _copies(op, copy, len(operations))
     return sorted(_with_slack(work), key=lambda op: not op.early)  # a core in order issues them as they stand

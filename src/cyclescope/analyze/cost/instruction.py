@@ -28,7 +28,7 @@ from cyclescope.isa.operand import Operand
 from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
-from cyclescope.model.behaviour.published import CoreBehaviour
+from cyclescope.model.behaviour.published import CoreBehaviour, MoreWork
 from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
 from cyclescope.model.ports import issue_throughput, resource_ports
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
@@ -256,15 +256,35 @@ class PlacedCosts:
             cost = _without(cost, self.plain_store)
         if variant.executed:
             cost = self._executed(cost)
+        if any(variant.more):
+            cost = self._with_more(cost, variant.more)
         if variant.latency is not None or variant.fused in FIRSTS:
             cost = msgspec.structs.replace(cost, eliminated=False)
         return self._make(form, cost, variant)
 
+    def _with_more(self, cost: FormCost, more: MoreWork) -> FormCost:
+        """The cost with more slots, and more operations as additions are."""
+        operations = cost.operations
+        if operations is not None:
+            operations += more.additions * self._addition
+        return msgspec.structs.replace(cost, slots=_slots(cost) + more.slots, operations=operations)
+
+    @cached_property
+    def loading(self) -> frozenset[tuple[int, ...]]:
+        """The ports, each a set, of what a plain load needs."""
+        load = self.machine.forms.get(instruction_set(self.machine.isa).roles.load)
+        return frozenset(op.ports for op in (load.operations if load is not None else None) or ())
+
+    @cached_property
+    def _addition(self) -> tuple[Operation, ...]:
+        """The operations of an addition, as far as they are known."""
+        added = self.machine.forms.get(instruction_set(self.machine.isa).roles.plain["addition"][0])
+        return (added.operations if added is not None else None) or ()
+
     def _executed(self, move: FormCost) -> FormCost:
         """A move that is executed: as an addition, of one source."""
-        added = self.machine.forms.get(instruction_set(self.machine.isa).roles.plain["addition"][0])
-        operations = added.operations if added is not None else None
         latencies = dict.fromkeys(move.latencies, USUAL_LATENCY)
+        operations = self._addition or None
         return msgspec.structs.replace(move, eliminated=False, operations=operations, latencies=latencies)
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:

@@ -8,6 +8,7 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.isa.dataflow import OLD, Node, sources
+from cyclescope.model.behaviour.published import MoreWork
 from cyclescope.model.machine import Core, FormCost
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Ends, Latencies
 
@@ -25,7 +26,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     store to an address with an index, where that makes a difference. `latency` are the cycles of every
     result that a comment in the source asks for, `later` by how many cycles what it loads comes later
     than usually. `executed` tells of a move that the renamer would eliminate, but for the register that
-    it copies.
+    it copies. `more` is what it needs by what its address is made of.
     """
 
     idiom: str = ""
@@ -37,6 +38,7 @@ class CostVariant(msgspec.Struct, frozen=True):
     passes: bool = False
     later: float = 0.0
     executed: bool = False
+    more: MoreWork = MoreWork()
 
 
 class AllEnds(Ends, frozen=True):

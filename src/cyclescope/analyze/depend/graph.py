@@ -24,14 +24,16 @@ from cyclescope.analyze.decode.locations import (
     location_of,
     reads_one_register,
 )
+from cyclescope.analyze.depend.addressed import more_work
 from cyclescope.analyze.depend.followed import LocatedInstruction, known_accesses
 from cyclescope.analyze.depend.memory import Memory, Passage, through_memory
 from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves
 from cyclescope.analyze.depend.ways import KnownWays
 from cyclescope.isa.registry import mnemonics
-from cyclescope.model.behaviour.published import CoreBehaviour
+from cyclescope.model.behaviour.published import CoreBehaviour, MoreWork
 
 _OUTSIDE = (None, 0.0)  # a source from outside the loop
+_NO_MORE = MoreWork()
 _WHOLE = 32  # bits of a load that can be renamed, at least
 
 
@@ -160,6 +162,7 @@ class _Builder:
         joined = joined_moves(self.instructions, self.behaviour)
         renamed = self._renamed()
         passing, passes = self._known_ways()
+        addressing = self.behaviour.addressing
         chosen = []
         for number, (one, placed) in enumerate(zip(self.instructions, self.plain, strict=True)):
             said = one.latency is not None
@@ -170,7 +173,8 @@ class _Builder:
             indexed = bool(self.costs.plain_store) and _stores_by_index(one)
             through = number in renamed or number in passing or number in passes
             executed = self.behaviour.stack_moves and placed.cost.eliminated and _reads_stack_pointer(one)
-            if idiom or role or through or indexed or said or one.later or executed:
+            more = more_work(one, placed, addressing, self.costs.loading) if addressing else _NO_MORE
+            if idiom or role or through or indexed or said or one.later or executed or any(more):
                 variant = CostVariant(
                     idiom,
                     role,
@@ -181,6 +185,7 @@ class _Builder:
                     number in passes,
                     one.later,
                     executed,
+                    more,
                 )
                 chosen.append(self.costs.get(placed.form, variant))
             else:

@@ -14,16 +14,20 @@ from cyclescope.model.behaviour.lines import code_lines
 from cyclescope.model.behaviour.passing import MemoryPassing
 from cyclescope.model.behaviour.published import (
     CORES,
+    Addressing,
     CoreBehaviour,
     LateLoads,
     LineCrossing,
     LoadBanks,
+    MoreWork,
     PartialWords,
     StoreChunks,
 )
 from cyclescope.model.facts import (
     ACROSS_AND_BEHIND,
+    ADDRESSING,
     BANKS,
+    CONSTANT_BITS,
     CONSUMERS,
     CROSSING,
     FUSION,
@@ -37,13 +41,17 @@ from cyclescope.model.facts import (
     STACK_UPDATE,
     THREES,
     WHOLE_BITS,
+    Addressed,
     CoreAnswer,
     Fact,
+    More,
+    addressed_subject,
     consumer_forms,
     fused_forms,
     loads_across,
     loads_apart,
     small_stores,
+    stacked_constant,
     stores_across,
     stores_apart,
 )
@@ -55,6 +63,7 @@ LINE_SIZES = (16, 32, 64)  # bytes: what loads are asked to cross
 _LONGER = 0.5  # times what a load takes: half of one more
 _LATER = 0.5  # cycles: results come a whole one later, or not
 _JOINED = 0.8  # stores a cycle, between the two of three cycles and the two of two
+_ONE_MORE = 0.5  # slots, or additions, that are needed more: half of one
 _SLOWED = 0.85  # times as many accesses a cycle: of three or two, the next whole or half number is less
 
 
@@ -74,7 +83,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
         banks=_banks(facts), crossing=_crossing(facts, loads_apart, loads_across),
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts),
-        late_loads=_late_loads(facts),
+        late_loads=_late_loads(facts), addressing=_addressing(facts),
     )  # fmt: skip
 
 
@@ -223,6 +232,28 @@ def _store_chunk(facts: Sequence[Fact]) -> StoreChunks | None:
     threes = _rates(facts, {0: THREES, 1: stores_apart(0)})
     most = max(round(_rate(rates[0])), 1) if 0 in _slowed(threes) else size
     return StoreChunks(size, most, _joins(facts), _partial_words(facts))
+
+
+def _addressing(facts: Sequence[Fact]) -> Addressing:
+    """What is needed more by what addresses are made of; where that is not clear, nothing."""
+    known = {fact.subject: fact for fact in facts if fact.probe == ADDRESSING and fact.value is not None}
+
+    def more(which: str) -> MoreWork:
+        return MoreWork(*(_count(known.get(addressed_subject(which, kind))) for kind in More))
+
+    indexed = {which: more(which) for which in Addressed}
+    constants = {bits: more(stacked_constant(bits)) for bits in CONSTANT_BITS}
+    return Addressing(
+        {which: work for which, work in indexed.items() if any(work)},
+        {bits: work for bits, work in constants.items() if any(work)},
+    )
+
+
+def _count(fact: Fact | None) -> int:
+    """The whole number of what is needed more, 0 where that may be less than a half."""
+    if fact is None or fact.value is None or fact.value - (fact.error or 0.0) <= _ONE_MORE:
+        return 0
+    return max(round(fact.value), 1)
 
 
 def _known_rate(facts: Sequence[Fact], subject: str) -> Fact | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.behaviour.passing import MemoryPassing
-from cyclescope.model.facts import mnemonic_of
+from cyclescope.model.facts import Addressed, mnemonic_of
 from cyclescope.model.machine import FormCost, Operation
 
 STACK_SYNC = 1.0  # cycles until a stack pointer that pushes moved is in its register, where nothing says
@@ -75,6 +76,26 @@ class LineCrossing(msgspec.Struct, frozen=True):
     extra: float
 
 
+class MoreWork(NamedTuple):
+    """What an instruction needs more than the costs of its form say: slots, and operations of additions."""
+
+    slots: int = 0
+    additions: int = 0
+
+
+class Addressing(msgspec.Struct, frozen=True):
+    """What instructions need more by an address of base and index, and constants by the stack pointer.
+
+    `constants` are by the bits that are stored.
+    """
+
+    indexed: Mapping[Addressed, MoreWork] = {}
+    constants: Mapping[int, MoreWork] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.indexed or self.constants)
+
+
 class CoreBehaviour(msgspec.Struct, frozen=True):
     """What the front end, the renamer and the memory of a core do.
 
@@ -91,7 +112,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     `early` are mnemonics whose results come so many cycles later to others than to each other.
     `stack_update` are the cycles until a stack pointer that pushes or pops moved is in its register.
     `stack_moves`: moves of it are executed, whether others are or not. `late_loads` says what loads take
-    that come late among others, `lines` how loops get their code.
+    that come late among others, `lines` how loops get their code, `addressing` what addresses cost beside.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -112,6 +133,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     stack_moves: bool = False
     late_loads: LateLoads | None = None
     lines: CodeLines | None = None
+    addressing: Addressing = Addressing()
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""

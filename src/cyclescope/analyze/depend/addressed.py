@@ -1,0 +1,55 @@
+"""What instructions need more than others of their form, by what their addresses are made of.
+
+The costs of a form are those by a base register alone. How much more a core needs the probe `addressing`
+found; it asked general registers, so that of vectors nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from cyclescope.analyze.cost.instruction import PlacedCost
+from cyclescope.analyze.decode.block import Address, BlockInstruction
+from cyclescope.analyze.decode.locations import STACK_POINTER, location_of
+from cyclescope.isa.operand import Operand
+from cyclescope.model.behaviour.published import Addressing, MoreWork
+from cyclescope.model.facts import Addressed
+
+_NOTHING = MoreWork()
+
+
+def more_work(
+    instruction: BlockInstruction, placed: PlacedCost, addressing: Addressing, loads: Set[tuple[int, ...]]
+) -> MoreWork:
+    """What an instruction of general registers needs more, nothing where nobody found that it does.
+
+    `loads` are the ports, each a set, of what only loads.
+    """
+    if placed.form.vector_width:
+        return _NOTHING
+    for op, address in zip(placed.form.operands, instruction.memory, strict=False):
+        if address is None or not op.is_memory:
+            continue
+        if address.base and address.index:
+            kind = _kind(op, placed, loads)
+            return addressing.indexed.get(kind, _NOTHING) if kind is not None else _NOTHING
+        if op.write and not op.read and _is_stacked(op, address) and _has_constant(placed):
+            return addressing.constants.get(op.width, _NOTHING)
+    return _NOTHING
+
+
+def _kind(op: Operand, placed: PlacedCost, loads: Set[tuple[int, ...]]) -> Addressed | None:
+    """What an instruction does to its operand in memory, None of one that only loads."""
+    if op.write:
+        return Addressed.UPDATE if op.read else Addressed.STORE
+    works = any(one.ports and one.ports not in loads for one in placed.operations)
+    return Addressed.OPERATION if works else None
+
+
+def _is_stacked(op: Operand, address: Address) -> bool:
+    return op.implicit or location_of(address.base) == STACK_POINTER
+
+
+def _has_constant(placed: PlacedCost) -> bool:
+    """Whether a form stores a constant: it reads no register that could be stored."""
+    return any(op.kind == "immediate" for op in placed.form.operands)

@@ -1,0 +1,74 @@
+"""What instructions need more by what their addresses are made of, where a probe found it."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.facts import (
+    ADDRESSING,
+    Addressed,
+    CoreAnswer,
+    Fact,
+    More,
+    addressed_subject,
+    stacked_constant,
+)
+from tests.support.blocks import block, measured, predicted
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"
+)
+
+
+def fact(which, more, value=1.0):
+    return Fact(ADDRESSING, addressed_subject(which, more), CoreAnswer.VALUE, value, 0.1, "each")
+
+
+FACTS = (
+    fact(Addressed.STORE, More.SLOTS), fact(Addressed.STORE, More.ADDITIONS),
+    fact(Addressed.OPERATION, More.SLOTS), fact(stacked_constant(32), More.ADDITIONS),
+    fact(stacked_constant(8), More.ADDITIONS, 0.0),
+)  # fmt: skip
+STORE, LOAD, ADDITION = (1 << 4, 1.0), (1 << 3, 1.0), (0b111, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "slots", "work"),
+    [
+        ("mov [rdi + rcx], rax", 2, (STORE, ADDITION)),
+        ("mov [rdi + 8], rax", 1, (STORE,)),
+        ("mov [rcx * 8 + 64], rax", 1, (STORE,)),  # no base
+        ("mov rax, [rdi + rcx]", 1, (LOAD,)),
+        ("cmp rax, [rdi + rcx]", 2, (LOAD, ADDITION)),
+        ("cmp rax, [rdi]", 1, (LOAD, ADDITION)),
+        ("add [rdi + rcx], rax", 1, (LOAD, STORE, ADDITION)),  # of which nothing was found
+        ("vmovupd [rdi + rcx], ymm0", 1, (STORE,)),  # nor of vectors
+        ("mov dword ptr [rsp + 8], 1", 1, (STORE, ADDITION)),
+        ("mov dword ptr [rdi + 8], 1", 1, (STORE,)),
+        ("mov [rsp + 8], eax", 1, (STORE,)),
+        ("mov byte ptr [rsp + 8], 1", 1, (STORE,)),
+        ("cmp dword ptr [rsp + 8], 1", 1, (LOAD, ADDITION)),
+        ("lea rax, [rdi + rcx]", 1, (ADDITION,)),
+    ],
+)
+def test_an_address_costs_what_was_found(text, slots, work):
+    (placed,) = Predictor(measured(*FACTS)).graph(list(block(text).instructions)).costs
+    assert (placed.slots, sorted(placed.work)) == (slots, sorted(work))
+
+
+def test_a_core_that_was_not_asked_needs_nothing_more():
+    text = "mov [rdi + rcx], rax; mov dword ptr [rsp + 8], 1"
+    assert predicted(text).bounds["front_end"] == pytest.approx(2 / 4)
+    assert predicted(text, *FACTS).bounds["front_end"] == pytest.approx(3 / 4)
+
+
+@pytest.mark.parametrize("base", ["rdi + rcx", "rsp + 8"])
+def test_what_a_load_gets_does_not_wait_for_an_address(base):
+    """The operation more is on the way to memory alone: a value is passed as soon as before."""
+    text = f"mov [{base}], rax; mov rax, [{base}]; imul rax, rax"
+    without, more = (Predictor(measured(*facts)) for facts in ((), FACTS))
+    taken = [one.simulated(one.graph(list(block(text).instructions))) for one in (without, more)]
+    assert taken[0] == pytest.approx(taken[1])
