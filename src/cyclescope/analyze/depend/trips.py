@@ -32,6 +32,8 @@ def _taken(graph: Graph, passage: Passage, cycles: float, passing: MemoryPassing
     update = graph.costs[passage.load[0]]
     if passage.between or is_locked(update.form):  # updates alone were asked
         return cycles
+    if update.variant.passing is None:  # its latency was measured with nothing beside it
+        return cycles
     return passing.update(cycles, sum(placed.slots for placed in graph.costs) - update.slots)
 
 

@@ -36,7 +36,8 @@ FORWARDS = (
 TRIPS = (
     *FORWARDS,
     fact(trip_subject(1), WAY + 0.75), fact(trip_subject(2), WAY + 0.5), fact(trip_subject(3), WAY),
-    fact(update_subject(0), WAY + 0.5), fact(update_subject(1), WAY), fact(update_subject(2), WAY - 1),
+    fact(MemoryWay.UPDATED, WAY - 1), fact(update_subject(0), WAY + 0.5), fact(update_subject(1), WAY),
+    fact(update_subject(2), WAY - 1),
 )  # fmt: skip
 
 
@@ -53,8 +54,8 @@ TRIPS = (
         ),  # so long were not asked
         ("mov rax, [rdi]; add rax, 1; mov [rsi], rax", None),  # no trip
         ("add rdi, 8; mov rax, [rdi - 8]; add rax, 1; mov [rdi], rax", WAY + 1.75),
-        ("add qword ptr [rdi], 1", WAY + 2.5),
-        ("add qword ptr [rdi], 1; mov rcx, rbx", WAY + 2),
+        ("add qword ptr [rdi], 1", WAY + 1.5),
+        ("add qword ptr [rdi], 1; mov rcx, rbx", WAY + 1),
         ("add qword ptr [rdi], 1; mov rcx, rbx; mov rdx, rbx", None),
         ("add qword ptr [rdi], 1; mov rcx, rbx; mov rdx, rbx; nop; nop; nop", None),  # more than were asked
         ("add qword ptr [rdi], 1; mov [rsi], rcx", None),  # other stores were not asked
@@ -75,8 +76,19 @@ def test_a_core_that_was_not_asked_or_renames_has_no_longer_ones(facts):
 
 
 def test_an_update_that_is_renamed_takes_no_trip():
-    machine = changed(measured(*TRIPS), ADD_M64_I8={"latencies": {"op1.data->op1.data": 1.0}})
-    assert "memory_trips" not in predicted("add qword ptr [rdi], 1", machine=machine).bounds
+    ways = MemoryWay.STACK_UPDATED, MemoryWay.STACK
+    renamed = [fact(way, 0.0, CoreAnswer.RENAMED) for way in ways]
+    bounds = predicted("add qword ptr [rsp + 8], 1", *TRIPS, *renamed).bounds
+    assert bounds["loop_carried"] == pytest.approx(1.0)
+    assert "memory_trips" not in bounds
+
+
+def test_what_an_update_takes_alone_is_in_its_latency_where_no_way_was_found():
+    facts = [one for one in TRIPS if one.subject != MemoryWay.UPDATED]
+    machine = changed(measured(*facts), ADD_M64_I8={"latencies": {"op1.data->op1.data": WAY + 2.5}})
+    bounds = predicted("add qword ptr [rdi], 1", machine=machine).bounds
+    assert bounds["loop_carried"] == pytest.approx(WAY + 2.5)
+    assert "memory_trips" not in bounds
 
 
 def test_locked_updates_are_another_thing():
