@@ -91,8 +91,7 @@ def model_of(readout: Readout, found: Iterable[Found]) -> MachineModel:
         facts=asked, calibration=calibration,
     ))  # fmt: skip
     way = NOT_TOLD if core.in_order else scheduling_of(model, asked, table)
-    known = msgspec.structs.replace(core, binding=way.binding, wakeup=way.wakeup)
-    return msgspec.structs.replace(model, core=known)
+    return msgspec.structs.replace(model, core=way.of(core))
 
 
 def _possible(model: MachineModel) -> MachineModel:

@@ -1,8 +1,8 @@
 """How does a core schedule operations? The way that makes its readings likeliest.
 
 Every way of the simulated core predicts the kernels of the probe `scheduler` with the model that was
-measured: when ports are chosen, whether results are announced before they are sure, and on which ports. The
-likelihood of the readings chooses among them.
+measured: when ports are chosen, how many operations each gets in a cycle, whether results are announced
+before they are sure, and on which ports. The likelihood of the readings chooses among them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 from cyclescope.errors import BackendUnavailable, UnsupportedInstruction, UsageError
 from cyclescope.isa.table import Table
 from cyclescope.model.facts import SCHEDULER, Fact
-from cyclescope.model.machine import BINDINGS, IDEAL, MachineModel, Wakeup
+from cyclescope.model.machine import BINDINGS, IDEAL, Core, MachineModel, Wakeup
 from cyclescope.probe.code import Assembler
 from cyclescope.probe.core.scheduler import CHAINED, of_form, scheduler_cases
 
@@ -33,6 +33,11 @@ class Scheduling(msgspec.Struct, frozen=True):
 
     binding: str
     wakeup: Wakeup | None = None
+    single: Ports = ()
+
+    def of(self, core: Core) -> Core:
+        """A core that schedules so."""
+        return msgspec.structs.replace(core, binding=self.binding, wakeup=self.wakeup, single=self.single)
 
 
 NOT_TOLD = Scheduling("")
@@ -42,8 +47,7 @@ def predicted(machine: MachineModel, table: Table, way: Scheduling) -> dict[str,
     """Cycles of the probe's kernels by subject, as far as the model knows their instructions."""
     from cyclescope.simulate.simulator import Simulator  # loads the engine
 
-    core = msgspec.structs.replace(machine.core, wakeup=way.wakeup)
-    simulator = Simulator(msgspec.structs.replace(machine, core=core), way.binding)
+    simulator = Simulator(msgspec.structs.replace(machine, core=way.of(machine.core)), way.binding)
     assembler = Assembler(table)
     found: dict[str, float] = {}
     for subject, point in scheduler_cases(table.isa):
@@ -75,17 +79,25 @@ def scheduling_of(machine: MachineModel, facts: Iterable[Fact], table: Table) ->
 
 def ways(machine: MachineModel, isa: str) -> list[Scheduling]:
     """All ways that are tried, the simplest first."""
-    early = [Scheduling(IDEAL, wakeup) for wakeup in _wakeups(machine, isa)]
-    return [*map(Scheduling, BINDINGS), *early]
+    ports = _of_additions(machine, isa)
+    early = [Scheduling(IDEAL, wakeup) for wakeup in _wakeups(machine, ports)]
+    single = [Scheduling(binding, single=ports) for binding in BINDINGS if binding != IDEAL and ports]
+    return [*map(Scheduling, BINDINGS), *early, *single]
 
 
-def _wakeups(machine: MachineModel, isa: str) -> Iterator[Wakeup]:
-    """Early announcement on the ports of plain additions, in one scheduler or in two equal parts."""
+def _of_additions(machine: MachineModel, isa: str) -> Ports:
+    """The ports of plain additions, none where they are not known, or one alone."""
     cost = machine.forms.get(of_form(isa, CHAINED))
     operations = cost.operations if cost is not None and cost.operations is not None else ()
     if len(operations) != 1 or len(operations[0].ports) < 2:
+        return ()
+    return tuple(sorted(operations[0].ports))
+
+
+def _wakeups(machine: MachineModel, ports: Ports) -> Iterator[Wakeup]:
+    """Early announcement on the ports of plain additions, in one scheduler or in two equal parts."""
+    if not ports:
         return
-    ports = tuple(sorted(operations[0].ports))
     yield Wakeup(ports)
     kinds, seen = _kinds(machine, ports), set()
     for parts in _halves(ports):

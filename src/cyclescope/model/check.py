@@ -20,6 +20,7 @@ from cyclescope.model.machine import (
     BINDINGS,
     DRAWN,
     EXTRACTED,
+    IDEAL,
     MEASURED,
     PUBLISHED,
     WIDTH_KINDS,
@@ -177,11 +178,21 @@ def _core_problems(core: Core, port_count: int) -> Iterator[str]:
         yield f"core.binding: unknown {shown(core.binding)!r}; there are {', '.join(BINDINGS)}"
     if core.wakeup is not None:
         yield from _wakeup_problems(core.wakeup, port_count)
+    yield from _single_problems(core, port_count)
     for scheduler in core.schedulers:
         place = f"core.schedulers: {shown(scheduler.name)}"
         yield from _name_problems("core.schedulers", scheduler.name)
         yield from _outside(f"{place}: entries", scheduler.entries, limits.ENTRIES)
         yield from _port_problems(f"{place}: ports", scheduler.ports, port_count)
+
+
+def _single_problems(core: Core, port_count: int) -> Iterator[str]:
+    if not core.single:
+        return
+    yield from _port_problems("core.single", core.single, port_count)
+    if core.binding in ("", IDEAL):
+        said = shown(core.binding)
+        yield f"core.single: needs a binding of ports at dispatch, not {said!r}"
 
 
 def _wakeup_problems(wakeup: Wakeup, port_count: int) -> Iterator[str]:

@@ -92,7 +92,8 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     code per cycle; `lengths` has (bytes, cycles) where a cycle's slots take as many cycles with instructions
     of so many bytes; `nops` is how many NOPs next to each other share a slot where that is not one. `binding`
     says when and how operations get their ports, "" where nobody knows; `wakeup` how results are announced
-    where that is before they are sure.
+    where that is before they are sure. Of the `single` ports (indices) each gets one operation at most in a
+    cycle of dispatch, where operations get them there.
     """
 
     width: float
@@ -112,6 +113,7 @@ class Core(msgspec.Struct, frozen=True, omit_defaults=True):
     nops: int = 1
     binding: str = ""
     wakeup: Wakeup | None = None
+    single: tuple[int, ...] = ()
 
 
 class Width(msgspec.Struct, frozen=True, omit_defaults=True):

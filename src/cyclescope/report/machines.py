@@ -12,7 +12,14 @@ from cyclescope.model.library import Summary
 from cyclescope.model.machine import ASSUMED, Core, FormCost, MachineModel, Provenance
 from cyclescope.model.ports import issue_throughput, notation
 from cyclescope.report.tables import aligned
-from cyclescope.report.words import BINDING_TEXTS, borrowing, calibration_lines, counted, wakeup_text
+from cyclescope.report.words import (
+    BINDING_TEXTS,
+    borrowing,
+    calibration_lines,
+    counted,
+    single_text,
+    wakeup_text,
+)
 
 SCHEMA_VERSION = 1
 _LENT = "cores without a model of their own, by the machine whose costs and ports stand in for theirs:"
@@ -90,6 +97,8 @@ def _front_end(model: MachineModel) -> Iterable[tuple[str, str]]:
         yield "scheduler", BINDING_TEXTS[core.binding]
     if core.wakeup:
         yield "", wakeup_text(core.wakeup, model.ports)
+    if core.single:
+        yield "", single_text(core.single, model.ports)
     if core.nops != 1:
         shared = f"{core.nops} next to each other share a slot" if core.nops else "take no slot"
         yield "NOPs", shared

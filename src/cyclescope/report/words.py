@@ -118,6 +118,11 @@ def _plain(value: object) -> object:
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
+def single_text(single: Sequence[int], names: Sequence[str]) -> str:
+    """Which ports get one operation in a cycle."""
+    return f"each of p{''.join(names[n] for n in single)} gets one operation in a cycle of dispatch"
+
+
 def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:
     """How results are announced, and on which ports."""
     where = ", ".join(f"p{''.join(names[n] for n in some)}" for some in wakeup.clusters or (wakeup.ports,))

@@ -102,8 +102,8 @@ def ablated(names: Sequence[str], machine: MachineModel) -> list[AblatedPredicto
 def without(machine: MachineModel, probe: str) -> MachineModel:
     """A machine without what a probe found."""
     core = machine.core
-    if probe == SCHEDULER:  # whose answers are kept as these two
-        core = msgspec.structs.replace(core, binding="", wakeup=None)
+    if probe == SCHEDULER:  # whose answers are kept as these
+        core = msgspec.structs.replace(core, binding="", wakeup=None, single=())
     facts = tuple(fact for fact in machine.facts if fact.probe != probe)
     return msgspec.structs.replace(machine, facts=facts, core=core)
 

@@ -67,7 +67,8 @@ class Layout(msgspec.Struct, frozen=True):
 
     `queues` are (set of ports, entries) of the schedulers; a port in none waits for nothing. `announcing` is
     a set of ports whose operations of one cycle announce their results when they ask for a port, `clusters`
-    are sets of which an operation that may use all of them gets one.
+    are sets of which an operation that may use all of them gets one. Of the `single` ports each gets one
+    operation at most in a cycle, where ports are chosen at dispatch.
     """
 
     width: float
@@ -80,6 +81,7 @@ class Layout(msgspec.Struct, frozen=True):
     queues: tuple[tuple[int, int], ...] = ()
     announcing: int = 0
     clusters: tuple[int, ...] = ()
+    single: int = 0
 
     def words(self) -> array[int]:
         """The layout as the engine reads it. Raises UsageError for what it cannot be."""
@@ -90,7 +92,7 @@ class Layout(msgspec.Struct, frozen=True):
         words = [
             max(round(self.width * ONE), 1), self.reorder_buffer, self.load_buffer, self.store_buffer,
             int(self.in_order), BINDINGS.index(self.policy), self.ports, len(self.queues),
-            _signed(self.announcing), len(self.clusters),
+            _signed(self.announcing), len(self.clusters), _signed(self.single),
         ]  # fmt: skip
         for ports, entries in self.queues:
             words += [_signed(ports), entries]

@@ -259,7 +259,7 @@ def layout_of(core: Core, ports: int, policy: str = IDEAL) -> Layout:
         core.width, max(ports, 1), core.reorder_buffer or WINDOW, core.load_buffer or UNLIMITED,
         core.store_buffer or UNLIMITED, core.in_order, policy, queues[:MOST_PORTS],
         _set(core.wakeup.ports) if core.wakeup else 0,
-        tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (),
+        tuple(map(_set, core.wakeup.clusters)) if core.wakeup else (), _set(core.single),
     )  # fmt: skip
 
 

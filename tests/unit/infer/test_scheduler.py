@@ -27,9 +27,9 @@ def binding_of(machine, facts, table):
     return scheduling_of(machine, facts, table).binding
 
 
-def read(machine, table, policy, error=0.01, wakeup=None):
+def read(machine, table, policy, error=0.01, wakeup=None, single=()):
     """Facts as a core with a policy would give them."""
-    cycles = predicted(machine, table, Scheduling(policy, wakeup))
+    cycles = predicted(machine, table, Scheduling(policy, wakeup, single))
     return [Fact(SCHEDULER, name, CoreAnswer.VALUE, value, error) for name, value in cycles.items()]
 
 
@@ -66,7 +66,8 @@ def test_without_ports_or_readings_nothing_is_told(table):
     machine = load_model("alderlake")
     some = read(machine, table, ROUND_ROBIN)
     assert binding_of(msgspec.structs.replace(machine, ports=()), some, table) == ""
-    telling = sorted(some, key=lambda fact: -fact.value)
+    ideal = predicted(machine, table, Scheduling(IDEAL))
+    telling = sorted(some, key=lambda fact: ideal[fact.subject] - fact.value)
     assert binding_of(machine, telling[:3], table) == ""
     assert binding_of(machine, telling[:4], table) == ROUND_ROBIN
     others = [Fact("fusion", fact.subject, fact.answer, fact.value, fact.error) for fact in some]
@@ -139,6 +140,19 @@ def test_a_noisy_core_that_announces_early_is_found(skylake, table):
     )
     (asked,) = ask([PROBES["scheduler"]], backend, table)
     assert scheduling_of(skylake, asked.facts, table).wakeup is not None, f"seed {SEED}"
+
+
+@pytest.mark.parametrize(("core", "policy"), [("skylake", GROUPED), ("znver3", EVENLY)])
+def test_ports_that_get_one_operation_in_a_cycle_are_told(core, policy, table):
+    machine = load_model(core)
+    (operation,) = machine.forms["ADD_01 (R64, R64)"].operations
+    single = Scheduling(policy, single=tuple(sorted(operation.ports)))
+    assert scheduling_of(machine, read(machine, table, policy, single=single.single), table) == single
+    assert scheduling_of(machine, read(machine, table, policy), table) == Scheduling(policy)
+    known = msgspec.structs.replace(machine, core=single.of(machine.core))
+    backend = SimulatedBackend(known, policy, noise=msgspec.structs.replace(NOISE, seed=SEED))
+    (asked,) = ask([PROBES["scheduler"]], backend, table)
+    assert scheduling_of(machine, asked.facts, table) == single, f"seed {SEED}"
 
 
 def test_ways_differ_in_what_ports_can_tell(skylake, table):

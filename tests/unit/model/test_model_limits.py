@@ -16,6 +16,7 @@ from cyclescope.model.limits import CLUSTERS
 from cyclescope.model.machine import (
     DRAWN,
     PUBLISHED,
+    STATIC,
     Core,
     FormCost,
     MachineModel,
@@ -179,6 +180,15 @@ def test_a_published_width_has_a_source():
     assert next(problems(model({"width_kind": "x"}))).startswith("core.width_kind: unknown 'x'")
     assert next(problems(model({"binding": "x"}))).startswith("core.binding: unknown 'x'; there are ideal, ")
     assert not list(problems(model({"binding": "grouped"})))
+
+
+def test_single_ports_are_there_and_chosen_at_dispatch():
+    assert not list(problems(model({"single": (0,), "binding": STATIC})))
+    for core, said in (
+        ({"single": (0,)}, "core.single: needs a binding of ports at dispatch"),
+        ({"single": (99,), "binding": STATIC}, "core.single: [99] do not exist"),
+    ):
+        assert next(problems(model(core))).startswith(said)
 
 
 def test_results_are_announced_on_ports_that_there_are():

@@ -240,7 +240,7 @@ def asked(model):
         Fact(FUSION, "CMP_39 (R64, R64) + JZ (Rel8)", CoreAnswer.FUSED),
         Fact(SCHEDULER, "chained a", CoreAnswer.VALUE, 1.0, 0.1),
     )
-    core = msgspec.structs.replace(model.core, binding="random", wakeup=Wakeup((0, 1)))
+    core = msgspec.structs.replace(model.core, binding="random", wakeup=Wakeup((0, 1)), single=(0, 1))
     return msgspec.structs.replace(model, facts=facts, core=core)
 
 
@@ -249,7 +249,8 @@ def test_a_machine_without_what_a_probe_found_has_the_rest(model):
     assert {fact.probe for fact in without(machine, FUSION).facts} == {SCHEDULER}
     assert without(machine, FUSION).core.binding == "random"
     assert without(machine, FUSION).core.wakeup is not None
-    assert without(machine, SCHEDULER).core == msgspec.structs.replace(model.core, binding="", wakeup=None)
+    assert without(machine, SCHEDULER).core == model.core
+    assert (model.core.binding, model.core.wakeup, model.core.single) == ("", None, ())
     assert without(machine, STACK_ENGINE) == machine
 
 

@@ -113,6 +113,33 @@ def test_even_binding_knows_how_many_each_port_got():
         assert core.run(body).cycles == pytest.approx(wanted), (policy, many)
 
 
+def taken(layout, *instructions):
+    """Cycles of a loop whose state may come back or not."""
+    engine = Engine(layout)
+    return engine.run(loop(engine, *instructions)).cycles
+
+
+def test_single_ports_get_one_operation_in_a_cycle_of_dispatch():
+    """Three for two ports next to each other take two cycles: the third waits for the second one."""
+    narrow, wide = [(independent((1, 2)),)] * 3, [(independent((0, 1, 2, 3)),)] * 3
+    double = (independent((0, 1, 2, 3), (0, 1, 2, 3)),)
+    for single, mixed, doubled in ((0, 1.5, 0.75), (0b1111, 2, 1)):
+        layout = Layout(width=6, ports=4, policy=EVENLY, single=single)
+        assert taken(layout, *narrow, *wide) == pytest.approx(mixed, rel=0.01)
+        assert taken(layout, double, wide[0]) == pytest.approx(doubled, rel=0.01)
+        assert taken(layout, *wide) == pytest.approx(0.75)
+    late = Layout(width=6, ports=4, single=0b1111)  # where ports are chosen at issue nothing is
+    assert taken(late, *narrow, *wide) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("policy", BINDINGS)
+def test_what_has_more_operations_than_single_ports_is_dispatched(policy):
+    layout = Layout(width=6, ports=3, policy=policy, single=0b111)
+    many = (independent(*[(0,)] * 3, *[(1, 2)] * 4),)
+    assert taken(layout, many) == pytest.approx(3, rel=0.01)
+    assert taken(layout, many, (independent((0,)),)) == pytest.approx(4, rel=0.01)
+
+
 def test_even_binding_comes_again():
     """A port that only some may use gets ever more: what others may use is all that is compared."""
     mix = [(independent((0, 1)),), (independent((2,), (2,)),), (independent((0,)),)]

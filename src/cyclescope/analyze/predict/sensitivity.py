@@ -124,6 +124,7 @@ def _with_twin(loop: LoopOnCore, port: int) -> LoopOnCore:
         queues=tuple((_joined(ports, port, twin), entries) for ports, entries in layout.queues),
         announcing=_joined(layout.announcing, port, twin),
         clusters=tuple(_joined(ports, port, twin) for ports in layout.clusters),
+        single=_joined(layout.single, port, twin),
     )
 
     def widened(template: Template) -> Template:

@@ -60,6 +60,7 @@ def _another_port(setting: ChangedSetting, name: str) -> ChangedSetting:
             ports=_joined(machine.core.wakeup.ports, port, twin),
             clusters=tuple(_joined(some, port, twin) for some in machine.core.wakeup.clusters),
         ),
+        single=_joined(machine.core.single, port, twin),
     )  # fmt: skip
     forms = {form: _with_twin(cost, port, twin) for form, cost in machine.forms.items()}
     ports = (*machine.ports, _free_name(machine.ports, name))

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIGURATION 10 /* numbers ahead of the queues */
+#define CONFIGURATION 11 /* numbers ahead of the queues */
 #define HEAD 8          /* numbers ahead of a template's latencies */
 
-/* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, then ports and
- * entries per queue, then ports per cluster. Only where ports are chosen at issue are there the latter two. */
+/* width, entries, loads, stores, in order, policy, ports, queues, announcing ports, clusters, single ports, then ports
+ * and entries per queue, then ports per cluster. Only where ports are chosen at issue are there announcing ports and
+ * clusters, and single ones only where they are chosen at dispatch. */
 EXPORT struct core *core_new(const int64_t *words, int32_t count)
 {
     if (count < CONFIGURATION || words[6] < 1 || words[6] > PORTS || words[7] < 0 ||
@@ -27,6 +28,7 @@ EXPORT struct core *core_new(const int64_t *words, int32_t count)
     core->queues = (int32_t)words[7];
     core->announcing = core->policy == IDEAL ? (uint64_t)words[8] : 0;
     core->clusters = core->policy == IDEAL ? (int32_t)words[9] : 0;
+    core->single = (uint64_t)words[10];
     for (int32_t n = 0; n < core->clusters; n++)
         core->cluster[n] = (uint64_t)words[CONFIGURATION + 2 * core->queues + n];
     for (int32_t q = 0; q < core->queues; q++) {

@@ -78,6 +78,7 @@ struct core {
     uint64_t queue_ports[QUEUES];
     int32_t queue_entries[QUEUES];
     uint64_t announcing; /* ports whose operations of a cycle announce their results as they ask for a port */
+    uint64_t single; /* ports of which each gets one operation in a cycle of dispatch at most */
     int32_t clusters;
     uint64_t cluster[CLUSTERS]; /* an operation that may use all of these ports gets one of the clusters */
     struct template **templates;

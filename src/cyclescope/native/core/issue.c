@@ -93,9 +93,24 @@ static int bind_queue(struct run *r, uint64_t ports, struct pending *op)
     return has_room(r, best);
 }
 
+/* Ports without those that have got an operation in this cycle and get no other one. What an instruction has too
+ * many of for its ports it may give to those that got one of its own: it could never be dispatched. */
+static uint64_t left_of(const struct run *r, uint64_t ports)
+{
+    uint64_t taken = 0, own = 0;
+    for (uint64_t single = ports & r->core->single; single; single &= single - 1) {
+        const struct last *last = &r->last[__builtin_ctzll(single)];
+        if (last->at == r->now + 1)
+            *(last->by == r->tail ? &own : &taken) |= single & -single;
+    }
+    return ports & ~(taken | own) ? ports & ~(taken | own) : own;
+}
+
 static int32_t chosen(struct run *r, int32_t at)
 {
-    uint64_t ports = r->p->ports[at];
+    uint64_t ports = left_of(r, r->p->ports[at]);
+    if (!ports)
+        return NONE;
     switch (r->core->policy) {
     case STATIC:
         return least_loaded(r, ports);
@@ -142,6 +157,7 @@ int bind_all(struct run *r, int64_t sequence)
     const struct instruction *ins = &r->p->body[r->position];
     struct pending *ops = operations_of(r, sequence & r->mask);
     int32_t before[MOST_OPERATIONS]; /* when each port had got its last one */
+    struct last last[MOST_OPERATIONS];
     for (int32_t o = 0; o < ins->form->operations; o++) {
         int32_t at = ins->first_operation + o;
         ops[o].ready = r->turn[r->p->classes[at]]; /* where the turn goes back to */
@@ -149,6 +165,8 @@ int bind_all(struct run *r, int64_t sequence)
             count(r, &ops[o], 1);
             if (ops[o].port != NONE) {
                 before[o] = r->got_last[ops[o].port];
+                last[o] = r->last[ops[o].port];
+                r->last[ops[o].port] = (struct last){r->now + 1, sequence};
                 r->got_last[ops[o].port] = ++r->bound;
                 r->got[ops[o].port]++;
             }
@@ -160,6 +178,7 @@ int bind_all(struct run *r, int64_t sequence)
             if (ops[o].port == NONE)
                 continue;
             r->got_last[ops[o].port] = before[o];
+            r->last[ops[o].port] = last[o];
             r->got[ops[o].port]--;
         }
         return 0;

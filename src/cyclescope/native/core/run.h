@@ -64,6 +64,9 @@ struct run {
     int32_t before[PORTS];         /* grouped: operations that waited when the cycle began */
     int32_t used[PORTS];           /* the same: operations that were bound in this cycle */
     int64_t grouped_at;
+    struct last {
+        int64_t at, by; /* one more than the cycle, and the instruction */
+    } last[PORTS]; /* single: who each got its last operation of */
     int32_t bound, got[PORTS], got_last[PORTS]; /* even: operations bound, those of each port, and its last one */
     int32_t failed, active;
     int32_t asking, vain, hopes; /* entries of the lists below */

@@ -78,6 +78,10 @@ _ROUNDS: tuple[tuple[tuple[str, str], ...], ...] = (
     ((CHAINED, "a"), (_PASS, "ab"), (_PASS, "bc"), (_READ, "c")),
     ((CHAINED, "a"), (_PASS, "ab"), (_PASS, "bc")),
     ((CHAINED, "a"), (_PASS, "ab"), (_READ, "a"), (_READ, "b")),
+    *(  # more next to each other than get ports in a cycle, where each port gets one
+        (*((_SHIFT_MAKE, name) for name in "abcda"[:shifts]), *((_MAKE, name) for name in "efgef"[:others]))
+        for shifts, others in ((3, 2), (3, 3), (3, 4), (4, 2), (4, 4), (5, 3), (5, 5))
+    ),
     ((_SLOW, "a"), (_READ, "a")),
     ((_SLOW, "a"), (_READ, "a"), (_READ, "a"), (_IDLE, "")),
 )

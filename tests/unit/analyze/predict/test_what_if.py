@@ -9,6 +9,7 @@ from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.analyze.predict.what_if import ChangedSetting, changed
 from cyclescope.errors import UsageError
 from cyclescope.model.facts import CACHES, CoreAnswer, Fact, level_subject
+from cyclescope.model.machine import STATIC
 from tests.support.blocks import block, toy
 
 CODE = "mov rax, [rsi]; imul rax, rbx; imul rcx, rbx, 3; mov rsi, rax; nop"
@@ -39,6 +40,13 @@ def test_one_more_port_is_one_more_of_the_resources_that_it_is_of_alone():
     assert cycles(text, "port=b", machine=machine) == pytest.approx(2.08)
     assert cycles(text, "port=load", machine=machine) == pytest.approx(2.08)
     assert cycles(text, "port=a", "port=load", machine=machine) == pytest.approx(1.04)
+
+
+def test_one_more_port_is_single_as_the_one_beside_it():
+    core = msgspec.structs.replace(toy().core, binding=STATIC, single=(0,))
+    setting = ChangedSetting(msgspec.structs.replace(toy(), core=core), block(CODE))
+    assert changed(setting, f"port={toy().ports[0]}").machine.core.single == (0, len(toy().ports))
+    assert changed(setting, f"port={toy().ports[1]}").machine.core.single == (0,)
 
 
 def test_another_front_end():
