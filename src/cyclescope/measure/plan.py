@@ -242,7 +242,7 @@ class Planner:
     ) -> Experiment:
         return Experiment(
             form.id, LATENCY, chain.source, chain.target, chain.variant,
-            self._kernel(form, chain.items, self._chain_state(form, chain), chain.flags, made),
+            self._kernel(form, chain.items, self._chain_state(form, chain), _loop_of(chain), made),
             chain.count, chain.links,
         )  # fmt: skip
 
@@ -368,6 +368,15 @@ class Planner:
         if found is None:
             found = self._fixed[instruction] = instruction, instruction.code()
         return found
+
+
+def _loop_of(chain: Chain) -> int:
+    """The flags of a chain: one long loop where it goes through memory, which short ones may know otherwise.
+
+    Others hide short loops.
+    """
+    through_memory = chain.source.endswith(".data") or chain.target.endswith(".data")
+    return chain.flags if through_memory or chain.flags & CANARY else chain.flags | FAST
 
 
 def _kernel_of(coded: Sequence[Coded], state: MachineState, setup: bytes, flags: int) -> Kernel:

@@ -65,7 +65,7 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
     least = min(shown or base, key=net)
     if any(r.kind is not Kind.UNBROKEN for r in alone):
         fact = min(alone, key=net)
-        is_busy = net(least) < net(fact) - LINKS_LOSE and not _is_through_memory(least)
+        is_busy = net(least) < net(fact) - LINKS_LOSE - MOVED and not _is_through_memory(least)
         return least if is_busy else fact
     return _whole_one(least, shown, net) or least
 
@@ -111,7 +111,7 @@ def _confirmed(shown: Sequence[Record], net: Net) -> list[Record]:
     if len({r.kind for r in some}) < 2 or any(_is_through_memory(r) for r in some):
         return []
     nets = [net(r) for r in some]
-    busy = min(map(net, shown)) < min(nets) - LINKS_LOSE
+    busy = min(map(net, shown)) < min(nets) - LINKS_LOSE - MOVED
     return some if max(nets) - min(nets) < MOVED and not busy else []
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from cyclescope.isa.dataflow import is_old, pairs
-from cyclescope.kernel.kernel import CANARY, UNROLLED, WATCHED
+from cyclescope.kernel.kernel import CANARY, FAST, UNROLLED, WATCHED
 from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW
 from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
 from cyclescope.kernel.x86_64.registers import VECTOR_ZERO
@@ -61,6 +61,15 @@ def test_chains_are_watched(experiments, cycles):
     kernels = [e.kernel for e in (*(e for _, e in experiments), *cycles)]
     assert all(bool(kernel.flags & WATCHED) != bool(kernel.flags & CANARY) for kernel in kernels)
     assert sum(kernel.flags & WATCHED > 0 for kernel in kernels) > 100
+
+
+def test_chains_through_memory_have_one_long_loop(experiments):
+    """A short one may know by registers what goes through memory."""
+    chains = [e for _, e in experiments if e.kernel.flags & WATCHED]
+    through = [e for e in chains if ".data" in e.source + e.target]
+    assert {e.kernel.flags & FAST for e in through} == {0}
+    assert {e.kernel.flags & FAST for e in chains if e not in through} == {FAST}
+    assert {e.source for e in through} > {"op1.data", "op1.address"}
 
 
 def test_registers_of_mmx_are_written_as_such(planner, table, cycles):
