@@ -17,7 +17,7 @@ from cyclescope.infer.timing.overwriting import LEAST_LATENCY
 from cyclescope.infer.timing.results import MOVED, whole
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY
-from cyclescope.measure.record import FROM_BEST, STABLE, UNSTABLE, Record
+from cyclescope.measure.record import ERRORS, FROM_BEST, STABLE, UNSTABLE, Record
 
 BOUND_BY_THROUGHPUT = 1.08  # a chain no longer than this times what something else takes proves nothing
 LINKS_LOSE = 1.0  # cycles that links may take less in a chain than alone
@@ -26,7 +26,10 @@ Net = Callable[[Record], float]  # latency by a record, in cycles, without its l
 
 
 def best_looks(records: Iterable[Record]) -> Sequence[Record]:
-    """Records, with another look at a chain, of more rounds, in place of the first one if it is as good."""
+    """Records, with another look at a chain, of more rounds, in place of the first one if it is as good.
+
+    Or if it found a state in which the chain is faster: disturbance makes none so.
+    """
     every = list(records)
     looks = [r.look.again and r.quantity == LATENCY for r in every]
     if not any(looks):
@@ -38,10 +41,15 @@ def best_looks(records: Iterable[Record]) -> Sequence[Record]:
     found = [(again.get(r.key), r) for r, other in zip(every, looks, strict=True) if not other]
     return [
         msgspec.structs.replace(other, variant=first.variant)
-        if other and FROM_BEST.index(other.verdict) <= FROM_BEST.index(first.verdict)
+        if other
+        and (FROM_BEST.index(other.verdict) <= FROM_BEST.index(first.verdict) or _is_faster(other, first))
         else first
         for other, first in found
     ]
+
+
+def _is_faster(other: Record, first: Record) -> bool:
+    return other.verdict == UNSTABLE and other.cycles < first.cycles - ERRORS * first.spread
 
 
 def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], bool]) -> Record:
@@ -58,7 +66,7 @@ def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], b
     shown = [r for r in base if not is_hidden(r)]
     lawful = [r for r in base if not r.links or net(r) >= LEAST_LATENCY]
     fastest = min(lawful, key=net, default=None)
-    if shown and fastest and net(fastest) < LEAST_SHARE * min(map(net, shown)):
+    if shown and fastest and _is_disproved(min(shown, key=net), fastest, net):
         return fastest  # what is shown takes longer than it may
     shown = _confirmed(shown, net) or shown
     alone = [r for r in shown if not r.links]
@@ -78,6 +86,12 @@ def undercut(chosen: Record, every: Sequence[Record], net: Net) -> float | None:
     sure = [r for r in _filled_enough(every) if r.verdict == STABLE and net(r) >= LEAST_LATENCY]
     least = min(map(net, sure), default=math.inf)
     return least if least < net(chosen) - LINKS_LOSE else None
+
+
+def _is_disproved(least: Record, fastest: Record, net: Net) -> bool:
+    """Whether a hidden chain takes less than the least that is shown: the more surely without links."""
+    faster = net(fastest) < LEAST_SHARE * net(least)
+    return faster or (not fastest.links and bool(least.links) and _cycles(fastest, net) < _cycles(least, net))
 
 
 def _of_its_own(every: Sequence[Record], net: Net) -> Sequence[Record]:
