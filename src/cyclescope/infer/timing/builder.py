@@ -214,7 +214,7 @@ class TimingBuilder:
         free = cause_of(remark) in (Cause.ELIMINATED, Cause.INDEPENDENT)
         measured = rounded(value)
         error = spread if record.verdict == STABLE else 0.0
-        value = 0.0 if free else whole(value, record.cycles / record.count, error)
+        value = 0.0 if free else whole(value, record.per_instance, error, bool(record.links))
         value = 1.0 if cause_of(remark) is Cause.CARRIED else value
         bounds = None
         if convention and most - least > HALF and not free:

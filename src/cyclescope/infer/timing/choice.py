@@ -49,7 +49,10 @@ def best_looks(records: Iterable[Record]) -> Sequence[Record]:
 
 
 def _is_faster(other: Record, first: Record) -> bool:
-    return other.verdict == UNSTABLE and other.cycles < first.cycles - ERRORS * first.spread
+    """Whether most rounds of another look found it faster: some may have found a state that is seldom."""
+    less = first.cycles - ERRORS * first.spread
+    seen = sum(cycles < less for cycles in other.rounds)
+    return other.verdict == UNSTABLE and other.cycles < less and 2 * seen > len(other.rounds)
 
 
 def preferred(every: Sequence[Record], net: Net, is_hidden: Callable[[Record], bool]) -> Record:
@@ -152,4 +155,4 @@ def _whole_one(least: Record, others: Sequence[Record], net: Net) -> Record | No
 def _cycles(record: Record, net: Net) -> float:
     """Cycles by a chain, a whole number where it is one but for noise."""
     error = record.spread / record.count if record.verdict == STABLE else 0.0
-    return whole(net(record), record.cycles / record.count, error)
+    return whole(net(record), record.per_instance, error, bool(record.links))

@@ -141,15 +141,16 @@ def rounded(value: float) -> float:
     return round(value + 0.0, 2 if abs(value) >= 1 else 3)
 
 
-def whole(value: float, chain: float, error: float = 0.0) -> float:
+def whole(value: float, chain: float, error: float = 0.0, linked: bool = True) -> float:
     """The whole number of cycles where `value`, found in a chain of so many cycles, is one but for noise.
 
-    `error` is that of the chain, in cycles: 95 of 100 readings are within twice as much.
+    `error` is that of the chain, in cycles: 95 of 100 readings are within twice as much. Of what a form takes
+    alone, not `linked`, nothing is subtracted, so that it is not too short.
     """
     nearest = float(round(value))
     noise = min(ERRORS * error, _AVERAGE)
     # a chain that is disturbed takes longer, not less
-    below, above = (_BELOW, _SHORT) if chain < _LINKED else (_LONG, _LONG)
+    below, above = (_BELOW, _SHORT) if chain < _LINKED else (_LONG if linked else _BELOW, _LONG)
     return nearest if -max(below, noise) <= value - nearest <= max(above, noise) else value
 
 

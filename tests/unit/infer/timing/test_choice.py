@@ -33,10 +33,18 @@ def chosen(*records, hidden=()):
 )  # fmt: skip
 def test_another_look_takes_the_place_of_the_first(first, again, spread, expected):
     """Of more rounds, unless it is worse; what is surely faster is another state, and the chain's own."""
-    both = record("link", 9.4, LINK, first, spread), record("link again", 9.1, LINK, again)
+    longer = msgspec.structs.replace(record("link again", 9.1, LINK, again), rounds=(9.1, 9.4, 9.1))
+    both = record("link", 9.4, LINK, first, spread), longer
     other = record("filled", 12.0, FILL)
     (found, same) = best_looks([*both, other])
     assert (found.variant, found.cycles, same) == ("link", expected, other)
+
+
+def test_a_state_that_is_seldom_takes_no_place():
+    first, again = record("self", 7.5), record("self again", 6.0, (), UNSTABLE)
+    for rounds, expected in (((6.0, 7.5, 6.0, 7.5), 7.5), ((6.0, 7.5, 6.0), 6.0)):
+        (found,) = best_looks([first, msgspec.structs.replace(again, rounds=rounds)])
+        assert found.cycles == expected
 
 
 def test_sequences_are_looked_at_again_apart():

@@ -126,6 +126,14 @@ def test_whole_numbers_but_for_noise(value, chain, expected):
 
 
 @pytest.mark.parametrize(
+    ("value", "expected"), [(8.75, 8.75), (8.87, 8.87), (8.89, 9.0), (6.24, 6.0), (6.26, 6.26)]
+)
+def test_a_form_alone_is_not_too_short(value, expected):
+    """Nothing is subtracted from what it takes."""
+    assert whole(value, value, linked=False) == expected
+
+
+@pytest.mark.parametrize(
     ("value", "error", "expected"),
     [
         (5.71, 0.15, 6.0), (5.69, 0.15, 5.69), (5.67, 0.3, 6.0), (5.63, 0.3, 5.63), (4.31, 0.16, 4.0),

@@ -84,6 +84,7 @@ def test_only_whole_latencies_of_more_than_a_cycle_are_asked():
         latency(3.0, kind=INTERVAL, min=2.0), latency(2.0, values={"fast": 2.0}),
         latency(2.0, convention="transfer"), msgspec.structs.replace(latency(2.0), source="op1.old"),
         Latency("op1", "op1", None, None, None, None),
+        msgspec.structs.replace(latency(6.0), source="op1.data", target="op1.data"),  # renamed in short loops
     ]  # fmt: skip
     assert [one.cycles for one in suspects(FORM, timing(*asked, *others))] == [2, 8]
 
