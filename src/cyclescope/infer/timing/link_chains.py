@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cyclescope.backend.base import Backend
 from cyclescope.errors import MeasurementError
@@ -122,13 +122,28 @@ def solve_links(
         equations.append(Equation(experiment.links, _whole(measurement), name))
     equations = _agreeing(equations, list(_undelayed(equations, isa)), isa)
     if real and not any(set(e.keys) == {"r>r"} for e in equations):
-        raise MeasurementError(
-            "not even a chain of sign extensions could be measured",
-            "see `cyclescope host` for the noise here",
-        )
+        raise _without_reference(chains, controls)
     found = LatencySystem([*equations, *_uncut(equations, hidden, isa)], isa).solve()
     proved = {key for equation in equations for key in equation.keys}
     return {key: link if key in proved else _at_most(link, key, isa) for key, link in found.items()}
+
+
+def _without_reference(
+    chains: Mapping[str, tuple[Experiment, Measurement]], controls: Mapping[str, Measurement]
+) -> MeasurementError:
+    """What to say where no chain of sign extensions shows that it is one: noise, or times of no core."""
+    for name, (experiment, found) in chains.items():
+        cut = controls.get(name)
+        if set(experiment.links) == {"r>r"} and found.usable and cut and cut.usable:
+            return MeasurementError(
+                f"a chain of sign extensions takes {found.cycles:.2f} cycles, and {cut.cycles:.2f} with its "
+                "dependency cut",
+                "a core needs a cycle for each, and less without it: such times are an emulator's, or noise "
+                "(`cyclescope host`)",
+            )
+    return MeasurementError(
+        "not even a chain of sign extensions could be measured", "see `cyclescope host` for the noise here"
+    )
 
 
 def _whole(found: Measurement) -> float:

@@ -224,6 +224,14 @@ def test_without_the_reference_there_is_nothing_to_subtract():
         solve_links(settled("v", "v>v.128", 3.0))
 
 
+@pytest.mark.parametrize(("cycles", "cut"), [(3.0, 3.0), (0.2, 0.1)])
+def test_times_that_tell_no_dependency_are_not_said_to_be_noise_alone(cycles, cut):
+    """An emulator behind a command is no noisy machine."""
+    with pytest.raises(MeasurementError, match=rf"takes {cycles:.2f} cycles, and {cut:.2f} with") as said:
+        solve_links(settled("r>r", "r>r", cycles, cut=cut))
+    assert "emulator" in said.value.remedy
+
+
 def test_a_chain_of_one_cycle_counts_even_where_the_cut_costs_as_much():
     assert solve_links(settled("r>r", "r>r", 1.0, cut=1.0))["r>r"].value == pytest.approx(1.0)
 
