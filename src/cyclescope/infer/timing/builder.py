@@ -77,7 +77,7 @@ class TimingBuilder:
             if record.quantity == "throughput":
                 self.streams.append(record)
             elif record.kind is Kind.THROTTLED:
-                if record.verdict in TELLING:
+                if record.verdict in TELLING and not record.source.endswith(".data"):
                     self.throttled.setdefault((record.source, record.target), []).append(record.per_instance)
             elif record.quantity == "latency":
                 self.chains.setdefault((record.source, record.target), []).append(record)

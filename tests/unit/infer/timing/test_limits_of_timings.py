@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cyclescope.infer.timing.builder import TimingBuilder
@@ -12,7 +13,7 @@ from cyclescope.infer.timing.several import with_flags_together
 from cyclescope.infer.timing.throughput import ThroughputBuilder
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.cycle import NOP
-from cyclescope.measure.record import STABLE, UNSTABLE
+from cyclescope.measure.record import STABLE, UNSTABLE, Record
 from cyclescope.remarks.timing import Cause
 from tests.unit.infer.timing.test_latency_system import settled, solve
 from tests.unit.infer.timing.test_timing import ADD, IMUL, chain, stream, timing
@@ -321,3 +322,12 @@ def test_a_cut_saves_a_share_of_a_chain_or_most_of_a_cycle(cycles, cut, known):
     """Seven hundredths of short chains, three quarters of a cycle of long ones: what noise does not reach."""
     found = solve_links([*settled("r>r", "r>r", 1.0), *settled("v", "v>v.128", cycles, cut=cut)])
     assert ("v>v.128" in found) is known
+
+
+def test_few_updates_between_nops_tell_nothing_of_room():
+    """They are known by their registers, as in any short loop."""
+    form = load_table("x86-64")["INC (M64)"]
+    few = Record(form.id, "latency", "op1.data", "op1.data", "throttled to 1 self", 1.3, 0.01, STABLE, 1, ())
+    assert TimingBuilder(form, [few], {}, lambda source, target: "").throttled == {}
+    other = msgspec.structs.replace(few, source="RCX", target="RCX")
+    assert TimingBuilder(form, [other], {}, lambda source, target: "").throttled == {("RCX", "RCX"): [1.3]}
