@@ -130,6 +130,10 @@ class _Made(NamedTuple):
     level: int  # of vector state that it needs
 
 
+_Texts = Sequence[KernelLine]
+_Same = tuple[int, int, Setting, int]  # of the same lines, which are kept
+
+
 class Assembler:
     """Makes kernels of lines, for one instruction set; equal settings share a state."""
 
@@ -138,12 +142,24 @@ class Assembler:
         self._dialect = dialect_of(table, lambda form: True)
         self._states: dict[tuple[int, Setting], MachineState] = {}
         self._lines: dict[KernelLine, _Made] = {}
+        self._kernels: dict[_Same, tuple[_Texts, _Texts, Kernel]] = {}
 
     def kernel(
         self, lines: Sequence[KernelLine], flags: int, setting: Setting = PLAIN,
         setup: Sequence[KernelLine] = (),
     ) -> Kernel:  # fmt: skip
-        """The kernel of some lines, after others. Raises KeyError for a form that the table lacks."""
+        """The kernel of some lines, after others. Raises KeyError for a form that the table lacks.
+
+        Several cases ask the same long ones.
+        """
+        key = id(lines), flags, setting, id(setup)
+        if key not in self._kernels:
+            self._kernels[key] = lines, setup, self._kernel(lines, flags, setting, setup)
+        return self._kernels[key][-1]
+
+    def _kernel(
+        self, lines: Sequence[KernelLine], flags: int, setting: Setting, setup: Sequence[KernelLine]
+    ) -> Kernel:
         made = [self._made(text) for text in lines]
         level = max(one.level for one in made)
         body, code = tuple(one.instruction for one in made), b"".join([one.code for one in made])

@@ -46,6 +46,7 @@ class UnclearBranches(Meaning):
     NO_LOOP = "the end of no loop takes longer"
     FEW_CALLS = "so few are forgotten that there may be nothing that knows them"
     RETURNS_ELSEWHERE = "returns to another place take hardly longer: nothing predicts where they go"
+    CALLS_SLOWER = "calls in fours take longer, the more there are: where they go may be forgotten as well"
     CALLS_AGAIN = "more calls take no longer again"
     NO_CALLS = "calls inside each other take no longer"
 
@@ -82,7 +83,12 @@ class UnclearSize(Meaning):
     SHORT_CHAIN = "the chain is too short for what is in between"
     AS_LONG = "what is in between takes as long as the chain"
     NO_LENGTHS = "no two lengths show an end: decoding is as fast, or there is nothing of the kind"
-    LENGTHS_DIFFER = "instructions of other lengths end at other numbers: a cache of code"
+    LENGTHS_DIFFER = (
+        "instructions of other lengths end at other numbers: a cache of code, or places filled in part"
+    )
+    KEEPS_MORE = "more instructions of another length are as fast: places are not filled by all lengths"
+    LINES_LIMIT = "shorter instructions come to more bytes a cycle: lines of code are what these wait for"
+    OTHER_END = "such instructions end at another number than what is kept decoded"
     MORE_AS_FAST = "more take hardly longer, or what is beyond is never the same"
     SOFT_EDGE = "the edge is soft"
     SMALLEST_DIFFER = "the smallest numbers do not take the same"

@@ -6,7 +6,9 @@ import random
 
 import pytest
 
+from cyclescope.isa.table import load_table
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import instruction
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.probe.sizes import decoded
@@ -17,6 +19,11 @@ PROBE = PROBES["decoded"]
 CASES = {case.subject: case for case in PROBE.cases("x86-64")}
 COUNT = CASES["instructions"]
 SIZES = {point.part: int(point.part.split()[0]) for point in COUNT.points}
+
+
+def size_of(part):
+    """Bytes of an instruction, those of the same line on average."""
+    return SIZES.get(part) or decoded._LINE / int(part.split()[0])
 
 
 class FrontEnd:
@@ -36,7 +43,7 @@ class FrontEnd:
         return max(1 / self.rate, size / self.fetched, 1 / self.width)
 
     def take(self, part, count):
-        size = SIZES[part]
+        size = size_of(part)
         share = min(max((count - self.kept) / (self.kept / self.ways), 0.0), 1.0)
         value = (1 - share) / self.width + share * self.decoding(size)
         value += size / 16 if count * size > self.code else 0
@@ -47,8 +54,9 @@ class FrontEnd:
 
     def judged(self, subject="instructions"):
         found = {(point.part, point.x): self.take(point.part, point.x) for point in COUNT.points}
-        for key in wanted(found):
-            found[key] = self.take(*key)
+        for _ in range(3):
+            for key in wanted(found):
+                found[key] = self.take(*key)
         return PROBE.judge(CASES[subject], Readings(found, {})).value
 
 
@@ -99,7 +107,7 @@ def test_decoding_as_fast_as_anything_shows_nothing():
         core.judged()
 
 
-def answer(ends, longer=1.5, last=1 << 20):
+def answer(ends, longer=1.5, last=1 << 20, in_lines=(4000, 1.5)):
     """What is said where lengths end at a number each, and more take so many times as long."""
     found = {}
     for (part, size), end in zip(SIZES.items(), ends, strict=True):
@@ -107,34 +115,94 @@ def answer(ends, longer=1.5, last=1 << 20):
             if place * size <= decoded.MOST_CODE and place <= last:
                 value = 0.2 * (longer if place > end else 1)
                 found[part, place] = Interval(value * 0.995, value * 1.005)
+    end, slower = in_lines
+    for part, place in wanted(found):
+        value = 0.2 * (slower if place > end else 1)
+        found[part, place] = Interval(value * 0.995, value * 1.005)
     return PROBE.judge(COUNT, Readings(found, {})).value
 
 
-FAR = 9000
+def rate(short, long):
+    """How many of 7 bytes are decoded, where those of 2 and 7 take so long beyond 4000."""
+    found = {}
+    for part, size in SIZES.items():
+        for place in range(512, 16001, 256):
+            if place * size <= decoded.MOST_CODE:
+                beyond = long if size == 7 else short if size == 2 else None
+                value = 0.2 if place <= 4000 or beyond is None else beyond
+                found[part, place] = Interval(value * 0.995, value * 1.005)
+    return PROBE.judge(CASES["7 bytes each, decoded"], Readings(found, {})).value.value
+
+
+def test_lines_of_code_are_no_decoder():
+    """Where shorter ones come to more bytes a cycle than longer ones, these wait for their code."""
+    assert rate(0.3, 0.3 * 3.5 * 1.05) == pytest.approx(1 / 1.1, rel=0.01)
+    with pytest.raises(Unresolved, match="lines of code"):
+        rate(0.3, 0.3 * 3.5 * 1.15)
+    with pytest.raises(Unresolved, match="no two lengths"):
+        rate(0.2, 0.7)
+
+
+FAR, KEPT = 9000, Interval(4000, 4000).with_error(decoded.SAME_END)
 
 
 def test_two_lengths_have_to_end_at_the_same_number():
-    assert answer((4000, 4000, FAR, FAR)) == Interval(4000, 4000)
-    assert answer((4000, FAR, 4300, FAR)) == Interval(4000, 4300)
+    assert answer((4000, 4000, FAR, FAR)) == KEPT
+    assert answer((4000, FAR, 4100, FAR)) == Interval(4050, 4050).with_error(decoded.SAME_END)
+    with pytest.raises(Unresolved, match="cache of code"):
+        answer((4000, FAR, 4200, FAR))
     with pytest.raises(Unresolved, match="cache of code"):
         answer((4000, 4700, 2900, 2200))
+
+
+@pytest.mark.parametrize(("most", "told"), [(4000, True), (4100, True), (4300, False)])
+def test_no_length_keeps_more(most, told):
+    if told:
+        assert answer((4000, 4000, most, FAR)).value == pytest.approx(4000, rel=0.03)
+    else:
+        with pytest.raises(Unresolved, match="more instructions of another length"):
+            answer((4000, 4000, FAR, most))
+
+
+@pytest.mark.parametrize(
+    ("end", "slower", "told"), [(4100, 1.5, True), (4500, 1.5, False), (4500, 1.0, True), (4500, 1.1, True)]
+)
+def test_no_other_number_in_a_line_keeps_more(end, slower, told):
+    """What never takes longer is decoded as fast, which says nothing of places."""
+    if told:
+        assert answer((4000, 4000, FAR, FAR), in_lines=(end, slower)) == KEPT
+    else:
+        with pytest.raises(Unresolved, match="more instructions of another length"):
+            answer((4000, 4000, FAR, FAR), in_lines=(end, slower))
+
+
+@pytest.mark.parametrize("isa", ["x86-64", "riscv64"])
+def test_lines_are_full(isa):
+    """So many in every line, as many in its halves where the number is even."""
+    for each in decoded.IN_LINES[isa]:
+        point = decoded.in_lines(isa, each, 1000)
+        sizes = [len(instruction(load_table(isa), line).code()) for line in point.lines]
+        assert len(sizes) == point.x == point.count >= 1000
+        for first in range(0, len(sizes), each):
+            assert sum(sizes[first : first + each]) == 64
+            assert each % 2 or sum(sizes[first : first + each // 2]) == 32
 
 
 def test_lengths_have_to_be_apart():
     """4 and 5 bytes end at numbers that a cache of code would show, too."""
     with pytest.raises(Unresolved, match="cache of code"):
-        answer((FAR, 4300, 4000, FAR))
-    assert answer((FAR, FAR, 4000, 4000)) == Interval(4000, 4000), "5 and 7 bytes"
+        answer((FAR, 4100, 4000, FAR))
+    assert answer((FAR, FAR, 4000, 4000)) == KEPT, "5 and 7 bytes"
 
 
 def test_how_much_longer_decoding_takes():
-    assert answer((4000, 4000, FAR, FAR), longer=1.25) == Interval(4000, 4000)
+    assert answer((4000, 4000, FAR, FAR), longer=1.25) == KEPT
     with pytest.raises(Unresolved, match="no two"):
         answer((4000, 4000, FAR, FAR), longer=1.08)
 
 
 def test_how_far_beyond_an_end_has_to_be_seen():
-    assert answer((4000, 4000, FAR, FAR), last=5000) == Interval(4000, 4000)
+    assert answer((4000, 4000, FAR, FAR), last=5000) == KEPT
     with pytest.raises(Unresolved, match="no two"):
         answer((4000, 4000, FAR, FAR), last=4500)
 

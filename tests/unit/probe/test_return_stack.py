@@ -123,12 +123,14 @@ def test_what_is_slow_for_a_while_is_no_edge():
         PROBE.judge(CASE, bumped(24, 40))
 
 
-def edged(known, part, until=1000, doubt=(), further=9):
+def edged(known, part, until=1000, doubt=(), further=9, each={}):  # noqa: B006
     """What a core is told that takes a part of a wrong prediction from a number on."""
     found = {("to another place", 0): 24.0, ("to its place", 0): 4.0}
     for n in (*return_stack.COARSE, *range(known - 6, known + further)):
-        found["in fours", n] = 10.0 + n
-        found["inside each other", n] = 10.0 + n + (20 * part if known < n <= until else 0)
+        found["in fours", n] = 10.0 + n + each.get(n, 0.0) * n
+        found["inside each other", n] = (
+            10.0 + n + each.get(n, 0.0) * n + (20 * part if known < n <= until else 0)
+        )
     error = dict.fromkeys(doubt, 8.0)
     readings = {
         (part, n): Interval(value - error.get(n, 0.2), value + error.get(n, 0.2))
@@ -141,6 +143,17 @@ def test_how_much_longer_is_an_edge():
     assert edged(40, 0.7) == Interval(40, 40)
     with pytest.raises(Unresolved, match="no longer"):
         edged(40, 0.35)
+
+
+@pytest.mark.parametrize(("more", "is_told"), [(0.06, True), (0.14, False)])
+def test_calls_in_fours_take_the_same_each(more, is_told):
+    """Ten cycles and one each, for as many as are looked at; beyond more of them each."""
+    each = {n: more * (10 / 8 + 1) + 10 / 8 - 10 / n for n in range(30, 81)}
+    if is_told:
+        assert edged(40, 1.0, each=each) == Interval(40, 40)
+    else:
+        with pytest.raises(Unresolved, match="may be forgotten as well"):
+            edged(40, 1.0, each=each)
 
 
 def test_what_is_twice_as_deep_may_be_slow_anyway():
@@ -178,6 +191,7 @@ def test_calls_are_balanced():
         calls, returns = forms.count("CALL_NEAR (Rel32)"), forms.count("RET_NEAR")
         if point.x:
             assert calls == returns == point.x
+            assert forms.count("JMP (Rel32)") == -(-point.x // 4), "as many jumps"
 
 
 PLACES = (0, 20, 40, 60)  # bytes behind a line, where the runner puts kernels

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import KernelLine
-from cyclescope.probe.edges import check_edge, edge, inside
+from cyclescope.probe.edges import TWICE, check_edge, edge, inside
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import TARGET, Branch, Distance, Fill, Item, Label, laid_out
 from cyclescope.probe.levels import steady
@@ -31,6 +31,7 @@ from cyclescope.remarks.probing import UnclearBranches
 SHALLOW = 4  # calls inside each other that whatever has such a thing knows
 COARSE = (8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128)  # calls that are asked first
 LEAST_WRONG = 4.0  # cycles of a wrong prediction: less tells nothing
+MOST_EACH = 1.1  # times what each of the fewest calls takes: more, and their targets are forgotten as well
 # Bytes from one function to the next, as few branches are known of each line of code; it begins so far
 # behind that no call is in two lines, wherever the runner puts the kernel.
 _FUNCTION, _BEHIND = 64, 4
@@ -84,13 +85,17 @@ def _cases(isa: str) -> Iterator[ProbeCase]:
 
 def _points(isa: str, count: int) -> Iterator[Point]:
     """So many calls inside each other, and no more than a few."""
-    yield parallel(_NESTED, *nested(isa, [count]), x=count)
     fours, rest = divmod(count, SHALLOW)
-    yield parallel(_SHALLOW, *nested(isa, [SHALLOW] * fours + [rest] * bool(rest)), x=count)
+    shallow = [SHALLOW] * fours + [rest] * bool(rest)
+    yield parallel(_NESTED, *nested(isa, [count], len(shallow) - 1), x=count)
+    yield parallel(_SHALLOW, *nested(isa, shallow), x=count)
 
 
-def nested(isa: str, depths: list[int]) -> tuple[KernelLine, ...]:
-    """Calls of functions that call functions, so deep each; the last of each call none."""
+def nested(isa: str, depths: list[int], jumps: int = 0) -> tuple[KernelLine, ...]:
+    """Calls of functions that call functions, so deep each; the last of each call none.
+
+    Behind each there is a jump, and behind them so many more.
+    """
     way = _WAYS[isa]
     items: list[Item] = [way.serial, Fill(_BEHIND)]
     for number, depth in enumerate(depths):
@@ -99,7 +104,10 @@ def nested(isa: str, depths: list[int]) -> tuple[KernelLine, ...]:
         for level in range(1, depth + 1):
             items += [*_line(way), Label(f"{number} {level}")]
             items += _function(way, f"{number} {level + 1}" if level < depth else "")
-        items += [*_line(way, is_last=number + 1 == len(depths)), Label(end)]
+        items += [*_line(way, is_last=number + 1 == len(depths) and not jumps), Label(end)]
+    for number in range(jumps):
+        items += [Branch(way.jump, f"jump {number}"), *_line(way, is_last=number + 1 == jumps)]
+        items += [Label(f"jump {number}")]
     return laid_out(isa, items)
 
 
@@ -137,8 +145,18 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if low <= SHALLOW:
         raise Unresolved(UnclearBranches.FEW_CALLS.of())
     check_edge(longer, wrong, low, high, UnclearBranches.CALLS_AGAIN.of())
+    _check_fours(readings, high)
     every = [readings.get(part, count) for part in (_NESTED, _SHALLOW) for count in (low, high)]
     return ProbeVerdict(CoreAnswer.VALUE, Interval(low, high - 1, steady(wrong, *every)))
+
+
+def _check_fours(readings: Readings, high: int) -> None:
+    """Raise Unresolved where a call in fours takes longer, the more there are, soon behind an edge."""
+    fours = {n: readings.get(_SHALLOW, n) for n in readings.places(_SHALLOW) if n <= TWICE * high}
+    fewest = min(fours)
+    most = MOST_EACH * fours[fewest].high / fewest
+    if any(taken.low > most * count for count, taken in fours.items()):
+        raise Unresolved(UnclearBranches.CALLS_SLOWER.of())
 
 
 def _wrong(readings: Readings) -> Interval:
