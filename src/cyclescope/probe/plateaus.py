@@ -14,6 +14,8 @@ SAME_LEVEL = 0.06  # relative: loads of one level differ by less
 SPAN = 1.5  # times the least size that the most of a level is, at the least
 CLEARLY = 1.3  # times as long as in a level: what loads from beyond it take at the least
 FAR_BEYOND = 2  # times a level's size: what loads take there is compared with
+FARTHER_BEYOND = 3  # times its size: loads take as long there, but where what fits differs from set to set
+STILL_LONGER = 1.1  # times as long as at twice the size: then what does not fit there came by and by
 MOST_OF = 0.85  # of that: an edge ends where loads take so much
 SOFT = 0.35  # of a level's size: a longer edge is soft; that of four ways is a quarter
 WALKED = "walk"
@@ -80,6 +82,11 @@ def level_end(level: CacheLevel, readings: Readings) -> int:
         raise Unresolved(UnclearMemory.NO_BEYOND.of())
     if known[beyond].low < CLEARLY * level.cycles.high:
         raise Unresolved(UnclearMemory.BEYOND_AS_FAST.of())
+    farther = next((place for place in known if place >= FARTHER_BEYOND * last), None)
+    if farther is None:
+        raise Unresolved(UnclearMemory.NO_BEYOND.of())
+    if known[farther].low > STILL_LONGER * known[beyond].high:
+        raise Unresolved(UnclearMemory.SOFT_EDGE.of())
     end = next(
         place for place in known if place > last and known[place].high >= MOST_OF * known[beyond].value
     )

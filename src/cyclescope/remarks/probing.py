@@ -60,6 +60,7 @@ class UnclearMemory(Meaning):
     NO_BEYOND = "it goes on to the largest walk, or what is beyond is never the same"
     BEYOND_AS_FAST = "loads from beyond take hardly longer"
     SOFT_EDGE = "the edge is soft: other programs, or pages that lie anywhere"
+    TRANSLATED = "loads from so many pages take longer as well: translated addresses may be what ends"
     FEWEST_PAGES = "the fewest pages do not take the same"
     PAGES_AS_FAST = "so many pages take no longer"
     NO_MORE_PAGES = "no more numbers take the same soon behind the end"

@@ -23,16 +23,19 @@ LEAST = caches.LEAST_SIZE
 class Hierarchy:
     """Caches by size and time; `soft` is how far in front of its end the second one begins to miss."""
 
-    def __init__(self, seed, soft=0.0, steady=0.97, narrow=False):
+    def __init__(self, seed, soft=0.0, steady=0.97, narrow=False, miss=0.0):
         draw = random.Random(seed)
         self.draw, self.soft, self.steady = draw, soft, steady
         first, second = draw.choice((16, 24, 32, 48, 64, 96, 128)), draw.choice((256, 512, 1024, 1280, 2048))
         self.sizes = [first * KIB, first * 2 * KIB if narrow else second * KIB, 1 << 40]
         times = [draw.uniform(3, 5), draw.uniform(11, 18), draw.uniform(40, 80)]
+        self.miss, self.pages = miss, 64  # what others take longer
         self.times, self.ways = times, [draw.choice((4, 8, 12)), draw.choice((8, 16))]
 
-    def take(self, size):
+    def take(self, size, part=plateaus.WALKED):
         """Every set of a cache that has more lines than ways misses them all."""
+        if part != plateaus.WALKED:
+            return self.translated(part, size // 4096)
         value = self.times[0]
         for level in (0, 1):
             begin, end = self.sizes[level] * (1 - self.soft * level), self.sizes[level]
@@ -43,13 +46,18 @@ class Hierarchy:
             return Interval(value * 0.9, value * self.draw.uniform(1, 2), is_steady=False)
         return Interval(value * 0.997, value * 1.003)
 
+    def translated(self, part, pages):
+        """Loads of so many pages, or of as many lines."""
+        value = self.times[0] + (self.miss if part == "pages" and pages > self.pages else 0.0)
+        return Interval(value * 0.997, value * 1.003)
+
     def judged(self, subject):
         """The probe's own sweep through this memory."""
         case = CASES[subject]
-        found = {(point.part, point.x): self.take(point.x) for point in case.points}
+        found = {(point.part, point.x): self.take(point.x, point.part) for point in case.points}
         for _ in range(3):
             new = {(point.part, point.x) for point in more(case, found)} - set(found)
-            found |= {key: self.take(key[1]) for key in sorted(new)}
+            found |= {key: self.take(key[1], key[0]) for key in sorted(new)}
         return PROBE.judge(case, Readings(found, {})).value
 
 
@@ -59,6 +67,11 @@ def more(case, found):
         return list(PROBE.more(case, Readings(found, {})))
     except Unresolved:
         return []
+
+
+def at_once(found):
+    """Readings of pages and lines, as where every page is translated at once."""
+    return {(part, x): Interval(4.0, 4.0) for part in ("pages", "lines") for _, x in found}
 
 
 def answers(subject, truth, **more):
@@ -88,6 +101,47 @@ def test_what_drawn_hierarchies_have(level, name):
 def test_a_soft_edge_is_no_size(soft):
     _, wrong = answers("second level, size", lambda memory: memory.sizes[1] / KIB, soft=soft)
     assert wrong == [], f"seed {SEED}"
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.2, True), (0.5, False)])
+def test_what_pages_may_end_is_no_cache(share, told):
+    """Far beyond the second level loads take so much of what they take longer for their pages."""
+    memory = Hierarchy(SEED, steady=1.0)
+    memory.sizes, memory.times = [32 * KIB, 512 * KIB, 1 << 40], [4.0, 14.0, 54.0]
+    memory.pages, memory.miss = 200, share * 40
+    if told:
+        assert memory.judged("second level, size").low == pytest.approx(512, rel=0.1)
+    else:
+        with pytest.raises(Unresolved, match="translated"):
+            memory.judged("second level, size")
+    assert memory.judged("first level, size").low == pytest.approx(32, rel=0.1)
+
+
+def test_few_pages_are_no_reason():
+    assert {p.part for p in PROBE.more(CASES["first level, size"], Readings(stepped(4096), {}))} == {"walk"}
+    parts = {p.part for p in PROBE.more(CASES["first level, size"], Readings(stepped(12000), {}))}
+    assert parts == {"walk", "pages", "lines"}
+
+
+def stepped(end):
+    """Readings of loads that take twice as long behind a size."""
+    sizes = [point.x for point in CASES["first level, size"].points]
+    return {(plateaus.WALKED, x): Interval(*[8.0 if x > 2 * end else 4.0] * 2) for x in sizes}
+
+
+@pytest.mark.parametrize(("longer", "told"), [(1.05, True), (1.2, False)])
+def test_what_comes_by_and_by_is_no_edge(longer, told):
+    """At three times the size loads take what they take at twice the size."""
+    sizes = [round(LEAST * 1.02**n) for n in range(300)]
+    end = 4.0 * LEAST
+    times = {x: 4.0 if x < end else 10.0 * (longer if 2.5 < x / end < 5 else 1) for x in sizes}
+    known = Readings({(plateaus.WALKED, x): Interval(value, value) for x, value in times.items()}, {})
+    level = plateaus.numbered_level(known, 0)
+    if told:
+        assert plateaus.level_end(level, known) == pytest.approx(end, rel=0.05)
+    else:
+        with pytest.raises(Unresolved, match="soft"):
+            plateaus.level_end(level, known)
 
 
 def test_where_hardly_anything_agrees_nothing_is_told_wrong():
@@ -125,7 +179,8 @@ def test_an_edge_is_where_loads_take_clearly_longer(longer, told):
     found = {(plateaus.WALKED, x): Interval(*[4.0 * (longer if x >= LEAST * 8 else 1)] * 2) for x in sizes}
     case = CASES["first level, size"]
     if told:
-        assert PROBE.judge(case, Readings(found, {})).value.high == pytest.approx(LEAST * 8 / KIB, rel=0.05)
+        size = PROBE.judge(case, Readings(found | at_once(found), {})).value
+        assert size.high == pytest.approx(LEAST * 8 / KIB, rel=0.05)
     else:
         with pytest.raises(Unresolved, match="hardly longer"):
             PROBE.judge(case, Readings(found, {}))
@@ -139,7 +194,7 @@ def test_a_cache_ends_where_loads_take_most_of_what_they_do_beyond(share, end):
         (plateaus.WALKED, x): Interval(*[4.0 if x < last else 10.0 * (share if x < 1.3 * last else 1)] * 2)
         for x in sizes
     }
-    size = PROBE.judge(CASES["first level, size"], Readings(found, {})).value
+    size = PROBE.judge(CASES["first level, size"], Readings(found | at_once(found), {})).value
     assert size.high == pytest.approx(end * last / KIB, rel=0.05)
 
 

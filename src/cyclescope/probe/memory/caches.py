@@ -14,18 +14,25 @@ from cyclescope.probe.code import CHAIN_PLACE, PARALLEL, KernelLine, Setting, wr
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.memory.transfers import CHASE
 from cyclescope.probe.plateaus import (
+    FAR_BEYOND,
     WALKED,
     CacheLevel,
     level_end,
     numbered_level,
     steady_places,
 )
-from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings
+from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
+from cyclescope.remarks.probing import UnclearMemory
 
 SPACING = 64  # bytes: a line of most; where lines are longer, sizes stay what they are
 LEAST_SIZE, MOST_SIZE = 4 << 10, 8 << 20  # bytes
 PER_OCTAVE = 3  # sizes that are asked first
 WALK_LOADS = 16  # in a body, which then keeps where it has come to
+PAGE = 4096  # bytes
+PAGE_STEP = PAGE + SPACING  # bytes from one to the next: another page, and another line of it
+LEAST_TRANSLATED = 8  # pages: whatever translates addresses knows so many
+MOST_TRANSLATED = 0.3  # of what loads take longer behind the end of a cache: more, and pages may be what ends
+_PAGES, _LINES = "pages", "lines"
 _GRAIN = 16  # parts of a size that its end is looked for in
 KIB = 1024
 
@@ -71,9 +78,52 @@ def _level(case: ProbeCase, readings: Readings) -> CacheLevel:
     return numbered_level(readings, CACHE_LEVELS.index(case.subject.partition(" ")[0]))
 
 
+def _levels_before(case: ProbeCase, readings: Readings) -> list[CacheLevel]:
+    """Those whose end an answer rests on: of a size its own, too. Raises Unresolved."""
+    number = CACHE_LEVELS.index(case.subject.partition(" ")[0]) + ("size" in case.subject)
+    return [numbered_level(readings, n) for n in range(number)]
+
+
+def _ends(level: CacheLevel, readings: Readings) -> tuple[int, ...]:
+    """A level's last size, and the first that is far beyond, in pages that may not be translated at once."""
+    known, last = steady_places(readings), level.places[-1]
+    beyond = next((place for place in known if place >= FAR_BEYOND * last), 0)
+    return (last, beyond) if beyond // PAGE >= LEAST_TRANSLATED else ()
+
+
+def _translation(isa: str, size: int) -> Iterator[Point]:
+    """Loads from as many pages as so many bytes have, and from as many lines."""
+    begin, end = (f"{text} +{CHAIN_PLACE}" for text in walk_ends(isa))
+    for part, step in ((_PAGES, PAGE_STEP), (_LINES, SPACING)):
+        setting = Setting(chain=(max(size // PAGE, 1), step))
+        yield Point(part, walk_lines(isa, end), size, PARALLEL, setting, WALK_LOADS, written(isa, begin))
+
+
+def _check_translation(level: CacheLevel, readings: Readings) -> None:
+    """Raise Unresolved where loads may take longer behind a level because pages are translated.
+
+    A walk through memory meets every page often, and waits for it less often than one that meets it once.
+    """
+    ends = _ends(level, readings)
+    if not ends:
+        return
+    longer = steady_places(readings)[ends[1]] - level.cycles
+    asked = readings.places(_PAGES)  # before the last size was known as well as now
+    sizes = (
+        max((n for n in asked if n <= ends[0]), default=0),
+        min((n for n in asked if n >= ends[1]), default=0),
+    )
+    near, far = (readings.get(_PAGES, size) - readings.get(_LINES, size) for size in sizes)
+    if (far - near).high > MOST_TRANSLATED * longer.value:
+        raise Unresolved(UnclearMemory.TRANSLATED.of())
+
+
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
-    """Sizes between the last of a level and the next."""
+    """What tells whether pages end levels, and sizes between the last of a level and the next."""
     level, isa = _level(case, readings), _isa_of(case)
+    for before in _levels_before(case, readings):
+        for size in _ends(before, readings):
+            yield from _translation(isa, size)
     last = level.places[-1]
     after = next((place for place in steady_places(readings) if place > last), None)
     step = max(last // _GRAIN // SPACING, 1) * SPACING
@@ -89,11 +139,13 @@ def _isa_of(case: ProbeCase) -> str:
 def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     level = _level(case, readings)
     if case.subject.endswith("load"):
-        return ProbeVerdict(CoreAnswer.VALUE, level.cycles)
-    last = level.places[-1]
-    return ProbeVerdict(
-        CoreAnswer.VALUE, Interval(last / KIB, (level_end(level, readings) - SPACING) / KIB), unit="KiB"
-    )
+        found = ProbeVerdict(CoreAnswer.VALUE, level.cycles)
+    else:
+        least, most = level.places[-1], level_end(level, readings) - SPACING
+        found = ProbeVerdict(CoreAnswer.VALUE, Interval(least / KIB, most / KIB), unit="KiB")
+    for before in _levels_before(case, readings):
+        _check_translation(before, readings)
+    return found
 
 
 PROBE = Probe(

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import CHAIN_PLACE, PARALLEL, Setting, written
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.memory.caches import SPACING, WALK_LOADS, walk_ends, walk_lines
+from cyclescope.probe.memory.caches import PAGE_STEP, SPACING, WALK_LOADS, walk_ends, walk_lines
 from cyclescope.probe.memory.transfers import CHASE
 from cyclescope.probe.plateaus import WALKED, levels_of
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 from cyclescope.remarks.probing import Unclear, UnclearMemory
 
-PAGE_STEP = 4096 + SPACING  # bytes from one to the next: another page, and another line of it
 LEAST_PAGES, MOST_PAGES = 8, 3072
 _PER_OCTAVE = 2  # numbers that are asked first
 _PAGES, _LINES = "pages", "lines"
