@@ -200,7 +200,8 @@ def usable(
     """A measurement that has a value. Raises UnsupportedInstruction or MeasurementError, with what helps."""
     kind = without_address(measurement.error)
     place = f" {at.place}" if at.place and kind in _HAVE_PLACES else ""
-    if kind == "SIGILL":
+    if kind == "SIGILL":  # elsewhere: of registers that this CPU lacks, which are set before
+        place = place if measurement.instruction >= 0 else ""
         raise UnsupportedInstruction(f"this CPU does not execute {at.code}", f"{kind}{place}")
     if not measurement.usable:
         remedy = remedies.get(measurement.error) or remedies.get(kind, "")

@@ -96,8 +96,9 @@ def test_a_median_needs_a_couple_of_dozen_readings(number, told):
 
 
 def test_code_that_does_not_run():
-    with pytest.raises(UnsupportedInstruction):
-        time_threads([Thread(0, Shared(1), SIGNAL, 4)] * 2, KERNEL, 1)
+    outside = lambda number, offset: CodePlace("it", "outside")  # noqa: E731 - where registers are set
+    with pytest.raises(UnsupportedInstruction, match=r"execute it: SIGILL$"):
+        time_threads([Thread(0, Shared(1), SIGNAL, 4)] * 2, KERNEL, 1, outside)
     with pytest.raises(MeasurementError, match="SIGSEGV at 0x0 at byte -1"):
         places = lambda number, offset: CodePlace("it", f"at byte {offset}")  # noqa: E731
         time_threads([Thread(0, Shared(1), SIGNAL, 11)] * 2, KERNEL, 1, places)
