@@ -73,8 +73,8 @@ def test_forms_that_no_cpu_executes(cyclescope, store):
     ("snippet", "code", "said"),
     [
         ("ud2", 3, "SIGILL"),
-        ("mov rax, [0x10]", 1, "SIGSEGV at 0x10: RSP is a stack"),
-        ("hlt", 1, "SIGSEGV at 0x0: .* may not run in user space"),
+        ("mov rax, [0x10]", 1, "SIGSEGV at 0x10 in instruction 1, `mov rax, .*`: RSP is a stack"),
+        ("hlt", 1, "SIGSEGV at 0x0 in instruction 1, `hlt`: .* may not run in user space"),
         ("xor ecx, ecx; div ecx", 1, "SIGFPE"),
         ("int3", 1, "SIGTRAP"),
         ("mov eax, 60; syscall", 1, "SIGSYS"),
