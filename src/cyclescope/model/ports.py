@@ -12,16 +12,19 @@ from cyclescope.model.machine import Core, FormCost, Operation
 def notation(operations: Sequence[Operation], ports: Sequence[str]) -> str:
     """`1*p06+1*p23`, smallest port sets first; `-` where no port is used.
 
-    Ports named with more than one character are separated by commas. Operations that keep a port busy
-    for several cycles are written `1*p0/4`.
+    Operations that keep a port busy for several cycles are written `1*p0/4`.
     """
     parts = []
     for op in sorted(operations, key=lambda o: (len(o.ports), o.ports)):
-        names = [ports[p] for p in op.ports]
-        joined = ("" if all(len(n) == 1 for n in names) else ",").join(names)
         busy = f"/{op.cycles:g}" if op.cycles != 1 else ""
-        parts.append(f"{op.count:g}*p{joined}{busy}")
+        parts.append(f"{op.count:g}*{port_set(op.ports, ports)}{busy}")
     return "+".join(parts) or "-"
+
+
+def port_set(some: Sequence[int], ports: Sequence[str]) -> str:
+    """`p06`, or `pALU0,ALU3` where ports have more letters."""
+    names = [ports[port] for port in some]
+    return "p" + ("" if all(len(name) == 1 for name in names) else ",").join(names)
 
 
 def resource_ports(name: str, ports: Sequence[str]) -> tuple[int, ...]:

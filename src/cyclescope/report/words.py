@@ -18,6 +18,7 @@ from cyclescope.model.machine import (
     MachineModel,
     Wakeup,
 )
+from cyclescope.model.ports import port_set
 
 BINDING_TEXTS = {
     IDEAL: "operations get their ports when they start",
@@ -120,11 +121,11 @@ def _plain(value: object) -> object:
 
 def single_text(single: Sequence[int], names: Sequence[str]) -> str:
     """Which ports get one operation in a cycle."""
-    return f"each of p{''.join(names[n] for n in single)} gets one operation in a cycle of dispatch"
+    return f"each of {port_set(single, names)} gets one operation in a cycle of dispatch"
 
 
 def wakeup_text(wakeup: Wakeup, names: Sequence[str]) -> str:
     """How results are announced, and on which ports."""
-    where = ", ".join(f"p{''.join(names[n] for n in some)}" for some in wakeup.clusters or (wakeup.ports,))
+    where = " or ".join(port_set(some, names) for some in wakeup.clusters or (wakeup.ports,))
     parts = f", each operation in one of {where}" if wakeup.clusters else f" on {where}"
     return f"what reads a result is woken up when it asks for a port, perhaps too early{parts}"

@@ -7,7 +7,7 @@ explains, and units that nothing but the throughput of some forms shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from functools import cached_property
 from itertools import combinations
 
@@ -19,7 +19,7 @@ from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.naming import port_groups
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.machine import FormCost, Operation
-from cyclescope.model.ports import notation, port_throughput
+from cyclescope.model.ports import port_set, port_throughput
 
 _SLOWER = 1.15  # times what all known resources allow: something else limits a form
 _MOSTLY = 0.8  # of its own throughput for which a form holds what limits another one: it needs the same
@@ -112,9 +112,9 @@ class _View:
         self._late = late
         self._uneven = uneven
         known = ports.structure.sets
-        self.sets = {_set_name(some, ports.names): some for some in _unions(known)}
+        self.sets = {port_set(some, ports.names): some for some in _unions(known)}
         self.names = {
-            name: _set_name(known[name], ports.names) if name in known else f"unit of {name}"
+            name: port_set(known[name], ports.names) if name in known else f"unit of {name}"
             for name in self.facts.classes.widths
             if name not in self.facts.renamed
         }
@@ -203,11 +203,6 @@ class _View:
                 for name, some in self.sets.items()
             }
         return self._counts[operations]
-
-
-def _set_name(ports: Ports, names: Sequence[str]) -> str:
-    """`p06`, as in the notation of port usage."""
-    return notation((Operation(ports),), names).removeprefix("1*")
 
 
 def _unions(sets: Mapping[str, Ports]) -> list[Ports]:
