@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy
 
+from benchmarks.lib.traces import Trace, instruction_sizes, traced
 from cyclescope.backend.base import OK, UNCLEAN, Calibration, Capabilities, Effort, Outcome, Sample
-from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, Kernel
 from cyclescope.probe.code import NUMBERS
 
 ISA = "x86-64"
 _PAGE, _CODE_LINE = 4096, 64
 _LETTERS = NUMBERS[ISA]
-_WHOLE = (1 << 64) - 1
 
 
 class Sets(NamedTuple):
@@ -229,7 +228,7 @@ class DrawnCore:
             unknown = "test rax, rax" in kernel.body[2].text()
             return kinds["JS (Rel8)"] * (4.0 + self.wrong / 2 * unknown)
         if all(kind.startswith(("NOP", "LEA_B")) for kind in kinds):
-            return self._decoded(_sizes(kernel))
+            return self._decoded(instruction_sizes(kernel))
         return self._run(kernel)
 
     def _walk(self, places: numpy.ndarray, taken: float) -> float:
@@ -293,7 +292,7 @@ class DrawnCore:
 
     def _run(self, kernel: Kernel) -> float:
         """Code with branches."""
-        trace = _traced(kernel)
+        trace = traced(kernel)
         jumps = numpy.array(trace.jumps or [0])
         each = self._jumped(jumps)
         if trace.trips:
@@ -396,102 +395,3 @@ def _circle(kernel: Kernel, count: int) -> numpy.ndarray:
     places = numpy.arange(count) * step
     places[half:] += between - step
     return places
-
-
-class Trace:
-    """What code does: places that it executes, branches that it takes, calls and returns, trips of a loop.
-
-    `chain` are additions to one register, a cycle each.
-    """
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.jumps: list[int] = []
-        self.calls: list[tuple[str, int, int]] = []
-        self.places: list[int] = []
-        self.trips = self.chain = 0
-        self.is_serial = False
-        self._run(kernel)
-
-    def _run(self, kernel: Kernel) -> None:
-        starts, ends, at = [], [], 0
-        for one in kernel.body:
-            starts.append(at)
-            at += len(_code(one))
-            ends.append(at)
-        number = dict(zip(starts, range(len(starts)), strict=True))
-        registers = {name: kernel.state.general[n] for name, n in _NAMES.items()}
-        stack: list[int] = []
-        now = 0
-        while now < len(starts):
-            one, begin, end = kernel.body[now], starts[now], ends[now]
-            self.places.append(begin)
-            name, to = one.form.id, end
-            distance = one.immediates[0] if one.immediates else 0
-            if name.startswith("JMP"):
-                to = end + distance
-            elif name.startswith("CALL"):
-                stack.append(end)
-                to = end + distance
-                self.calls.append(("call", begin, end))
-            elif name.startswith("RET"):
-                to = stack.pop()
-                self.calls.append(("return", begin, to))
-            elif name.startswith("POP"):
-                stack.pop()
-            elif name.startswith("LEA_R"):
-                registers["lea"] = end + one.displacement
-            elif name.startswith("PUSH"):
-                stack.append(registers["lea"])
-            elif name.startswith("ADD_01"):
-                target, source = (word.strip(",") for word in one.text().split()[1:])
-                registers[target] = registers[target] + registers[source] & _WHOLE
-                registers["last"] = registers[target]
-                self.chain += 1
-            elif name.startswith("JNZ"):
-                self.trips += 1
-                to = end + distance if registers["last"] else end
-            elif name == "LFENCE":
-                self.is_serial = True
-            if to != end or name.startswith(("JMP", "CALL", "RET")):
-                self.jumps.append(begin)
-            now = number.get(to, len(starts))
-
-
-_TRACES: dict[tuple[bytes, tuple[int, ...]], Trace] = {}
-
-
-def _traced(kernel: Kernel) -> Trace:
-    """What a kernel does, which no core changes."""
-    key = kernel.code, kernel.state.general
-    if key not in _TRACES:
-        _TRACES[key] = Trace(kernel)
-    return _TRACES[key]
-
-
-_SIZES: dict[bytes, numpy.ndarray] = {}
-
-
-def _sizes(kernel: Kernel) -> numpy.ndarray:
-    """Bytes of each instruction of a body."""
-    if kernel.code not in _SIZES:
-        _SIZES[kernel.code] = numpy.array([len(_code(one)) for one in kernel.body])
-    return _SIZES[kernel.code]
-
-
-_CODES: dict[int, tuple[Instruction, bytes]] = {}
-
-
-def _code(one: Instruction) -> bytes:
-    """Its bytes; lines of kernels are equal objects."""
-    if id(one) not in _CODES:
-        _CODES[id(one)] = one, one.code()
-    return _CODES[id(one)][1]
-
-
-_REGISTERS = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)))
-_NAMES = {name: number for number, name in enumerate(_REGISTERS)}
-
-
-def cores(seed: int, count: int) -> Iterable[DrawnCore]:
-    """So many of them."""
-    return (DrawnCore(seed + number) for number in range(count))

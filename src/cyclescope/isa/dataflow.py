@@ -180,6 +180,11 @@ def overwritten(form: InstructionForm) -> list[Pair]:
     return found
 
 
+def is_in_memory(name: str) -> bool:
+    """Whether the name of a source or target is that of data in memory."""
+    return name.endswith(".data")
+
+
 def is_old(name: str) -> bool:
     """Whether a node's name, or that of a pair, begins with what a register held before."""
     return name.partition("->")[0].endswith(f".{OLD}")

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import msgspec
 
-from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
+from cyclescope.isa.dataflow import Pair, is_in_memory, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
@@ -375,7 +375,7 @@ def _loop_of(chain: Chain) -> int:
 
     Others hide short loops.
     """
-    through_memory = chain.source.endswith(".data") or chain.target.endswith(".data")
+    through_memory = is_in_memory(chain.source) or is_in_memory(chain.target)
     return chain.flags if through_memory or chain.flags & CANARY else chain.flags | FAST
 
 

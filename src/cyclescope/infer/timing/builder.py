@@ -37,7 +37,7 @@ from cyclescope.infer.timing.several import (
 )
 from cyclescope.infer.timing.throttling import TELLING, with_room
 from cyclescope.infer.timing.throughput import ThroughputBuilder, limit_of, streams_out
-from cyclescope.isa.dataflow import Pair, is_old, overwritten, pairs
+from cyclescope.isa.dataflow import Pair, is_in_memory, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
@@ -77,7 +77,7 @@ class TimingBuilder:
             if record.quantity == "throughput":
                 self.streams.append(record)
             elif record.kind is Kind.THROTTLED:
-                if record.verdict in TELLING and not record.source.endswith(".data"):
+                if record.verdict in TELLING and not is_in_memory(record.source):
                     self.throttled.setdefault((record.source, record.target), []).append(record.per_instance)
             elif record.quantity == "latency":
                 self.chains.setdefault((record.source, record.target), []).append(record)

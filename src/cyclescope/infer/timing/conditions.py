@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from cyclescope.infer.timing.results import EXACT, HALF, FormTiming, Latency
+from cyclescope.isa.dataflow import is_in_memory
 from cyclescope.isa.form import InstructionForm
 from cyclescope.model.facts import (
     ASKED_IN_A_ROW,
@@ -61,7 +62,7 @@ def _notes(form: InstructionForm, timing: FormTiming, facts: Sequence[Fact]) -> 
 def _forwarded(latencies: Sequence[Latency], cycles: float) -> Iterator[str]:
     """What memory, once written, takes to be read by the next instance where it is not renamed."""
     for latency in latencies:
-        same = latency.source == latency.target and latency.source.endswith(".data")
+        same = latency.source == latency.target and is_in_memory(latency.source)
         if same and latency.kind == EXACT and latency.max is not None and 0 < latency.max < _SHORTEST:
             known = latency.source, latency.target, latency.max + cycles
             yield Timing.NOT_RENAMED.of(*known, RENAMING, ASKED_UPDATE).text

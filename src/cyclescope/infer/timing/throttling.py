@@ -16,7 +16,7 @@ import msgspec
 from cyclescope.backend.base import Backend
 from cyclescope.infer.timing.links import stored_links
 from cyclescope.infer.timing.results import EXACT, FormTiming, Latency
-from cyclescope.isa.dataflow import is_old
+from cyclescope.isa.dataflow import is_in_memory, is_old
 from cyclescope.isa.form import InstructionForm
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.variant import Kind
@@ -53,8 +53,8 @@ def suspects(form: InstructionForm, timing: FormTiming) -> Iterator[Suspect]:
     """
     for latency in timing.latencies:
         cycles = _whole(latency)
-        in_memory = latency.source.endswith(".data")
-        if _LEAST <= cycles <= MOST_ASKED and not is_old(latency.source) and not in_memory:
+        excluded = is_old(latency.source) or is_in_memory(latency.source)
+        if _LEAST <= cycles <= MOST_ASKED and not excluded:
             yield Suspect(form, latency.source, latency.target, cycles)
 
 

@@ -23,6 +23,7 @@ from cyclescope.infer.timing.results import (
     first_error,
     rounded,
 )
+from cyclescope.isa.dataflow import is_in_memory
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.kernel.cycle import NOP
@@ -168,7 +169,7 @@ class ThroughputBuilder:
         instances meet at one place.
         """
         usable = [r for r in self.chains if r.verdict != FAILED and r.kind not in SPEEDS]
-        return [r for r in usable if not r.source.endswith(".data")]
+        return [r for r in usable if not is_in_memory(r.source)]
 
     def _kind(self, best: Record, main: Sequence[Record]) -> tuple[str, Remark]:
         kind, name = best.kind, best.look.name
