@@ -81,6 +81,8 @@ SOURCES = {
     for file in (
         "sampling.c",
         "clock.c",
+        "canary.c",
+        "clusters.c",
         "inside/cycle.c",
         "inside/entries.c",
         "inside/result.c",

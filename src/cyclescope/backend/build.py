@@ -28,7 +28,7 @@ _PLACES = (
     ("-static",),
 )  # anywhere in memory; where the C library cannot, at one place
 _INSIDE_FLAGS = (*_FLAGS, "-DCYCLESCOPE_INSIDE", "-shared", "-fPIC", "-fvisibility=hidden")
-_INSIDE_SHARED = ("clock.c", "counters.c", "emulation.c")  # with the runner
+_INSIDE_SHARED = ("clock.c", "canary.c", "clusters.c", "counters.c", "emulation.c")  # with the runner
 _INSIDE = "libcyclescope.so"
 _CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 13, -1)))
 _PATIENCE = 300.0  # seconds for a compiler: zig makes its C library first

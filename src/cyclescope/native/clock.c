@@ -5,33 +5,20 @@
  * NOPs, and where it is slow the chain is no clock either. Its undisturbed time is no quantile of what was seen lately,
  * which moves when everything is slow, but a fixed base: the least time per NOP ever derived. */
 #define _GNU_SOURCE
-#include "worker.h"
+#include "clock.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define COMPANY_PART 16 /* of many samples; of few, two */
-#define CANARY_COPIES 40    /* of arch_canary: the same in all runners, since its time is a base */
 #define CANARY_CYCLES 1000  /* the least length of a canary in core cycles, ... */
 #define CANARY_STEPS 50     /* ... and in steps of the clock, to see 2 % */
-#define CANARY_LONGER 3     /* times as many trips: the difference is free of entry and exit */
-#define CANARY_TOLERANCE 0.02 /* what disturbs takes at least twice as much from a full front end */
-#define TRIP_SAMPLES 24
-#define LOOP_TOLERANCE 0.03 /* the least that a neighbour was seen to slow taken branches by was 4 % */
-#define WIDTH_ABOVE 0.03      /* the end of the canary's loop takes a few slots of its 320 from the width, */
-#define WIDTH_BELOW 0.02      /* and noise some; widths up to 16 are further apart than both */
-#define WIDTH_MOST 16
-#define CLEAR 0.01 /* of the time of trips that the core makes as fast as it can */
-#define CLEAR_LEAST 4 /* pairs of canaries that agree: two or three by chance */
-#define CLUSTER_PART 4 /* of the canaries agree at least, where they say what is undisturbed */
-#define BASE_BETTER 0.99      /* a base that is no whole width is replaced by one so much less */
-#define END_SLOTS 2.0         /* at most, of the end of a loop: a decrement and a branch */
+#define CANARY_TRIPS_MAX 100000
 #define COUNTS_CYCLES 0.01    /* ticks that are so near to a cycle are cycles */
 #define REFERENCE_COPIES 1000
 #define REFERENCE_SHORT 1 /* trips: few, so that the ends of both loops are predicted */
 #define REFERENCE_LONG 6
-#define TOLERANCE 0.003 /* of the low cluster */
+#define REFERENCE_STEPS 100 /* the least length of the longer reference chain */
+#define SCALE_MAX 1000
 #define STRETCHES 10
 #define STRETCH_CHAINS 16 /* some 20 us: long against reading both clocks */
 #define MOMENT_STEPS 300 /* of a clock within the shorter chain: it tells frequencies of 1 % apart */
@@ -41,20 +28,10 @@
 #define REFRESH_SAMPLES 120
 #define STEPS_SEEN 16       /* of a clock so slow that most of its readings are equal */
 #define EQUAL_MAX 4000000u
-#define REFERENCE_STEPS 100 /* the least length of the longer reference chain */
-#define SCALE_MAX 1000
-#define CANARY_TRIPS_MAX 100000
 
-#define CANARY_NOPS ((double)(CANARY_COPIES * arch_canary_nops))
-static uint8_t *empty_code, *canary_code, *canary_longer, *reference_short, *reference_long;
-static uint8_t *trips_code, *trips_longer;
+static uint8_t *reference_short, *reference_long;
 
-static struct calibration *cal(void)
-{
-    return &shared->calibration;
-}
-
-static uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsigned copies,
+uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsigned copies,
                            uint32_t trips)
 {
     uint8_t *p = arch_emit_align(arch_emit_counter(at, trips));
@@ -66,12 +43,6 @@ static uint8_t *build_loop(uint8_t *at, const uint8_t *body, size_t bytes, unsig
     return p;
 }
 
-/* Of a loop of nothing, which takes about as long as a canary: a cycle each. */
-static uint32_t empty_trips(void)
-{
-    return shared->canary_trips * CANARY_COPIES;
-}
-
 /* The clock's own loops, `scale` times as long as usual. */
 static void build_tools(void)
 {
@@ -79,19 +50,9 @@ static void build_tools(void)
         shared->scale = 1;
     if (shared->canary_trips == 0)
         shared->canary_trips = 1;
-    canary_code = CLOCK_CODE;
+    canary_build();
     reference_short = CLOCK_CODE + 0x10000;
     reference_long = CLOCK_CODE + 0x20000;
-    canary_longer = CLOCK_CODE + 0x30000;
-    empty_code = CLOCK_CODE + 0x40000;
-    trips_code = CLOCK_CODE + 0x44000;
-    trips_longer = CLOCK_CODE + 0x48000;
-    uint32_t trips = shared->canary_trips;
-    build_loop(empty_code, arch_canary, arch_canary_bytes, 0, 1);
-    build_loop(trips_code, arch_canary, arch_canary_bytes, 0, empty_trips());
-    build_loop(trips_longer, arch_canary, arch_canary_bytes, 0, CANARY_LONGER * empty_trips());
-    build_loop(canary_code, arch_canary, arch_canary_bytes, CANARY_COPIES, trips);
-    build_loop(canary_longer, arch_canary, arch_canary_bytes, CANARY_COPIES, CANARY_LONGER * trips);
     build_loop(reference_short, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
                REFERENCE_SHORT * shared->scale);
     build_loop(reference_long, arch_reference, arch_reference_bytes, REFERENCE_COPIES,
@@ -102,60 +63,6 @@ static void build_tools(void)
 static double reference_cycles(void)
 {
     return REFERENCE_COPIES * (double)(REFERENCE_LONG - REFERENCE_SHORT) * shared->scale;
-}
-
-static double time_plain(const void *code)
-{
-    uint64_t before = clock_ticks();
-    arch_call_plain(code);
-    return (double)(clock_ticks() - before);
-}
-
-/* Shell's sort: qsort asks for memory, which workers may not. */
-static void sort_ascending(double *v, unsigned n)
-{
-    for (unsigned gap = n / 2; gap; gap = gap == 2 ? 1 : gap * 5 / 11)
-        for (unsigned i = gap; i < n; i++) {
-            double one = v[i];
-            unsigned to = i;
-            for (; to >= gap && v[to - gap] > one; to -= gap)
-                v[to] = v[to - gap];
-            v[to] = one;
-        }
-}
-
-/* Mean of the samples within 1.3 clock steps and 0.3 % of the smallest that has company: quantisation
- * dithers itself, so this mean is unbiased where minimum and median are not. A sample in a hundred is too
- * short by a hiccup of the clock, and alone. */
-double low_cluster(const double *v, unsigned n, unsigned *members, double *width)
-{
-    static double sorted[MAX_SAMPLES];
-    unsigned company = n < 4 ? 1 : n / COMPANY_PART > 2 ? n / COMPANY_PART : 2, from = 0, to = 0;
-    double sum = 0;
-    memcpy(sorted, v, n * sizeof *v);
-    sort_ascending(sorted, n);
-    for (unsigned first = 0; first < n; first++) {
-        double limit = sorted[first] + 1.3 * cal()->step + TOLERANCE * sorted[first];
-        while (to < n && sorted[to] <= limit)
-            to++;
-        from = first;
-        if (to - from >= company)
-            break;
-    }
-    for (unsigned i = from; i < to; i++)
-        sum += sorted[i];
-    *members = to - from;
-    *width = (sorted[to - 1] - sorted[from]) / 2;
-    return sum / *members;
-}
-
-/* 0 where there are none. */
-static double median_of(const double *v, unsigned n)
-{
-    static double sorted[MAX_SAMPLES];
-    memcpy(sorted, v, n * sizeof *v);
-    sort_ascending(sorted, n);
-    return n ? sorted[n / 2] : 0;
 }
 
 static double find_step(void)
@@ -183,7 +90,7 @@ static double find_step(void)
     return grain;
 }
 
-static double least_plain(const void *code)
+double least_plain(const void *code)
 {
     double least = time_plain(code);
     for (int i = 0; i < 20; i++) {
@@ -224,103 +131,6 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Core cycles per trip of the canary's loop; 0 where its times lie too far apart to say. `entry` is
- * what entering and leaving takes. */
-static double canary_trip(const double *canary, const double *longer, unsigned n, double *entry)
-{
-    unsigned one, other;
-    double width, ticks = cal()->ticks_per_cycle;
-    double a = low_cluster(canary, n, &one, &width), b = low_cluster(longer, n, &other, &width);
-    *entry = (a - (b - a) / (CANARY_LONGER - 1)) / ticks;
-    if (one < n / CLUSTER_PART || other < n / CLUSTER_PART)
-        return 0;
-    return (b - a) / ticks / shared->canary_trips / (CANARY_LONGER - 1);
-}
-
-/* The whole number of NOPs per cycle that explains a trip, or 0. */
-static unsigned whole_width(double trip)
-{
-    double found = CANARY_NOPS / trip, whole = floor(found + 0.5);
-    int near = whole - found < WIDTH_ABOVE * whole && found - whole < WIDTH_BELOW * whole;
-    return near && whole <= WIDTH_MOST ? (unsigned)whole : 0;
-}
-
-static int is_whole(double nop)
-{
-    return nop > 0 && fabs(1 / nop - floor(1 / nop + 0.5)) < 1e-9;
-}
-
-/* The base never gets slower: nothing makes a core faster than it is. What is no whole width may be a chain
- * that was disturbed, and does not replace one. */
-static void note_base(double nop)
-{
-    int better = nop > 0 && (cal()->nop == 0 || nop < BASE_BETTER * cal()->nop);
-    if (better && (is_whole(nop) || !is_whole(cal()->nop)))
-        cal()->nop = nop;
-}
-
-/* A whole number of slots; of several calibrations, the least disturbed says how many. */
-static void note_loop_end(double end)
-{
-    double slot = cal()->nop, slots = floor(end / slot + 0.5);
-    slots = slots < 1 ? 1 : slots > END_SLOTS ? END_SLOTS : slots;
-    if (shared->loop_end == 0 || slots * slot < shared->loop_end)
-        shared->loop_end = slots * slot;
-}
-
-/* What enters and leaves a canary, by the pairs of canaries whose trips took what the core takes at least: those
- * that were not disturbed agree. Others are among them by chance, and do not. 0 where too few agree. */
-static double clear_entry(const double *canary, const double *longer, unsigned n)
-{
-    static double found[MAX_SAMPLES];
-    unsigned clear = 0;
-    double ticks = cal()->ticks_per_cycle, best = 0;
-    double wanted = shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
-    for (unsigned i = 0; i < n; i++) {
-        double trips = (longer[i] - canary[i]) / ticks / (CANARY_LONGER - 1);
-        if (fabs(trips - wanted) <= CLEAR * wanted)
-            found[clear++] = canary[i] / ticks - trips;
-    }
-    for (unsigned i = 0; i < clear; i++) {
-        double sum = 0;
-        unsigned near = 0;
-        for (unsigned j = 0; j < clear; j++)
-            if (fabs(found[j] - found[i]) <= CLEAR * wanted) {
-                sum += found[j];
-                near++;
-            }
-        if (near >= CLEAR_LEAST && sum > 0 && (best == 0 || sum / near < best))
-            best = sum / near;
-    }
-    return best;
-}
-
-/* What enters and leaves a canary is known from samples that were not disturbed; until there are some, from
- * a loop of nothing. */
-static void note_canary(const double *canary, const double *longer, unsigned n)
-{
-    double entry, spread, trip = canary_trip(canary, longer, n, &entry);
-    unsigned members, width = trip > 0 ? whole_width(trip) : 0;
-    note_base(width ? 1.0 / width : trip / CANARY_NOPS);
-    int undisturbed = width && cal()->nop * width > BASE_BETTER;
-    if (undisturbed)
-        note_loop_end(trip - CANARY_NOPS * cal()->nop);
-    if (shared->moment > 0)
-        entry = clear_entry(canary, longer, n);
-    if (entry > 0 && (undisturbed || shared->moment > 0))
-        shared->entry = entry;
-    double alone = shared->entry ? shared->entry : least_plain(empty_code) / cal()->ticks_per_cycle;
-    cal()->canary = alone + shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
-    if (cal()->nop == 0) /* not even a disturbed one is known */
-        cal()->canary = low_cluster(canary, n, &members, &spread) / cal()->ticks_per_cycle;
-}
-
-static double canary_limit(void)
-{
-    double best = cal()->canary * cal()->ticks_per_cycle;
-    return best * (1 + CANARY_TOLERANCE) + cal()->step;
-}
-
 struct chains {
     double low[MAX_SAMPLES], high[MAX_SAMPLES], canary[MAX_SAMPLES], longer[MAX_SAMPLES];
 };
@@ -352,12 +162,6 @@ static double seconds_per_tick(void)
     return least;
 }
 
-/* Core cycles that the trips of a canary take more the second time, on an undisturbed core. */
-static double canary_trips(void)
-{
-    return (CANARY_LONGER - 1) * shared->canary_trips * (CANARY_NOPS * cal()->nop + shared->loop_end);
-}
-
 /* Core cycles of the shorter chain with entering and leaving it: by how much longer the other takes, of
  * runs beside each other, since the frequency may be another one a millisecond later. A neighbour slows the chain
  * and not the way into it, so that those beside canaries whose trips are as long as they should are asked, if there
@@ -368,7 +172,7 @@ static double moment_cycles(const struct chains *c, unsigned n)
     unsigned count[2] = {0, 0};
     for (unsigned i = 0; i < n; i++) {
         double trips = (c->longer[i] - c->canary[i]) / (c->high[i] - c->low[i]) * reference_cycles();
-        int clear = fabs(trips - canary_trips()) <= CANARY_TOLERANCE * canary_trips();
+        int clear = canary_undisturbed(trips);
         ratio[clear][count[clear]++] = c->high[i] / c->low[i];
     }
     int clear = count[1] >= CLEAR_LEAST;
@@ -417,7 +221,7 @@ void calibrate(const struct calibrate *request, struct calibration *out)
         find_step_and_scale();
     if (request->nop > 0)
         shared->known_nop = request->nop;
-    note_base(shared->known_nop);
+    canary_note_base(shared->known_nop);
     run_chains(&c, n);
     cal()->seconds_per_tick = seconds_per_tick();
     double a = low_cluster(c.low, n, &members, &width);
@@ -427,7 +231,7 @@ void calibrate(const struct calibrate *request, struct calibration *out)
     cal()->spread = width / b;
     if (shared->moment > 0)
         at_one_frequency(&c, n);
-    note_canary(c.canary, c.longer, n);
+    canary_note(c.canary, c.longer, n);
     for (unsigned i = 0; i < n; i++)
         clean += c.canary[i] <= canary_limit();
     cal()->clean_share = (double)clean / n;
@@ -517,67 +321,12 @@ void clock_follow(unsigned wanted)
     clock_moment();
 }
 
-/* Run a canary: as long as on an undisturbed core. One that is shorter shows that the clock's chain was
- * disturbed, for nothing makes a core faster than it is. */
-int core_undisturbed(void)
-{
-    double best = cal()->canary * cal()->ticks_per_cycle, found = time_plain(canary_code);
-    return found <= canary_limit() && found >= best * (1 - CANARY_TOLERANCE) - cal()->step;
-}
-
-/* Core cycles of a trip through a loop of nothing, at least: they never get more. */
-static double least_trip;
-
-/* On a core that has a neighbour from the start on, it is the whole number of cycles below. */
-void loops_calibrate(void)
-{
-    static double one[TRIP_SAMPLES], other[TRIP_SAMPLES];
-    unsigned members;
-    double width;
-    for (unsigned i = 0; i < TRIP_SAMPLES; i++) {
-        one[i] = time_plain(trips_code);
-        other[i] = time_plain(trips_longer);
-    }
-    double longer = low_cluster(other, TRIP_SAMPLES, &members, &width);
-    double more = longer - low_cluster(one, TRIP_SAMPLES, &members, &width);
-    double trip = more / cal()->ticks_per_cycle / empty_trips() / (CANARY_LONGER - 1);
-    double whole = floor(trip + LOOP_TOLERANCE);
-    trip = whole >= 1 ? whole : trip;
-    if (trip > 0 && (least_trip == 0 || trip < least_trip))
-        least_trip = trip;
-}
-
-/* A neighbour takes more of branches that are taken every cycle than of NOPs: on a Zen 3 up to each second one. */
-int loops_undisturbed(void)
-{
-    double wanted = (CANARY_LONGER - 1) * empty_trips() * least_trip * cal()->ticks_per_cycle;
-    double found = time_plain(trips_longer) - time_plain(trips_code);
-    return found <= wanted * (1 + LOOP_TOLERANCE) + cal()->step;
-}
-
-/* In the middle of other code, where each way into a chain costs what the branch predictor makes of it: of two
- * runs in a row the second counts, and what both lengths share goes out. */
-
-static double time_again(const void *code)
-{
-    time_plain(code);
-    return time_plain(code);
-}
-
 /* Ticks of a shorter and a longer chain; returns the core cycles between them. */
 double clock_beside(double *low, double *high)
 {
     *low = time_again(reference_short);
     *high = time_again(reference_long);
     return reference_cycles();
-}
-
-/* Whether the trips of canaries take as long as on an undisturbed core. */
-int core_undisturbed_beside(double ticks_per_cycle)
-{
-    double wanted = canary_trips();
-    double found = (time_again(canary_longer) - time_again(canary_code)) / ticks_per_cycle;
-    return cal()->nop > 0 && fabs(found - wanted) <= CANARY_TOLERANCE * wanted + cal()->step / ticks_per_cycle;
 }
 
 /* What a worker needs before it can measure: its code, and a clock that is not long forgotten. */

@@ -3,7 +3,6 @@
 #include "supervisor.h"
 #include "filter.h"
 #include "worker.h"
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -41,58 +40,13 @@ void fail(const char *text)
     exit(2);
 }
 
-/* Returns errno, or 0. */
-static int pin(int cpu)
-{
-    cpu_set_t set;
-    if (cpu < 0)
-        return 0;
-    if (cpu >= CPU_SETSIZE)
-        return EINVAL;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
-}
-
-/* What the kind of a CPU is: cores of one machine may be of several. */
-static uint64_t kind_of(int cpu)
-{
-    struct cpuid_leaf leaves[160];
-    uint64_t kind = 0;
-    if (pin(cpu))
-        return UINT64_MAX;
-    uint32_t count = arch_leaves(leaves, sizeof leaves / sizeof *leaves);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct cpuid_leaf *l = &leaves[i];
-        if (ARCH_ISA != ISA_X86_64 || l->leaf == 1 || l->leaf == 0x1a) /* model; type of a hybrid's core */
-            kind = kind * 0x100000001b3u ^ ((uint64_t)l->leaf << 32 | l->eax);
-    }
-    return kind;
-}
-
-/* The next CPU that this program may use, of the same kind, or the same one. */
-static int next_cpu(int cpu)
-{
-    cpu_set_t usable;
-    sched_getaffinity(0, sizeof usable, &usable);
-    uint64_t kind = kind_of(cpu);
-    int found = cpu;
-    for (int i = 1; i < CPU_SETSIZE && found == cpu; i++) {
-        int other = (cpu + i) % CPU_SETSIZE;
-        if (CPU_ISSET(other, &usable) && kind_of(other) == kind)
-            found = other;
-    }
-    sched_setaffinity(0, sizeof usable, &usable);
-    return found;
-}
-
 /* Where the kernels run is disturbed for long: on with another CPU. */
 static void move(pid_t worker)
 {
     cpu_set_t set;
     if (setup.cpu < 0 || !setup.movable)
         return;
-    setup.cpu = next_cpu(setup.cpu);
+    setup.cpu = cpu_next(setup.cpu);
     CPU_ZERO(&set);
     CPU_SET(setup.cpu, &set);
     sched_setaffinity(worker, sizeof set, &set);
@@ -103,7 +57,7 @@ static void start_worker(const struct task *task, pid_t supervisor)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor) /* it died before we asked to follow it */
         _exit(0);
-    pin(setup.cpu);
+    cpu_pin(setup.cpu);
     limits_close_files();
     counters_open(&setup);
     if (task->prepare)
@@ -380,7 +334,7 @@ uint32_t supervise_leaves(struct cpuid_leaf *out, uint32_t maximum)
 {
     cpu_set_t before;
     sched_getaffinity(0, sizeof before, &before);
-    pin(setup.cpu);
+    cpu_pin(setup.cpu);
     uint32_t count = arch_leaves(out, maximum);
     sched_setaffinity(0, sizeof before, &before);
     return count;
@@ -396,7 +350,7 @@ void supervise_setup(const struct setup *request, struct setup_reply *answer)
         memset(&clock_kept, 0, sizeof clock_kept);
     setup = *request;
     sched_getaffinity(0, sizeof before, &before);
-    answer->pin_error = pin(setup.cpu);
+    answer->pin_error = cpu_pin(setup.cpu);
     sched_setaffinity(0, sizeof before, &before);
     if (answer->pin_error)
         setup.cpu = -1;

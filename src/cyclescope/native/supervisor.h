@@ -20,7 +20,6 @@ struct task {
     void (*died)(const struct batch *batch, uint32_t item, uint32_t detail);
 };
 
-
 void fail(const char *text); /* say why on standard error, and end */
 
 /* Do the items of a batch from `first` on in one worker. Returns -1 when done, else the item that
@@ -36,6 +35,10 @@ int supervise_calibration(const struct calibrate *request, struct calibration *a
 void supervise_measure(const struct batch *batch);
 void supervise_probe(const struct batch *batch);
 void supervise_differ(const struct batch *batch);
+
+/* cpus.c */
+int cpu_pin(int cpu);  /* this process; errno, or 0. Less than 0 is any CPU */
+int cpu_next(int cpu); /* the next that this program may use, of the same kind, or the same one */
 
 /* attempts.c */
 void supervise_blocks(const struct batch *batch);

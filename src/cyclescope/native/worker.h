@@ -96,12 +96,15 @@ void clock_follow(unsigned wanted); /* before samples: of a coarse clock so many
 double clock_moment(void); /* ticks per core cycle now, 0 if the clock counts cycles */
 void clock_judge(int undisturbed); /* what ran since the last call: no clock where it was disturbed */
 int clock_same(double one, double other);
+double clock_beside(double *low, double *high); /* in other code: what says how long a core cycle is */
+
+/* canary.c */
 int core_undisturbed(void); /* run a canary */
+int core_undisturbed_beside(double ticks_per_cycle); /* in other code */
 void loops_calibrate(void);  /* before loops that are watched by a loop of nothing */
 int loops_undisturbed(void); /* its trips, each of which is a taken branch, take as long as on an undisturbed core */
-/* In other code: what says how long a core cycle is, and whether the core is undisturbed. */
-double clock_beside(double *low, double *high);
-int core_undisturbed_beside(double ticks_per_cycle);
+
+/* clusters.c */
 double low_cluster(const double *v, unsigned n, unsigned *members, double *width);
 
 /* sampling.c */

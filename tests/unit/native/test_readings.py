@@ -54,7 +54,8 @@ def program(tmp_path_factory):
     if COMPILER is None:
         pytest.skip("needs a C compiler")
     program = tmp_path_factory.mktemp("core") / "core"
-    sources = [HERE / "fake_core.c", NATIVE / "sampling.c", NATIVE / "region.c", NATIVE / "clock.c"]
+    parts = ("sampling.c", "region.c", "clock.c", "canary.c", "clusters.c")
+    sources = [HERE / "fake_core.c", *(NATIVE / part for part in parts)]
     options = ["-O2", "-w", "-I", str(NATIVE), "-Wl,--wrap=clock_gettime", "-no-pie"]
     subprocess.run([COMPILER, *options, *map(str, sources), "-lm", "-o", str(program)], check=True)
     return program

@@ -28,6 +28,8 @@ def program(tmp_path_factory):
         NATIVE / "sampling.c",
         NATIVE / "region.c",
         NATIVE / "clock.c",
+        NATIVE / "canary.c",
+        NATIVE / "clusters.c",
         *inside,
     ]
     options = ["-O2", "-w", "-DCYCLESCOPE_INSIDE", "-I", str(NATIVE), "-Wl,--wrap=clock_gettime", "-no-pie"]
