@@ -1,14 +1,25 @@
-"""The documentation is true to the code: files that it names exist, and numbers are the constants'."""
+"""The documentation is true to the code: what it names exists, and numbers are the constants'."""
 
 from __future__ import annotations
 
+import ast
+import importlib
+import json
 import re
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 import cyclescope
+from cyclescope import errors
+from cyclescope.cli.main import cli
 from cyclescope.measure import sampling
+from cyclescope.model.library import summaries
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.session.compiled import shipped
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(cyclescope.__file__).parent
@@ -109,3 +120,219 @@ SOURCES = {
 def test_numbers_of_the_runner_are_those_of_the_page(name, value, told):
     assert SOURCES[name] == value
     assert told in NOISE
+
+
+def told(page: Path) -> str:
+    """The path of a page, for the names of tests."""
+    return str(page.relative_to(ROOT))
+
+
+def blocks(text: str, *kinds: str) -> list[str]:
+    """Code blocks of a page, by what is behind their fence."""
+    return [code for kind, code in re.findall(r"^```(\w*)\n(.*?)^```", text, re.M | re.S) if kind in kinds]
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Words of every command line of cyclescope in a page: of shell blocks, and those in backticks."""
+    lines = [
+        line.removeprefix("$ ")
+        for code in blocks(text, "sh", "console")
+        for line in code.replace("\\\n", " ").splitlines()
+        if line.startswith("$ ") or code not in blocks(text, "console")
+    ]
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    for line in [
+        *lines,
+        *(one for one in re.findall(r"`([^`]+)`", outside) if one.startswith("cyclescope ")),
+    ]:
+        found = re.search(r"(?:^|&& |[\w.]/)cyclescope (.*?)(?:$| \||  #| &&|\n)", line.strip(), re.S)
+        if found and "COMMAND" not in found[1]:
+            yield shlex.split(found[1], comments=True)
+
+
+def command_of(words: list[str]) -> tuple[click.Command | None, list[str]]:
+    """The command that words name, None where there is none of that name, and the words behind it."""
+    found: click.Command | None = cli
+    words = [word for word in words if word != "..."]
+    while isinstance(found, click.Group) and words and not words[0].startswith("-"):
+        found, words = found.get_command(click.Context(found), words[0].rstrip(",")), words[1:]
+    return found, words
+
+
+def wrong_options(words: list[str]) -> list[str]:
+    """What of a command line the command does not have."""
+    command, rest = command_of(words)
+    if command is None:
+        return words[:1]
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
+    known |= {name for one in cli.params for name in one.opts}
+    return [word for word in rest if re.match(r"--[a-z]", word) and word.partition("=")[0] not in known]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=told)
+def test_commands_that_a_page_gives_exist(page):
+    wrong = [(words, lost) for words in commands(page.read_text()) if (lost := wrong_options(words))]
+    assert wrong == []
+
+
+def test_commands_that_do_not_exist_are_seen():
+    text = (
+        "`cyclescope mesure imul` and\n```sh\ncyclescope show --evidense imul\ncyclescope store infos\n```\n"
+    )
+    assert [wrong_options(words) for words in commands(text)] == [["--evidense"], ["store"], ["mesure"]]
+
+
+def every_option(command: click.Command) -> set[str]:
+    """Options of a command and of all that are in it."""
+    own = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    if not isinstance(command, click.Group):
+        return own
+    context = click.Context(command)
+    parts = (command.get_command(context, name) for name in command.list_commands(context))
+    return own.union(*(every_option(one) for one in parts if one))
+
+
+OWN = every_option(cli) | {"--help"}
+# Options of other programs, by page: what is not ours has to be said here.
+OTHERS = {
+    "exchange": {"--consider-flag-deps"},
+    "legality": {"--meet"},  # the runner's
+    "slurm": {"--unbuffered", "--exclusive"},
+}
+PROGRAM = re.compile(r"python -m ((?:benchmarks|tools|tests)(?:\.\w+)+)((?:[ \n]+[^`\n]*)?)")
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a program that is run by its module's name."""
+    path = ROOT.joinpath(*module.split("."))
+    files = path.with_suffix(".py"), path / "__main__.py"
+    return next((file for file in files if file.is_file()), None)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "benchmarks" / "README.md"], ids=told)
+def test_programs_that_a_page_names_exist_with_their_options(page):
+    for module, words in PROGRAM.findall(page.read_text()):
+        source = source_of(module.replace("NAME", "x86_64"))
+        assert source is not None, module
+        for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", words.partition("#")[0]):
+            assert f'"{option}"' in source.read_text(), (module, option)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=told)
+def test_options_in_backticks_are_those_of_a_program(page):
+    text = page.read_text()
+    programs = [source for module, _ in PROGRAM.findall(text) if (source := source_of(module))]
+    known = OWN | OTHERS.get(page.stem, set())
+    known |= {one for source in programs for one in re.findall(r'"(--[a-z][\w-]*)"', source.read_text())}
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    named = {
+        option
+        for code in re.findall(r"`([^`\n]+)`", outside)
+        if code.startswith(("-", "cyclescope ")) or " --" not in code
+        for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", code)
+    }
+    assert named - known == set()
+
+
+def test_benchmarks_are_all_in_their_list():
+    listed = {module for module, _ in PROGRAM.findall((ROOT / "benchmarks" / "README.md").read_text())}
+    there = {f"benchmarks.{path.stem}" for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
+    runs = {name for name in there if "__main__" in (source_of(name) or ROOT).read_text()}
+    assert runs - listed == set()
+
+
+def test_every_probe_has_a_row_on_its_page():
+    text = (ROOT / "docs" / "method" / "probes.md").read_text()
+    rows = set(re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.M))
+    assert rows == set(PROBES)
+
+
+def test_probes_that_pages_ask_exist():
+    names = set(PROBES)
+    for page in PAGES:
+        for words in commands(page.read_text()):
+            if words[:1] == ["probe"]:
+                asked = {word for word in words[1:] if re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)+", word)}
+                assert asked - names == set(), (page, words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=told)
+def test_examples_in_python_import_what_there_is(page):
+    for code in blocks(page.read_text(), "python"):
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cyclescope"):
+                module = importlib.import_module(node.module)
+                assert {name.name for name in node.names if not hasattr(module, name.name)} == set()
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "cyclescope"
+            ):
+                assert hasattr(cyclescope, node.attr), node.attr
+
+
+def test_variables_of_the_environment_are_all_told():
+    sources = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    read = set(re.findall(r'"(CYCLESCOPE_[A-Z]+|XDG_[A-Z_]+|NO_COLOR)"', sources))
+    page = (ROOT / "docs" / "reference" / "environment.md").read_text()
+    assert read == set(re.findall(r"^\| `(CYCLESCOPE_[A-Z]+|XDG_[A-Z_]+|NO_COLOR)` ", page, re.M))
+
+
+def test_exit_codes_are_those_of_the_errors():
+    codes = {
+        kind.exit_code
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.CyclescopeError)
+    }
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
+    assert codes == {int(code) for code in re.findall(r"^\| (\d) \|", page, re.M)} - {0}
+
+
+def keys(schema: object) -> Iterator[str]:
+    """Names of all properties in a JSON schema."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from keys(part)
+
+
+@pytest.mark.parametrize("name", ["results", "analysis", "probes"])
+def test_keys_of_every_schema_are_told(name):
+    folder = ROOT / "docs" / "reference"
+    schema = set(keys(json.loads((folder / f"{name}.schema.json").read_text())))
+    page = (folder / "json.md").read_text()
+    assert schema - set(re.findall(r"\w+", page)) == set()
+
+
+def test_keys_of_the_json_are_words_of_the_code():
+    """A key that a table of the page names and that no file of the package has is out of date."""
+    page = (ROOT / "docs" / "reference" / "json.md").read_text()
+    words = set(re.findall(r"\w+", "".join(path.read_text() for path in PACKAGE.rglob("*.[pch]*"))))
+    first = [row.split("|")[1] for row in page.splitlines() if row.startswith("| `")]
+    named = {key for cell in first for key in re.findall(r"`([\w.]+)`", cell)}
+    assert {key for key in named if not set(key.split(".")) <= words} == set()
+
+
+def test_counts_of_what_ships_are_those_of_the_package():
+    machines, loops = len([*summaries()]), len([*shipped().glob("*.c")])
+    said = {
+        int(number)
+        for page in PAGES
+        for number in re.findall(
+            r"one of (\d+) that LLVM|models\s+for (\d+) machines|(\d+) models ship", page.read_text()
+        )
+        for number in number
+        if number
+    }
+    assert said == {machines}
+    assert {
+        int(number)
+        for page in PAGES
+        for number in re.findall(r"(\d+) loops that come with", page.read_text())
+    } == {loops}
+
+
+def test_the_version_of_the_protocol_is_told():
+    defined = re.search(r"#define PROTOCOL_VERSION (\d+)", (PACKAGE / "native" / "protocol.h").read_text())
+    assert defined
+    assert f"version {defined[1]}." in (ROOT / "docs" / "reference" / "runner.md").read_text()
