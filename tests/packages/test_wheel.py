@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def _without_compiler(folder, **more):
     return kept | {"PATH": str(tools)} | more
 
 
-def _pythons():
+@cache
+def pythons():
     """One interpreter of every version that is new enough, on PATH or in pyenv's folder, by version."""
     places = [*map(Path, os.get_exec_path()), *Path.home().glob(".pyenv/versions/*/bin")]
     named = (path for place in places for path in sorted(place.glob("python3*")))
@@ -66,7 +68,11 @@ def _pythons():
     return found
 
 
-PYTHONS = _pythons()
+def pytest_generate_tests(metafunc):
+    """Every interpreter is asked only where these tests run: it takes seconds."""
+    if "installed" in metafunc.fixturenames:
+        found = pythons() if "slow" in (metafunc.config.option.markexpr or "") else {}
+        metafunc.parametrize("installed", found.values(), ids=found, indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -189,7 +195,6 @@ def installed(request, wheel, tmp_path_factory):
 
 @pytest.mark.hardware
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="measures x86-64 code")
-@pytest.mark.parametrize("installed", PYTHONS.values(), ids=PYTHONS, indirect=True)
 def test_installed_without_a_compiler_it_works(installed):
     assert installed("--version") == (0, f"cyclescope, version {__version__}\n")
     code, said = installed("forms", "imul rax, rbx")
@@ -207,4 +212,4 @@ def _measured(code, said):
 
 def test_there_is_a_python():
     """Where no other is found, the one that runs this test is."""
-    assert f"{sys.version_info[0]}.{sys.version_info[1]}" in PYTHONS
+    assert f"{sys.version_info[0]}.{sys.version_info[1]}" in pythons()

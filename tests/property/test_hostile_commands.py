@@ -24,7 +24,7 @@ def stores(tmp_path_factory):
     return store_kind(tmp_path_factory.mktemp("stores"))
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_damaged_stores(stores, data):
     assert broken(stores, data.draw(stores.damage)) == []

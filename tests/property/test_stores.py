@@ -76,7 +76,7 @@ def put(complete, path):
     return path
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(share=st.floats(0, 1), links=st.booleans(), legality=st.booleans())
 def test_stopped_anywhere(complete, here, share, links, legality):
     folder, place = here

@@ -136,13 +136,14 @@ def _has_result(form: InstructionForm) -> bool:
 
 
 def _class(form: InstructionForm, cost: FormCost) -> _Class:
-    known = _latencies(form, cost)
-    results_ = _by_result(form, known)
+    known, groups = _latencies(form, cost), _result_names(form)
+    taken = _by_result(groups, known)
+    ends = {target: cycles for names, cycles in zip(groups, taken, strict=False) for target in names}
     operations = cost.operations or ()
     slots = cost.slots if cost.slots is not None else sum(op.count for op in operations)
     return _Class(
-        tuple(map(round, results_)), max(round(slots), 0), _resources(operations),
-        _advances(form, known, results_),
+        tuple(map(round, taken)), max(round(slots), 0), _resources(operations),
+        _advances(form, known, {target: ends.get(target, max(taken)) for _, target in known}),
     )  # fmt: skip
 
 
@@ -157,9 +158,10 @@ def _latencies(form: InstructionForm, cost: FormCost) -> dict[tuple[str, str], f
     return found
 
 
-def _by_result(form: InstructionForm, known: Mapping[tuple[str, str], float]) -> tuple[float, ...]:
+def _by_result(
+    groups: Sequence[Collection[str]], known: Mapping[tuple[str, str], float]
+) -> tuple[float, ...]:
     """The most cycles to each of LLVM's results; one number for all where the order of these is not known."""
-    groups = _result_names(form)
     found = [_most(known, names) for names in groups]
     if len(set(found)) > 1 and None not in found:
         return tuple(cycles for cycles in found if cycles is not None)
@@ -190,32 +192,27 @@ def _resources(operations: Sequence[Operation]) -> tuple[tuple[tuple[int, ...], 
 
 
 def _advances(
-    form: InstructionForm, known: Mapping[tuple[str, str], float], taken: Sequence[float]
+    form: InstructionForm, known: Mapping[tuple[str, str], float], ends: Mapping[str, float]
 ) -> tuple[int, ...]:  # fmt: skip
     """How many cycles later than the first source each one that is read may come, in LLVM's order.
 
-    As many as all of its pairs allow: none becomes faster than it is.
+    As many as all of its pairs allow, whose targets come after `ends` cycles: none becomes faster than it is.
     """
     if is_llvms(form):
         return ()
     read = operands(form)[len(results(form)) :]
     names = [_source(form, one) for one in read]
     names += [_FLAGS if name == "EFLAGS" else name for name in only(implicit_sources(form))]
-    found = [round(_spare(form, name, known, taken)) for name in names]
+    found = [round(_spare(name, known, ends)) for name in names]
     while found and found[-1] == 0:
         found.pop()
     return tuple(found)
 
 
-def _spare(
-    form: InstructionForm, name: str, known: Mapping[tuple[str, str], float], taken: Sequence[float]
-) -> float:  # fmt: skip
+def _spare(name: str, known: Mapping[tuple[str, str], float], ends: Mapping[str, float]) -> float:
     """By how much all pairs of a source are shorter than the time of their results."""
-    of = {
-        target: taken[n] for n, names in enumerate(_result_names(form)) if n < len(taken) for target in names
-    }
     spare = [
-        of.get(target, max(taken)) - cycles
+        ends[target] - cycles
         for (source, target), cycles in known.items()
         if source == name or (name == _FLAGS and source.startswith(_FLAGS))
     ]

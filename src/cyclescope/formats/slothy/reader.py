@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -37,14 +39,20 @@ def read(path: Path, request: Request) -> Imported:
         raw = msgspec.json.decode(table, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError) as error:
         raise FormatError(f"{path}: its table of costs is no JSON: {error}") from None
-    draft = Draft(load_table(ISA), request)
-    forms: dict[str, InstructionForm] = {}
-    for form in draft.table:
-        forms.setdefault(spelling(example(form)), form)
+    draft, forms = Draft(load_table(ISA), request), _forms()
     for key, value in raw.items():
         _add(draft, key, forms.get(key), value)
     rate = _RATE.search(text)
     return draft.imported(Core(float(rate[1])) if rate and int(rate[1]) else None)
+
+
+@cache
+def _forms() -> Mapping[str, InstructionForm]:
+    """The first form of each spelling."""
+    forms: dict[str, InstructionForm] = {}
+    for form in load_table(ISA):
+        forms.setdefault(spelling(example(form)), form)
+    return forms
 
 
 def _add(draft: Draft, key: str, form: InstructionForm | None, raw: msgspec.Raw) -> None:
