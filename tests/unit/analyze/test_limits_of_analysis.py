@@ -11,6 +11,7 @@ from cyclescope.analyze.cost.known import borrowed_cost
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.decode.instruments import _problem
+from cyclescope.analyze.decode.x86_64 import X86Decoder
 from cyclescope.analyze.predict.predictor import Predictor, UnknownInstructions
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance
@@ -90,13 +91,27 @@ def test_moves_of_32_bits_keep_a_pointer_and_shorter_ones_do_not(text, taken):
 
 def test_no_more_bytes_are_decoded_than_an_instruction_can_have(monkeypatch):
     """Of a text of a megabyte each instruction would be handed all that follows."""
-    reader = decoder("x86-64")
+    reader = X86Decoder()
     given, real = [], reader._iced.Decoder
     monkeypatch.setattr(
         reader._iced, "Decoder", lambda bits, code, **how: given.append(len(code)) or real(bits, code, **how)
     )
     reader.instruction(b"\x90" * 100, 0)
     assert given == [15]
+
+
+@pytest.mark.parametrize(
+    "code", ["488b0510000000", "7510", "e810000000", "0f0b", "06", "f0480fb10c3a", "88c4"]
+)
+def test_an_instruction_that_was_read_before_is_the_same_as_one_that_was_not(code):
+    """Also elsewhere: branches go to another address then."""
+    reader, other, places = X86Decoder(), X86Decoder(), (0, 0x40, 0x1000, 0x40)
+    known = [reader.instruction(bytes.fromhex(code), at) for at in places]
+    read = [
+        other._instruction(other._decoder(bytes.fromhex(code), at), bytes.fromhex(code), at) for at in places
+    ]
+    assert known == read
+    assert reader.instruction(bytes.fromhex(code), 0, text="as written", line=3).line == 3
 
 
 def test_what_is_no_instruction_shows_the_byte_that_begins_none():

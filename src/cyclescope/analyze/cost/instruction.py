@@ -104,11 +104,25 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
 
         A push names its target after the fact.
         """
+        addresses = [one and (one.base, one.index) for one in instruction.memory]
+        key = (top, instruction.registers, *addresses)
+        return self._known_places.get(key) or self._placed(instruction, top, key)
+
+    @cached_property
+    def _known_places(self) -> dict[tuple[object, ...], Places]:
+        """By the registers of an instruction: many have the same."""
+        return {}
+
+    def _placed(self, instruction: BlockInstruction, top: int, key: tuple[object, ...]) -> Places:
         pushed = (top + min(self.form.x87_pops, 0)) & 7
-        return Places(
-            tuple([place_of(instruction, node, top) for node in self.sources]),
-            tuple([place_of(instruction, node, pushed) for node in self.targets]),
-        )
+        read = tuple([place_of(instruction, node, top) for node in self.sources])
+        targets = [(node.operand, place_of(instruction, node, pushed)) for node in self.targets]
+        found = self._known_places[key] = Places(
+            read, tuple([place for _, place in targets]),
+            tuple([place for place in read if place is not None]),
+            tuple([(operand, place) for operand, place in targets if place is not None]),
+        )  # fmt: skip
+        return found
 
     @property
     def between_registers(self) -> dict[tuple[str, str], float]:
@@ -180,6 +194,7 @@ class PlacedCosts:
         )
         self._plain: dict[str, PlacedCost] = {}
         self._variants: dict[tuple[str, CostVariant], PlacedCost] = {}
+        self._ends: dict[tuple[str, tuple[Node, ...]], AllEnds] = {}
         self._costs: dict[str, FormCost | None] = {}
         self._borrowed: dict[str, bool] = {}
         self._capacities = {name: most for name, most in machine.resources.items() if most > 0}
@@ -289,6 +304,7 @@ class PlacedCosts:
 
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
         ends = AllEnds.of(form, cost.latencies)
+        ends = self._ends.setdefault((form.id, ends.old), ends)
         extracted = self.machine.provenance.kind == EXTRACTED  # such a model has no single pairs
         table = PlacedLatencies(
             ends, cost, self.core, variant, extracted,

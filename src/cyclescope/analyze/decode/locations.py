@@ -57,7 +57,12 @@ def reads_one_register(instruction: BlockInstruction) -> bool:
 
 
 class Places(NamedTuple):
-    """Locations of the sources and targets of an instruction, None for memory and for nothing."""
+    """Locations of the sources and targets of an instruction, None for memory and for nothing.
+
+    `read` and `written` are those that are something; what is written has the number of its operand.
+    """
 
     sources: tuple[Location | None, ...]
     targets: tuple[Location | None, ...]
+    read: tuple[Location, ...]
+    written: tuple[tuple[int, Location], ...]

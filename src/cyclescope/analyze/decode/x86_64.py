@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
+
+import msgspec
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
 from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, FlowStep, Reference
@@ -23,6 +25,7 @@ _FLOWS = {
 }  # fmt: skip
 _LONGEST = 15
 _SEGMENTS = ("FS", "GS")
+_KEPT = 1 << 16  # instructions that are known again: some ten megabytes
 _Key = tuple[object, ...]
 
 
@@ -61,6 +64,17 @@ class _Filling(NamedTuple):
     blocks: tuple[tuple[int, int], ...]  # positions that stand for several registers, and how many
 
 
+class _FormsOfCode(NamedTuple):
+    """The forms of one of iced's codes by what tells them apart; `only` where there is one.
+
+    With `prefixed` an EVEX prefix may say more of an instruction: masks, broadcasts, rounding.
+    """
+
+    by_key: dict[_Key, InstructionForm]
+    only: InstructionForm | None
+    prefixed: bool
+
+
 class _Placed(NamedTuple):
     """References for the displacement and for the immediate of an instruction."""
 
@@ -69,6 +83,7 @@ class _Placed(NamedTuple):
 
 
 _NOTHING = _Placed()
+_UNSAID = (False,) * 5  # of what an EVEX prefix may say
 
 
 @cache
@@ -124,7 +139,11 @@ class X86Decoder:
         self._immediates = {value for value, name in kinds.items() if name.startswith("IMMEDIATE")}
         self._near = {value for value, name in kinds.items() if name.startswith("NEAR_")}
         self._codes = _names(iced.Code)
-        self._forms: dict[int, dict[_Key, InstructionForm]] = {}
+        self._in_register, self._in_memory = iced.OpKind.REGISTER, iced.OpKind.MEMORY
+        self._lea = iced.Mnemonic.LEA
+        self._prefixed = (iced.EncodingKind.EVEX, iced.EncodingKind.MVEX)
+        self._forms: dict[int, _FormsOfCode] = {}
+        self._read = lru_cache(_KEPT)(self._anywhere)
         self._fillings: dict[str, _Filling] = {}
         self._formatter: Any = None
 
@@ -160,7 +179,31 @@ class X86Decoder:
         line: int = 0,
     ) -> BlockInstruction:
         """The first instruction of `code`."""
-        decoder = self._iced.Decoder(64, code[:_LONGEST], options=self._options, ip=address)
+        if not (references or text or line):
+            known = self._read(code[:_LONGEST])
+            if known is not None:
+                return msgspec.structs.replace(known, address=address) if address else known
+        return self._instruction(self._decoder(code, address), code, address, references, text, line)
+
+    def _decoder(self, code: bytes, address: int) -> Any:
+        return self._iced.Decoder(64, code[:_LONGEST], options=self._options, ip=address)
+
+    def _anywhere(self, code: bytes) -> BlockInstruction | None:
+        """The first instruction of code at address 0, None for a branch: elsewhere it is another one."""
+        found = self._instruction(self._decoder(code, 0), code, 0)
+        return (
+            None if any(op.kind == "branch" for op in (found.form.operands if found.form else ())) else found
+        )
+
+    def _instruction(
+        self,
+        decoder: Any,
+        code: bytes,
+        address: int,
+        references: Mapping[int, Reference] = MappingProxyType({}),
+        text: str = "",
+        line: int = 0,
+    ) -> BlockInstruction:
         ins = decoder.decode()
         own = code[: ins.len]
         if ins.is_invalid:
@@ -185,40 +228,43 @@ class X86Decoder:
 
     def _find(self, ins: Any) -> InstructionForm | None:
         """The form of an instruction; prefixes that mean nothing to it are passed over."""
-        forms = self._forms.get(ins.code)
-        if forms is None:
-            same = _forms_by_code().get(self._codes[ins.code], ())
-            forms = self._forms[ins.code] = {_key_of(form): form for form in same}
-        if len(forms) == 1:
-            return next(iter(forms.values()))
+        forms = self._forms.get(ins.code) or self._forms_of(ins)
+        if forms.only is not None:
+            return forms.only
         kinds = [ins.op_kind(i) for i in range(ins.op_count)]
-        rounding = ins.rounding_control != 0
-        key = (
-            self._iced.OpKind.MEMORY in kinds, ins.op_mask != 0, ins.zeroing_masking, ins.is_broadcast,
-            rounding, ins.suppress_all_exceptions and not rounding,
-        )  # fmt: skip
+        key = (self._in_memory in kinds, *(_said_by_evex(ins) if forms.prefixed else _UNSAID))
         prefixes = ins.has_lock_prefix, ins.has_rep_prefix, ins.has_repne_prefix
         marks = self._marks(ins, kinds)
-        rest = tuple(mark for mark in marks if mark[1] != "0")
+        rest = tuple([mark for mark in marks if mark[1] != "0"])
         for tried in (prefixes, (prefixes[0], False, False), (False, False, False)):
-            form = forms.get((*key, *tried, marks)) or forms.get((*key, *tried, rest))
+            form = forms.by_key.get((*key, *tried, marks)) or forms.by_key.get((*key, *tried, rest))
             if form is not None:
                 return form
         return None
 
+    def _forms_of(self, ins: Any) -> _FormsOfCode:
+        """The forms of an instruction's code."""
+        same = _forms_by_code().get(self._codes[ins.code], ())
+        prefixed = ins.encoding in self._prefixed
+        forms = {_key_of(form): form for form in same}
+        found = _FormsOfCode(forms, next(iter(forms.values())) if len(forms) == 1 else None, prefixed)
+        self._forms[ins.code] = found
+        return found
+
     def _marks(self, ins: Any, kinds: list[int]) -> tuple[tuple[int, str], ...]:
         """What `_marks_of` says of the form, read from an instruction."""
-        kind = self._iced.OpKind
         found = []
         for i, k in enumerate(kinds):
-            if k == kind.REGISTER:
+            if k == self._in_register:
                 register = self._registers[ins.op_register(i)]
-                found.append((i, register[0] if register else ""))
-            elif k == kind.MEMORY:
-                found.append((i, _lea_class(ins) if ins.mnemonic == self._iced.Mnemonic.LEA else ""))
+                if register is not None and register[0] == "R8h":
+                    found.append((i, "R8h"))
+            elif k == self._in_memory:
+                if ins.mnemonic == self._lea:
+                    found.append((i, _lea_class(ins)))
             elif k in self._immediates and ins.immediate(i) == 0:
                 found.append((i, "0"))
-        return tuple((i, mark) for i, mark in found if mark in ("R8h", "0") or mark[:3] == "LEA")
+        return tuple(found)
 
     def _filled(self, form: InstructionForm, ins: Any) -> _Filling:
         """Where the operands of a form are in iced-x86's instructions."""
@@ -295,6 +341,15 @@ class X86Decoder:
             formatter.show_branch_size, formatter.branch_leading_zeros = False, False
             self._formatter = formatter
         return str(self._formatter.format(ins))
+
+
+def _said_by_evex(ins: Any) -> tuple[bool, ...]:
+    """Masked, zeroing, a broadcast, a rounding, no exceptions: as in the key of a form."""
+    rounding = ins.rounding_control != 0
+    return (
+        ins.op_mask != 0, ins.zeroing_masking, ins.is_broadcast, rounding,
+        ins.suppress_all_exceptions and not rounding,
+    )  # fmt: skip
 
 
 def _is_apx(code: bytes) -> bool:

@@ -80,8 +80,9 @@ class Followed(NamedTuple):
 def followed(lines: Sequence[LocatedInstruction], results: Mapping[str, ResultKind]) -> list[Followed]:
     """The instructions that have to be followed; `results` has by mnemonic what kind of value one makes."""
     rows = [_Row(line, line.accesses, _address_registers(line)) for line in lines]
-    needed = _needed(rows)
     changed = {location for line in lines for _, location in line.writes}
+    addressed = {location for row in rows if row.accesses for location in row.registers}
+    needed = addressed if changed.isdisjoint(addressed) else _needed(rows)
     found = []
     for place, (line, accesses, registers) in enumerate(rows):
         stores = MEMORY in needed and any(one.write for one in accesses)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -96,7 +97,10 @@ def build(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Graph
 
 def rebuilt(graph: Graph, costs: PlacedCosts) -> Graph:
     """The graph of the same block with other costs of the same machine."""
-    return _Builder(graph.instructions, costs, graph).graph()
+    builder = _Builder(graph.instructions, costs, graph)
+    if costs.ends == LEAST_PROVED:  # memory takes no time then: other surroundings
+        return builder.graph()
+    return builder.graph([costs.get(placed.form, placed.variant) for placed in graph.costs])
 
 
 class _Builder:
@@ -106,14 +110,13 @@ class _Builder:
         self.instructions = instructions
         self.costs = costs
         self.behaviour = costs.behaviour
-        self.plain = [costs.plain(one.form) for one in instructions if one.form is not None]
         self.places = tuple(self._places()) if like is None else like.places
         self.through = self._through_memory() if like is None else like.through
         self.memory = self.through.passages
 
-    def graph(self) -> Graph:
-        """Everything together."""
-        chosen = self._chosen()
+    def graph(self, known: list[PlacedCost] | None = None) -> Graph:
+        """Everything together; costs in their surroundings that are `known` are not looked for."""
+        chosen = self._chosen() if known is None else known
         first: list[int] = []
         owner: list[int] = []
         for number, placed in enumerate(chosen):
@@ -127,6 +130,11 @@ class _Builder:
             tuple(nodes.base), tuple(nodes.carried), self.through,
         )  # fmt: skip
 
+    @cached_property
+    def plain(self) -> list[PlacedCost]:
+        """The costs of all instructions in no special surroundings."""
+        return [self.costs.plain(one.form) for one in self.instructions if one.form is not None]
+
     def _places(self) -> Iterator[Places]:
         top = 0
         for one, placed in zip(self.instructions, self.plain, strict=True):
@@ -137,20 +145,10 @@ class _Builder:
         loads = self.behaviour.banks or self.behaviour.crossing
         if not loads and not any(placed.stores for placed in self.plain):
             return Memory()
-        rows = zip(self.instructions, self.plain, self.places, strict=True)
         lines = [
-            LocatedInstruction(
-                one,
-                tuple([place for place in places.sources if place is not None]),
-                tuple([
-                    (node.operand, place)
-                    for node, place in zip(placed.targets, places.targets, strict=True)
-                    if place is not None
-                ]),
-                known_accesses(one),
-            )
-            for one, placed, places in rows
-        ]  # fmt: skip
+            LocatedInstruction(one, places.read, places.written, known_accesses(one))
+            for one, places in zip(self.instructions, self.places, strict=True)
+        ]
         in_flight = self.costs.machine.core.store_buffer or STORES_IN_FLIGHT
         return through_memory(lines, in_flight, self.behaviour, self.costs.machine.isa)
 

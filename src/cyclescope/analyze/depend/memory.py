@@ -82,7 +82,7 @@ def through_memory(
     passes = stores and loads
     if not (passes or chunks or banks or any(crossings)):
         return Memory()
-    found = _Search(in_flight)
+    found = _Search(in_flight, passes)
     steps = followed(lines, instruction_set(isa).arithmetic.results)
     for number in range(_ROUNDS):
         found.round(number, steps)
@@ -128,10 +128,10 @@ class _Inputs:
 
 
 class _Search:
-    """The rounds, with the youngest store to every place."""
+    """The rounds, with the youngest store to every place; it `passes` where loads may get what is stored."""
 
-    def __init__(self, in_flight: int) -> None:
-        self._in_flight = in_flight
+    def __init__(self, in_flight: int, passes: bool) -> None:
+        self._in_flight, self._passes = in_flight, passes
         self._count = 0  # of stores
         self._values = KnownValues()
         self._youngest: dict[tuple[Terms, int], _Stored] = {}  # by byte
@@ -141,19 +141,22 @@ class _Search:
 
     def round(self, number: int, steps: Sequence[Followed]) -> None:
         """Go through the block once more."""
-        self._rounds.append([])
+        accesses: list[MemoryAccess] = []
+        self._rounds.append(accesses)
+        passes, loads = self._passes, self._passes and number == _ROUNDS - 1
         for step in steps:
-            self._step(number, step)
-
-    def _step(self, number: int, step: Followed) -> None:
-        touched = self._fixed.get(step.place) or self._touched(step)
-        for load in touched.loads:
-            self._load(number, load)
-        stored = self._results(step, touched.addresses) if step.has_results else {}
-        for store in touched.stores:
-            self._store(number, store)
-            if store.place[1] in stored:
-                self._values.store(store.address, stored[store.place[1]])
+            touched = self._fixed.get(step.place) or self._touched(step)
+            accesses += touched.loads
+            if loads:
+                for load in touched.loads:
+                    self._load(number, load)
+            stored = self._results(step, touched.addresses) if step.has_results else {}
+            accesses += touched.stores
+            for store in touched.stores:
+                if passes:
+                    self._store(number, store)
+                if store.place[1] in stored:
+                    self._values.store(store.address, stored[store.place[1]])
 
     def _touched(self, step: Followed) -> _Touched:
         """What an instruction accesses, once for all rounds where its addresses are the same in all."""
@@ -225,11 +228,11 @@ class _Search:
     # --- accesses --------------------------------------------------------------------------------
 
     def _load(self, number: int, access: MemoryAccess) -> None:
-        self._rounds[-1].append(access)
-        if number < _ROUNDS - 1:
-            return
-        known = (self._youngest.get((access.address.terms, byte)) for byte in access.own_bytes)
-        youngest = max(filter(None, known), key=lambda stored: stored.order, default=None)
+        terms, youngest = access.address.terms, None
+        for byte in access.own_bytes:
+            stored = self._youngest.get((terms, byte))
+            if stored is not None and (youngest is None or stored.order > youngest.order):
+                youngest = stored
         if youngest is not None and self._count - youngest.order <= self._in_flight:
             place, offset = youngest.access.place, access.address.constant - youngest.access.address.constant
             self._found[access.place] = Passage(
@@ -237,11 +240,10 @@ class _Search:
             )
 
     def _store(self, number: int, access: MemoryAccess) -> None:
-        self._rounds[-1].append(access)
-        stored = _Stored(number, access, self._count)
+        stored, terms = _Stored(number, access, self._count), access.address.terms
         self._count += 1
         for byte in access.own_bytes:
-            self._youngest[access.address.terms, byte] = stored
+            self._youngest[terms, byte] = stored
 
     def passages(self) -> list[Passage]:
         """What was found, with the stores that are further back, unless more than those are in flight."""

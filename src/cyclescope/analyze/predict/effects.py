@@ -108,6 +108,9 @@ EFFECTS = (
 ASSUMED = tuple(effect.name for effect in EFFECTS if effect.assumed)
 
 
+_NAMED = {effect.name: effect for effect in EFFECTS}
+
+
 def effect_named(name: str) -> Effect | None:
     """The effect of a name, None for another bound."""
-    return next((effect for effect in EFFECTS if effect.name == name), None)
+    return _NAMED.get(name)
