@@ -362,7 +362,7 @@ def test_a_model_that_is_exact_leaves_the_bracket():
 def test_the_interval_of_an_extracted_model_is_wider_than_that_of_a_measured_one():
     extracted, measured = with_kind(EXTRACTED), with_kind(MEASURED)
     assert extracted.cycles == measured.cycles == 2
-    assert measured.interval == pytest.approx((1.8, 2.2))  # throughputs, by a tenth
+    assert measured.interval == pytest.approx((1.96, 2.1))  # throughputs: seldom less, sometimes more
     low, high = extracted.interval
     assert (low, high) == pytest.approx((1.0, 1.75 * 1.75))  # ports, by half, and slots
 

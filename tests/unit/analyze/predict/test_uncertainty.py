@@ -21,7 +21,7 @@ from cyclescope.model.machine import DRAWN, EXTRACTED, MEASURED
         (EXTRACTED, IN_ORDER, (2.0, 6.0)),
         (EXTRACTED, "taken_branches", (4.0, 4.0)),
         (EXTRACTED, "stores", (4.0, 4.0)),
-        (MEASURED, PORTS, (3.6, 4.4)),
+        (MEASURED, PORTS, (3.92, 4.2)),
         (MEASURED, FRONT_END, (4.0, 4.0)),
         (MEASURED, LOOP_CARRIED, (3.92, 4.08)),
         (DRAWN, PORTS, (4.0, 4.0)),
@@ -35,6 +35,12 @@ def test_a_bound_of_four_cycles(kind, bound, expected):
 
 def test_what_is_proved_of_a_bound_replaces_its_number():
     assert interval(DRAWN, {LOOP_CARRIED: 4.0}, {LOOP_CARRIED: (3.0, 5.0)}, 4.0, 4.0) == (3.0, 5.0)
+
+
+@pytest.mark.parametrize(("kind", "least"), [(EXTRACTED, 2.0), (MEASURED, 4.0), (DRAWN, 2.0)])
+def test_what_was_asked_of_the_core_itself_counts_for_the_least(kind, least):
+    """Elsewhere the least goes down to the lower bound, which leaves out what is assumed."""
+    assert interval(kind, {PORTS: 2.0, "stores": 4.0}, {}, 2.0, 4.0)[0] == least
 
 
 @pytest.mark.parametrize(
