@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from cyclescope.measure.record import ERRORS, STABLE
-from cyclescope.measure.sampling import Measurement
+from cyclescope.measure.sampling import DISTURBED, Measurement
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -58,8 +60,13 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 def interval_of(measurement: Measurement) -> Interval:
-    """What a usable measurement leaves open; of rounds that disagree all of them."""
+    """What a usable measurement leaves open; of rounds that disagree all of them.
+
+    Beside a neighbour that never rests it is at most what was read: how much less it is alone nobody knows.
+    """
     cycles, spread = measurement.cycles, measurement.spread
+    if measurement.error == DISTURBED:
+        return Interval(-math.inf, cycles + spread, is_steady=False)
     if measurement.verdict == STABLE:
         return Interval(cycles - ERRORS * spread, cycles + ERRORS * spread)
     least = min((value for value in measurement.rounds if value > 0), default=cycles)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
+from cyclescope.measure.sampling import AGREE
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.remarks.probing import UnclearMemory
@@ -69,6 +70,19 @@ def numbered_level(readings: Readings, number: int) -> CacheLevel:
         if after.places[0] > FAR_BEYOND * level.places[-1]:
             raise Unresolved(UnclearMemory.HIDDEN_LEVEL.of())
     return found[number]
+
+
+def check_rises(level: CacheLevel, readings: Readings) -> None:
+    """Raise Unresolved where loads from more memory surely take less, from a level's end to the next one's.
+
+    More does not fit where less did not: pages share sets by where they lie.
+    """
+    last = level.places[-1]
+    after = next((other.places[-1] for other in levels_of(readings) if other.places[0] > last), last)
+    most = max(after, FARTHER_BEYOND * last)
+    behind = [cycles for place, cycles in steady_places(readings).items() if last < place <= most]
+    if any(less.low > (1 + AGREE) * more.high for less, more in combinations(behind, 2)):
+        raise Unresolved(UnclearMemory.FALLS.of())
 
 
 def level_end(level: CacheLevel, readings: Readings) -> int:

@@ -21,7 +21,15 @@ from cyclescope.probe.code import Assembler
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.looks import PAUSE, Looks, look
 from cyclescope.probe.pairs import LEAST_RUNNING, NO_PAIRS, CpuPair, CpuPairs, OtherCpu, running
-from cyclescope.probe.question import GridPlace, Point, Probe, ProbeCase, Readings, Unresolved
+from cyclescope.probe.question import (
+    GridPlace,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+)
 from cyclescope.probe.turns import Pausing, finished, in_turns
 from cyclescope.remarks.probing import NoPairs, NotAsked, Unclear, UnclearPair
 from cyclescope.remarks.remark import NOTHING, Remark
@@ -274,7 +282,7 @@ def _fact(
             for point in case.points:
                 readings.get(point.part, point.x)  # what does not run comes first
             raise Unresolved(Asking.EMULATED.of())
-        verdict = probe.judge(case, readings)
+        verdict = _bounded(probe.judge(case, readings))
     except Unresolved as why:
         if is_cut_short or any(seen.is_cut_short for _, seen in _seen(probe, case, looks)):
             said = Asking.NO_TIME.of().text
@@ -285,6 +293,13 @@ def _fact(
         probe.name, case.subject, verdict.answer, None if value is None else round(value.value, 3),
         None if value is None else round(value.error, 3), unit if value else "", verdict.confidence,
     )  # fmt: skip
+
+
+def _bounded(verdict: ProbeVerdict) -> ProbeVerdict:
+    """A verdict whose value is known from both sides. Raises Unresolved for others."""
+    if verdict.value is not None and not math.isfinite(verdict.value.error):
+        raise Unresolved(Unclear.ALWAYS_DISTURBED.of())
+    return verdict
 
 
 def why_none(probe: Probe, isa: str) -> Remark:

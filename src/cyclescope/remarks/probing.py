@@ -12,6 +12,7 @@ class Unclear(Meaning):
     AS_SAID = "{}"  # what a backend says of a kernel that does not run
     LOOKS_DIFFER = "looks at the same kernel differ"
     PLACE_MATTERS = "it depends on where the code lies, or looks differ"
+    ALWAYS_DISTURBED = "no look at one of the kernels was undisturbed"
     NO_TIME_TAKEN = "it takes no time"
     UNDECIDED = "the readings do not say"
     ONE_LEVEL = "the levels to compare with are not apart"
@@ -38,6 +39,7 @@ class UnclearBranches(Meaning):
     PATTERNS_AGAIN = "longer patterns are predicted again"
     NO_PATTERN = "not even the shortest pattern is predicted"
     NO_DISTANCES = "no two distances show where such a level ends"
+    FASTER_ELSEWHERE = "jumps of another distance are faster: these miss a level"
     DISTANCES_DIFFER = "jumps nearer to each other and farther away show other numbers"
     BY_AND_BY = "more jumps get slower by and by: targets may collide while there is room"
     LONGER_LOOPS = "loops take longer than their operations, the more trips the longer"
@@ -60,6 +62,7 @@ class UnclearMemory(Meaning):
     NO_BEYOND = "it goes on to the largest walk, or what is beyond is never the same"
     BEYOND_AS_FAST = "loads from beyond take hardly longer"
     SOFT_EDGE = "the edge is soft: other programs, or pages that lie anywhere"
+    FALLS = "loads from more memory take less behind the edge: it is where pages lie that counts"
     TRANSLATED = "loads from so many pages take longer as well: translated addresses may be what ends"
     FEWEST_PAGES = "the fewest pages do not take the same"
     PAGES_AS_FAST = "so many pages take no longer"

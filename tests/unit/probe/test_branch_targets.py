@@ -124,6 +124,18 @@ def test_jumps_have_to_take_the_same_too():
         answer((1024, 256, 256), each=(1, 1, 1.1))
 
 
+@pytest.mark.parametrize(("faster", "told"), [(0.97, True), (0.9, False), (0.5, False)])
+def test_jumps_that_miss_a_level_whatever_their_number_tell_of_none(faster, told):
+    """Two of a line may be in each other's place: then only jumps of other lines are as fast as any."""
+    each = (1.0, 1.0, faster)
+    if told:
+        assert answer((1024, 1024, 64), each=each) == Interval(1024, 1024)
+    else:
+        with pytest.raises(Unresolved, match="no two distances"):
+            answer((1024, 1024, 64), each=each)
+        assert answer((64, 64, 1024), each=(faster, faster, 1.0)) == Interval(64, 64)
+
+
 def rising(*steps, each=(1.0, 1.0, 1.0)):
     """What the probe says where jumps beyond 512 are so far up the way to four times as long, by distance."""
     found = {}

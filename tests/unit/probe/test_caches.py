@@ -117,6 +117,42 @@ def test_what_pages_may_end_is_no_cache(share, told):
     assert memory.judged("first level, size").low == pytest.approx(32, rel=0.1)
 
 
+def test_a_level_that_ends_because_of_its_pages_is_no_cache():
+    """Its last sizes have some that are not translated at once: what comes before them is compared with."""
+    case = CASES["second level, size"]
+    found = {(p.part, p.x): walked_pages(p.part, p.x) for p in case.points}
+    for _ in range(3):
+        found |= {(p.part, p.x): walked_pages(p.part, p.x) for p in more(case, found)}
+    with pytest.raises(Unresolved, match="translated"):
+        PROBE.judge(case, Readings(found, {}))
+
+
+def walked_pages(part, size):
+    """Loads where 40 pages are translated at once, and walks take longer when the 41st is half walked."""
+    value = 12.0 if size > 32 * KIB else 4.0
+    if part != plateaus.WALKED:
+        value = 13.0 if part == "pages" and size // 4096 > 40 else 4.0
+    elif size > 40.5 * 4 * KIB:
+        value = 18.0
+    return Interval(value, value)
+
+
+@pytest.mark.parametrize(("less", "told"), [(1.0, True), (0.99, True), (0.97, False)])
+def test_more_memory_that_takes_less_is_in_no_cache(less, told):
+    """Pages share sets by where they lie: more of them are fewer in the sets that have too many."""
+    sizes = [round(LEAST * 1.05**n) for n in range(150)]
+    edge = next(size for size in sizes if size > LEAST * 8)
+    times = {x: 4.0 if x < edge else 8.0 * (less if x > 1.5 * edge else 1) for x in sizes}
+    found = {(plateaus.WALKED, x): Interval(value, value) for x, value in times.items()}
+    found |= at_once(found)
+    for subject in ("first level, size", "second level, load"):
+        if told:
+            assert PROBE.judge(CASES[subject], Readings(found, {})).value is not None
+        else:
+            with pytest.raises(Unresolved, match="more memory take less"):
+                PROBE.judge(CASES[subject], Readings(found, {}))
+
+
 def test_few_pages_are_no_reason():
     assert {p.part for p in PROBE.more(CASES["first level, size"], Readings(stepped(4096), {}))} == {"walk"}
     parts = {p.part for p in PROBE.more(CASES["first level, size"], Readings(stepped(12000), {}))}

@@ -109,17 +109,23 @@ def test_decoding_as_fast_as_anything_shows_nothing():
 
 def answer(ends, longer=1.5, last=1 << 20, in_lines=(4000, 1.5)):
     """What is said where lengths end at a number each, and more take so many times as long."""
+    found = ends_at(ends, longer, last)
+    end, slower = in_lines
+    for part, place in wanted(found):
+        value = 0.2 * (slower if place > end else 1)
+        found[part, place] = Interval(value * 0.995, value * 1.005)
+    return PROBE.judge(COUNT, Readings(found, {})).value
+
+
+def ends_at(ends, longer=1.5, last=1 << 20):
+    """Readings of lengths that end at a number each."""
     found = {}
     for (part, size), end in zip(SIZES.items(), ends, strict=True):
         for place in {*range(512, 9001, 256), end, end + 1}:
             if place * size <= decoded.MOST_CODE and place <= last:
                 value = 0.2 * (longer if place > end else 1)
                 found[part, place] = Interval(value * 0.995, value * 1.005)
-    end, slower = in_lines
-    for part, place in wanted(found):
-        value = 0.2 * (slower if place > end else 1)
-        found[part, place] = Interval(value * 0.995, value * 1.005)
-    return PROBE.judge(COUNT, Readings(found, {})).value
+    return found
 
 
 def rate(short, long):
@@ -141,6 +147,26 @@ def test_lines_of_code_are_no_decoder():
         rate(0.3, 0.3 * 3.5 * 1.15)
     with pytest.raises(Unresolved, match="no two lengths"):
         rate(0.2, 0.7)
+
+
+@pytest.mark.parametrize(("slower", "told"), [(1.0, True), (1.03, True), (1.12, False)])
+def test_a_cache_of_code_that_shorter_ones_show_is_no_decoder(slower, told):
+    """4 bytes each take longer from 30 000 bytes of code on, as many as the 7 bytes each have soon beyond."""
+    found = {}
+    for part, size in SIZES.items():
+        for place in range(512, 16001, 256):
+            if place * size <= decoded.MOST_CODE:
+                value = 0.2 if place <= 4000 else {2: 0.5, 4: 0.5, 5: 0.62, 7: 0.85}[size]
+                value *= slower if size == 4 and place * size > 30000 else 1
+                found[part, place] = Interval(value * 0.999, value * 1.001)
+    readings = Readings(found, {})
+    if told:
+        assert PROBE.judge(CASES["7 bytes each, decoded"], readings).value.value == pytest.approx(
+            1 / 0.85, rel=0.001
+        )
+    else:
+        with pytest.raises(Unresolved, match="lines of code"):
+            PROBE.judge(CASES["7 bytes each, decoded"], readings)
 
 
 FAR, KEPT = 9000, Interval(4000, 4000).with_error(decoded.SAME_END)
@@ -174,6 +200,26 @@ def test_no_other_number_in_a_line_keeps_more(end, slower, told):
     else:
         with pytest.raises(Unresolved, match="more instructions of another length"):
             answer((4000, 4000, FAR, FAR), in_lines=(end, slower))
+
+
+@pytest.mark.parametrize("away", ["few", "many", "few of two", ""])
+def test_other_numbers_in_a_line_have_to_be_seen(away):
+    """What a neighbour hid may be kept: of more than the two lengths show, or of many more."""
+    found = ends_at((4000, 4000, FAR, FAR))
+    asked = wanted(found)
+    for part, place in asked:
+        found[part, place] = Interval(0.298, 0.302)
+    some = [place for part, place in asked if part == "18 in a line"]
+    for place in {"few": some[:1], "many": some[1:]}.get(away, []):
+        found["18 in a line", place] = Interval(0.2, 0.302, is_steady=False)
+    if away == "few of two":
+        found["18 in a line", some[0] + 18] = Interval(0.2, 0.302, is_steady=False)
+    readings = Readings(found, {})
+    if away in ("few", "many"):
+        with pytest.raises(Unresolved, match="looks at the same kernel differ"):
+            PROBE.judge(COUNT, readings)
+    else:
+        assert PROBE.judge(COUNT, readings).value == KEPT
 
 
 @pytest.mark.parametrize("isa", ["x86-64", "riscv64"])

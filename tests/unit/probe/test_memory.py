@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.registry import instruction_set
+from cyclescope.isa.table import load_table
 from cyclescope.model.behaviour.found import measured_behaviour
 from cyclescope.model.facts import LOOPED, CoreAnswer, MemoryWay
 from cyclescope.model.ports import issue_throughput
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.code import Assembler
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.question import Readings, Unresolved
 from cyclescope.simulate.passing import Passing
@@ -47,6 +50,26 @@ def test_how_many_pairs_a_core_may_learn_while_it_is_asked_over_how_many_stores(
             assert len(point.lines) == point.count * (2 + 2 * int(case.subject.split()[0]))
             asked.add((point.count, case.subject.endswith(LOOPED)))
     assert asked == {(64, False), (1, True)}
+
+
+def test_no_store_in_between_is_at_the_place_of_another_page():
+    """Where pages lie decides whether such a store delays the load: by 7 cycles in some runs of a Zen 3."""
+    assembler = Assembler(load_table("x86-64"))
+    for case in RENAMING.cases("x86-64"):
+        if "stores in between" in case.subject:
+            kernel = assembler.kernel(case.points[0].lines, 0)
+            stored, *others = [place for one in kernel.body for place in places(one, kernel.state)]
+            loads = {place for place in others if place == stored}
+            assert loads, case.subject
+            assert not {place % 4096 for place in set(others) - loads} & {stored % 4096}, case.subject
+
+
+def places(one, state):
+    """Addresses that an instruction names."""
+    for base, offset in re.findall(r"\[(\w+)(\+\d+)?\]", one.text()):
+        yield state.general[["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"].index(base)] + int(
+            offset or 0
+        )
 
 
 FORWARDING, ACCESSES, CROSSING, ALIASING = (

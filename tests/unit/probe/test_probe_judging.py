@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
+import msgspec
 import pytest
 
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import default_state
 from cyclescope.measure.plan import Experiment
 from cyclescope.measure.record import FAILED, NOISY, STABLE
-from cyclescope.measure.sampling import Measurement
+from cyclescope.measure.sampling import DISTURBED, Measurement
+from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe import looks
 from cyclescope.probe.interval import Interval, interval_of
 from cyclescope.probe.levels import is_higher
 from cyclescope.probe.looks import Looks, look
-from cyclescope.probe.question import Unresolved
+from cyclescope.probe.question import ProbeVerdict, Unresolved
+from cyclescope.probe.run import _bounded
 from cyclescope.probe.turns import finished
 
 LOW, HIGH = Interval(1.0, 1.0), Interval(2.0, 2.0)
@@ -34,6 +39,19 @@ def test_a_steady_reading_is_within_twice_its_spread():
 def test_of_rounds_that_disagree_all_count():
     found = interval_of(measured(3.0, 2.0, NOISY, (2.5, 3.0, 5.0)))
     assert (found.low, found.high, found.is_steady) == (2.5, 5.0, False)
+
+
+def test_what_was_never_undisturbed_may_take_any_less():
+    """A neighbour that never rests makes all rounds slower alike."""
+    found = interval_of(msgspec.structs.replace(measured(9.0, 0.5, NOISY), error=DISTURBED))
+    assert (found.low, found.high, found.is_steady) == (-math.inf, 9.5, False)
+    longer = found - Interval(4.0, 4.0)
+    assert (longer.low, longer.high) == (-math.inf, 5.5)
+    assert not is_higher(found - Interval(8.0, 8.0), Interval(2.0, 2.0), Interval(4.0, 4.0))
+    with pytest.raises(Unresolved):
+        is_higher(found, Interval(1.0, 1.0), Interval(2.0, 2.0))
+    with pytest.raises(Unresolved, match="undisturbed"):
+        _bounded(ProbeVerdict(CoreAnswer.VALUE, found))
 
 
 @pytest.mark.parametrize(("value", "answer"), [(0.9, False), (1.25, False), (1.75, True), (2.4, True)])

@@ -7,6 +7,7 @@ each other or far away is no cache of code, which would end at the same number o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from cyclescope.probe.plateaus import (
     WALKED,
     CacheLevel,
     numbered_level,
+    steady_places,
 )
 from cyclescope.probe.question import (
     CYCLES,
@@ -112,6 +114,7 @@ def _shown(case: ProbeCase, readings: Readings, spacing: int) -> _Shown:
     Unresolved where they soon take hardly longer.
     """
     own = apart(readings, spacing)
+    _check_first(own, readings)
     level = numbered_level(own, _number(case))
     last, base = level.places[-1], level.cycles.high
     behind = {place: own.get(WALKED, place) for place in own.places(WALKED) if place > last}
@@ -127,6 +130,14 @@ def _shown(case: ProbeCase, readings: Readings, spacing: int) -> _Shown:
     if number.error > SAME_NUMBER * number.value:
         raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return _Shown(number, level.cycles, soon >= base + HALF_WAY * (beyond.high - base))
+
+
+def _check_first(own: Readings, readings: Readings) -> None:
+    """Raise Unresolved where jumps of another distance are surely faster: then these miss the first level."""
+    every = [steady_places(apart(readings, spacing)).values() for spacing in JUMP_SPACINGS]
+    fastest = min((taken.high for some in every for taken in some), default=math.inf)
+    if numbered_level(own, 0).cycles.low > (1 + SAME_TIME) * fastest:
+        raise Unresolved(UnclearBranches.FASTER_ELSEWHERE.of())
 
 
 def _leaves(level: CacheLevel, readings: Readings) -> int | None:

@@ -17,6 +17,7 @@ from cyclescope.probe.plateaus import (
     FAR_BEYOND,
     WALKED,
     CacheLevel,
+    check_rises,
     level_end,
     numbered_level,
     steady_places,
@@ -85,10 +86,14 @@ def _levels_before(case: ProbeCase, readings: Readings) -> list[CacheLevel]:
 
 
 def _ends(level: CacheLevel, readings: Readings) -> tuple[int, ...]:
-    """A level's last size, and the first that is far beyond, in pages that may not be translated at once."""
+    """A level's first size, and the first that is far beyond, in pages that may not be translated at once.
+
+    Pages that are not translated at once may be what ends a level: its last sizes have some of them, then.
+    """
     known, last = steady_places(readings), level.places[-1]
     beyond = next((place for place in known if place >= FAR_BEYOND * last), 0)
-    return (last, beyond) if beyond // PAGE >= LEAST_TRANSLATED else ()
+    first = min(max(level.places[0], LEAST_TRANSLATED * PAGE), last)
+    return (first, beyond) if beyond // PAGE >= LEAST_TRANSLATED else ()
 
 
 def _translation(isa: str, size: int) -> Iterator[Point]:
@@ -120,14 +125,13 @@ def _check_translation(level: CacheLevel, readings: Readings) -> None:
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """What tells whether pages end levels, and sizes between the last of a level and the next."""
-    level, isa = _level(case, readings), _isa_of(case)
-    for before in _levels_before(case, readings):
-        for size in _ends(before, readings):
+    isa, known = _isa_of(case), steady_places(readings)
+    for level in (*_levels_before(case, readings), _level(case, readings)):
+        for size in _ends(level, readings):
             yield from _translation(isa, size)
-    last = level.places[-1]
-    after = next((place for place in steady_places(readings) if place > last), None)
-    step = max(last // _GRAIN // SPACING, 1) * SPACING
-    if after is not None and "size" in case.subject:
+        last = level.places[-1]
+        after = next((place for place in known if place > last), last)
+        step = max(last // _GRAIN // SPACING, 1) * SPACING
         yield from (walk(isa, size) for size in range(last + step, after, step))
 
 
@@ -144,6 +148,7 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
         least, most = level.places[-1], level_end(level, readings) - SPACING
         found = ProbeVerdict(CoreAnswer.VALUE, Interval(least / KIB, most / KIB), unit="KiB")
     for before in _levels_before(case, readings):
+        check_rises(before, readings)
         _check_translation(before, readings)
     return found
 

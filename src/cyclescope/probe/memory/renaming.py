@@ -61,7 +61,7 @@ _APART, _PLACES = "p +120", 15  # where no other store goes: they are in so many
 _NOTHING = Interval(0.0, 0.0)
 _LEARNED = (MemoryWay.REWRITTEN_SHORT, MemoryWay.OTHER_SHORT)  # where a core may know pairs, or not yet
 _HERE, _THERE = "p +64", "q +64"  # two registers with the same address
-_STACK, _STACK_APART = "s +16", "s +64"
+_STACK, _STACK_APART = "s +16", "s +120"  # the latter at no place of a page that other stores have
 
 
 class Way(NamedTuple):

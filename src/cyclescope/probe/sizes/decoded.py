@@ -21,7 +21,7 @@ from cyclescope.probe.code import KernelLine, instruction, written
 from cyclescope.probe.edges import inside
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.levels import precise
-from cyclescope.probe.plateaus import FAR_BEYOND, SOFT, WALKED, levels_of, steady_places
+from cyclescope.probe.plateaus import FAR_BEYOND, SAME_LEVEL, SOFT, WALKED, levels_of, steady_places
 from cyclescope.probe.question import (
     Model,
     Point,
@@ -141,10 +141,26 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if not any(own.places(WALKED) for own in others):
         raise Unresolved(Unclear.LOOKS_DIFFER.of())
     for own in others:
-        least, *_, most = own.places(WALKED) or (0, 0)
-        if most and own.get(WALKED, least).high < DECODING * each.high <= own.get(WALKED, most).low:
-            raise Unresolved(UnclearSize.KEEPS_MORE.of(), Read.UP_TO.of(least))
+        _check_lines(own, DECODING * each.high, BEYOND_END * MORE_IN_LINES * number.high)
     return ProbeVerdict(CoreAnswer.VALUE, number.with_error(SAME_END))
+
+
+def _check_lines(own: Readings, decoding: float, beyond: float) -> None:
+    """Raise Unresolved where somewhat more instructions in such lines are kept, or may be.
+
+    Where not even many more are slower, decoding is as fast, and they say nothing.
+    """
+    every = {place: own.get(WALKED, place) for place in own.places(WALKED)}
+    few = [(place, taken) for place, taken in every.items() if place < beyond]
+    many = [taken for place, taken in every.items() if place >= beyond]
+    if not few or any(taken.high < decoding for taken in many):
+        return
+    if not any(taken.low >= decoding for taken in many):
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
+    if fast := [place for place, taken in few if taken.high < decoding]:
+        raise Unresolved(UnclearSize.KEEPS_MORE.of(), Read.UP_TO.of(max(fast)))
+    if not any(taken.low >= decoding for _, taken in few):
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
 
 
 def _number(case: ProbeCase, readings: Readings) -> tuple[Interval, Interval]:
@@ -226,7 +242,22 @@ def _decoded(case: ProbeCase, readings: Readings, number: Interval) -> ProbeVerd
         raise Unresolved(UnclearSize.NO_LENGTHS.of())
     if any(each / other < (1 - SAME_BYTES) * taken.low / size for other, each in shorter):
         raise Unresolved(UnclearSize.LINES_LIMIT.of())
+    code = BEYOND_END * number.low * size
+    parts = {other: of_length(readings, part) for part, other in _parts(case).items() if other < size}
+    if any(_waits_for_lines(own, other, code) for other, own in parts.items()):
+        raise Unresolved(UnclearSize.LINES_LIMIT.of())
     return ProbeVerdict(CoreAnswer.VALUE, taken.inverse(), unit="per cycle")
+
+
+def _waits_for_lines(own: Readings, size: int, code: float) -> bool:
+    """Whether what is decoded anyway takes longer where it is about so many bytes of code, or less."""
+    try:
+        least = BEYOND_END * _end(own).low
+    except Unresolved:
+        return False
+    decoded = {n * size: one for n, one in steady_places(own).items() if n >= least}
+    some = [one for at, one in decoded.items() if at <= FAR_BEYOND * code]
+    return bool(some) and max(one.low for one in some) > (1 + SAME_LEVEL) * min(one.high for one in some)
 
 
 def _shorter(case: ProbeCase, readings: Readings, number: Interval, size: int) -> Iterator[tuple[int, float]]:
