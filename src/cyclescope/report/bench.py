@@ -84,11 +84,15 @@ def bench_json(
 
 
 def _copies_json(burst: TimedBurst, emulated: bool) -> dict[str, object]:
-    """How copies that ran once were timed; `mark` are the cycles of a pair of marks, taken out per copy."""
+    """How copies that ran once were timed; `mark` are the cycles of a pair of marks, taken out per copy.
+
+    `beside` are cycles of all copies that pass beside what no copies take, which are not in the value.
+    """
     effort = burst.burst.effort
     return {
         "unroll": effort.unroll, "loop": effort.loop, "basic": effort.basic,
         "pairs_of_marks": burst.burst.pairs, "mark": None if emulated else _rounded(burst.mark),
+        "beside": None if emulated or not effort.basic else _rounded(burst.beside),
     }  # fmt: skip
 
 
@@ -142,10 +146,17 @@ def _copies(burst: TimedBurst) -> str:
     few, many = ("none", effort.unroll) if effort.basic else (effort.unroll, 2 * effort.unroll)
     trips = f", in a loop of {effort.loop} trips" if effort.loop else ""
     copies = f"{many} copies less {few}{trips}, {burst.samples[0].calls} runs of both per measurement"
+    if effort.basic:
+        copies += f"; twice as many say that {_beside(burst.beside)}"
     if not pairs:
         return copies
     marks = f"{pairs} pairs of marks" if pairs > 1 else "a pair of marks"
     return f"{copies}; {marks} per copy, {burst.mark:.2f} cycles each, taken out"
+
+
+def _beside(cycles: float) -> str:
+    """How far off copies are whose beginning and end are beside what no copies take, or wait for it."""
+    return f"{abs(cycles):.1f} cycles of all copies are {'not in it' if cycles >= 0 else 'too many'}"
 
 
 def _measurements(burst: TimedBurst) -> Iterator[str]:

@@ -99,7 +99,14 @@ def test_marks_take_nanobench_s_way(in_copies):
     text = f"{PAUSE}; nop; {RESUME}"
     assert "a pair of marks per copy, 98.00 cycles each, taken out" in in_copies("--asm", text).out
     data = json.loads(in_copies("--asm", text, "--json").out)
-    assert data["copies"] == {"unroll": 100, "loop": 0, "basic": False, "pairs_of_marks": 1, "mark": 98.0}
+    assert data["copies"] == {
+        "unroll": 100,
+        "loop": 0,
+        "basic": False,
+        "pairs_of_marks": 1,
+        "mark": 98.0,
+        "beside": None,
+    }
     assert in_copies("--hex", "90043f81c2b113b5f090043f81c2b113b5e0").code == 0
 
 

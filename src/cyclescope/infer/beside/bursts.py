@@ -19,7 +19,7 @@ from cyclescope.errors import UsageError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import IN_AREAS, PAUSE, Places, nowhere, settled_of, usable
-from cyclescope.measure.record import STABLE
+from cyclescope.measure.record import STABLE, UNSTABLE
 from cyclescope.measure.sampling import Measurement, once
 
 PAUSES, RESUMES = (bytes.fromhex(f"043f81c2b113b5{last}") for last in ("f0", "e0"))  # nanoBench's
@@ -76,17 +76,27 @@ class Burst(msgspec.Struct, frozen=True):
         kernel = msgspec.structs.replace(self.kernel, code=PAUSES + RESUMES, setup=b"", instructions=1)
         return Burst(kernel, msgspec.structs.replace(self.effort, one_time=0, late=0))
 
+    @property
+    def twice(self) -> Burst:
+        """Twice as many copies."""
+        return Burst(
+            self.kernel, msgspec.structs.replace(self.effort, unroll=2 * self.effort.unroll), self.pairs
+        )
+
 
 class TimedBurst(msgspec.Struct, frozen=True):
     """What copies took: cycles per copy, what a pair of marks costs, all measurements of both lengths.
 
-    `mark` was taken out once per pair; it is 0 without marks.
+    `mark` was taken out once per pair; it is 0 without marks. `beside` are cycles of all copies that pass
+    beside what no copies take, or of what these take that waits for copies if it is below 0; it is 0 where
+    no copies are not what is taken out.
     """
 
     measured: Measurement
     mark: float
     samples: tuple[BurstSample, ...]
     burst: Burst
+    beside: float = 0.0
 
     @property
     def measurements(self) -> int:
@@ -160,19 +170,35 @@ def time_bursts(
         once_each = [_emulated(backend, burst) for burst in bursts]
         _check(once_each, isa, places)
         return once_each
-    found: list[list[BurstSample]] = [[] for _ in bursts]
-    marks: list[list[BurstSample]] = [[] for _ in bursts]
+    found = [_Rounds(burst) for burst in bursts]
     while True:
-        for own, cost, burst in zip(found, marks, bursts, strict=True):
-            own.append(_round(backend, burst, rounds))
-            if burst.pairs and own[-1].usable:
-                cost.append(_round(backend, burst.marks_alone, rounds))
-        timed = [_timed(*one, rounds) for one in zip(found, marks, bursts, strict=True)]
+        for one in found:
+            one.add(backend, rounds)
+        timed = [_timed(one, rounds) for one in found]
         _check(timed, isa, places)
         done = [one for one in timed if one is not None]
         if len(done) == len(bursts):
             return done
         time.sleep(PAUSE)
+
+
+class _Rounds:
+    """Rounds of a burst: its own, and of the marks and twice the copies that it is compared with."""
+
+    def __init__(self, burst: Burst) -> None:
+        self.burst = burst
+        self.own: list[BurstSample] = []
+        self.marks: list[BurstSample] = []
+        self.twice: list[BurstSample] = []
+
+    def add(self, backend: BurstBackend, rounds: int) -> None:
+        """One more of each."""
+        burst = self.burst
+        self.own.append(_round(backend, burst, rounds))
+        if burst.pairs and self.own[-1].usable:
+            self.marks.append(_round(backend, burst.marks_alone, rounds))
+        if burst.effort.basic and self.own[-1].usable:
+            self.twice.append(_round(backend, burst.twice, rounds))
 
 
 def _round(backend: BurstBackend, burst: Burst, rounds: int) -> BurstSample:
@@ -194,17 +220,38 @@ def _emulated(backend: BurstBackend, burst: Burst) -> TimedBurst:
     return TimedBurst(measured, 0.0, (sample,), burst)
 
 
-def _timed(
-    own: Sequence[BurstSample], marks: Sequence[BurstSample], burst: Burst, rounds: int
-) -> TimedBurst | None:
-    """What the rounds so far say, None where more may say more.
+def _timed(found: _Rounds, rounds: int) -> TimedBurst | None:
+    """What the rounds so far say, None where more may say more."""
+    timed = _without_marks(found, rounds)
+    if timed is None or not timed.measured.usable or not found.burst.effort.basic:
+        return timed
+    return _with_beside(timed, found, rounds)
 
-    Rounds are judged with what marks cost: of a difference nearly nothing may be left.
+
+def _with_beside(timed: TimedBurst, found: _Rounds, rounds: int) -> TimedBurst | None:
+    """With the error that copies have which begin and end beside what no copies take.
+
+    What passes there is in twice as many copies only once, too: the two differ by half of it.
     """
+    burst = found.burst
+    twice = _judged(found.twice, burst.twice, rounds)
+    if twice is None:
+        return None
+    missing = 2 * (twice.cycles - _difference(found.own, "avg", burst.effort))
+    spread = math.hypot(timed.measured.spread, missing, 2 * twice.spread)
+    measured = msgspec.structs.replace(timed.measured, spread=spread)
+    if not twice.usable:
+        measured = msgspec.structs.replace(measured, verdict=UNSTABLE, error=twice.error)
+    return msgspec.structs.replace(timed, measured=measured, beside=missing * burst.effort.copies)
+
+
+def _without_marks(found: _Rounds, rounds: int) -> TimedBurst | None:
+    """Rounds are judged with what marks cost: of a difference nearly nothing may be left."""
+    own, burst = found.own, found.burst
     measured = _judged(own, burst, rounds)
     if measured is None or not measured.usable or not burst.pairs:
         return None if measured is None else TimedBurst(measured, 0.0, tuple(own), burst)
-    alone = _judged(marks, burst.marks_alone, rounds)
+    alone = _judged(found.marks, burst.marks_alone, rounds)
     if alone is None:
         return None
     costs = alone.counters or (0.0,) * len(measured.counters)

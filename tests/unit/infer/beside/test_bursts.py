@@ -36,9 +36,10 @@ def kernel(code, instructions=1):
 class PlayedBackend:
     """Copies take `cycles` in turn, and `mark` per pair of marks; events are as many."""
 
-    def __init__(self, cycles, mark=0.0, emulated=False, status=OK):
+    def __init__(self, cycles, mark=0.0, emulated=False, status=OK, beside=0.0):
         self.cycles, self.mark = itertools.cycle(cycles), mark
         self.emulated, self.status, self.asked = emulated, status, []
+        self.beside = beside  # cycles of copies that pass beside what no copies take
 
     def capabilities(self):
         return SimpleNamespace(isa="x86-64", emulated=self.emulated)
@@ -50,7 +51,10 @@ class PlayedBackend:
         alone = kernel.code == PAUSES + RESUMES
         each = pairs_of_marks(kernel.code) * self.mark + (0.0 if alone else next(self.cycles))
         few, many = (0, effort.unroll) if effort.basic else (effort.unroll, 2 * effort.unroll)
-        few, many = (ENTRY + each * number * max(effort.loop, 1) for number in (few, many))
+        few, many = (
+            ENTRY + (each * number * max(effort.loop, 1) - self.beside if number else 0)
+            for number in (few, many)
+        )
         count = effort.measurements
         return BurstSample((few,) * count, (many,) * count, (many - few,), OK, accepted=count, calls=1)
 
@@ -66,6 +70,43 @@ def test_a_copy_takes_what_it_takes(plan):
     assert (timed.measured.verdict, timed.measured.cycles) == (STABLE, pytest.approx(3.0))
     assert timed.measured.counters == pytest.approx((3.0,))
     assert [timed.summed(kind) for kind in ("min", "median", "avg", "max")] == pytest.approx([3.0] * 4)
+
+
+@pytest.mark.parametrize("beside", [5.0, -5.0, 0.0])
+@pytest.mark.parametrize(("code", "mark"), [(ADD, 0.0), (ADD + PAUSES + RESUMES, 98.0)], ids=["", "marks"])
+def test_what_passes_beside_no_copies_is_in_the_error(beside, code, mark):
+    """Without them nothing is amiss: of as many and twice as many the same passes there."""
+    played = lambda: PlayedBackend([2.0], mark, beside=beside)  # noqa: E731
+    basic, usual = (
+        time_bursts(played(), [burst_of(kernel(code), Before(), BurstPlan(10, basic=is_basic))], 5)[0]
+        for is_basic in (True, False)
+    )
+    assert (usual.measured.cycles, usual.beside) == (pytest.approx(2.0), 0.0)
+    assert basic.beside == pytest.approx(beside, abs=1e-6)
+    assert basic.measured.verdict == STABLE
+    if not mark:  # of marks alone the same passes there, and is taken out with what they cost
+        assert basic.measured.cycles == pytest.approx(2.0 - beside / 10)
+    assert abs(basic.measured.cycles - 2.0) <= basic.measured.spread + 1e-6
+    assert basic.measured.spread == pytest.approx(abs(beside) / 10, abs=0.01)
+
+
+def test_how_unsure_twice_as_many_are_is_in_the_error():
+    """Half of what passes beside is the difference of two readings: 2.0 of 10, and 2.0 to 2.1 of 20."""
+    backend = PlayedBackend([2.0, 2.0, 2.0, 2.1])
+    (timed,) = time_bursts(backend, [burst_of(kernel(ADD), Before(), BurstPlan(10, basic=True))], 5)
+    assert timed.measured.cycles == pytest.approx(2.0)
+    assert 2 * 0.1 <= timed.measured.spread <= 4 * 0.1
+
+
+def test_where_twice_as_many_do_not_run_nothing_is_sure(monkeypatch):
+    backend, burst = PlayedBackend([2.0]), burst_of(kernel(ADD), Before(), BurstPlan(10, basic=True))
+    usual = backend.burst
+    broken = BurstSample((0.0,), (0.0,), (), SIGNAL, 11, 0x10)
+    monkeypatch.setattr(
+        backend, "burst", lambda kernel, effort: broken if effort.unroll > 10 else usual(kernel, effort)
+    )
+    (timed,) = time_bursts(backend, [burst], 5)
+    assert (timed.measured.verdict, timed.measured.error) == (UNSTABLE, "SIGSEGV at 0x10")
 
 
 @pytest.mark.parametrize("pairs", [1, 3])
