@@ -46,9 +46,10 @@ def levels_of(readings: Readings) -> list[CacheLevel]:
 
 
 def _run(places: Sequence[int], cycles: Mapping[int, Interval]) -> tuple[list[int], list[int]]:
-    """Places that surely take the same as the first, up to one that surely takes longer; it and the rest."""
-    most = (1 + SAME_LEVEL) * cycles[places[0]].value
-    number = next((n for n, place in enumerate(places) if cycles[place].low > most), len(places))
+    """Places that take the same as the first, up to one that surely takes more or less; it and the rest."""
+    most, least = (cycles[places[0]].value * times for times in (1 + SAME_LEVEL, 1 / (1 + SAME_LEVEL)))
+    others = (n for n, place in enumerate(places) if cycles[place].low > most or cycles[place].high < least)
+    number = next(others, len(places))
     own = [place for place in places[1:number] if cycles[place].high <= most]
     return [places[0], *own], list(places[number:])
 

@@ -192,7 +192,9 @@ def test_a_level_that_hardly_shows_is_not_passed_over():
     assert wrong == [], f"seed {SEED}"
 
 
-@pytest.mark.parametrize(("longer", "levels"), [(1.04, 1), (1.055, 1), (1.065, 2), (1.1, 2)])
+@pytest.mark.parametrize(
+    ("longer", "levels"), [(0.93, 2), (0.95, 1), (1.04, 1), (1.055, 1), (1.065, 2), (1.1, 2)]
+)
 def test_what_loads_of_a_level_differ_by(longer, levels):
     sizes = [point.x for point in CASES["first level, size"].points]
     edge = sizes[len(sizes) // 2]

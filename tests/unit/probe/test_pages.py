@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -75,6 +76,36 @@ def test_what_drawn_cores_have(steady):
                 wrong.append((SEED + number, subject, value, truth))
     assert wrong == [], f"seed {SEED}"
     assert told > (0 if steady < 0.9 else 0.5 * 2 * CORES), f"seed {SEED}: {told}"
+
+
+@pytest.mark.parametrize("line", [64, 128])
+def test_no_two_loads_are_in_one_line_or_nearer_in_their_sets_than_without_pages(line):
+    """Of caches whose ways are as large as pages: what takes longer by itself is no translation."""
+    crowds = {}
+    for point in CASES[ENTRIES].points:
+        count, step = point.setting.chain
+        lines = {n * step // line for n in range(count)}
+        assert len(lines) == count
+        crowds[point.part, count] = max(Counter(number % (4096 // line) for number in lines).values())
+    for part, count in crowds:
+        assert crowds["pages", count] <= crowds["lines", count], (part, count)
+    assert line > 64 or crowds["lines", 256] <= 8, "32 KiB of eight ways hold a line of as many pages"
+
+
+def known(part, pages):
+    """Loads where 63 pages are known, and some of 64."""
+    value = 4.0 + (part == "pages") * (7.0 if pages > 64 else 5.4 if pages == 64 else 0.0)
+    return Interval(value, value)
+
+
+def test_how_much_longer_is_told_where_the_end_is_between_two_numbers():
+    """64 pages have some that are known, 45 and 91 have all or none of them."""
+    case = CASES[MISS]
+    keys = {(point.part, point.x) for point in case.points}
+    for _ in range(3):
+        found = {(part, x): known(part, x) for part, x in keys}
+        keys |= wanted(case, found)
+    assert PROBE.judge(case, Readings(found, {})).value == Interval(7.0, 7.0)
 
 
 def test_one_page_more_may_be_known_than_is_walked():

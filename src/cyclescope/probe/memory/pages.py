@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.code import CHAIN_PLACE, PARALLEL, Setting, written
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.memory.caches import PAGE_STEP, SPACING, WALK_LOADS, walk_ends, walk_lines
+from cyclescope.probe.memory.caches import PAGE, WALK_LOADS, walk_ends, walk_lines
 from cyclescope.probe.memory.transfers import CHASE
 from cyclescope.probe.plateaus import WALKED, levels_of
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 from cyclescope.remarks.probing import Unclear, UnclearMemory
 
 LEAST_PAGES, MOST_PAGES = 8, 3072
+# Bytes from one line to the next, and from a line of a page to one of the next: no two in one of the longest
+# lines, and both in the same sets of a cache whose ways are as large as pages.
+APART = 128
 _PER_OCTAVE = 2  # numbers that are asked first
 _PAGES, _LINES = "pages", "lines"
 OWN_PAGES = 1  # of what times the walk, as its stack: a core may know it beside those that are walked
@@ -39,7 +42,7 @@ def _counts() -> list[int]:
 def _points(isa: str, count: int) -> Iterator[Point]:
     """Loads from so many pages, and from as many lines next to each other."""
     begin, end = (f"{text} +{CHAIN_PLACE}" for text in walk_ends(isa))
-    for part, step in ((_PAGES, PAGE_STEP), (_LINES, SPACING)):
+    for part, step in ((_PAGES, PAGE + APART), (_LINES, APART)):
         lines, setting = walk_lines(isa, end), Setting(chain=(count, step))
         yield Point(part, lines, count, PARALLEL, setting, WALK_LOADS, written(isa, begin))
 
@@ -62,8 +65,6 @@ def translated(readings: Readings) -> Readings:
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
     """Numbers between the last that takes no longer and the first that does."""
-    if case.subject != ENTRIES:
-        return
     last, after = _edge(translated(readings))
     isa = next(isa for isa, text in CHASE.items() if case.points[0].lines[0].form == text.partition(":")[0])
     step = max(last // _GRAIN, 1)
