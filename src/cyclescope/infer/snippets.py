@@ -37,7 +37,8 @@ def text_kernel(text: str, init: str, unroll: int, vectors: str, isa: str, kept:
 def check_kept(text: str, kept: str | None, isa: str) -> None:
     """Raise UsageError for text that names a register of `kept`, or for None the one that counts."""
     if kept is None:
-        bench.check_kept(text, instruction_set(isa).registers.counter, bench.TRIPS_ARE)
+        counter = instruction_set(isa).registers.counter
+        bench.check_kept(text, counter, bench.TRIPS_ARE, bench.OR_COPIES)
     else:
         bench.check_kept(text, kept, bench.NEEDED_HERE)
 
@@ -51,7 +52,7 @@ def check_code(code: bytes, kept: str | None, isa: str) -> None:
             check_kept("" if one.problem else one.text, kept, isa)
         except UsageError as error:
             where = f"{one.text} at byte {step.address}"
-            raise UsageError(f"{where}: {error.message}", "use another register") from error
+            raise UsageError(f"{where}: {error.message}", error.remedy) from error
 
 
 def code_of(text: str, isa: str) -> bytes:

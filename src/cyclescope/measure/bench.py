@@ -130,10 +130,13 @@ def snippet(text: str, init: str, unroll: int, vectors: str) -> Kernel:
 TRIPS_ARE, NEEDED_HERE = "counts the repetitions", "is needed by what times the code"
 
 
-def check_kept(text: str, names: str, why: str) -> None:
+ANOTHER, OR_COPIES = "use another register", "use another register, or {loop} 0"
+
+
+def check_kept(text: str, names: str, why: str, remedy: str = ANOTHER) -> None:
     """Raise UsageError where code names a register that is kept from it."""
     if found := re.search(rf"\b({names})\b", text.lower()):
-        raise UsageError(f"{found[0]} {why}", "use another register")
+        raise UsageError(f"{found[0]} {why}", remedy)
 
 
 def machine_code(

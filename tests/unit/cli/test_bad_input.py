@@ -65,7 +65,7 @@ def test_an_unknown_feature_is_met_with_a_suggestion(cyclescope):
         (["bench", "--hex", ""], "no instruction"),
         (["bench", "--hex", "9"], "hexadecimal"),
         (["bench", "--hex", "no"], "hexadecimal"),
-        (["bench", "--asm", "mov r15d, 1"], "another register"),
+        (["bench", "--asm", "mov r15d, 1"], "use another register, or --loop 0"),
         (["bench", "--hex", "90", "--unroll", "0"], "--unroll"),
         (["bench", "--hex", "90" * 700, "--unroll", "100"], "unroll less"),
         (["store", "merge"], "SOURCES"),

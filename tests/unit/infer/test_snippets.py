@@ -74,7 +74,7 @@ def test_vectors_that_a_text_needs(isa, text, level):
 )  # fmt: skip
 def test_the_register_that_counts(isa, text):
     for parts in ((text, ""), ("", text)):
-        with pytest.raises(UsageError, match="counts the repetitions"):
+        with pytest.raises(UsageError, match=r"counts the repetitions: use another register, or `BurstPlan"):
             text_kernel(*parts, 1, "", isa)
 
 
