@@ -141,11 +141,9 @@ def commands(text: str) -> Iterator[list[str]]:
         if line.startswith("$ ") or code not in blocks(text, "console")
     ]
     outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
-    for line in [
-        *lines,
-        *(one for one in re.findall(r"`([^`]+)`", outside) if one.startswith("cyclescope ")),
-    ]:
-        found = re.search(r"(?:^|&& |[\w.]/)cyclescope (.*?)(?:$| \||  #| &&|\n)", line.strip(), re.S)
+    inline = (" ".join(one.split()) for one in re.findall(r"`([^`]+)`", outside))
+    for line in [*lines, *(one for one in inline if one.startswith("cyclescope "))]:
+        found = re.search(r"(?:^|&& |[\w.]/)cyclescope (.*?)(?:$| \||  #| &&)", line.strip())
         if found and "COMMAND" not in found[1]:
             yield shlex.split(found[1], comments=True)
 

@@ -1,8 +1,8 @@
 """What another run measures again: readings that other programs disturbed.
 
-A run that was stopped goes on where it was. One that came to its end is not over for what was disturbed
-while it ran: given again, it measures that once more, keeps what is no worse than before, and forgets what
-only the disturbance made it ask for.
+A run that was stopped goes on where it was. When a run that came to its end is repeated, it measures
+disturbed readings once more, keeps the new ones unless they are worse, and forgets experiments that only
+the disturbance had asked for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A measuring campaign: from an empty or partly filled store to one with every question answered.
+"""A measuring campaign: from an empty or partly filled store to a complete one.
 
-Which forms the CPU executes comes first, then the links, then every form's throughput and latencies,
-last what the results themselves ask for: longer chains where a throughput hides a latency, and a
+First it finds out which forms the CPU executes, then it measures the links, then every form's throughput and
+latencies, and at last what the results ask for: longer chains where a throughput hides a latency, and a
 second look with more effort at values that break a law.
 """
 

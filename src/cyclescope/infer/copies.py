@@ -1,4 +1,4 @@
-"""Parts of long work by copies of this process, which know all that it knows when they are made."""
+"""Long work divided among copies (forks) of this process, which start with all of its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What results are computed by: a digest of this package's code and tables."""
+"""A digest of this package's code and tables: results that are kept are valid for one digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store does not tell of forms because it was not measured, or cannot be read."""
+"""What is missing in a store: experiments that were not made, or that cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine `native`: the model that this host's measurements make, kept beside their store."""
+"""The machine `native`: the model made from this host's measurements, kept beside their store."""
 
 from __future__ import annotations
 

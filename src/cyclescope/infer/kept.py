@@ -1,4 +1,4 @@
-"""What is kept beside a store while that stays as it is: its model, and the results of all its forms."""
+"""Files kept beside a store as long as it does not change: its model, and the results of all its forms."""
 
 from __future__ import annotations
 

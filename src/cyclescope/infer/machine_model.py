@@ -1,4 +1,4 @@
-"""The machine model that a store's measurements make.
+"""The machine model made from a store's measurements.
 
 Only what was measured enters it: a known machine gives names to ports, no numbers. What is not
 determined is left out, with what is proved of it (`ranges`) or a note.

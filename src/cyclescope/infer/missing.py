@@ -1,4 +1,4 @@
-"""Measuring what the model of this host does not know of a block."""
+"""Measuring instructions of a block whose costs the model of this host lacks."""
 
 from __future__ import annotations
 

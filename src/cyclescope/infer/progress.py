@@ -1,4 +1,4 @@
-"""How far long work is, and who is told."""
+"""The progress of long work, and who is informed of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store tells of forms: timings with port usage, each part of the store read once."""
+"""Results of forms from a store: timings with port usage, each part of the store read once."""
 
 from __future__ import annotations
 

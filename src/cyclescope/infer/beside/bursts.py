@@ -1,7 +1,7 @@
-"""Copies of code that run once behind a read of the clock, as nanoBench times them.
+"""Copies of code that run once after a reading of the clock, as nanoBench times them.
 
-Two numbers of copies run in turn, and their difference counts. Marks in the code pause and resume what is
-counted; code of nothing but a pair of marks says in the same rounds what a pair costs, which is taken out.
+Two numbers of copies run in turn, and their difference counts. Marks in the code pause and resume the clock
+and the counters; a pair of marks alone is timed in the same rounds, and its cost is subtracted.
 """
 
 from __future__ import annotations

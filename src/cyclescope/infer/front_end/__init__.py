@@ -1,1 +1,1 @@
-"""What the front end passes: its width, slots of forms, limits by the length of encodings."""
+"""The front end: its width, slots of forms, limits by the length of encodings."""

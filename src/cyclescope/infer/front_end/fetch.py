@@ -1,8 +1,8 @@
 """What the length of encodings costs: cycles per slot of instructions of every length, and bytes per cycle.
 
-Long instructions come as fast as their bytes do; short ones may be slower as well, where a piece of code
-holds more of them than a core decodes or keeps. How short and long ones mix is not asked, so that only bytes
-are a bound for other code.
+Long instructions are limited by the bytes that are fetched; short ones may be slower as well, if a piece of
+code holds more of them than a core decodes or keeps. Mixes of both are not measured, so only the limit by
+bytes is used for other code.
 """
 
 from __future__ import annotations

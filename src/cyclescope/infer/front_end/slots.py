@@ -1,8 +1,8 @@
-"""Front-end slots of a form, with an error, and whether that is enough to say how many they are.
+"""Front-end slots of a form, with an error, and whether that is small enough to state their number.
 
-A few instances stand among instructions of one slot each, so many that nothing but the front end limits the
-loop. What an instance adds to the loop is its slots. What disturbs only adds, so the lowest of several
-numbers of such instructions count that agree.
+A few instances stand among fillers, instructions of one slot each, so many that nothing but the front end
+limits the loop. What an instance adds to the loop is its slots. Disturbance only adds, so of the readings
+with several numbers of fillers the lowest that agree count.
 """
 
 from __future__ import annotations

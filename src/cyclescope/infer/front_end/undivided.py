@@ -1,8 +1,8 @@
-"""Whether a core dispatches the slots of an instruction in one cycle only, and what loops show then.
+"""Whether a core dispatches all slots of an instruction in one cycle, and what loops take then.
 
-The instances of a form among instructions of one slot each take their slots, and those that stay empty
-because an instruction does not fit into the rest of a cycle. How many stay empty depends on how many
-instructions are around; it is the same for all forms of as many slots.
+Instances of a form among instructions of one slot take their own slots, and those that stay empty
+because an instruction does not fit into the rest of a cycle. How many stay empty depends on the number of
+instructions around them, and is the same for all forms with the same number of slots.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The width of the front end: what simple instructions of several kinds agree on.
+"""The width of the front end: the rate that simple instructions of several kinds have in common.
 
 One kind can mislead: NOPs share slots on some cores, moves are eliminated no faster than some other limit
 allows, additions have fewer ports. So the width is the largest whole number of instructions per cycle that

@@ -1,1 +1,1 @@
-"""How likely readings make what explains them: the ports of classes, and the micro-operations of forms."""
+"""How likely explanations are, given the readings: ports of classes, and micro-operations of forms."""

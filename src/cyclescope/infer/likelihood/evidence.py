@@ -1,7 +1,7 @@
-"""What measurements of two classes of blocking instructions say of how many ports they have together.
+"""What readings of two classes of blocking instructions say about how many ports both have together.
 
-The two filling their ports together take longer the fewer these are; a few instances of one among the other
-cost it something only where the other has all their ports. Both can only take longer than ports let them.
+The fewer ports they have, the longer both take together; a few instances of one slow the other only if the
+other has all of their ports. Both may take longer than their ports allow, but never less.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What explanations cost classes of blocking instructions."""
+"""What a class of blocking instructions should cost by an explanation of a form."""
 
 from __future__ import annotations
 

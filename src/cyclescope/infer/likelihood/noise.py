@@ -1,8 +1,8 @@
 """How readings among blocking instructions scatter about what ports explain, learned from the run itself.
 
-A neighbour, or a core that chooses ports before it knows which will be free, makes a reading more and
-never less. So the scatter has three parts: a normal one as wide as the rounds of a reading differ, one
-that only adds, and a few readings that are worth nothing.
+A neighbour, or a core that chooses ports before it knows which will be free, makes a reading larger and
+never smaller. So the scatter has three parts: a normal distribution as wide as the rounds of a reading
+differ, a tail above it, and a few readings that are worthless.
 """
 
 from __future__ import annotations

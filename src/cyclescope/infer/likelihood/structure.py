@@ -1,4 +1,4 @@
-"""The ports of a machine from how likely every size of the union of two classes makes what was measured.
+"""The ports of a machine, from the likelihood of each size that the union of two classes' ports could have.
 
 A class is a set of forms whose micro-operation may use the same ports; its width is how many of them
 run per cycle. Ports are found as atoms: the ports that belong to exactly the same classes. How many

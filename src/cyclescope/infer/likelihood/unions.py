@@ -1,4 +1,4 @@
-"""How likely every size is that the union of the ports of two classes may have."""
+"""How likely each size of the union of two classes' ports is."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The model against mixes that had no part in making it."""
+"""The model tried on mixes of forms that had no part in making it."""

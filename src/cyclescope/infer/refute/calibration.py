@@ -1,4 +1,4 @@
-"""What fresh mixes say of the claims for ports: which they refute, and how often each level holds."""
+"""What fresh mixes say about port usages: which are refuted, and how often those of each confidence hold."""
 
 from __future__ import annotations
 

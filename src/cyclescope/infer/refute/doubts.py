@@ -1,4 +1,4 @@
-"""What a measured model should not lack, and how often its claims have to hold."""
+"""What a measured model has to have, and how often its port usages have to hold."""
 
 from __future__ import annotations
 

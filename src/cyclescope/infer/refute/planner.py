@@ -1,6 +1,6 @@
-"""Mixes: some forms over and over, whose instances do not wait for those of another form.
+"""Kernels of mixes: a few forms over and over, whose instances do not wait for those of another form.
 
-Every form that reads what it writes has registers of its own, the others share out what is left, and
+Every form that reads what it writes has registers of its own, the others share the rest, and
 nothing reads what another form writes. Loads and stores have addresses of their own.
 """
 

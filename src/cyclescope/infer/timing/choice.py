@@ -1,8 +1,8 @@
-"""Which of the chains of a pair tells its latency.
+"""Which of the chains of a pair shows its latency.
 
-Every chain is as long as the slowest of what closes it, so that the least is right where something else than
-the pair's own dependency may be what the others show. But links differ by a part of a cycle beside each other
-from what they take alone: where two chains agree, a third one that does not is no better.
+A chain may show another, slower dependency than that of the pair, so the least value of several chains is
+right. But links may take a part of a cycle less beside each other than alone: where two chains agree, a
+third one that does not is no better.
 """
 
 from __future__ import annotations

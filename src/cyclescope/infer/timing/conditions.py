@@ -1,6 +1,6 @@
-"""What probes found that changes latencies of a form: in which state the core is, and what it takes then.
+"""States of the core, found by probes, in which a form has another latency.
 
-A chain of a form meets one state only. What a probe asked of another form is told as such.
+A chain of a form meets one state only. If a probe measured another form, the note names it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the renamer executes a form: what its chains say, whatever the form is called."""
+"""Whether the renamer executes a form: this follows from its chains, not from its name."""
 
 from __future__ import annotations
 

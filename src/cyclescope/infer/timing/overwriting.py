@@ -1,4 +1,4 @@
-"""False output dependencies: whether a form waits for what the register that it overwrites held before.
+"""False output dependencies: whether a form waits for the old value of a register that it only writes.
 
 A sequence with one destination is compared with the same sequence with several. Slower by more than the
 errors of both, and by a whole latency: a dependency, whose latency the chain shows. As fast, and faster

@@ -1,4 +1,4 @@
-"""What the first results of a form ask for: longer chains, chains without cuts, and the same once more."""
+"""Further kernels that first results call for: longer chains, chains without cuts, the same once more."""
 
 from __future__ import annotations
 
