@@ -32,10 +32,10 @@ NAME = "cyclescope-explorer"
 @click.option("-mcpu", "--mcpu", "--arch", "cpu", metavar="NAME", help="Machine, as LLVM names it.")
 @click.option("-march", "--march", "march", metavar="NAME", help="The same, where it is a machine's name.")
 @click.option("-mtriple", "--mtriple", "-target", "--target", "triple", metavar="TRIPLE",
-              help="What the code is for; default: found out.")  # fmt: skip
+              help="Instruction set of the code; default: recognised.")  # fmt: skip
 @click.option("--function", default="", metavar="NAME", help="Look into this function only.")
 @click.option("--lines", default="", metavar="LIST", help="Lines of the assembly, such as 3-9,12.")
-@click.option("--whole", is_flag=True, help="All the code in place of its innermost loop.")
+@click.option("--whole", is_flag=True, help="Analyse all of the code, not its innermost loop.")
 @click.option("--ignore-unknown", is_flag=True, help="Leave out instructions whose cost is not known.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(

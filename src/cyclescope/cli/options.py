@@ -36,7 +36,7 @@ def _link(_: click.Context, __: click.Parameter, target: str | None) -> Link:
 
 patterns_argument = click.argument("patterns", nargs=-1, metavar="[PATTERN]...", callback=_patterns)
 store_option = click.option(
-    "--store", type=click.Path(path_type=Path, dir_okay=False), help="File of the measurements."
+    "--store", type=click.Path(path_type=Path, dir_okay=False), help="Store: the file with measurements."
 )
 cpu_option = click.option("--cpu", type=click.IntRange(min=0), help="CPU to measure on.")
 target_option = click.option(
@@ -44,7 +44,7 @@ target_option = click.option(
     "link",
     metavar="ssh://HOST|exec:COMMAND",
     callback=_link,
-    help="Another machine than this: ssh://[user@]host[:port], or a command that starts a runner.",
+    help="Use another machine: ssh://[user@]host[:port], or a command that starts a runner.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -67,21 +67,21 @@ _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--compare", multiple=True, metavar="NAME|native|FILE",
                  help="Another machine beside it; repeatable."),
     click.option("--fixed", is_flag=True, help="Split operations evenly over their ports, as OSACA --fixed."),
-    click.option("--ignore-unknown", is_flag=True, help="Leave out instructions whose cost is not known."),
+    click.option("--ignore-unknown", is_flag=True, help="Leave out instructions whose cost is unknown."),
     click.option("--measure-missing", is_flag=True,
-                 help="Measure instructions that the model of this host has no cost of first."),
+                 help="First measure instructions that the model of this host lacks."),
     click.option("--unroll-factor", type=Amount(), default=None, metavar="N",
                  help="Units of work that one iteration does."),
     click.option("--what-if", "what_if", multiple=True, metavar="CHANGE",
-                 help="Also with a change: port=ALU0, width=10, latency=7:2, load=7:14; repeatable."),
+                 help="Predict also with a change: port=ALU0, width=10, latency=7:2, load=7:14; repeatable."),
     click.option("--run", is_flag=True, help="Measure the block on this machine, beside the prediction."),
-    click.option("--lines", default="", metavar="LIST", help="Source lines, such as 3-9,12."),
-    click.option("--function", default="", metavar="NAME", help="Look into this function only."),
-    click.option("--addresses", default="", metavar="FROM-TO", help="Addresses of code, the end excluded."),
-    click.option("--region", default="", metavar="NAME", help="A marked region, by name or number."),
-    click.option("--whole", is_flag=True, help="All the code in place of its innermost loop."),
+    click.option("--lines", default="", metavar="LIST", help="Analyse these source lines, such as 3-9,12."),
+    click.option("--function", default="", metavar="NAME", help="Look only into this function."),
+    click.option("--addresses", default="", metavar="FROM-TO", help="Analyse these addresses, TO excluded."),
+    click.option("--region", default="", metavar="NAME", help="Analyse this region, by name or number."),
+    click.option("--whole", is_flag=True, help="Analyse all of the code, not its innermost loop."),
     click.option("--syntax", type=click.Choice(list(SYNTAXES)), default=None,
-                 help="Of x86 text; default: found out."),
+                 help="Syntax of x86 text; default: recognised."),
     *(click.option(f"--{view.name}", view.parameter, type=_FILE, help=view.help) if view.is_file
       else click.option(f"--{view.name}", view.parameter, is_flag=True, help=view.help) for view in VIEWS),
 ]  # fmt: skip
@@ -116,12 +116,12 @@ def command(
 ) -> None:
     """Say what bounds a loop: ports, front end, dependencies, line by line.
 
-    FILE is assembly text, an object file, an executable or machine code in hexadecimal; - is standard
-    input. The loop is what markers (OSACA, IACA, LLVM-MCA) enclose, else the innermost one that most time
-    is probably spent in; of several marked regions all are analysed. Machines are named as LLVM, OSACA and
-    uops.info do.
+    FILE is assembly text, an object file, an executable or machine code in hexadecimal; - is standard input.
+    Analysed is what markers (OSACA, IACA, LLVM-MCA) enclose, all regions if there are several; without
+    markers, the innermost loop in which most time is probably spent. Machines have the names of LLVM, OSACA
+    and uops.info.
 
-    Exit code 3 where the cost of an instruction is not known.
+    Exit code 3 if the cost of an instruction is not known.
     """
     click.get_current_context().with_resource(when_needed())
     gc.disable()  # a short life, and tables of many objects

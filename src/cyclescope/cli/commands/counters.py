@@ -19,9 +19,9 @@ from cyclescope.session.counting.process import start, stop
 
 @click.group("counters", invoke_without_command=True)
 @click.option("--header", is_flag=True, help="Print where cyclescope.h is.")
-@click.option("--include", is_flag=True, help="Print the folder of it.")
-@click.option("--cflags", is_flag=True, help="Print what a compiler needs to find it.")
-@click.option("--libs", is_flag=True, help="Print what a linker needs.")
+@click.option("--include", is_flag=True, help="Print the folder of cyclescope.h.")
+@click.option("--cflags", is_flag=True, help="Print the compiler's options.")
+@click.option("--libs", is_flag=True, help="Print the linker's options.")
 @click.option("--isa", type=click.Choice(isa_names()), default=host_isa, show_default="this machine's",
               help="Instruction set of the library; another one's is built by a cross compiler.")  # fmt: skip
 @click.pass_context

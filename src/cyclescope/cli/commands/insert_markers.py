@@ -33,9 +33,9 @@ def _chosen(found: Sequence[Candidate]) -> Candidate:
 @click.command("insert-markers")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--auto", is_flag=True, help="Take the loop that analyze would take, without asking.")
-@click.option("-o", "--output", type=OutputFile(), help="Default: standard output.")
+@click.option("-o", "--output", type=OutputFile(), help="File to write; default: standard output.")
 @click.option("--style", type=click.Choice(list(STYLES)), default="osaca", show_default=True)
-@click.option("--syntax", type=click.Choice(SYNTAXES), help="x86 syntax; default: found out.")
+@click.option("--syntax", type=click.Choice(SYNTAXES), help="Syntax of x86 text; default: recognised.")
 def command(file: Path, auto: bool, output: Path | None, style: str, syntax: str | None) -> None:
     """Put markers around an innermost loop of an assembly text.
 

@@ -50,7 +50,7 @@ def list_(as_json: bool) -> None:
 @command.command("show")
 @_name
 @patterns_argument
-@click.option("--all", "everything", is_flag=True, help="All resources, facts, alternatives.")
+@click.option("--all", "everything", is_flag=True, help="Show all resources, facts and alternatives.")
 @json_option
 def show(name: str, patterns: tuple[str, ...], everything: bool, as_json: bool) -> None:
     """Print a machine, and what the forms that match a PATTERN cost on it.
@@ -76,7 +76,7 @@ def show(name: str, patterns: tuple[str, ...], everything: bool, as_json: bool) 
 def build(store: Path | None, output: Path | None) -> None:
     """Build the model of a measured machine from its store, as JSON.
 
-    Slots, ports and resources are there if the store has them: `cyclescope measure --what ports`. What
+    The model has slots, ports and resources if the store has them (`cyclescope measure --what ports`). What
     the measurements do not determine is left out, or given as a range or a note.
     """
     model = stored_model(store or only_store())
@@ -93,8 +93,8 @@ def build(store: Path | None, output: Path | None) -> None:
 def check(ctx: click.Context, name: str) -> None:
     """Say what is wrong with a machine model; exit code 1 if anything is.
 
-    A measured one is wrong as well where it has no ports for what every program uses, or where its own
-    fresh mixes say that its confidence means less than it says.
+    A measured model is also wrong if it has no ports for instructions that every program uses, or if fewer of
+    its fresh mixes hold than its levels of confidence promise.
     """
     model = read_machine(name)
     found = [*problems(model), *doubts(model)]

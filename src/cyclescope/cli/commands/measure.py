@@ -61,8 +61,8 @@ def _quantities(text: str | None, patterns: tuple[str, ...]) -> frozenset[str]:
 @cpu_option
 @store_option
 @click.option("--time-budget", type=Duration(), default=None, help="Stop after this long: 90s, 10m.")
-@click.option("--fresh", is_flag=True, help="Forget what the store has and start over.")
-@click.option("--dry-run", is_flag=True, help="Print the kernels, measure nothing.")
+@click.option("--fresh", is_flag=True, help="Delete everything in the store and start over.")
+@click.option("--dry-run", is_flag=True, help="Print the kernels and measure nothing.")
 @json_option
 def command(
     patterns: tuple[str, ...],

@@ -33,16 +33,16 @@ def _default() -> str:
 @click.option("-o", "--output", type=OutputFile(), required=True, metavar="FILE", help="CSV table to write.")
 @click.option("--arch", metavar="NAME|native|FILE", help="Machine; default: this one.")
 @click.option("--predictor", type=click.Choice([ANALYTIC, SIMULATED]), default=ANALYTIC, show_default=True,
-              help="The bounds alone, or the simulated core.")  # fmt: skip
+              help="Predict by bounds alone, or by the simulated core.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=0, max=1024), default=0, metavar="N",
-              help="Processes; default: one per CPU.")  # fmt: skip
+              help="Number of processes; default: one per CPU.")  # fmt: skip
 def command(file: Path, output: Path, arch: str | None, predictor: str, jobs: int) -> None:
     """Predict all blocks of a file, however many there are.
 
     FILE has a block per line, hexadecimal or assembly with `;` between instructions, or is a CSV table with a
-    column hex, block, code or asm. The table has a row for each, in the same order: cycles, the least and the
-    most, what bounds it, or the reason why there is no prediction. The same command goes on where one was
-    stopped.
+    column hex, block, code or asm. The output table has a row for each block, in the same order: cycles, the
+    interval, what bounds it, or the reason why there is no prediction. If a run was stopped, the same command
+    goes on from there.
     """
     click.get_current_context().with_resource(when_needed())
     machine = arch or _default()

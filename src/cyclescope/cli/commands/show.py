@@ -31,11 +31,11 @@ from cyclescope.session.subjects import narrowed, of_store
 @patterns_argument
 @store_option
 @json_option
-@click.option("--evidence", is_flag=True, help="Also the kernels that prove the values.")
+@click.option("--evidence", is_flag=True, help="Print also the kernels that prove the values.")
 @click.option("--false-dependencies", "outputs", is_flag=True,
-              help="Only forms that wait for the value that they overwrite.")  # fmt: skip
+              help="Print only forms that wait for a register that they overwrite.")  # fmt: skip
 @click.option("--findings", "unexpected", is_flag=True,
-              help="Only what one might not expect: pairs that differ, idioms, hidden units.")  # fmt: skip
+              help="Print only the unexpected: pairs that differ, idioms, hidden units.")  # fmt: skip
 def command(
     patterns: tuple[str, ...],
     store: Path | None,

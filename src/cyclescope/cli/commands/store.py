@@ -37,7 +37,7 @@ def command() -> None:
 def info(file: Path | None, store: Path | None, as_json: bool) -> None:
     """Say what a store holds and under which conditions it was filled.
 
-    FILE is this machine's store if not said.
+    Without FILE it is this machine's store.
     """
     if file and store:
         raise UsageError("two stores are given", "name one of them")
@@ -54,13 +54,12 @@ def info(file: Path | None, store: Path | None, as_json: bool) -> None:
 @click.option("-d", "--directory", type=click.Path(path_type=Path, file_okay=False),
               help="Folder for one store per machine instead of --output.")  # fmt: skip
 @click.option("-t", "--table", type=OutputFile(),
-              help="CSV of the values of all machines with the spread between them, instead.")  # fmt: skip
+              help="Instead of merging, write the values on all machines as CSV.")  # fmt: skip
 def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None, table: Path | None) -> None:
-    """Merge stores of one machine into a new or existing one, or those of several, machine by machine.
+    """Merge stores of one machine into a new or existing store, or of several machines, machine by machine.
 
-    Where both have a measurement the stable one is kept; otherwise the one already there. With --table,
-    stores of several machines of one core make one table: the median of each value, and how far the machines
-    are apart.
+    Of two measurements of one experiment the stable one is kept, or else the first. With --table, stores of
+    several machines with one core make a table: the median of each value, and how far the machines are apart.
     """
     if table and not output and not directory:
         click.get_current_context().with_resource(when_needed())
@@ -85,17 +84,15 @@ def merge(sources: tuple[Path, ...], output: Path | None, directory: Path | None
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--sample", type=click.IntRange(1, 100_000), default=SAMPLE, show_default=True,
               help="Kernels to repeat.")  # fmt: skip
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Which ones: equal seeds, equal kernels."
-)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
 @target_option
 @cpu_option
 @json_option
 def verify(file: Path, sample: int, seed: int, link: Link, cpu: int | None, as_json: bool) -> None:
     """Repeat a random sample of a store's kernels on a machine of its kind.
 
-    Each kernel runs byte by byte as it is stored. Exit code 1 where more of them differ than between two runs
-    of one machine, or where nothing could be compared.
+    Each kernel runs byte by byte as it is stored. Exit code 1 if more than one kernel in ten differs, or if
+    nothing could be compared.
     """
     with closing(Store(file, readonly=True)) as opened:
         backend, identity = open_backend(cpu, link)

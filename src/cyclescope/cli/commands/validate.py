@@ -48,25 +48,25 @@ FINDINGS = 12  # of a search, as many as somebody reads
 _OURS = "."  # of --kernels without a folder
 _OPTIONS: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
     click.option("--blocks", type=_FILE, metavar="FILE",
-                 help="Blocks, hexadecimal or assembly, one per line, or CSV; default: of our loops."),
+                 help="Blocks, hexadecimal or assembly, one per line, or CSV; default: of loops that ship."),
     click.option("--kernels", is_flag=False, flag_value=_OURS, type=click.Path(path_type=Path),
-                 metavar="[DIR]", help="Compile and run C loops instead; without DIR ours."),
+                 metavar="[DIR]", help="Compile and run C loops instead; without DIR those that ship."),
     click.option("--measured", type=_FILE, metavar="FILE",
                  help="Blocks that were timed before: nothing is measured."),
     click.option("--predictors", "names", default=",".join(DEFAULT), show_default=True, metavar="LIST",
                  help=f"Any of {', '.join(NAMES)}."),
-    click.option("--arch", metavar="NAME|native|FILE", help="Machine to predict; default: this one."),
+    click.option("--arch", metavar="NAME|native|FILE", help="Machine to predict with; default: this one."),
     click.option("--as", "notion", type=click.Choice(list(_AS)), default="both", show_default=True,
-                 help="Copies of a block without a loop, or loops."),
+                 help="Time copies of a block that follow each other, or loops."),
     click.option("--sample", type=click.IntRange(min=1), metavar="N",
-                 help="So many blocks, drawn at random."),
-    click.option("--seed", type=int, default=SEED, show_default=True, help="Of the sample."),
+                 help="Take N blocks, drawn at random."),
+    click.option("--seed", type=int, default=SEED, show_default=True, help="Seed of the sample."),
     click.option("--worst", type=click.IntRange(min=0), default=WORST, show_default=True,
-                 help="Blocks to list that are furthest off."),
+                 help="Number of blocks to list that are furthest off."),
     click.option("--search", type=click.IntRange(min=1, max=MOST_DRAWN), metavar="N",
-                 help="Draw so many blocks instead, and look for what the first predictor does not know."),
+                 help="Draw N blocks instead, and look for effects that the first predictor does not know."),
     click.option("--against", metavar="PREDICTOR", default="",
-                 help="With --search: disagree with this predictor, not with the machine."),
+                 help="With --search: compare with this predictor, not with the machine."),
     click.option("--ablation", is_flag=True,
                  help="Also predictions without what each probe found of the core."),
     click.option("--output", type=OutputFile(), metavar="FILE", help="Write the timed blocks here, as CSV."),
@@ -112,8 +112,8 @@ def command(
     """Compare predictions with what blocks and loops really take.
 
     Every block is timed on this machine, as copies that follow each other and as a loop, and predicted.
-    What cannot be timed, or not so that it can be trusted, is counted with the reason. Errors are relative
-    to the measured time.
+    Blocks that cannot be timed reliably are counted with the reason. Errors are relative to the measured
+    time.
     """
     if sum(given is not None for given in (blocks, kernels, measured)) > 1:
         raise UsageError("more than one source of blocks", "give one of --blocks, --kernels and --measured")

@@ -25,15 +25,15 @@ _DEFAULT = Depth()
 @patterns_argument
 @target_option
 @cpu_option
-@click.option("--bases", type=_MANY, default=_DEFAULT.bases, show_default=True, help="States per form.")
+@click.option("--bases", type=_MANY, default=_DEFAULT.bases, show_default=True, help="Start states per form.")
 @click.option(
     "--perturbations",
     type=_MANY,
     default=_DEFAULT.perturbations,
     show_default=True,
-    help="Changes of each location of a state.",
+    help="Changes of each location of a start state.",
 )
-@click.option("--seed", type=int, default=_DEFAULT.seed, show_default=True, help="Of the random values.")
+@click.option("--seed", type=int, default=_DEFAULT.seed, show_default=True, help="Seed of the random values.")
 @json_option
 def command(
     patterns: tuple[str, ...],

@@ -44,18 +44,18 @@ from cyclescope.session.subjects import beside, check_isa, narrowed
     "--form", "patterns", multiple=True, metavar="PATTERN", help="Only forms that match (repeatable)."
 )
 @click.option("--tolerance", type=FiniteRange(0, 1), default=RELATIVE, show_default=True,
-              help="Share by which equal throughputs may differ.")  # fmt: skip
+              help="Throughputs are equal if they differ by no more than this share.")  # fmt: skip
 @click.option("--cycles", type=FiniteRange(0, 100), default=CYCLES, show_default=True,
-              help="Cycles by which equal latencies may differ.")  # fmt: skip
+              help="Latencies are equal if they differ by no more than this.")  # fmt: skip
 @click.option("--differences", type=click.IntRange(0), default=20, show_default=True,
-              help="How many differences to list.")  # fmt: skip
+              help="Number of differences to list.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="Print every comparison as CSV.")
 @click.option("--html", "page", type=OutputFile(), metavar="FILE",
               help="Write a page with tables and plots.")  # fmt: skip
 @click.option("--report", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Write a text per class of the second source's costs: for compilers.")  # fmt: skip
+              help="Write a text per cost of the second source, for developers of compilers.")  # fmt: skip
 @click.option("--sample", type=click.IntRange(1), default=SAMPLE, show_default=True,
-              help="Forms whose experiments are repeated on mca: or simulated:.")  # fmt: skip
+              help="Number of forms whose experiments run on mca: or simulated:.")  # fmt: skip
 @json_option
 def command(
     names: tuple[str, ...], patterns: tuple[str, ...], tolerance: float, cycles: float, differences: int,
@@ -64,12 +64,12 @@ def command(
     """Say how far machines from two or more sources agree, form by form, each with the first.
 
     A source is a machine's name (native, znver4, ...), a store, a model's file, or another tool's file that
-    `import` reads (instructions.xml#ZEN3 is the machine ZEN3 of it). Forms are matched by the names that the
-    instruction table has of them in LLVM and uops.info.
+    `import` reads (instructions.xml#ZEN3 is the machine ZEN3 of it). Forms are matched by the names that LLVM
+    and uops.info give them.
 
-    A store and mca:CPU or simulated:MACHINE compare experiments: the kernels of some of its forms, drawn at
-    random, run on llvm-mca's model of a CPU or on the simulated core of a machine. Of all forms whose ports
-    are told with some confidence, micro-operations and ports are compared too.
+    With a store and mca:CPU or simulated:MACHINE, experiments are compared: the kernels of some forms of the
+    store, drawn at random, run on llvm-mca's model of a CPU or on the simulated core of a machine.
+    Micro-operations and ports are compared of all forms whose ports have high or medium confidence.
     """
     _check(
         names,

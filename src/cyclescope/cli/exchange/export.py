@@ -36,7 +36,7 @@ def command(what: str, output: Path | None, name: str | None, program: Path | No
     """Write a machine in another tool's format.
 
     SOURCE is a machine's name (native, znver4, ...), a store, a model's file, or another tool's file. The
-    format follows from the file's name, or is said with --format. Without -o the file is printed.
+    format follows from the file's name, or is given with --format. Without -o the file is printed.
     """
     if name is None and output is None:
         raise click.UsageError("--format is needed where no file is named with -o")

@@ -26,12 +26,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--machine", "name", required=True, metavar="NAME", help="Name of the machine.")
 @click.option("-o", "--output", type=OutputFile(),
-              help="File of the model; NAME.json if not said.")  # fmt: skip
-@click.option("--format", "kind", type=click.Choice(READABLE), help="Format of the file, if it is not seen.")
-@click.option("--column", default="", metavar="NAME", help="Which machine of a file with several.")
+              help="File of the model; default: NAME.json.")  # fmt: skip
+@click.option("--format", "kind", type=click.Choice(READABLE), help="Format; default: recognised.")
+@click.option("--column", default="", metavar="NAME", help="Machine to take from a file with several.")
 @click.option("--isa", type=click.Choice(isa_names()), default=DEFAULT, show_default=True,
-              help="Instruction set of files that do not say it.")  # fmt: skip
-@click.option("--refused", is_flag=True, help="List every cell that was refused.")
+              help="Instruction set, if the file does not say it.")  # fmt: skip
+@click.option("--refused", is_flag=True, help="List everything that was refused.")
 def command(
     file: Path, name: str, output: Path | None, kind: str | None, column: str, isa: str, refused: bool
 ) -> None:

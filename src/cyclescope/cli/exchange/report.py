@@ -26,7 +26,7 @@ from cyclescope.session.subjects import beside, narrowed
     "--form", "patterns", multiple=True, metavar="PATTERN", help="Only forms that match (repeatable)."
 )
 def command(what: str, others: tuple[str, ...], output: Path, patterns: tuple[str, ...]) -> None:
-    """Make a site of a machine: a table of all forms to search and sort, and a card of each.
+    """Make web pages of a machine: a table of all forms to search and sort, and a card of each.
 
     SOURCE and OTHER are what `compare` takes: a machine's name, a store, a model's file, another tool's file.
     Of a store the cards have every latency with its confidence and remarks, and the kernels behind each
