@@ -19,7 +19,7 @@ _CHANCE = 2.0  # standard errors by which one does by chance, in one case of for
 
 
 class TriedMixes(msgspec.Struct, frozen=True):
-    """So many mixes, how many of them took what was predicted within `NEAR`, and the mean error."""
+    """A number of mixes, how many of them took what was predicted within `NEAR`, and their mean error."""
 
     number: int
     held: int
@@ -32,14 +32,15 @@ class TriedMixes(msgspec.Struct, frozen=True):
 
 
 class Promised(Enum):
-    """What a level says of mixes: they take what is predicted, or what ports allow."""
+    """What a level of confidence promises of mixes: they take what is predicted, or what ports allow."""
 
     MIXES = "mixes"
     PORTS = "ports"
 
 
 class Promise(msgspec.Struct, frozen=True):
-    """That the share `said` of the mixes of a level takes `what` it promises, and what those `tried` took."""
+    """A promise of a level, that the share `said` of its mixes takes `what` it promises, and how those
+    `tried` did."""
 
     level: str
     what: Promised
@@ -56,13 +57,13 @@ class Promise(msgspec.Struct, frozen=True):
 
 
 class ClaimCalibration(msgspec.Struct, frozen=True, omit_defaults=True):
-    """By the confidence of the least sure form: mixes, and of these those that ports of such a form decide.
+    """How often port usages hold, by the confidence of a mix's least sure form.
 
-    The mixes were drawn after everything that they test had been settled. `orders` is by how much the
-    same instructions in another order differ, relative: half of the mixes by less than the first number,
-    95 of 100 by less than the second. Of the `claims` for ports, `covered` were in a mix at all; fresh
-    mixes `refuted` so many of them, whose confidence is low now, and left less of it to those `doubted`, as
-    mixes with other forms of their kind hold too seldom.
+    The mixes were drawn after everything that they test had been settled. `orders` is by how much the same
+    instructions in another order differ, relative: half of the mixes by less than the first number, 95 of 100
+    by less than the second. Of all port usages (`claims`), `covered` were in a mix; `refuted` of them were
+    wrong in fresh mixes and have low confidence now, and `doubted` have lost some, as mixes with other forms
+    of their kind hold too seldom.
     """
 
     mixes: Mapping[str, TriedMixes] = {}

@@ -40,10 +40,10 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Borrowed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a machine has from another core, since nobody has it of the machine itself.
+    """What a machine model takes from another core, because it is not known of the machine itself.
 
-    `core` is the other one's name, `source` where its data are from, `what` is some of `costs`, `ports`,
-    `buffers` and `width`. `forms` are the forms whose costs these are, empty where all are.
+    `core` is the other core's name, `source` says where its data are from, `what` is some of `costs`,
+    `ports`, `buffers` and `width`. `forms` are the forms whose costs are borrowed, empty if all are.
     """
 
     core: str
@@ -72,11 +72,12 @@ class Scheduler(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Wakeup(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A scheduler that announces results before they are sure.
+    """A scheduler that wakes up readers of a result too early.
 
-    Operations of one cycle on some ports (indices) wake up what reads their results when they ask for a port,
-    not when they get one: what is woken up too early takes a port for nothing. `clusters` are parts of these
-    ports, one of which an operation gets at dispatch that may use them all; none where the scheduler is one.
+    Operations of one cycle on some ports (indices) wake up the readers of their results when they ask for a
+    port, not when they get one: a reader that is woken up too early takes a port in vain. `clusters` are
+    parts of these ports; an operation that may use all of them is given one part at dispatch. There are none
+    where the scheduler is not divided.
     """
 
     ports: tuple[int, ...]
@@ -84,16 +85,16 @@ class Wakeup(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Core(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is not about single forms; 0 where it is not known.
+    """Properties of a core as a whole; 0 where they are not known.
 
-    `width` is in front-end slots per cycle, the buffers in entries, the rest in cycles. `whole` says that
-    the slots of an instruction are dispatched in one cycle, if a cycle has so many. `width_kind` says how
-    the width is known where that is not as the whole model is (`MachineModel.width`). `fetch` is in bytes of
-    code per cycle; `lengths` has (bytes, cycles) where a cycle's slots take as many cycles with instructions
-    of so many bytes; `nops` is how many NOPs next to each other share a slot where that is not one. `binding`
-    says when and how operations get their ports, "" where nobody knows; `wakeup` how results are announced
-    where that is before they are sure. Of the `single` ports (indices) each gets one operation at most in a
-    cycle of dispatch, where operations get them there.
+    `width` is in front-end slots per cycle, the buffers in entries, the rest in cycles. `whole` says that all
+    slots of an instruction are dispatched in one cycle, if a cycle has that many. `width_kind` says how the
+    width is known, if not in the same way as the whole model (`MachineModel.width`). `fetch` is in bytes of
+    code per cycle; `lengths` has pairs (bytes, cycles): the cycles that a cycle's slots take with
+    instructions of that length; `nops` is how many adjacent NOPs share a slot, if more than one. `binding`
+    says when and how operations get their ports, "" if unknown; `wakeup` whether readers of results are woken
+    up too early. Each of the `single` ports (indices) gets at most one operation in a cycle of dispatch, if
+    operations get their ports then.
     """
 
     width: float
@@ -127,17 +128,16 @@ class Width(msgspec.Struct, frozen=True, omit_defaults=True):
 class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one instruction form costs.
 
-    `slots` are front-end slots; `slot_range` the least and the most where they were read too vaguely or vary,
-    as those of microcode do. `latencies` has cycles by `source->target`, operands named as the instruction
-    table names them; `ranges` the least and the most that are proved of pairs whose value is not determined
-    or rests on a convention. `with_room` has the cycles of pairs that take less where the scheduler is not
-    full than in a chain alone, whose cycles `latencies` has. `throughput` is the measured reciprocal
-    throughput in cycles, `throughput_error` how far looks at it differ, `throughput_most` one that it is at
-    most where it could only be measured beside other instructions. `operations` is None where the port usage
-    is not known, empty where no port is needed. `resources` has cycles by resource name. `alternatives` are
-    other port usages that the experiments do not rule out. `eliminated` marks moves that the renamer
-    executes; `idiom` what one register for all sources does: `zero` (no execution unit) or `breaking` (no
-    dependency).
+    `slots` are front-end slots; `slot_range` is the least and the most, if they vary (microcode) or could not
+    be measured exactly. `latencies` has cycles by `source->target`, operands named as the instruction table
+    names them; `ranges` has what is proved, the least and the most, of pairs whose value is not determined or
+    rests on a convention. `with_room` has the cycles of pairs that take less while the scheduler is not full;
+    `latencies` has those in a chain alone. `throughput` is the measured reciprocal throughput in cycles,
+    `throughput_error` its error, `throughput_most` an upper bound, if it could only be measured together with
+    other instructions. `operations` is None where the port usage is not known, empty where no port is needed.
+    `resources` has cycles by resource name. `alternatives` are other port usages that the experiments do not
+    rule out. `eliminated` marks moves that the renamer executes; `idiom` says what happens with one register
+    for all sources: `zero` (no execution unit) or `breaking` (no dependency).
     """
 
     slots: float | None = None
@@ -161,10 +161,9 @@ class FormCost(msgspec.Struct, frozen=True, omit_defaults=True):
 class MachineModel(msgspec.Struct, frozen=True, omit_defaults=True):
     """A machine: `ports` are names, `resources` capacities (cycles offered per cycle) by name.
 
-    `facts` are what probes found.
-    `forms` has the cost of each form by the id of the instruction table of the `isa`, or by LLVM's
-    opcode name where there is no table. `borrowed` says what is another core's, `calibration` how often
-    the ports of a measured machine hold.
+    `facts` are the answers of probes. `forms` has the cost of each form by its id in the instruction table of
+    the `isa`, or by LLVM's opcode name. `borrowed` says what is taken from another core, `calibration` how
+    often the port usages of a measured machine hold.
     """
 
     name: str

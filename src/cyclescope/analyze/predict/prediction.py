@@ -18,12 +18,12 @@ NO_BOUNDS = (CRITICAL_PATH, CRITICAL_PATH_FIXED, PORTS_FIXED)  # what a loop may
 
 
 class InstructionCost(msgspec.Struct, frozen=True):
-    """An instruction's part.
+    """An instruction's part of a prediction.
 
-    `ports` has cycles by port in the most even binding, `ports_fixed` split evenly; `critical_path` and
-    `loop_carried` are the cycles that it adds to the longest path and to the slowest chain, None where it is
-    not on them. `remarks` say what the surroundings make of it. Machine code has an `address` in place of a
-    line, and a `place` in a source file where debugging information tells.
+    `ports` has cycles by port in the most even assignment, `ports_fixed` with each operation split evenly;
+    `critical_path` and `loop_carried` are the cycles that it adds to the longest path and to the slowest
+    chain, None if it is not on them. `remarks` say how its place in the block changes it. Machine code has an
+    `address` instead of a line, and with debugging information a `place` in a source file.
     """
 
     line: int
@@ -61,7 +61,7 @@ class LoopCarried(msgspec.Struct, frozen=True):
 
 
 class CriticalPath(msgspec.Struct, frozen=True):
-    """The longest way through one iteration; with `fixed`, as if an instruction had one latency."""
+    """The longest path through one iteration; with `fixed`, as if each instruction had one latency."""
 
     cycles: float
     lines: tuple[int, ...]
@@ -82,7 +82,7 @@ class Dependency(msgspec.Struct, frozen=True):
 
 
 class ChangedPrediction(msgspec.Struct, frozen=True):
-    """Cycles of an iteration, and what bounds it, if something were otherwise; `what` is as it was asked."""
+    """Cycles of an iteration, and what bounds it, after a hypothetical change; `what` is the change."""
 
     what: str
     cycles: float
@@ -90,7 +90,7 @@ class ChangedPrediction(msgspec.Struct, frozen=True):
 
 
 class MeasuredLoop(msgspec.Struct, frozen=True):
-    """What the block takes on this machine, in cycles, as copies or as a loop; None with the reason."""
+    """The measured cycles of the block on this machine, as copies or as a loop; None with the reason."""
 
     notion: str
     cycles: float | None
@@ -108,7 +108,7 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 class NotPredicted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A machine without a prediction: the `problem` says why, `borrowed` what it has from another core."""
+    """A machine without a prediction: `problem` says why, `borrowed` what it takes from another core."""
 
     machine: str
     problem: str
@@ -118,18 +118,18 @@ class NotPredicted(msgspec.Struct, frozen=True, omit_defaults=True):
 class Prediction(msgspec.Struct, frozen=True, dict=True):
     """Cycles per iteration of a block, as a bracket, with the bounds that make it.
 
-    No core that is as the model says can be faster than `lower`, whatever is assumed about memory.
-    `cycles` is the expected value: on an out-of-order core the greatest bound, on an in-order core the
-    simulated one. `upper` is what the simulated core takes with ports chosen before operands are there;
-    None where it cannot be simulated. Both hold if the model is right; `interval` is the least and the
-    most if its data are off by as much as 8 of 10 data of their kind are. `bounds` has the cycles of each
-    bound alone; of these, `critical_path`, `critical_path_fixed` and `ports_fixed` may be exceeded. `full`
-    are the ports, resources or units that the bottleneck fills. `unroll_factor` is how many units of work
-    one iteration does, 0 where not given. `pointer_increment` are the bytes that the loop moves its pointer
-    by, None where it moves none; `elements` how many elements of an array these are, None where the
-    instructions do not say. `width` is that of the front end; one that is only assumed is no part of
-    `lower`. `borrowed` says what of it is another core's. `simulation` is what the simulated core does with
-    it, `what_if` what changes would make of it, `measured` what it takes here: where somebody asked for them.
+    No core that is as the model says can be faster than `lower`, whatever is assumed about memory. `cycles`
+    is the expected value: on an out-of-order core the greatest bound, on an in-order core the simulated one.
+    `upper` is what the simulated core takes if ports are chosen before operands are ready; None if it cannot
+    be simulated. Both hold if the model is right; `interval` is the least and the most if its data are off by
+    as much as 8 of 10 data of their kind are. `bounds` has the cycles of each bound alone; `critical_path`,
+    `critical_path_fixed` and `ports_fixed` are no lower bounds. `full` are the ports, resources or units that
+    the bottleneck fills. `unroll_factor` is how many units of work one iteration does, 0 if not given.
+    `pointer_increment` is the number of bytes by which the loop moves its pointer, None if it moves none;
+    `elements` how many array elements these are, None if the instructions do not show it. `width` is that of
+    the front end; an assumed width is not used for `lower`. `borrowed` says what is taken from another core.
+    `simulation`, `what_if` and `measured` are there on request: what the simulated core does with the block,
+    predictions after changes, and the time on this machine.
     """
 
     machine: str

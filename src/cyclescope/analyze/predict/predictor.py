@@ -44,7 +44,7 @@ MOST_SIMULATED = 2_000  # instructions of a block
 
 
 class UnknownInstructions(UnsupportedInstruction):
-    """Instructions whose cost nothing says: without them no total is right."""
+    """Instructions without a known cost: without them no total is right."""
 
     def __init__(self, machine: str, unknown: Sequence[Unknown], count: int) -> None:
         places = "; ".join(_listed(one) for one in unknown[:LISTED])
@@ -72,7 +72,7 @@ def _listed(one: Unknown) -> str:
 class Predictor:
     """Analyses blocks on one machine; one predictor takes many blocks.
 
-    `stand_in` is a model of the same core that is asked for forms which the machine does not know.
+    `stand_in` is a model of the same core that gives the costs of forms which the machine lacks.
     """
 
     def __init__(self, machine: MachineModel, stand_in: MachineModel | None = None) -> None:

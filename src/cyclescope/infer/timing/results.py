@@ -45,13 +45,13 @@ class Throughput(msgspec.Struct, frozen=True):
 class Latency(msgspec.Struct, frozen=True):
     """Latency from a source to a target in cycles.
 
-    `kind` is `exact`, `interval` (chains with links gave an average between whole numbers: from it to
-    the nearest one) or `upper_bound`. Where the value depends on the operands' values, `values` has them by
-    class and `min` and `max` are the extremes. `with_room`, and `min`, is the latency where the scheduler is
-    not full, `max` then that in a chain alone, which fills it; None where both are the same, or not known.
+    `kind` is `exact`, `interval` (chains with links gave an average between whole numbers: from it to the
+    nearest one) or `upper_bound`. If it depends on the operands' values, `values` has the latencies by class
+    and `min` and `max` are the extremes. `with_room` (and `min`) is the latency while the scheduler is not
+    full, `max` then that in a chain alone, which fills it; None if both are the same, or this is not known.
     `bypass` is the latency when an integer or floating-point instruction consumes the result. `convention`
     names the conventions the value rests on and `bounds` what is proved without them. `measured` is the value
-    before it was taken for a whole number. A pair without a value has the `reason` and no `confidence`;
+    before it was rounded to a whole number. A pair without a value has the `reason` and no `confidence`;
     `cause` is the meaning of `note` or `reason`. `unfinished` says that the pair is without a value because
     some of its kernels have not been measured.
     """
@@ -78,14 +78,13 @@ class Latency(msgspec.Struct, frozen=True):
 class FormTiming(msgspec.Struct, frozen=True):
     """Everything measured about one form.
 
-    `slots` are front-end slots, `slot_range` the least and the most where they vary. `ports` is the port
-    usage in the notation `1*p06+1*p23`, with `?` for what no set of micro-operations explains,
-    `ports_throughput` the cycles per instruction that it allows, `ports_alternatives` other usages that fit
-    as well; without a usage `ports_note` says why, `ports_reason` is the group of that reason (a name of
-    `Without` in `remarks.ports`), and `ports_unfinished` says that a run was stopped before.
-    `resources` has cycles of each resource, which are ports that some form is confined to (`p06`) and units
-    that no set of ports explains. `lacks` are the extensions that the form needs and the CPU has not, where
-    it does not execute it.
+    `slots` are front-end slots, `slot_range` the least and the most if they vary. `ports` is the port usage
+    in the notation `1*p06+1*p23`, or `?` if no set of micro-operations explains the readings;
+    `ports_throughput` is the cycles per instruction that it allows, `ports_alternatives` are other usages
+    that fit as well. Without a usage `ports_note` says why, `ports_reason` is the group of that reason (a
+    name of `Without` in `remarks.ports`), and `ports_unfinished` says that a run was stopped before.
+    `resources` has cycles of each resource: sets of ports (`p06`), and units that are no ports. `lacks` are
+    the extensions that the form needs and the CPU does not have, if it does not execute the form.
     """
 
     id: str
