@@ -1,1 +1,1 @@
-"""Code in, a prediction of its cycles out."""
+"""From code to a prediction of its cycles."""

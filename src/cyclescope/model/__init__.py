@@ -1,1 +1,1 @@
-"""What a machine is: pure data, measured here or extracted from elsewhere."""
+"""Machine models: pure data, measured here or extracted from elsewhere."""

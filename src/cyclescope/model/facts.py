@@ -1,6 +1,7 @@
-"""Facts about a core that are about no single form: what the renamer, the front end and the memory do.
+"""Facts about a core as a whole, not about single forms: what the renamer, the front end and the memory do.
 
-Every fact is the answer to one question about one subject, with how sure it is, or why there is none.
+Every fact answers one question about one subject, with a confidence, or has the reason why there is no
+answer.
 """
 
 from __future__ import annotations

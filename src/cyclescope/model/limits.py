@@ -1,6 +1,6 @@
-"""What a machine can be: limits far beyond any core, within which all that is computed stays fast and finite.
+"""Limits of machine models, far beyond any core: within them all computations stay fast and finite.
 
-Next to each stands the most that the models extracted from LLVM 22 have.
+The comment at each says the most that the models extracted from LLVM 22 have.
 """
 
 from __future__ import annotations

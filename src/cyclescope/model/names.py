@@ -1,4 +1,4 @@
-"""The names of machines: which are one core's, and which cores have to do with another one's model.
+"""The names of machines: which mean the same core, and which cores borrow another one's model.
 
 LLVM takes one scheduling model for many CPUs. Only where the vendor gives the core of two names one name, or
 says that one is the other with more instructions, are they the same (`_SAME`). All other names of a model

@@ -1,4 +1,4 @@
-"""How wide front ends are, where somebody says or has measured it; by LLVM's names of cores.
+"""Widths of front ends that are published or were measured, by LLVM's names of cores.
 
 LLVM's issue width is what makes good schedules, not what a core dispatches. The guides count instructions
 before they are taken apart ("MOPs"), so these are instructions per cycle.

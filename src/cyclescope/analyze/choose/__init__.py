@@ -1,1 +1,1 @@
-"""The block of a program that is analysed: loops, markers, and how far one pass gets."""
+"""Which block of a program is analysed: loops, markers, and how far one pass moves its pointer."""

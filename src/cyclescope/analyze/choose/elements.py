@@ -1,4 +1,4 @@
-"""How wide the elements are that a loop works on, as far as its instructions say.
+"""How wide the elements are that a loop works on, as far as its instructions show it.
 
 Compilers load and store whole vectors by whichever move is shortest: `vmovups` and `ldr q` say nothing about
 what they move. Arithmetic does. Where it works on several widths, or where there is none, the width of what

@@ -1,4 +1,4 @@
-"""The way in: text, file or machine code to the block that is analysed."""
+"""The entry point: from text, a file or machine code to the block that is analysed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far one pass of a loop gets: the pointer it moves, and by how many elements."""
+"""How far one pass of a loop moves its pointer, in bytes and elements."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What instructions cost on a machine, where they stand."""
+"""What instructions cost on a machine, in their place in a block."""

@@ -1,4 +1,4 @@
-"""How long loads take, and what is taken for a core where its model does not say."""
+"""How long loads take, and what is assumed of a core where its model does not say."""
 
 from __future__ import annotations
 

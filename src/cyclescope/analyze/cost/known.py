@@ -1,4 +1,4 @@
-"""Which cost a model has for a form: by its own name, under a VTYPE, without a prefix, or borrowed."""
+"""Finding the cost of a form in a model: by its own name, under a VTYPE, without a prefix, or borrowed."""
 
 from __future__ import annotations
 

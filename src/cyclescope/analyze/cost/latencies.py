@@ -1,4 +1,4 @@
-"""Latencies from every source to every target of a form, and what its surroundings make of them."""
+"""Latencies from every source to every target of a form, and how its place in a block changes them."""
 
 from __future__ import annotations
 

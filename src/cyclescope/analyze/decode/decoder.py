@@ -1,4 +1,4 @@
-"""Machine code to instructions: what a decoder of an instruction set has to answer, and which there are."""
+"""Machine code to instructions: the interface of decoders, and which there are."""
 
 from __future__ import annotations
 

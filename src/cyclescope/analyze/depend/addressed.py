@@ -1,7 +1,7 @@
-"""What instructions need more than others of their form, by what their addresses are made of.
+"""What instructions need in addition because of their addresses.
 
-The costs of a form are those by a base register alone. How much more a core needs the probe `addressing`
-found; it asked general registers, so that of vectors nothing is known.
+The costs of a form are those with a base register alone. The probe `addressing` found what other addresses
+need in addition; it measured general registers only, so nothing is known of vectors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The critical path: the longest way through one iteration, everything from outside at hand."""
+"""The critical path: the longest path through one iteration, if everything from outside is ready."""
 
 from __future__ import annotations
 

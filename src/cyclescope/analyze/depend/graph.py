@@ -1,7 +1,7 @@
 """The dependency graph of a block: values, what leads to them, and what comes from earlier iterations.
 
-A node is a value that an instruction makes: a register, flags that are ready together, data in memory. An
-edge leads from a value, or from the value of an earlier iteration, to one that is made of it, with the
+A node is a value that an instruction computes: a register, flags that are ready together, data in memory.
+An edge leads from a value, perhaps of an earlier iteration, to one that is computed from it, with the
 latency of the operand pair.
 """
 

@@ -1,8 +1,8 @@
-"""Loads among loads that come late: what a core loses where they take all of its ports.
+"""What a core loses if some of its loads are ready later than others, while loads fill its ports.
 
-A load whose address is made of what was loaded before it is not ready when others are, and on some cores
-takes more of the loads' ports than one that is; so do loads of their own and those of operations on memory,
-in turn. How much that is the probe `banks` found: nobody says why.
+A load whose address was loaded before is ready later than others, and on some cores takes more of the
+loads' ports; so do plain loads and loads of operations on memory, in turn. The probe `banks` found how
+much; the reason is not known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Loop-carried dependencies: what an iteration waits for from those before.
+"""Loop-carried dependencies: which results of earlier iterations an iteration waits for.
 
 The values that pass from one iteration to the next are the nodes of a small graph, whose edges are the
-longest ways through one iteration. No loop can be faster than the greatest mean of its cycles, whatever
+longest paths through one iteration. No loop can be faster than the greatest mean of its cycles, whatever
 the number of iterations that a cycle takes: the maximum cycle ratio of the block's dependency graph.
 """
 

@@ -1,4 +1,4 @@
-"""Instructions next to each other that are one to the front end."""
+"""Adjacent instructions that share a slot of the front end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Round trips through memory: what the next iteration loads of what this one stored, again and again.
 
-Some cores take longer for such a trip than what its parts take one by one, where it is short: how long trips
-of a few additions, and updates with a few instructions between them, take, the probe `memory-renaming` found.
+On some cores a short trip takes longer than its parts. The probe `memory-renaming` found how long trips of
+a few additions take, and updates with a few instructions between them.
 """
 
 from __future__ import annotations

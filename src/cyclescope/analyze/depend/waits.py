@@ -1,10 +1,10 @@
-"""Loads that are not forwarded: what waits for a store to be in the cache waits for all that is older.
+"""Loads that are not forwarded wait until the store is in the cache, and so for everything older than it.
 
 A store goes to the cache when it has retired, behind everything in front of it. So where a load waits for a
 store to be there, and the next such store comes behind the load, the two waits follow each other, though no
-value passes from one to the other: a loop with a 16-byte load of what 8 bytes were stored of takes the whole
-wait in every iteration, and what is computed with the load until the next such store besides. Waits of which
-the second store is in front of the first load overlap.
+value passes from one to the other: a loop with a 16-byte load of what 8 bytes were stored of takes the
+whole wait in every iteration, and what is computed with the load until the next such store besides. Waits
+of which the second store is in front of the first load overlap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long what a block loads of its own stores takes, on cores whose ways through memory were found out."""
+"""How long loads of what the block itself stored take, on cores of which probes measured that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a loop goes: the way back through what waited for what on the simulated core.
+"""Where the time of a loop goes: a walk back through what waited for what on the simulated core.
 
 From the end of a stretch of the loop back to its beginning, every cycle belongs to what kept the next step
 from being earlier: a result that was not there, a port that others used, a front end that had not come so

@@ -1,4 +1,4 @@
-"""What else limits a loop, beside its ports, the front end and its dependencies: one record each.
+"""What else limits a loop, apart from ports, front end and dependencies: one record for each effect.
 
 An effect is added here, and nowhere else. It is a bound like the others: of all of them the greatest counts,
 none are added. Predictions have its cycles, the lower end of their bracket leaves it out where it is assumed,

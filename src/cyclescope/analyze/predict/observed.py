@@ -1,4 +1,4 @@
-"""A block on the simulated core, watched: what instructions do, where the time goes, what would save some."""
+"""A block on the simulated core: what instructions do, where the time goes, what would save some."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a loop would gain: the simulated core once more, with one of its limits gone or moved.
 
-The bound that is the greatest is not always what is worth changing: two that are equal hide each other, and
-ports that are chosen late lose cycles that no bound has. So every limit is asked by itself.
+The greatest bound is not always what is worth changing: two equal bounds hide each other, and the choice of
+ports may lose cycles that no bound has. So every limit is tried by itself.
 """
 
 from __future__ import annotations

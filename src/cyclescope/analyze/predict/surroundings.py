@@ -1,4 +1,4 @@
-"""What instructions have to do with their surroundings: remarks, cycles on paths."""
+"""Instructions in their place in a block: remarks, and cycles on paths."""
 
 from __future__ import annotations
 

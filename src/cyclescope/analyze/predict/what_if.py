@@ -1,4 +1,4 @@
-"""What a loop would take if something of the core or the code were otherwise: changes as people write them.
+"""What a loop would take after a change of the core or the code: changes as people write them.
 
 `port=ALU0` gives the core one more port like it, `width=10` another front end, `latency=7:2` makes the
 results of the instruction of line 7 take two cycles, `load=7:14` what it loads, `load=7:L2` as long as a load

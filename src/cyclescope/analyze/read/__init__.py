@@ -1,1 +1,1 @@
-"""What users give, as a program: assembly text, listings, object files, machine code."""
+"""Reading what users give: assembly text, listings, object files, machine code."""

@@ -1,4 +1,4 @@
-"""One assembler on one text: what it refuses is put otherwise, or left out and said."""
+"""One assembler on one text: lines that it refuses are rewritten, or left out with a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what users name: files, standard input, pipes and devices, never more than there is room for."""
+"""Reading what users name: files, standard input, pipes and devices, up to a limit."""
 
 from __future__ import annotations
 

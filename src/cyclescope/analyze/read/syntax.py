@@ -1,4 +1,4 @@
-"""What an assembly text is written in: which instruction set, which syntax, what each line is."""
+"""How an assembly text is written: its instruction set, its syntax, and what each line is."""
 
 from __future__ import annotations
 

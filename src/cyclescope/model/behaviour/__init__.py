@@ -1,1 +1,1 @@
-"""What cores do beside executing single forms: published of some, found out by experiments of others."""
+"""What cores do beyond executing single forms: published of some, found by probes of others."""

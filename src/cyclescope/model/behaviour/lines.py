@@ -1,4 +1,4 @@
-"""What a core makes of the lines that a loop's code lies in, as its probe `code-lines` found it."""
+"""How the cache lines that a loop's code lies in limit it, as the probe `code-lines` found it."""
 
 from __future__ import annotations
 

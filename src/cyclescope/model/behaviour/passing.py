@@ -1,4 +1,4 @@
-"""How long data take through memory, from a store to a load of the same bytes, as probes found it."""
+"""How long data take through memory, from a store to a load of the same bytes, as probes found."""
 
 from __future__ import annotations
 

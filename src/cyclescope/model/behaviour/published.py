@@ -1,7 +1,7 @@
-"""What is published of cores that nobody has measured here: by LLVM's names, each with where it is from.
+"""What is published of cores that were not measured here: by LLVM's names, each with its source.
 
-Scheduling models do not say which instructions fuse, what memory the renamer follows or where stores go, and
-have some costs that the makers' guides contradict. `CORES` says what is known beside them.
+Scheduling models do not say which instructions fuse, what memory the renamer follows or where stores go,
+and have some costs that vendors' guides contradict. `CORES` has what is known in addition.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""How far two machines agree, and what explains where they do not."""
+"""How far two machines agree, and what explains their differences."""

@@ -1,6 +1,6 @@
-"""Why two sources have another number for the same thing, where what both say tells it.
+"""Why two sources have different numbers for the same thing, as far as their data show it.
 
-A difference that nothing explains is open. An explanation is told, not proved: it says of what the other
+A difference that nothing explains is open. An explanation is no proof: it says for what else the other
 number would be right.
 """
 

@@ -1,4 +1,4 @@
-"""Differences of forms that a scheduling model gives one cost with others, most of which it is right for.
+"""Differences of forms that share one cost in a scheduling model with others, for most of which it is right.
 
 LLVM has one number for all instructions of a class. Where most of these take as long as it says, those that
 do not are in a class that is too wide. Forms of equal cost stand for a class: its name is in no model.
