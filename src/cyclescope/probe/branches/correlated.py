@@ -1,10 +1,10 @@
 """Does a branch know how another one before it went?
 
-A branch on a random sign, which nobody predicts, and another one on the same sign, with branches in between
-that are always taken: where it is predicted by the first, only that one costs anything. Controls are a second
-branch on another random sign, and one that always goes the same way, which is taken at every second place as
-random ones are every second time. All three are the same instructions: masks in registers say what is left of
-both signs in what the second branch looks at.
+A branch on a random sign, which cannot be predicted, is followed by another branch on the same sign, with
+always taken branches in between. If the first one helps to predict the second, only the first costs
+anything. Controls are a second branch on another random sign, and one that always goes the same way (taken
+at every second place, as random branches are taken every second time). All three are the same instructions:
+masks in registers decide which sign the second branch looks at.
 """
 
 from __future__ import annotations

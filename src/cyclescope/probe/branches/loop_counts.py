@@ -1,8 +1,8 @@
 """How often may a loop run before its end is predicted wrongly?
 
-A loop that runs so often each time, in a chain that goes on from one time to the next, and the operations of
-the same chain without branches: the difference is what the end costs. What a wrong prediction costs is asked
-as well.
+A loop runs the same number of times again and again, as one long chain of operations. It is compared with
+the same chain without branches: the difference is the cost of the loop's end. The cost of a wrong
+prediction is measured as well.
 """
 
 from __future__ import annotations

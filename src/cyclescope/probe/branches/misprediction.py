@@ -1,8 +1,8 @@
 """What does a branch cost that was predicted wrongly?
 
-A branch on the sign of random numbers, and on that of a number that stays: half of the first are predicted
-wrongly, none of the others. The numbers go on where the last run has ended, so that none comes twice: some
-predictors remember thousands of branches.
+A branch on the sign of random numbers is compared with one on the sign of a constant: half of the first are
+predicted wrongly, none of the others. Each run continues with new random numbers, since some predictors
+remember thousands of branches.
 """
 
 from __future__ import annotations

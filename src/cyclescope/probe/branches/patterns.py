@@ -1,9 +1,9 @@
 """How long may a pattern of branches be that the core predicts, and how many targets of one jump?
 
-One branch on a bit of random numbers that come again after as many as a power of two, and one jump through so
-many targets, always in the same order: what is predicted takes as long as a branch that always goes the same
-way. What nobody can predict are numbers that do not come again. The whole pattern passes many times in every
-run, and goes on in the next.
+One branch on a bit of random numbers, which repeat after a power of two, and one jump through that many
+targets, always in the same order. A pattern that is predicted takes as long as a branch that always goes
+the same way; the control that cannot be predicted are numbers that never repeat. Every run passes the whole
+pattern many times, and continues where the last run ended.
 """
 
 from __future__ import annotations

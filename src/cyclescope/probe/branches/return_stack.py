@@ -1,8 +1,8 @@
 """How many calls inside each other does the core know the return addresses of?
 
-So many calls inside each other, and as many of which no more than four are, each time when everything before
-has finished: what the core has forgotten it predicts wrongly. How long that takes is asked as well: returns
-to another place than behind their calls.
+A number of nested calls is compared with as many calls that are nested only four deep, each time after
+everything before has finished: return addresses that the core has forgotten are predicted wrongly. The cost
+of a wrong prediction is measured as well, by returns to another place than behind their calls.
 """
 
 from __future__ import annotations

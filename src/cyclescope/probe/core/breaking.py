@@ -1,7 +1,8 @@
 """Which instructions ignore what one register for all their sources holds?
 
-A slow operation and the candidate in turn on one register: as long as both latencies where the candidate
-waits, and as short as where the slow operation waits for nothing where it does not.
+A slow operation and the candidate alternate on one register. If the candidate waits for the register, the
+loop takes as long as both latencies; if not, it is as short as one in which the slow operation waits for
+nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which results come later to operations of another kind than their own?
 
-Two operations in turn, each waiting for the other, take what both take in chains of their own; what they take
-longer is how much later the first's result comes to the second, or the second's to the first. Operations of
-the kind of the first are asked as well: some cores forward from an adder to itself a cycle earlier.
+Two operations alternate, each waiting for the other. If that takes longer than both in chains of their own,
+the result of one of them reaches the other later. Two operations of the same kind are measured as well:
+some cores forward from an adder to itself a cycle earlier.
 """
 
 from __future__ import annotations

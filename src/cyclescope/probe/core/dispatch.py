@@ -1,8 +1,8 @@
 """How many instructions does a cycle take that wait for nothing, by what they are and how long they are?
 
-NOPs of one length each, and NOPs in turn with instructions of several units, in loops that are kept decoded.
-What is as fast with one NOP behind each instruction as with three is limited by no unit, and by NOPs that
-share a place neither: so many of any kind are the width.
+NOPs of one length each, and NOPs alternating with instructions of several units, in loops that are kept
+decoded. A loop that is as fast with one NOP after each instruction as with three is limited neither by a
+unit nor by NOPs that share a slot: its rate is the width.
 """
 
 from __future__ import annotations

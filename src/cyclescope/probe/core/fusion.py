@@ -1,8 +1,8 @@
 """Which two instructions next to each other share a slot of the front end?
 
-NOPs fill the rest of so many slots that these are the limit: more of them cost the same in all kernels that
-are compared. With only the first of the two a loop takes a slot less than with both, with a NOP between them
-a slot more. What is next to each other takes as long as the first alone where the two are one.
+NOPs fill loops so that slots are the limit: more NOPs cost the same in all kernels that are compared. With
+only the first of two instructions a loop takes a slot less than with both, with a NOP between them a slot
+more. Two adjacent instructions that share a slot take as long as the first alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which instructions with one register for all their sources need no execution unit?
 
-So many ordinary instances that their ports are the limit, and a few of the candidate among them: as slow as
-with as many more ordinary ones where it is executed, as fast as with NOPs in its place where it is not. On
-some cores it is neither, as what the renamer executes has a limit of its own: there it needs no unit where
-candidates alone are clearly faster than ordinary ones alone.
+A few instances of the candidate stand among ordinary instances, so many that their ports are the limit. If
+the candidate is executed, it is as slow as more ordinary instances would be; if not, as fast as NOPs. On
+some cores it is neither, since the renamer has a limit of its own: there it needs no unit if candidates
+alone are clearly faster than ordinary instances alone.
 """
 
 from __future__ import annotations

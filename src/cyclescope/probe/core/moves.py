@@ -1,7 +1,7 @@
 """Which register moves does the renamer execute?
 
-A chain of one simple operation, and the same with two moves on its way: what moves add is nothing where they
-are eliminated, and a cycle or more each where they are executed.
+A chain of one simple operation is compared with the same chain with two moves in it: moves that are
+eliminated add nothing, moves that are executed add a cycle or more each.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Does a write of a part of a register wait for the rest of it?
 
-A narrow operation on a register and a narrow write to it that needs nothing of it, in turn. Where the write
-is merged, both are one chain, as with a second operation that reads the old value; where parts are renamed
-apart, it is as short as with a write of the whole register. Of the flags the carry is kept by an instruction
-that writes all others: it is a chain of additions with carry, or not.
+A narrow operation on a register alternates with a narrow write to it that does not need its value. If the
+write is merged, both make one chain, as with a second operation that reads the old value; if parts are
+renamed separately, the loop is as short as with a write of the whole register. Flags: an instruction that
+writes all flags but the carry stands in a chain of additions with carry, and either lengthens it or not.
 """
 
 from __future__ import annotations

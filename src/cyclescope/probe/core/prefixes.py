@@ -1,7 +1,7 @@
 """Which prefixes take time to decode: those that change the length of a constant, and those that say nothing?
 
-A prefix of 16 bits makes a constant shorter, so that decoders that look for the length of instructions before
-they know them have to look again. Each is compared with an instruction that is as long and has no such
+The prefix for 16 bits makes a constant shorter, so decoders that have already found the length of the
+instruction have to start again. Each case is compared with an instruction of the same length without such a
 prefix, in a short loop and in one of more instructions than cores keep decoded.
 """
 

@@ -1,7 +1,7 @@
 """How many loads and stores does a cycle take, alone and mixed?
 
-Loads into registers that nothing waits for, and stores next to each other in one line, as many of each as a
-pattern says, over and over: how many accesses a cycle takes is how many there are by the cycles of all.
+Loads into registers that nothing waits for, and stores next to each other in one line, in several
+proportions. The rate is the number of accesses divided by the cycles of all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Does an instruction need more of the front end, or of the units, for what its address is made of?
 
-Some of them are among many that need a slot each and nothing else, or among additions that keep all units
-busy. By an address with an index, or by the stack pointer, they take longer than by a base alone where they
-need more; by how much a slot, or an addition, more for each of them would take longer, they need one.
+A few instances stand among many instructions that need a slot each and nothing else, or among additions
+that keep all units busy. If an address with an index, or with the stack pointer, needs more than one with a
+base alone, the loop takes longer. By how much one more slot, or addition, per instance lengthens it says
+whether they need one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What do atomic operations and fences take, one after the other, side by side, and behind stores?
 
-Each at one place over and over, at places in four lines in turn, and behind eight stores to other lines,
-which it may have to wait for: how much longer that takes than the stores alone. Fences have no place.
+Each operation is timed at one place over and over, at places in four lines in turn, and after eight stores
+to other lines, which it may have to wait for (how much longer that takes than the stores alone). Fences
+have no place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many bytes a cycle do loads and stores move that walk through as much memory?
 
-One after the other, from the first byte to the last and on from the first: where the last run has ended the
-next one goes on, so that all of it is touched over and over.
+Accesses go from the first byte to the last and start again at the first. Each run continues where the last
+one ended, so that all of the memory is touched over and over.
 """
 
 from __future__ import annotations

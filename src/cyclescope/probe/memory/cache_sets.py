@@ -1,9 +1,10 @@
 """How many ways has the first cache, how large is it, and how long are its lines?
 
-Loads from so many lines that are so far apart, over and over: lines at one place of every way share a set, of
-which as many fit as there are ways. Twice as many fit at half the distance, and as many at twice, where the
-distance is that of a way or more. Then as many again, so many bytes behind: those that are in the lines' own
-set are too many, those in the next one fit.
+Loads from a number of lines at a fixed distance, over and over. Lines at the same place of every way share
+a set, which has room for as many lines as there are ways. If the distance is the size of a way or more,
+twice as many lines fit at half the distance, and as many at twice the distance. Then as many lines are
+added some bytes further: if these are in the same lines' set they are too many, if in the next set they
+fit.
 """
 
 from __future__ import annotations
