@@ -132,6 +132,15 @@ def test_single_ports_get_one_operation_in_a_cycle_of_dispatch():
     assert taken(late, *narrow, *wide) == pytest.approx(1.5)
 
 
+def test_an_instruction_waits_for_the_cycle_in_which_all_its_operations_find_single_ports():
+    """Of two operations for one port that is left neither goes there, nor do both."""
+    one, double = (independent((0, 1, 2, 3)),), (independent((0, 1, 2, 3), (0, 1, 2, 3)),)
+    layout = Layout(width=8, ports=4, policy=EVENLY, single=0b1111)
+    assert taken(layout, one, double, double) == pytest.approx(3 / 2)  # 1 2, 2 1, 2 2
+    assert taken(layout, one, one, one, double) == pytest.approx(4 / 3)  # 1 1 1, 2 1 1, 1 2 1, 1 1 2
+    assert taken(Layout(width=8, ports=4, policy=EVENLY), one, double, double) == pytest.approx(5 / 4)
+
+
 @pytest.mark.parametrize("policy", BINDINGS)
 def test_what_has_more_operations_than_single_ports_is_dispatched(policy):
     layout = Layout(width=6, ports=3, policy=policy, single=0b111)

@@ -93,8 +93,9 @@ static int bind_queue(struct run *r, uint64_t ports, struct pending *op)
     return has_room(r, best);
 }
 
-/* Ports without those that have got an operation in this cycle and get no other one. What an instruction has too
- * many of for its ports it may give to those that got one of its own: it could never be dispatched. */
+/* Ports without those that have got an operation in this cycle and get no other one. The operations of an instruction
+ * are dispatched together: where others took a port that it needs, it waits for the next cycle. What it has more of
+ * than there are ports it gives to those that got one of its own: it could never be dispatched. */
 static uint64_t left_of(const struct run *r, uint64_t ports)
 {
     uint64_t taken = 0, own = 0;
@@ -103,7 +104,8 @@ static uint64_t left_of(const struct run *r, uint64_t ports)
         if (last->at == r->now + 1)
             *(last->by == r->tail ? &own : &taken) |= single & -single;
     }
-    return ports & ~(taken | own) ? ports & ~(taken | own) : own;
+    uint64_t left = ports & ~(taken | own);
+    return left || taken ? left : own;
 }
 
 static int32_t chosen(struct run *r, int32_t at)
