@@ -53,7 +53,7 @@ def _quantities(text: str | None, patterns: tuple[str, ...]) -> frozenset[str]:
 @patterns_argument
 @click.option("--what", default=None, metavar="LIST",
               help="Quantities to measure: latency, throughput, ports; separated by commas. Default: all "
-                   "without a PATTERN, else latency,throughput: ports need some 800 more forms.")  # fmt: skip
+                   "without a PATTERN, else latency,throughput: ports need many other forms.")  # fmt: skip
 @click.option("--list", "listed", metavar="NAME|FILE.csv",
               help="Measure what a list names, in the style of Agner Fog's test programs: a file, or one "
                    f"that is here: {', '.join(shipped_lists(host_isa()))}.")  # fmt: skip

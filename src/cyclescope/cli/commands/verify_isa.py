@@ -46,9 +46,9 @@ def command(
 ) -> int:
     """Check what the instruction table says forms read and write against real execution.
 
-    Each form runs with one register, flag or piece of memory changed at a time. Reads and writes that
-    the table does not declare are listed, and the exit code is 1. Without a PATTERN every form is
-    checked: half a minute, under an emulator longer. Patterns are those of `cyclescope forms`.
+    Each form runs with one register, flag or piece of memory changed at a time. Reads and writes that the
+    table does not declare are listed, and the exit code is 1. Without a PATTERN every form is checked, which
+    takes about a minute, under an emulator longer. Patterns are those of `cyclescope forms`.
     """
     backend, identity = open_backend(cpu, link)
     try:
