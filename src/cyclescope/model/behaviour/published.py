@@ -28,7 +28,7 @@ _MEASURED = "kernels measured on a Zen 3 and a Zen 4 (docs/method/analyze.md)"
 
 
 class LoadBanks(msgspec.Struct, frozen=True):
-    """Loads of the same `width` bytes of every `period` wait for each other: `most` are done in a cycle."""
+    """Of loads of the same `width` bytes in every `period` bytes, a bank, `most` are done in a cycle."""
 
     width: int
     period: int
@@ -36,9 +36,9 @@ class LoadBanks(msgspec.Struct, frozen=True):
 
 
 class LateLoads(msgspec.Struct, frozen=True):
-    """A load takes `each` cycles of all loads, `late` more where its address was loaded before.
+    """A load takes `each` cycles of the loads' time, and `late` more if its address was loaded before.
 
-    A load of its own and one of an operation take `mixed` more than two of a kind.
+    A plain load and a load of an operation together take `mixed` more than two of one kind.
     """
 
     each: float
@@ -47,8 +47,9 @@ class LateLoads(msgspec.Struct, frozen=True):
 
 
 class PartialWords(msgspec.Struct, frozen=True):
-    """What is written to a part of a word of `size` bytes waits `longer` cycles where that word was written
-    less than `within` cycles before: the rest of it has to be read.
+    """A write to a part of a word of `size` bytes has to read the rest of it.
+
+    It waits `longer` cycles if the word was written less than `within` cycles before.
     """
 
     size: int
@@ -59,7 +60,8 @@ class PartialWords(msgspec.Struct, frozen=True):
 class StoreChunks(msgspec.Struct, frozen=True):
     """Stores leave for the cache a chunk of `size` bytes a cycle, at most `most` of them at once.
 
-    `joins` tells that stores of two chunks leave with others of each; `partial` what parts of words take.
+    With `joins`, the parts of a store in two chunks leave with other stores to these; `partial` is about
+    parts of words.
     """
 
     size: int
@@ -69,7 +71,7 @@ class StoreChunks(msgspec.Struct, frozen=True):
 
 
 class LineCrossing(msgspec.Struct, frozen=True):
-    """A load, or store, takes `each` cycles of all that do so, `extra` more with bytes in two lines."""
+    """A load, or store, takes `each` cycles of the time of all, `extra` more with bytes in two lines."""
 
     line: int
     each: float
@@ -77,16 +79,16 @@ class LineCrossing(msgspec.Struct, frozen=True):
 
 
 class MoreWork(NamedTuple):
-    """What an instruction needs more than the costs of its form say: slots, and operations of additions."""
+    """What an instruction needs beyond the costs of its form: slots, and operations of additions."""
 
     slots: int = 0
     additions: int = 0
 
 
 class Addressing(msgspec.Struct, frozen=True):
-    """What instructions need more by an address of base and index, and constants by the stack pointer.
+    """What addresses with an index need in addition, and constants stored by the stack pointer.
 
-    `constants` are by the bits that are stored.
+    `constants` has the latter by the number of bits that are stored.
     """
 
     indexed: Mapping[Addressed, MoreWork] = {}
@@ -99,20 +101,20 @@ class Addressing(msgspec.Struct, frozen=True):
 class CoreBehaviour(msgspec.Struct, frozen=True):
     """What the front end, the renamer and the memory of a core do.
 
-    `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does
-    not fuse with; `pairs` are mnemonics next to each other that were found to share a slot,
-    `apart_in_memory` those that do not with an operand in memory. `renamed` says by which base a load
-    gets the value of an earlier store without waiting for memory: "" none, "stack" the stack pointer,
-    "any" the register that the store used. `passing` is the same where probes found it out, `banks` where
-    loads wait for each other, `crossing` and `store_crossing` what loads and stores of two lines take,
-    `store_chunk` how stores leave. `plain_store` names ports that make addresses of stores, but none with
-    an index. `forward_extra` are the cycles that a load from a store in flight takes longer than one from
-    the cache. `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those
-    of SSE: 0 for as LLVM says. `merges`: writes of 8 and 16 bits of a register wait for the rest of it.
-    `early` are mnemonics whose results come so many cycles later to others than to each other.
-    `stack_update` are the cycles until a stack pointer that pushes or pops moved is in its register.
-    `stack_moves`: moves of it are executed, whether others are or not. `late_loads` says what loads take
-    that come late among others, `lines` how loops get their code, `addressing` what addresses cost beside.
+    `fused` are mnemonics that fuse with a conditional branch behind them, each with the branches it does not
+    fuse with; `pairs` are mnemonics next to each other that were found to share a slot, `apart_in_memory`
+    those that do not with an operand in memory. `renamed` says by which base a load gets the value of an
+    earlier store without waiting for memory: "" none, "stack" the stack pointer, "any" the register that the
+    store used. `passing` is the same as probes found it, `banks` says which loads wait for each other,
+    `crossing` and `store_crossing` what loads and stores with bytes in two lines take, `store_chunk` how
+    stores leave. `plain_store` names ports that make addresses of stores, but none with an index.
+    `forward_extra` are the cycles that a load from a store in flight takes longer than one from the cache.
+    `x87_most` are the most cycles of x87 additions and multiplications, where LLVM has those of SSE; 0 if
+    LLVM's are used. `merges`: writes of 8 and 16 bits of a register wait for the rest of it. `early` are
+    mnemonics whose results reach others later than each other, by so many cycles. `stack_update` are the
+    cycles until the register has a stack pointer that pushes or pops moved. `stack_moves`: moves of the stack
+    pointer are executed, even if others are not. `late_loads` says what loads that are ready late take,
+    `lines` how loops get their code, `addressing` what addresses cost in addition.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -143,11 +145,11 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
 
 
 class CostCorrection(msgspec.Struct, frozen=True):
-    """Costs of mnemonics that a scheduling model has wrong.
+    """Corrections for mnemonics whose costs in a scheduling model are wrong.
 
-    `pipelined` are beginnings of names of the units that a micro-operation takes for one cycle, and not for
-    as many as the model says; `unused`: it takes none. `load_latency` are the cycles from an address to what
-    is made of the value that is loaded there.
+    `pipelined` are beginnings of names of units that a micro-operation keeps busy for one cycle, not for as
+    many as the model says; with `unused` it takes none. `load_latency` are the cycles from an address
+    to a result of what is loaded there.
     """
 
     mnemonics: frozenset[str]
