@@ -153,6 +153,21 @@ def test_more_memory_that_takes_less_is_in_no_cache(less, told):
                 PROBE.judge(CASES[subject], Readings(found, {}))
 
 
+@pytest.mark.parametrize("pages", [16, 100, 300])
+def test_a_hurry_knows_what_the_second_level_takes(pages):
+    """What is asked first says what translating takes, of levels of 128 pages."""
+    memory = Hierarchy(SEED, steady=1.0)
+    memory.sizes, memory.times = [96 * KIB, 1024 * KIB, 1 << 40], [4.0, 14.0, 54.0]
+    memory.pages, memory.miss = pages, 5.0
+    case = CASES["second level, load"]
+    found = Readings({(point.part, point.x): memory.take(point.x, point.part) for point in case.points}, {})
+    if pages == 16:
+        with pytest.raises(Unresolved, match="translated"):
+            PROBE.judge(case, found)
+    else:
+        assert PROBE.judge(case, found).value.value == pytest.approx(14.0, rel=0.01)
+
+
 def test_few_pages_are_no_reason():
     assert {p.part for p in PROBE.more(CASES["first level, size"], Readings(stepped(4096), {}))} == {"walk"}
     parts = {p.part for p in PROBE.more(CASES["first level, size"], Readings(stepped(12000), {}))}

@@ -10,7 +10,7 @@ import pytest
 
 from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.isa.table import load_table
-from cyclescope.measure.record import NOISY
+from cyclescope.measure.record import NOISY, STABLE
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.question import GridPlace
@@ -80,6 +80,32 @@ def test_a_curve_per_sweep_with_its_mark(asked):
         points = [tuple(map(float, point.split(","))) for point in line["points"].split()]
         assert all(0 <= x <= CURVE_WIDTH and 0 <= y <= CURVE_HEIGHT for x, y in points)
         assert points == sorted(points, key=lambda point: point[0])
+
+
+def swept(asked, times, place):
+    """The page of pages that take so long by their number, and the answer."""
+    row = asked[0].rows[0]
+    rows = tuple(
+        row._replace(
+            x=x,
+            experiment=msgspec.structs.replace(row.experiment, source="entries", target="pages", count=1),
+            measurement=msgspec.structs.replace(row.measurement, cycles=cycles, verdict=STABLE),
+        )
+        for x, cycles in times.items()
+    )
+    fact = Fact("pages", "entries", CoreAnswer.VALUE, place, 0.5, "pages", "high")
+    return Tags(core_card("m", "x86-64", [Asked(PROBES["pages"], (fact,), rows)])).seen
+
+
+@pytest.mark.parametrize(("most", "is_half"), [(160.0, False), (400.0, True)])
+def test_times_that_are_far_apart_are_drawn_by_their_logarithms(asked, most, is_half):
+    """Else a cache of four cycles looks like one of twelve beside memory of 400; the number is marked."""
+    tags = swept(asked, {8: 4, 16: 4, 32: 4, 64: 4, 128: (4 * most) ** 0.5, 256: most}, 64.0)
+    (line,) = (attributes for tag, attributes in tags if tag == "polyline")
+    heights = [float(point.split(",")[1]) for point in line["points"].split()]
+    assert (heights[4] < CURVE_HEIGHT / 2 + 10) == is_half
+    assert 0 <= heights[5] < heights[4] < heights[0] <= CURVE_HEIGHT
+    assert [attributes["class"] for _, attributes in tags if attributes.get("class") == "mark"] == ["mark"]
 
 
 GRID = PROBES["store-forwarding"]

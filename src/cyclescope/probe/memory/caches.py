@@ -34,6 +34,7 @@ PAGE_STEP = PAGE + SPACING  # bytes from one to the next: another page, and anot
 LEAST_TRANSLATED = 8  # pages: whatever translates addresses knows so many
 MOST_TRANSLATED = 0.3  # of what loads take longer behind the end of a cache: more, and pages may be what ends
 _PAGES, _LINES = "pages", "lines"
+_PAGED = tuple(LEAST_TRANSLATED * PAGE << n for n in range(6))  # asked first: a hurry ends before others are
 _GRAIN = 16  # parts of a size that its end is looked for in
 KIB = 1024
 
@@ -48,8 +49,9 @@ _STORES: Mapping[str, tuple[str, str]] = {  # where the walk goes on, and where 
 def _cases(isa: str) -> Iterator[ProbeCase]:
     for level in CACHE_LEVELS if isa in CHASE else ():
         for what in ("size", "load"):
-            points = tuple(walk(isa, size) for size in _sizes())
-            yield ProbeCase(f"{level} level, {what}", points, level != CACHE_LEVELS[-1])
+            walks = (walk(isa, size) for size in _sizes())
+            pages = (point for size in _PAGED for point in _translation(isa, size))
+            yield ProbeCase(f"{level} level, {what}", (*walks, *pages), level != CACHE_LEVELS[-1])
 
 
 def _sizes() -> list[int]:

@@ -19,10 +19,10 @@ from cyclescope.report.words import counted, printable
 _TEMPLATES = Path(__file__).parent / "templates"
 CURVE_WIDTH, CURVE_HEIGHT, _EDGE = 420.0, 240.0, 44.0  # pixels of a drawing, and of its axes
 _SWEPT = 6  # places of a sweep at least, else there is no curve
-_WIDE = 50.0  # the most by the least place: from there on places are drawn by their logarithms
+_WIDE = 50.0  # the most by the least place, or time: from there on these are drawn by their logarithms
 _TICKS = 5
 _COLOURS = ("one", "two", "three", "four")  # classes of lines, in order
-_IN_PLACES = dict.fromkeys(("instructions", "calls", "jumps", "trips", "branches", "targets"), 1) | {
+_IN_PLACES = dict.fromkeys(("instructions", "calls", "jumps", "trips", "branches", "targets", "pages"), 1) | {
     "KiB": 1024
 }
 # by an answer's unit, so many places of its sweep
@@ -172,7 +172,9 @@ def _curve(subject: str, facts: Sequence[Fact], rows: Sequence[ProbeReading]) ->
     places = sorted({row.x for row in rows if row.x > 0})
     values = {row: row.measurement.cycles / row.experiment.count for row in rows if row.x > 0}
     across = _Scale(places[0], places[-1], _EDGE, CURVE_WIDTH - 8, places[-1] > _WIDE * places[0])
-    up = _Scale(0.0, max(values.values()) or 1.0, CURVE_HEIGHT - _EDGE / 2, 10, is_wide=False)
+    least, most = min(values.values()), max(values.values())
+    is_wide = 0 < least * _WIDE < most
+    up = _Scale(least if is_wide else 0.0, most or 1.0, CURVE_HEIGHT - _EDGE / 2, 10, is_wide)
     parts = list(dict.fromkeys(row.experiment.target for row in values))
     lines = []
     for part, colour in zip(parts, _COLOURS, strict=False):
