@@ -80,9 +80,10 @@ class PortGroups:
     def _usual(self, name: str, together: bool = False) -> dict[str, float]:
         """What a form of a class costs among other blocking instructions, spread or in one place.
 
-        It is one micro-operation: what costs more makes others wait for its flags.
+        It is one micro-operation, rather than two where the core deals ports out badly: what costs more makes
+        others wait for its flags.
         """
-        most = math.inf if "m" in self.facts.classes.files[name] else 1.0
+        most = math.inf if "m" in self.facts.classes.files[name] else 1.0 + EITHER
         return {other: min(cost, most) for other, cost in self._costs(name, together).items()}
 
     def _costs(self, name: str, together: bool) -> dict[str, float]:
