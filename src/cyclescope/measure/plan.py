@@ -216,6 +216,14 @@ class Planner:
             return state
         return self._intern(msgspec.structs.replace(state, vector_level=level))
 
+    def with_values(self, state: MachineState, other: MachineState) -> MachineState:
+        """A state whose vectors and memory hold what another one's do."""
+        return self._intern(
+            msgspec.structs.replace(
+                state, vector=other.vector, vectors=other.vectors, scalars=other.scalars, fill=other.fill
+            )
+        )
+
     def throughput(self, form: InstructionForm, done: Container[Key] = ()) -> list[Experiment]:
         """Throughput experiments of a form, but for those that are done."""
         made: dict[Use, Coded] = {}

@@ -173,7 +173,9 @@ class MixPlanner:
             return None
         special = min(essences.values(), key=len)[0]
         floats = [form.id for form in forms if form.element in _FLOATS]
-        chosen = parts[special if len(essences) > 1 or not floats else floats[0]].state
+        chosen = parts[special].state
+        if floats:  # integers are no harmless values to them: products of such are too small
+            chosen = self._planner.with_values(chosen, parts[floats[0]].state)
         level = max(self._dialect.vector_level(form) for form in forms)
         return self._planner.with_vectors(chosen, level)
 
