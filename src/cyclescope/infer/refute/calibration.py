@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean, median
 
@@ -13,7 +13,7 @@ import msgspec
 
 from cyclescope.infer.ports.builder import PortUsage
 from cyclescope.infer.ports.resources import HALFWAY
-from cyclescope.infer.refute.kinds import HELD_AT_WORST, PREDICTED_AT_WORST, Kind, blame
+from cyclescope.infer.refute.kinds import HELD_AT_WORST, PREDICTED_AT_WORST, Blame, Kind, blame
 from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.infer.refute.planner import MIXES, mixed_forms
 from cyclescope.infer.timing.results import LOW, MEDIUM
@@ -172,13 +172,29 @@ class Judge:
 
     @cached_property
     def failing(self) -> dict[str, int]:
-        """Forms of mixes that did not hold, with how many of each form's did not."""
-        counts = {form: sum(not self.holds(trial) for trial in some) for form, some in self._of.items()}
-        return {form: count for form, count in counts.items() if count}
+        """Forms that mixes which did not hold may be to blame on, with the number of these of each."""
+        return Counter(form for trial in self.trials if not self.holds(trial) for form in self.blamed(trial))
+
+    def blamed(self, trial: Trial) -> tuple[str, ...]:
+        """Forms that may be why a mix takes something else than predicted.
+
+        What is faster would be without some of its forms as well: these have no part in the bound that is
+        wrong, as those beside a division have none in the throughput of divisions.
+        """
+        every = tuple(dict.fromkeys(trial.forms))
+        if self.miss(trial) >= 0:
+            return every
+        part = tuple(form for form in every if not self._is_faster_without(trial, form))
+        return part or every
+
+    def _is_faster_without(self, trial: Trial, form: str) -> bool:
+        """Whether a mix takes less than ports let its other forms alone take."""
+        least, _ = self._model.span([other for other in trial.forms if other != form]) or (0.0, 0.0)
+        return trial.cycles < least * (1 - NEAR - trial.error)
 
     @cached_property
     def sound(self) -> list[str]:
-        """Forms of which every mix held."""
+        """Forms that no mix which did not hold is to blame on."""
         return sorted(self._of.keys() - self.failing.keys())
 
     def refuted(self) -> dict[str, Verdict]:
@@ -188,15 +204,15 @@ class Judge:
             trials = self._of[form]
             if count > MOSTLY * len(trials):
                 level = LOW if count > 1 else MEDIUM
-                found[form] = Verdict(shape_of(self._model.usages[form]), level, self._reason(trials))
+                found[form] = Verdict(shape_of(self._model.usages[form]), level, self._reason(form))
         return found
 
-    def _reason(self, trials: Sequence[Trial]) -> str:
-        worst = max(trials, key=lambda trial: abs(self.miss(trial)))
-        predicted = self._predicted(worst)
-        wrong = sum(not self.holds(trial) for trial in trials)
+    def _reason(self, form: str) -> str:
+        trials = self._of[form]
+        wrong = [trial for trial in trials if not self.holds(trial) and form in self.blamed(trial)]
+        worst = max(wrong, key=lambda trial: abs(self.miss(trial)))
         mix = " + ".join(worst.forms)
-        return Usage.REFUTED.of(wrong, len(trials), mix, worst.cycles, predicted).text
+        return Usage.REFUTED.of(len(wrong), len(trials), mix, worst.cycles, self._predicted(worst)).text
 
     def doubted(self, kinds: Mapping[str, Kind]) -> dict[str, str]:
         """Forms and the confidence left to them, as mixes with forms of their kind fail too often.
@@ -205,9 +221,7 @@ class Judge:
         take it in some order. `kinds` has those of all forms.
         """
         usages = self._model.usages
-        mixes = [tuple(dict.fromkeys(trial.forms)) for trial in self.trials]
-        held = blame([*zip(mixes, map(self.holds, self.trials), strict=True)], kinds)
-        predicted = blame([*zip(mixes, map(self.is_predicted, self.trials), strict=True)], kinds)
+        held, predicted = self._blame(self.holds, kinds), self._blame(self.is_predicted, kinds)
         levels = {
             form: max(
                 held.level(form, kind, HELD_AT_WORST),
@@ -221,6 +235,15 @@ class Judge:
             if usages[form].operations is not None
             and LEVELS.index(level) > LEVELS.index(usages[form].confidence)
         }  # fmt: skip
+
+    def _blame(self, is_right: Callable[[Trial], bool], kinds: Mapping[str, Kind]) -> Blame:
+        """How often forms of each kind spoil mixes."""
+        right = [is_right(trial) for trial in self.trials]
+        mixes = (
+            tuple(dict.fromkeys(trial.forms)) if held else self.blamed(trial)
+            for trial, held in zip(self.trials, right, strict=True)
+        )
+        return blame([*zip(mixes, right, strict=True)], kinds)
 
     def proved_units(self) -> list[str]:
         """Units without which more mixes would be predicted wrong than with them."""

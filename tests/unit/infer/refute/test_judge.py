@@ -70,6 +70,48 @@ def test_a_single_mix_leaves_some_confidence():
     assert {form: verdict.confidence for form, verdict in verdicts.items()} == {"A": "medium"}
 
 
+def of_a_divider(*trials):
+    """Of mixes of which A takes three and a half cycles, and the others a quarter each of one port set."""
+    one = judge(*trials)
+
+    def cycles(forms):
+        return max(3.5 * forms.count("A"), 0.25 * len(forms))
+
+    one._model.cycles = cycles
+    one._model.span = lambda forms: (cycles(forms), cycles(forms))
+    return one
+
+
+@pytest.mark.parametrize(
+    ("took", "error", "blamed"), [(3.0, 0.0, "A"), (3.3, 0.0, "A"), (3.0, 0.1, "ABC"), (4.0, 0.0, "ABC")]
+)
+def test_what_is_faster_than_predicted_is_no_fault_of_forms_without_which_it_would_be_too(
+    took, error, blamed
+):
+    """What takes longer may wait for any; 3.3 is within a tenth of 3.5 without all but A."""
+    found = of_a_divider(("ABC", took, error)).failing
+    holds = abs(took / 3.5 - 1) <= 0.1 + error
+    assert {*found} == ({*blamed} if not holds else set())
+
+
+def test_partners_of_a_form_that_is_faster_in_mixes_than_alone_keep_their_confidence():
+    one = of_a_divider(("AB", 3.0, 0), ("AC", 3.0, 0), ("AD", 3.0, 0), ("DE", 0.5, 0))
+    assert {form: verdict.confidence for form, verdict in one.refuted().items()} == {"A": "low"}
+    assert one.sound == ["B", "C", "D", "E"]
+    slower = of_a_divider(("AB", 4.0, 0), ("AC", 4.0, 0), ("AD", 4.0, 0), ("DE", 0.5, 0))
+    assert {*slower.refuted()} == {"A", "B", "C"}
+
+
+def test_kinds_of_such_partners_are_not_doubted():
+    mixes = [((f"x{n}", "A"), 3.0, 0) for n in range(30)] + [
+        ((f"x{n}", f"x{n + 1}"), 0.5, 0) for n in range(40)
+    ]
+    one = of_a_divider(*mixes)
+    one._model.usages = {f"x{n}": one._model.usages["B"] for n in range(41)} | {"A": one._model.usages["A"]}
+    found = one.doubted({name: (name[0], name[0]) for name in one._model.usages})
+    assert found == {"A": "low"}
+
+
 def test_a_unit_is_proved_by_two_mixes_that_it_decides():
     assert judge(("AB", 2, 0), ("AC", 2, 0), units=("u",), decide="A").proved_units() == ["u"]
     assert judge(("AB", 2, 0), ("CD", 2, 0), units=("u",), decide="A").proved_units() == []
