@@ -24,6 +24,7 @@ from cyclescope.simulate.engine import MOST_OPERATIONS, MOST_TARGETS, Template, 
 ZERO, BREAKING = "zero", "breaking"
 USUAL_LATENCY = 1.0  # cycles where the model says nothing: what most instructions take, on any core
 _INCREMENT = "GPR64pi"  # LLVM's classes of registers that a base is moved by, after the access
+_INSIDE = ("register", "flag")  # of a core: parts of sources and targets that are not in memory
 
 Item = TypeVar("Item")
 
@@ -180,6 +181,7 @@ class Latencies:
         self._store = max(core.forward_latency - self._load, 0.0)
         self._read = [node for node in ends.sources if node.part != OLD]
         self._only_loads = bool(self._read) and all(map(ends.is_loaded, self._read))
+        self._measured = not extracted and bool(cost.operations) and not cost.eliminated
 
     @cached_property
     def own(self) -> float:
@@ -208,6 +210,8 @@ class Latencies:
         given = self._given(source, target)
         if source.part == OLD:
             return given
+        if given == 0 and self._measured and self._is_inside(source, target):
+            return None
         apart = self.ends.is_written_back(target) and not self.ends.moves(source, target)
         if apart and (self._extracted or not given):
             return None  # LLVM says how long all results together take
@@ -218,6 +222,11 @@ class Latencies:
         if source.part == "data" and (known := self._from_address(target)) is not None:
             return known
         return self._computing_default(target) + (self._load if self.ends.is_loaded(source) else 0.0)
+
+    def _is_inside(self, source: Node, target: Node) -> bool:
+        """Whether an operation makes the target of the source: in no cycle it makes nothing of it."""
+        made = source.part in _INSIDE and target.part in _INSIDE
+        return made and not self.ends.is_address(source) and not self.ends.is_pointer(target)
 
     def _moved(self, source: Node, target: Node) -> float | None:
         """A pointer moved on; the front end does it for the stack pointer."""
@@ -236,14 +245,21 @@ class Latencies:
         stored = self._store if target.part == "data" else 0.0
         return stored + (self.own if self.ends.computes else 0.0)
 
-    def lead(self, source: Node, targets: Sequence[Node]) -> float:
+    def lead(self, source: Node, targets: Sequence[Node]) -> float | None:
         """Cycles between the arrival of a source and the start of the operation that makes targets of it.
 
-        Less than 0 for a source that is needed later than others.
+        Less than 0 for a source that is needed later than others, None for one that makes no difference.
         """
+        if self._is_idle(source):
+            return None
         rows = [(self.between(source, t), t) for t in targets]
         leads = [whole - self._computing(t) for whole, t in rows if whole is not None]
         return max(leads, default=self._load * self.ends.is_loaded(source))
+
+    def _is_idle(self, source: Node) -> bool:
+        """Whether nothing is made of a source, as its pairs of no cycles say."""
+        none = all(self.between(source, t) is None for t in self.ends.targets)
+        return none and any(self._given(source, t) == 0 for t in self.ends.targets)
 
     def _computing(self, target: Node) -> float:
         """The part of the latencies to a target that is computing."""
@@ -339,8 +355,24 @@ def _work(
         copy = Work(0, 1, every, early if is_load else leads, is_load)
         if is_store or (passes and every == memory):  # nothing waits for what only stores
             copy = Work(0, 1, 0 if passes else memory, late)
-        work += _copies(op, copy, len(operations))
+        copies = _copies(op, copy, len(operations))
+        work += copies if is_load or is_store else _staged(copies)
     return sorted(_with_slack(work), key=lambda op: not op.early)  # a core in order issues them as they stand
+
+
+def _staged(work: list[Work]) -> list[Work]:
+    """Operations in a row: a source that is needed a cycle later than others, the second of them needs."""
+    if len(work) < 2 or not any((lead or 0) < 0 for lead in work[0].after):
+        return work
+    last = len(work) - 1
+    rows = [
+        tuple(None if lead is None or (lead + n < 0 and n < last) else lead + n for lead in one.after)
+        for n, one in enumerate(work)
+    ]
+    return [
+        msgspec.structs.replace(one, after=after, feeds=one.feeds if n == last else 0)
+        for n, (one, after) in enumerate(zip(work, rows, strict=True))
+    ]
 
 
 def _copies(op: Operation, copy: Work, kinds: int) -> list[Work]:

@@ -155,8 +155,11 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
         return (*map(self.sources.index, sources(self.form)), *old)
 
     def explicit_cost(self, extra: float) -> FormCost:
-        """The cost with all operations and latencies; `extra` cycles are added to ways into memory."""
-        latencies = {}
+        """The cost with all operations and latencies; `extra` cycles are added to ways into memory.
+
+        Pairs of no cycles, which are no dependencies, stay: else they were gaps to be filled.
+        """
+        latencies = {pair: cycles for pair, cycles in self.cost.latencies.items() if cycles == 0}
         for target, column in zip(self.targets, self.column_of, strict=True):
             late = extra if column in self.stored else 0.0
             for k, cycles in self.columns[column]:

@@ -13,6 +13,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.predict.watched import MOST_RUN, LoopOnCore
 from cyclescope.errors import UsageError
 from cyclescope.isa.dataflow import Node
+from cyclescope.model.machine import EXTRACTED
 from cyclescope.simulate.cost import template
 from cyclescope.simulate.engine import MOST_TARGETS, Body, Engine, Steady, Template
 
@@ -79,8 +80,9 @@ class Simulation:
         passes = placed.variant.passes  # to a load whose latency has all of the way through memory
         cost = placed.explicit_cost(0.0 if passes else self._costs.forward - self._costs.load)
         found = template(
-            placed.form, cost, self._core, self._costs.units, placed.variant.idiom, passes=passes
-        )
+            placed.form, cost, self._core, self._costs.units, placed.variant.idiom,
+            self._costs.machine.provenance.kind == EXTRACTED, passes,
+        )  # fmt: skip
         if any(later):
             found = found.waiting(later)
         if placed.variant.fused:

@@ -1,0 +1,52 @@
+"""What latencies say of operations: who waits for which source, and when."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.model.machine import EXTRACTED, MEASURED, Operation, Provenance
+from tests.support.blocks import A, B, C, block, changed, toy
+
+TWO = Operation((A, B, C), 2.0)
+
+
+def simulated(machine, text, kind=MEASURED):
+    """Cycles on the simulated core of a machine of some kind."""
+    machine = msgspec.structs.replace(machine, provenance=Provenance(kind))
+    predictor = Predictor(machine)
+    return predictor.simulated(predictor.graph(block(text).instructions))
+
+
+def shifts(cycles):
+    """A machine whose shifts by CL take so many cycles from flags to everything."""
+    known = toy().forms["SHL (R64, CL)"].latencies
+    latencies = {pair: cycles if pair.startswith("flags") else 1.0 for pair in known}
+    return changed(toy(), SHL_R64_CL={"latencies": latencies})
+
+
+@pytest.mark.parametrize(
+    ("cycles", "kind", "expected"), [(0, MEASURED, 1), (1, MEASURED, 2), (0, EXTRACTED, 2)]
+)
+def test_a_pair_of_no_cycles_is_no_dependency_where_it_was_measured(cycles, kind, expected):
+    """An operation takes a cycle at least; LLVM's zeros are operands that are needed later than others."""
+    assert simulated(shifts(cycles), "shl rax, cl; shl rbx, cl", kind) == pytest.approx(expected)
+
+
+def test_what_no_pair_has_cycles_for_ends_no_chain():
+    """The flags of the second shift are made of those of the first by nobody."""
+    text = "shl rax, cl; shl rbx, cl; cmovc rcx, rax"
+    assert Predictor(msgspec.structs.replace(shifts(0), provenance=Provenance(MEASURED))).predict(
+        block(text), simulate=False
+    ).bounds["loop_carried"] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("lea rax, [rcx+rax]", 1), ("lea rax, [rax+rcx]", 2)])
+def test_a_source_that_is_needed_a_cycle_later_is_so_by_the_second_operation(text, expected):
+    known = {"op2.address->op1": 2.0, "op2.index->op1": 1.0}
+    machine = changed(toy(), LEA_B_I_R64={"latencies": known, "operations": (TWO,), "slots": 2.0})
+    assert simulated(machine, text) == pytest.approx(expected)
+    assert simulated(machine, f"{text}; lea rbx, [rax+rcx]; cmp rax, rbx") == pytest.approx(
+        max(expected, 5 / 3), rel=0.02
+    )
