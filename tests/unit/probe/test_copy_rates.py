@@ -51,7 +51,8 @@ def test_where_pages_lie_makes_a_difference_beyond_the_first_cache():
     found = {name: judged(f"REP MOVSB, {name}", sizes={SIZES[name]: around(2.1, 0.003)}) for name in SIZES}
     errors = {name: verdict.value.error / verdict.value.value for name, verdict in found.items()}
     assert 0.036 < errors["64 KiB"] < 0.06
-    assert all(error < 0.01 for name, error in errors.items() if name != "64 KiB")
+    assert 0.044 < errors["64 bytes"] < 0.06, "2.67 and 2.92 of a Zen 3"
+    assert all(error < 0.01 for name, error in errors.items() if name not in ("64 KiB", "64 bytes"))
 
 
 def test_how_well_a_copy_has_to_be_known():

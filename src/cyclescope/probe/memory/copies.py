@@ -99,6 +99,9 @@ TAKEN_FOR_THE_SAME = 0.13  # of the time: a Zen 5 takes 1.00 or 1.12 times as lo
 # Of the time of the largest copies, which have no first cache for both places: REP of a Zen 5 moves 64 KiB
 # at 30.2 bytes a cycle in one process, at 31.3 in another, as pages lie.
 PLACES_DIFFER = 0.04
+# Of the time of the least copies, which are over as soon as REP has begun: a Zen 3 moves 64 bytes at 2.67
+# bytes a cycle in most processes, at 2.92 in one of fifteen.
+BEGINNING_DIFFERS = 0.05
 IN_LINES = Alignment("", 0, AWAY)
 LINE_PLACES = (0, 1, 16, 32, 48)  # bytes into a line that source and destination begin at, each with each
 
@@ -225,7 +228,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if case.points[0].part == _COPIED:
         (size,) = (size for size in COPY_SIZES if case.subject.endswith(f", {_named(size)}"))
         taken = _taken(readings, _COPIED, size)
-        taken = taken.with_error(PLACES_DIFFER) if size == max(COPY_SIZES) else taken
+        differs = {max(COPY_SIZES): PLACES_DIFFER, min(COPY_SIZES): BEGINNING_DIFFERS}.get(size, 0.0)
+        taken = taken.with_error(differs)
         return ProbeVerdict(CoreAnswer.VALUE, taken.inverse().scaled(CHUNK))
     asked, aligned = _taken(readings, _ASKED), _taken(readings, _IN_LINES)
     times = Interval(asked.low / aligned.high, asked.high / aligned.low)
