@@ -106,7 +106,7 @@ def summaries() -> Iterator[Summary]:
             same = tuple(other for other in m.aliases if is_same_core(other))
             others = tuple(other for other in m.aliases if not is_same_core(other))
             also = tuple(other for other, known in OTHER_NAMES.items() if known in (name, *same))
-            core = _with_width(name, m.core)
+            core = _with_published(name, m.core)
             yield Summary(name, isa, (*same, *also), others, m.ports, core, m.forms, archive.provenance)
 
 
@@ -180,7 +180,7 @@ def _shipped(isa: str, name: str) -> MachineModel:
     if known is not None and known.corrections:
         note = f"costs of {known.corrected_names} are corrected after {known.sources[0]}"
         provenance = msgspec.structs.replace(provenance, notes=(*provenance.notes, note))
-    core = _with_width(name, machine.core)
+    core = _with_published(name, machine.core)
     forms = corrected(name, _forms(archive, name), machine.ports)
     return _kept(MachineModel(name, isa, provenance, core, machine.ports, forms))
 
@@ -188,7 +188,7 @@ def _shipped(isa: str, name: str) -> MachineModel:
 @cache
 def _borrower(name: str, isa: str, lender: str) -> MachineModel:
     model = _shipped(isa, lender)
-    core = _with_width(name, _archive(isa).machines[lender].core)
+    core = _with_published(name, _archive(isa).machines[lender].core)
     what = (COSTS, BORROWED_PORTS, BUFFERS, *(() if name in WIDTHS else (WIDTH,)))
     origin = _archive(isa).provenance
     source = f"{origin.source} {origin.version}"
@@ -201,7 +201,7 @@ def _kept(model: MachineModel) -> MachineModel:
     return model
 
 
-def _with_width(name: str, core: Core) -> Core:
+def _with_published(name: str, core: Core) -> Core:
     """The core with the width that somebody else than LLVM knows of it."""
     width = WIDTHS.get(name)
     if width is None:
