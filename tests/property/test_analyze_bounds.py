@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cyclescope.analyze.cost.instruction import LEAST_PROVED, MOST_PROVED
+from cyclescope.analyze.cost.changes import LEAST_PROVED, MOST_PROVED
 from cyclescope.analyze.depend.loop_carried import components, loop_carried, slowest_chain, slowest_cycle
 from cyclescope.analyze.predict.bounds import evenly
 from cyclescope.analyze.predict.by_simulation import Simulation

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.analyze.choose.loops import _vector_bits
+from cyclescope.analyze.cost.changes import unexplained
 from cyclescope.analyze.cost.cores import behaviour_of
-from cyclescope.analyze.cost.instruction import _unexplained
 from cyclescope.analyze.cost.known import borrowed_cost
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
@@ -67,7 +67,7 @@ def test_stores_in_flight_are_sixty_four_where_the_model_has_no_buffer(back, fou
 def test_a_throughput_that_ports_explain_is_no_units(ratio, unit):
     """Within 15 %, by which a loop of one form alone may be slower for how it is fetched."""
     cost = FormCost(1.0, (Operation((0,), 1.0),), throughput=ratio)
-    assert _unexplained(cost, Core(4.0)) == (ratio if unit else 0.0)
+    assert unexplained(cost, Core(4.0)) == (ratio if unit else 0.0)
 
 
 @pytest.mark.parametrize(("slots", "simple"), [(1, True), (2, True), (3, False), (4, False)])

@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from math import ceil
 
 import msgspec
 
+from cyclescope.analyze.cost.changes import (
+    LEAST_PROVED,
+    merging,
+    settled,
+    slots_of,
+    unexplained,
+    varied,
+    without,
+)
 from cyclescope.analyze.cost.cores import forward_latency, load_latency, vector_load_latency
 from cyclescope.analyze.cost.known import borrowed_cost, known_cost
 from cyclescope.analyze.cost.latencies import (
-    FIRST,
     FIRSTS,
-    SECOND,
     AllEnds,
     Column,
     CostVariant,
@@ -24,22 +30,15 @@ from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import Places, place_of
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
-from cyclescope.isa.operand import Operand
-from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.behaviour.published import CoreBehaviour, MoreWork
-from cyclescope.model.machine import EXTRACTED, Core, FormCost, MachineModel, Operation
-from cyclescope.model.ports import issue_throughput, resource_ports
+from cyclescope.model.machine import EXTRACTED, FormCost, MachineModel, Operation
+from cyclescope.model.ports import resource_ports
 from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
 
-_WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
-# Times what ports and slots allow. A loop of one form alone is up to an eighth slower for how it is fetched,
-# which the form is not among others: so comparisons of memory with an immediate on a Zen 5.
-_EXPLAINED = 1.15
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 _PLAIN = CostVariant()
-LEAST_PROVED, MOST_PROVED = "least", "most"  # of what is proved
 
 
 class PlacedCost(msgspec.Struct, frozen=True, dict=True):
@@ -224,7 +223,7 @@ class PlacedCosts:
     def _own(self, form: InstructionForm) -> FormCost | None:
         found = known_cost(form, self.machine)
         if found is not None and self.behaviour.merges:
-            found = _merging(form, found)
+            found = merging(form, found)
         if found is None or not self.is_slower_x87(form):
             return found
         most = self.behaviour.x87_most
@@ -269,9 +268,9 @@ class PlacedCosts:
     def _varied(self, form: InstructionForm, variant: CostVariant) -> PlacedCost:
         cost = self.cost(form)
         assert cost is not None
-        cost = _varied(form, _settled(cost, self.ends), variant, self.units)
+        cost = varied(form, settled(cost, self.ends), variant, self.units)
         if variant.indexed:
-            cost = _without(cost, self.plain_store)
+            cost = without(cost, self.plain_store)
         if variant.executed:
             cost = self._executed(cost)
         if any(variant.more):
@@ -285,7 +284,7 @@ class PlacedCosts:
         operations = cost.operations
         if operations is not None:
             operations += more.additions * self._addition
-        return msgspec.structs.replace(cost, slots=_slots(cost) + more.slots, operations=operations)
+        return msgspec.structs.replace(cost, slots=slots_of(cost) + more.slots, operations=operations)
 
     @cached_property
     def loading(self) -> frozenset[tuple[int, ...]]:
@@ -317,12 +316,12 @@ class PlacedCosts:
         )  # fmt: skip
         column_of, columns = table.columns()
         idle = cost.eliminated or variant.idiom == ZERO
-        alone = 0.0 if idle or variant.fused else _unexplained(cost, self.machine.core)
+        alone = 0.0 if idle or variant.fused else unexplained(cost, self.machine.core)
         return PlacedCost(
             form, cost, variant, tuple(ends.sources), tuple(ends.targets), column_of, columns,
             tuple(table.base_of(column) for column in columns), _killed(form),
             frozenset(c for c, t in zip(column_of, ends.targets, strict=True) if table.is_open_store(t)),
-            table.guessed(column_of), _slots(cost), () if idle else self._operations(form, cost),
+            table.guessed(column_of), slots_of(cost), () if idle else self._operations(form, cost),
             alone, () if variant.idiom else tuple(self._uses(cost, alone)),
         )  # fmt: skip
 
@@ -346,7 +345,7 @@ class PlacedCosts:
         found: dict[tuple[Operation, ...], set[str]] = {}
         for cost in self.machine.forms.values():
             own = self._units & cost.resources.keys()
-            if own and _unexplained(cost, self.machine.core):
+            if own and unexplained(cost, self.machine.core):
                 found.setdefault(cost.operations or (), set()).update(own)
         return found
 
@@ -362,76 +361,11 @@ class PlacedCosts:
         return tuple(op for one in known if one is not None for op in one.operations or ())
 
 
-def _merging(form: InstructionForm, cost: FormCost) -> FormCost:
-    """The cost where writes of a part of a register wait for the rest of it."""
-    kept = (op.name for op in form.operands if op.read and op.write and _is_narrow(op))
-    pairs = {f"{name}->{name}": USUAL_LATENCY for name in kept}
-    if not pairs:
-        return cost
-    return msgspec.structs.replace(cost, latencies={**pairs, **cost.latencies})
-
-
-def _is_narrow(op: Operand) -> bool:
-    """Whether an operand is a part of a general register that leaves the rest as it is."""
-    return op.is_register and op.width < _WHOLE and (op.file or domain(op.cls)) == "r"
-
-
 def _within_stack(pair: str, form: InstructionForm) -> bool:
     """Whether a pair leads from a register of the x87 stack to another."""
     stack = {op.name for op in form.operands if op.cls == "ST"}
     source, _, target = pair.partition("->")
     return source in stack and target in stack
-
-
-def _settled(cost: FormCost, ends: str) -> FormCost:
-    """The cost with one value for every pair that has a range."""
-    if not cost.ranges:
-        return cost
-    found = {pair: low if ends == LEAST_PROVED else high for pair, (low, high) in cost.ranges.items()}
-    latencies = {**cost.latencies, **found} if ends else {**found, **cost.latencies}
-    return msgspec.structs.replace(cost, latencies=latencies)
-
-
-def _unexplained(cost: FormCost, core: Core) -> float:
-    """The measured throughput of a form that a unit besides the ports bounds, else 0.
-
-    One whose error reaches down to what ports and slots allow shows no unit.
-    """
-    explained = issue_throughput(cost, core)
-    slowest = cost.throughput if cost.throughput is not None else cost.throughput_most
-    if slowest is None or (explained and slowest - cost.throughput_error <= explained[0] * _EXPLAINED):
-        return 0.0
-    return slowest
-
-
-def _varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: Units) -> FormCost:
-    """The cost with what fusion takes away: the branch does the work of both."""
-    if variant.fused == SECOND:
-        return msgspec.structs.replace(cost, slots=0.0)
-    if variant.fused == FIRST and cost.operations is not None:
-        loads = any(op.is_memory and op.read for op in form.operands)
-        kept = tuple(op for op in cost.operations if loads and op.ports in units.loads)
-        return msgspec.structs.replace(cost, operations=kept)
-    return cost
-
-
-def _without(cost: FormCost, plain: frozenset[int]) -> FormCost:
-    """The cost of a store to an address with an index: ports for plain addresses do not make it."""
-    if cost.operations is None:
-        return cost
-    kept = tuple(
-        msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in plain) or op.ports)
-        for op in cost.operations
-    )
-    return msgspec.structs.replace(cost, operations=kept)
-
-
-def _slots(cost: FormCost) -> float:
-    if cost.slots is not None:
-        return cost.slots
-    if cost.slot_range is not None:
-        return cost.slot_range[0]
-    return float(max(sum(ceil(op.count) for op in cost.operations or ()), 1))
 
 
 def _killed(form: InstructionForm) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from cyclescope.analyze.cost.changes import LEAST_PROVED
 from cyclescope.analyze.cost.cores import STORES_IN_FLIGHT
-from cyclescope.analyze.cost.instruction import LEAST_PROVED, PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (

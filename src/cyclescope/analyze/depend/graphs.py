@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from cyclescope.analyze.cost.instruction import LEAST_PROVED, MOST_PROVED, PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.changes import LEAST_PROVED, MOST_PROVED
+from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.depend.graph import Graph, build, rebuilt

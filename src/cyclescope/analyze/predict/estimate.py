@@ -6,7 +6,8 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.analyze.cost.instruction import LEAST_PROVED, MOST_PROVED, PlacedCost
+from cyclescope.analyze.cost.changes import LEAST_PROVED, MOST_PROVED
+from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs

@@ -134,8 +134,6 @@ class TimedEvidence:
             form: {name: low(looks) for name, looks in some.items()} for form, some in self._looks.items()
         }
 
-    # --- structure ---------------------------------------------------------------------------------
-
     @cached_property
     def units(self) -> dict[str, Remark]:
         """Classes that are not sets of ports, with the reason: hidden resources."""

@@ -1,0 +1,87 @@
+"""Costs of forms in their place: with a pair that fused, an index, a register that is written in part."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import msgspec
+
+from cyclescope.analyze.cost.latencies import FIRST, SECOND, CostVariant
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.register import domain
+from cyclescope.model.machine import Core, FormCost
+from cyclescope.model.ports import issue_throughput
+from cyclescope.simulate.cost import USUAL_LATENCY, Units
+
+_WHOLE = 32  # bits of a general register: writing so many leaves nothing of it
+# Times what ports and slots allow. A loop of one form alone is up to an eighth slower for how it is fetched,
+# which the form is not among others: so comparisons of memory with an immediate on a Zen 5.
+_EXPLAINED = 1.15
+LEAST_PROVED, MOST_PROVED = "least", "most"  # of what is proved
+
+
+def merging(form: InstructionForm, cost: FormCost) -> FormCost:
+    """The cost where writes of a part of a register wait for the rest of it."""
+    kept = (op.name for op in form.operands if op.read and op.write and _is_narrow(op))
+    pairs = {f"{name}->{name}": USUAL_LATENCY for name in kept}
+    if not pairs:
+        return cost
+    return msgspec.structs.replace(cost, latencies={**pairs, **cost.latencies})
+
+
+def _is_narrow(op: Operand) -> bool:
+    """Whether an operand is a part of a general register that leaves the rest as it is."""
+    return op.is_register and op.width < _WHOLE and (op.file or domain(op.cls)) == "r"
+
+
+def settled(cost: FormCost, ends: str) -> FormCost:
+    """The cost with one value for every pair that has a range."""
+    if not cost.ranges:
+        return cost
+    found = {pair: low if ends == LEAST_PROVED else high for pair, (low, high) in cost.ranges.items()}
+    latencies = {**cost.latencies, **found} if ends else {**found, **cost.latencies}
+    return msgspec.structs.replace(cost, latencies=latencies)
+
+
+def unexplained(cost: FormCost, core: Core) -> float:
+    """The measured throughput of a form that a unit besides the ports bounds, else 0.
+
+    One whose error reaches down to what ports and slots allow shows no unit.
+    """
+    explained = issue_throughput(cost, core)
+    slowest = cost.throughput if cost.throughput is not None else cost.throughput_most
+    if slowest is None or (explained and slowest - cost.throughput_error <= explained[0] * _EXPLAINED):
+        return 0.0
+    return slowest
+
+
+def varied(form: InstructionForm, cost: FormCost, variant: CostVariant, units: Units) -> FormCost:
+    """The cost with what fusion takes away: the branch does the work of both."""
+    if variant.fused == SECOND:
+        return msgspec.structs.replace(cost, slots=0.0)
+    if variant.fused == FIRST and cost.operations is not None:
+        loads = any(op.is_memory and op.read for op in form.operands)
+        kept = tuple(op for op in cost.operations if loads and op.ports in units.loads)
+        return msgspec.structs.replace(cost, operations=kept)
+    return cost
+
+
+def without(cost: FormCost, plain: frozenset[int]) -> FormCost:
+    """The cost of a store to an address with an index: ports for plain addresses do not make it."""
+    if cost.operations is None:
+        return cost
+    kept = tuple(
+        msgspec.structs.replace(op, ports=tuple(p for p in op.ports if p not in plain) or op.ports)
+        for op in cost.operations
+    )
+    return msgspec.structs.replace(cost, operations=kept)
+
+
+def slots_of(cost: FormCost) -> float:
+    """Front-end slots: known, at least, or as many as there are micro-operations."""
+    if cost.slots is not None:
+        return cost.slots
+    if cost.slot_range is not None:
+        return cost.slot_range[0]
+    return float(max(sum(ceil(op.count) for op in cost.operations or ()), 1))
