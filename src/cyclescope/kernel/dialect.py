@@ -10,7 +10,7 @@ from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_set
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import BlockingSequence, Register
-from cyclescope.kernel.chain import Chain, Use
+from cyclescope.kernel.chain import Chain, Unmeasurable, Use
 from cyclescope.kernel.cycle import Cycle
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.state import MachineState
@@ -31,6 +31,18 @@ class PairChains(Protocol):
 
     def filled(self, pair: Pair, count: int) -> Chain:
         """The pair's chain with `count` one-cycle instructions on its way, and nothing cut."""
+
+
+def chains_of(builders: Sequence[PairChains], pair: Pair) -> tuple[list[Chain], str]:
+    """The chains of a pair by all who make some; none, and the first reason, where nobody does."""
+    chains: list[Chain] = []
+    reason = ""
+    for builder in builders:
+        try:
+            chains += builder.chains(pair)
+        except Unmeasurable as error:
+            reason = reason or str(error)
+    return chains, "" if chains else reason
 
 
 class Dialect(Protocol):

@@ -11,13 +11,13 @@ from contextlib import suppress
 
 import msgspec
 
-from cyclescope.isa.dataflow import Pair, is_in_memory, is_old, overwritten, pairs
+from cyclescope.isa.dataflow import is_in_memory, is_old, overwritten, pairs
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import Table
 from cyclescope.kernel.block import Register
 from cyclescope.kernel.chain import Chain, Unmeasurable, Use, throttled
 from cyclescope.kernel.cycle import NOP
-from cyclescope.kernel.dialect import Executes, PairChains, dialect_of
+from cyclescope.kernel.dialect import Executes, PairChains, chains_of, dialect_of
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, FAST, WATCHED, Kernel
 from cyclescope.kernel.overwriting import chosen_stream, filled, kept
@@ -154,7 +154,7 @@ class Planner:
         chains: list[Chain] = []
         builders, none = self._chain_builders(form)
         for pair in pairs(form):
-            found, why = _pair_chains(builders, pair) if not none else ([], none)
+            found, why = chains_of(builders, pair) if not none else ([], none)
             chains += found
             if why:
                 missing.append(Missing(pair.source.name, pair.target.name, why))
@@ -392,14 +392,3 @@ def _kernel_of(coded: Sequence[Coded], state: MachineState, setup: bytes, flags:
     if not flags & CANARY:
         flags |= WATCHED
     return Kernel(b"".join([code for _, code in coded]), len(body), state, setup, flags, body)
-
-
-def _pair_chains(builders: Sequence[PairChains], pair: Pair) -> tuple[list[Chain], str]:
-    chains: list[Chain] = []
-    reason = ""
-    for builder in builders:
-        try:
-            chains += builder.chains(pair)
-        except Unmeasurable as error:
-            reason = reason or str(error)
-    return chains, "" if chains else reason

@@ -361,8 +361,7 @@ def _slope(found: _Samples, known: _Quiet) -> float | None:
 def _low(values: Iterator[int]) -> float:
     """The mean of the lower third without the very lowest: neighbours only add time, clocks hiccup."""
     ordered = sorted(values)
-    some = ordered[len(ordered) // 16 : max(len(ordered) // 3, 1)]
-    return statistics.fmean(some)
+    return statistics.fmean(ordered[len(ordered) // 16 : max(len(ordered) // 3, 1)])
 
 
 def basic_blocks(chosen: Sequence[Build]) -> list[ProgramBlock]:
