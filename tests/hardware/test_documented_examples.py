@@ -12,7 +12,7 @@ import shutil
 import pytest
 
 from cyclescope.measure.record import STABLE
-from tests.support.processes import patiently
+from tests.support.processes import NOISY, patiently
 
 pytestmark = [
     pytest.mark.hardware,
@@ -33,6 +33,16 @@ def cycles(cyclescope, *words):
     return data["cycles"], data["spread"]
 
 
+def calmly(check):
+    """With patience; where rounds never agree there is nothing to compare, which `bench` says itself."""
+    try:
+        patiently(check)
+    except AssertionError as error:
+        if NOISY in str(error):
+            pytest.skip(f"neighbours: {error}")
+        raise
+
+
 @pytest.mark.parametrize(
     ("words", "value"),
     [
@@ -47,7 +57,7 @@ def test_chains_of_cycles(cyclescope, words, value):
     def is_so():
         assert cycles(cyclescope, *words)[0] == pytest.approx(value, rel=WITHIN)
 
-    patiently(is_so, 4)
+    calmly(is_so)
 
 
 def test_the_ways_of_a_pointer_that_leads_to_itself(cyclescope):
@@ -61,7 +71,7 @@ def test_the_ways_of_a_pointer_that_leads_to_itself(cyclescope):
         basic, error = cycles(cyclescope, *CHASE, "-basic_mode")
         assert abs(basic - usual) <= error + WITHIN * usual
 
-    patiently(is_so, 4)
+    calmly(is_so)
 
 
 def test_nops_of_nanobench(cyclescope):
@@ -70,7 +80,7 @@ def test_nops_of_nanobench(cyclescope):
         assert cycles(cyclescope, "-asm", "12*|nop|")[0] == pytest.approx(12 * one, rel=WITHIN)
         assert cycles(cyclescope, "-asm", "|4")[0] == pytest.approx(one, rel=WITHIN)
 
-    patiently(is_so, 4)
+    calmly(is_so)
 
 
 def test_a_sweep_and_its_bars(cyclescope):
@@ -83,4 +93,4 @@ def test_a_sweep_and_its_bars(cyclescope):
             assert float(row[1]) == pytest.approx(value, rel=WITHIN)
         assert [row[-1].count("\u2588") for row in rows] == [20, 30, 40]
 
-    patiently(is_so, 4)
+    calmly(is_so)
