@@ -13,7 +13,7 @@ from hypothesis import settings
 from cyclescope.isa.table import load_table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tools` and `tests` are packages of the source tree
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=200)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile(
     "fresh", derandomize=False, deadline=None, max_examples=2000, print_blob=True, database=None
 )

@@ -51,7 +51,7 @@ def test_examples_are_repeatable_unless_fresh_ones_are_asked_for(tmp_path):
 def test_fresh_examples_are_ten_times_as_many():
     profiles = [settings.get_profile(name) for name in ("repeatable", "fresh")]
     assert [profile.derandomize for profile in profiles] == [True, False]
-    assert profiles[1].max_examples == 10 * profiles[0].max_examples
+    assert profiles[1].max_examples == 20 * profiles[0].max_examples
 
 
 def test_the_nightly_script_asks_for_profiles_and_programs_that_are_there():

@@ -172,7 +172,7 @@ def test_eliminated_moves_take_no_time_and_say_so(table, tmp_path, form):
 @pytest.mark.parametrize(
     "missing",
     [
-        "AVX512F",
+        pytest.param("AVX512F", marks=pytest.mark.slow),
         "AVX",
     ],
 )

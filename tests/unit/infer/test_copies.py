@@ -121,7 +121,7 @@ def test_there_are_copies_where_cpus_are_left_and_no_other_threads(monkeypatch):
         thread.join()
 
 
-@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize("damaged", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_copies_read_a_store_as_its_process_does(path, table, monkeypatch, damaged):
     monkeypatch.setattr(readout, "PART", 5)
     if damaged:

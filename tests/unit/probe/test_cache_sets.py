@@ -102,14 +102,16 @@ def test_what_drawn_caches_have():
     assert told == 3 * CORES, f"seed {SEED}"
 
 
-@pytest.mark.parametrize("steady", [0.97, 0.7])
+@pytest.mark.parametrize("steady", [pytest.param(0.97, marks=pytest.mark.slow), 0.7])
 def test_nothing_is_told_wrong_beside_neighbours(steady):
     told, wrong = scored(known, steady=steady)
     assert wrong == [], f"seed {SEED}"
     assert told > CORES / 20 if steady > 0.9 else told < 3 * CORES
 
 
-@pytest.mark.parametrize("way", [8192, 16384, 65536])
+@pytest.mark.parametrize(
+    "way", [8192, *(pytest.param(way, marks=pytest.mark.slow) for way in (16384, 65536))]
+)
 def test_where_pages_lie_anywhere_no_distance_shows_the_sets(way):
     """Physical addresses: lines a page apart are in any set."""
     _, wrong = scored(lambda cache, subject: None, way=way, physical=True)

@@ -64,7 +64,9 @@ def wanted(found):
     return sorted({(p.part, p.x) for p in PROBE.more(COUNT, Readings(found, {}))} - set(found))
 
 
-@pytest.mark.parametrize("steady", [1.0, 0.98, 0.8])
+@pytest.mark.parametrize(
+    "steady", [pytest.param(1.0, marks=pytest.mark.slow), 0.98, pytest.param(0.8, marks=pytest.mark.slow)]
+)
 def test_what_drawn_cores_keep(steady):
     wrong, told = [], 0
     for number in range(CORES):
@@ -82,7 +84,7 @@ def test_what_drawn_cores_keep(steady):
 
 def test_how_many_drawn_cores_decode():
     told = 0
-    for number in range(CORES):
+    for number in range(0, CORES, 2):
         core = FrontEnd(SEED + number, 1.0, code=1 << 20)
         for part, size in SIZES.items():
             try:
@@ -91,7 +93,7 @@ def test_how_many_drawn_cores_decode():
                 continue
             told += 1
             assert value.low <= 1 / core.decoding(size) <= value.high, f"seed {SEED + number}"
-    assert told > CORES
+    assert told > CORES / 2
 
 
 def test_a_cache_of_code_is_no_end_of_what_is_kept():

@@ -67,7 +67,9 @@ def wanted(found):
         return set()
 
 
-@pytest.mark.parametrize("steady", [1.0, 0.97, 0.6])
+@pytest.mark.parametrize(
+    "steady", [pytest.param(1.0, marks=pytest.mark.slow), 0.97, pytest.param(0.6, marks=pytest.mark.slow)]
+)
 def test_what_drawn_cores_know(steady):
     wrong, told = [], 0
     for number in range(CORES):

@@ -358,6 +358,7 @@ def test_ports_on_which_nothing_was_counted_are_a_doubt():
     assert "never counted on IEXQ1, IEXQ2" in usage.note
 
 
+@pytest.mark.slow
 def test_two_for_the_same_ports_may_be_one_for_a_part_of_them():
     """Counters see the same of both, as no class has one of the ports alone."""
     model = load_model("neoverse-n2")

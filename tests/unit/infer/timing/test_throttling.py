@@ -42,6 +42,11 @@ def timing(*latencies):
 # --- what readings say -----------------------------------------------------------------------------
 
 
+def slow(*values):
+    """One more core, for the night."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("alone", "readings", "room"),
     [
@@ -136,7 +141,7 @@ def told(machine, path, noise=QUIET, forms=FORMS):
         return found, list(store.records())
 
 
-@pytest.mark.parametrize(("seed", "noise"), [(11, QUIET), (12, QUIET), (13, LOUD), (14, LOUD)])
+@pytest.mark.parametrize(("seed", "noise"), [(11, QUIET), slow(12, QUIET), (13, LOUD), slow(14, LOUD)])
 def test_cores_whose_scheduler_fills_up_have_two_values(seed, noise, tmp_path):
     machine = with_drawn_scheduler(draw_machine(seed, TABLE), FORMS, seed)
     found, _ = told(machine, tmp_path / "s.sqlite", noise)
@@ -159,7 +164,7 @@ def with_logic_in_two_states(machine):
     return msgspec.structs.replace(machine, forms=costs)
 
 
-@pytest.mark.parametrize("seed", [11, 12, 15])
+@pytest.mark.parametrize("seed", [11, slow(12), slow(15)])
 def test_links_are_the_same_in_every_run_on_such_a_core(seed):
     """And the cycles of vectors to memory and back are the core's."""
     machine = with_logic_in_two_states(draw_machine(seed, TABLE))
@@ -186,7 +191,7 @@ def test_other_instruction_sets_have_them_too(name, step, tmp_path):
     assert sum(lat.with_room is not None for _, lat, _ in found) >= 10
 
 
-@pytest.mark.parametrize("seed", [11, 13])
+@pytest.mark.parametrize("seed", [slow(11), 13])
 def test_cores_without_show_single_values_and_take_a_sample_only(seed, tmp_path):
     found, records = told(draw_machine(seed, TABLE), tmp_path / "s.sqlite", LOUD)
     assert all(lat.with_room is None for _, lat, _ in found)

@@ -235,7 +235,9 @@ def test_answers_are_kept_up_to_a_number(lines, tmp_path, monkeypatch):
     chunk._own.__dict__.clear()
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_command_that_is_stopped_leaves_no_process_and_goes_on(tmp_path, sent):
     path, out = tmp_path / "blocks.txt", tmp_path / "out.csv"
     path.write_text("".join(f"{CODES[n % 5]}b8{n:08x}\n" for n in range(12_000)))
