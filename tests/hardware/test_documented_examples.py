@@ -36,7 +36,7 @@ def cycles(cyclescope, *words):
 def calmly(check):
     """With patience; where rounds never agree there is nothing to compare, which `bench` says itself."""
     try:
-        patiently(check)
+        patiently(check, 4)
     except AssertionError as error:
         if NOISY in str(error):
             pytest.skip(f"neighbours: {error}")

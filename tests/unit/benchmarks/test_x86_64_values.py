@@ -97,6 +97,7 @@ def test_strings_are_where_their_pointers_lead(here, name):
     assert [f for f in found if f.problem and f.reason != POINTERS] == []
 
 
+@pytest.mark.slow
 def test_strings_in_one_place_are_noticed(here):
     with patch("cyclescope.kernel.x86_64.operands.SECOND_WINDOW", FIRST_WINDOW):
         found = {(f.form, f.source, f.target): f for f in here("CMPSQ", "MOVSQ")}
@@ -277,6 +278,7 @@ def test_carries_are_met(here):
     assert {f"{f.form} {f.target}": f.problem for f in found if f.problem} == {}
 
 
+@pytest.mark.slow
 def test_what_is_changed_in_place_is_stored_as_a_whole(here):
     found = {
         (f.source, f.target): f for f in here("ADD (M64, I32)") if f.problem == f"the form {MORE_LOADED}"

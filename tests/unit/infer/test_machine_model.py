@@ -80,6 +80,7 @@ sys.stdout.buffer.write(encode(build_file(Path(sys.argv[1]))))
 """
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_every_process_and_after_reading_it(filled):
     once, again = (
         subprocess.run(

@@ -69,6 +69,7 @@ def test_noisy_machines_are_recovered_by_time(table, name):
     check(name, table, 100, LOUD, counters=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["drawn:6"])
 def test_machines_are_recovered_by_counters(table, name):
     check(name, table, 100, LOUD, counters=True)
@@ -323,7 +324,8 @@ def test_errors_of_the_clock_go_both_ways(table):
 @pytest.mark.parametrize(
     ("machine", "form"),
     [
-        ("znver1", "MFENCE_0FAEF6"),  # no operand tells that its ports are those of addresses
+        # no operand tells that its ports are those of addresses
+        pytest.param("znver1", "MFENCE_0FAEF6", marks=pytest.mark.slow),
         ("skylake", "RCR (R8h, CL)"),  # ten micro-operations, and flags that blocking instructions may write
         pytest.param("neoverse-v1", "TBXv16i8Four", marks=pytest.mark.slow),  # five for the same two ports
     ],
