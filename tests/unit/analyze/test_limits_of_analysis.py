@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cyclescope.analyze.choose.loops import _vector_bits
 from cyclescope.analyze.cost.changes import unexplained
 from cyclescope.analyze.cost.cores import behaviour_of
+from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.cost.known import borrowed_cost
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
@@ -100,20 +102,6 @@ def test_no_more_bytes_are_decoded_than_an_instruction_can_have(monkeypatch):
     assert given == [15]
 
 
-@pytest.mark.parametrize(
-    "code", ["488b0510000000", "7510", "e810000000", "0f0b", "06", "f0480fb10c3a", "88c4"]
-)
-def test_an_instruction_that_was_read_before_is_the_same_as_one_that_was_not(code):
-    """Also elsewhere: branches go to another address then."""
-    reader, other, places = X86Decoder(), X86Decoder(), (0, 0x40, 0x1000, 0x40)
-    known = [reader.instruction(bytes.fromhex(code), at) for at in places]
-    read = [
-        other._instruction(other._decoder(bytes.fromhex(code), at), bytes.fromhex(code), at) for at in places
-    ]
-    assert known == read
-    assert reader.instruction(bytes.fromhex(code), 0, text="as written", line=3).line == 3
-
-
 def test_what_is_no_instruction_shows_the_byte_that_begins_none():
     bad = decoder("x86-64").instruction(bytes.fromhex("06" * 40), 0)
     assert (bad.problem, bad.code) == ("06 is no instruction", b"\x06")
@@ -153,3 +141,17 @@ def test_addresses_of_four_terms_are_followed(registers, followed):
     back = "; ".join(["mov r11, rdi", *(f"add r11, {one}" for one in reversed(registers))])
     text = f"{there}; {back}; mov [r10], rax; mov rbx, [r11]"
     assert bool(predictor().graph(block(text).instructions).memory) is followed
+
+
+def test_places_of_half_a_thousand_registers_are_known_again():
+    """A million blocks have more of them than there is room for."""
+    costs = PlacedCosts(toy(), None)
+    (plain,) = block("mov rax, [rdi]")
+    placed = costs.plain(plain.form)
+    for number in range(513):
+        assert len(placed._known_places) == number
+        address = msgspec.structs.replace(
+            plain.memory[1], base=("R64", number % 16), index=("R64", number // 16)
+        )
+        placed.places(msgspec.structs.replace(plain, memory=(None, address)))
+    assert len(placed._known_places) == 1

@@ -39,6 +39,7 @@ from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
 
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 _PLAIN = CostVariant()
+_KEPT = 512  # places of one form's registers, some 200 KiB: a million blocks have too many to keep all
 
 
 class PlacedCost(msgspec.Struct, frozen=True, dict=True):
@@ -109,13 +110,15 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _known_places(self) -> dict[tuple[object, ...], Places]:
-        """By the registers of an instruction: many have the same."""
+        """By the registers of an instruction, which many have the same; forgotten at `_KEPT`."""
         return {}
 
     def _placed(self, instruction: BlockInstruction, top: int, key: tuple[object, ...]) -> Places:
         pushed = (top + min(self.form.x87_pops, 0)) & 7
         read = tuple([place_of(instruction, node, top) for node in self.sources])
         targets = [(node.operand, place_of(instruction, node, pushed)) for node in self.targets]
+        if len(self._known_places) >= _KEPT:
+            self._known_places.clear()
         found = self._known_places[key] = Places(
             read, tuple([place for _, place in targets]),
             tuple([place for place in read if place is not None]),

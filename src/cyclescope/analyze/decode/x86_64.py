@@ -25,7 +25,7 @@ _FLOWS = {
 }  # fmt: skip
 _LONGEST = 15
 _SEGMENTS = ("FS", "GS")
-_KEPT = 1 << 16  # instructions that are known again: some ten megabytes
+_KEPT = 1 << 16  # instructions that are known again: some 25 MB
 _Key = tuple[object, ...]
 
 
@@ -183,27 +183,18 @@ class X86Decoder:
             known = self._read(code[:_LONGEST])
             if known is not None:
                 return msgspec.structs.replace(known, address=address) if address else known
-        return self._instruction(self._decoder(code, address), code, address, references, text, line)
-
-    def _decoder(self, code: bytes, address: int) -> Any:
-        return self._iced.Decoder(64, code[:_LONGEST], options=self._options, ip=address)
+        return self._decoded(code, address, references, text, line)
 
     def _anywhere(self, code: bytes) -> BlockInstruction | None:
-        """The first instruction of code at address 0, None for a branch: elsewhere it is another one."""
-        found = self._instruction(self._decoder(code, 0), code, 0)
-        return (
-            None if any(op.kind == "branch" for op in (found.form.operands if found.form else ())) else found
-        )
+        """The first instruction of code at address 0, None for a branch, which is another one elsewhere."""
+        found = self._decoded(code, 0, {}, "", 0)
+        is_known = found.form is not None and all(op.kind != "branch" for op in found.form.operands)
+        return found if is_known else None
 
-    def _instruction(
-        self,
-        decoder: Any,
-        code: bytes,
-        address: int,
-        references: Mapping[int, Reference] = MappingProxyType({}),
-        text: str = "",
-        line: int = 0,
+    def _decoded(
+        self, code: bytes, address: int, references: Mapping[int, Reference], text: str, line: int
     ) -> BlockInstruction:
+        decoder = self._iced.Decoder(64, code[:_LONGEST], options=self._options, ip=address)
         ins = decoder.decode()
         own = code[: ins.len]
         if ins.is_invalid:

@@ -19,7 +19,7 @@ from cyclescope.errors import UsageError
 from cyclescope.isa.registry import instruction_set
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import IN_AREAS, PAUSE, Places, nowhere, settled_of, usable
-from cyclescope.measure.record import STABLE, UNSTABLE
+from cyclescope.measure.record import STABLE
 from cyclescope.measure.sampling import Measurement, once
 
 PAUSES, RESUMES = (bytes.fromhex(f"043f81c2b113b5{last}") for last in ("f0", "e0"))  # nanoBench's
@@ -237,11 +237,11 @@ def _with_beside(timed: TimedBurst, found: _Rounds, rounds: int) -> TimedBurst |
     twice = _judged(found.twice, burst.twice, rounds)
     if twice is None:
         return None
+    if not twice.usable:  # as where so many do not fit
+        return msgspec.structs.replace(timed, measured=twice)
     missing = 2 * (twice.cycles - _difference(found.own, "avg", burst.effort))
     spread = math.hypot(timed.measured.spread, missing, 2 * twice.spread)
     measured = msgspec.structs.replace(timed.measured, spread=spread)
-    if not twice.usable:
-        measured = msgspec.structs.replace(measured, verdict=UNSTABLE, error=twice.error)
     return msgspec.structs.replace(timed, measured=measured, beside=missing * burst.effort.copies)
 
 

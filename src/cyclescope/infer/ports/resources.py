@@ -169,7 +169,8 @@ class _View:
         """What accesses take of some ports although they have others: ports are dealt out before any is free.
 
         How much of it depends on the order of a mix: none where the two kinds stand in turn, all in others.
-        Even those that cannot have a port are in the way: stores are in that of loads of vectors.
+        Even those that cannot have a port are in the way: stores are in that of loads of vectors. A form is
+        never so much in its own way that it would be slower than it is.
         """
         some = set(self.sets[name])
         either = sum(
@@ -181,18 +182,21 @@ class _View:
             look.value for head in self._heads.get(name, ())
             for look in self.facts.evidence.looks(form).get(head, ()) if look.together
         ]  # fmt: skip
-        return self._uneven * min(either, *looks) if either and looks else 0.0
+        return min(self._uneven * min(either, *looks), self._most(name, cost)) if either and looks else 0.0
 
     def _measured(self, form: str, cost: FormCost) -> dict[str, float]:
         found: dict[str, float] = {}
-        slowest = cost.throughput_most if cost.throughput is None else cost.throughput
         for blocker, cycles in self.facts.confined.get(form, {}).items():
             if blocker not in self.names:
                 continue
             name = self.names[blocker]
-            most = cycles if slowest is None else self.capacities[name] * slowest
-            found[name] = max(min(cycles, most), found.get(name, 0.0))
+            found[name] = max(min(cycles, self._most(name, cost)), found.get(name, 0.0))
         return found
+
+    def _most(self, name: str, cost: FormCost) -> float:
+        """What a form may take of a resource and run as fast as it does."""
+        slowest = cost.throughput_most if cost.throughput is None else cost.throughput
+        return math.inf if slowest is None else self.capacities[name] * slowest
 
     def _counted(self, operations: tuple[Operation, ...]) -> Mapping[str, float]:
         """Cycles of micro-operations that have to be on each set of ports."""

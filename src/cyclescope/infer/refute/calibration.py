@@ -172,7 +172,7 @@ class Judge:
 
     @cached_property
     def failing(self) -> dict[str, int]:
-        """Forms that mixes which did not hold may be to blame on, with the number of these of each."""
+        """Forms that may be to blame for mixes that did not hold, each with the number of these mixes."""
         return Counter(form for trial in self.trials if not self.holds(trial) for form in self.blamed(trial))
 
     def blamed(self, trial: Trial) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ class Judge:
 
     @cached_property
     def sound(self) -> list[str]:
-        """Forms that no mix which did not hold is to blame on."""
+        """Forms that are to blame for no mix: all that they might be to blame for held."""
         return sorted(self._of.keys() - self.failing.keys())
 
     def refuted(self) -> dict[str, Verdict]:

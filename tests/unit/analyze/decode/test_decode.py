@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cyclescope.analyze.decode.block import Address
 from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, Reference, decoder
+from cyclescope.analyze.decode.x86_64 import X86Decoder
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.isa.encode import encode
 from cyclescope.isa.register import register_name
@@ -230,3 +231,18 @@ def test_a_missing_library_is_one_clear_line(monkeypatch):
 def test_an_unknown_instruction_set():
     with pytest.raises(UsageError, match="z80"):
         decoder("z80")
+
+
+@given(
+    code=instructions().map(lambda drawn: encode(drawn[0], *drawn[1])) | st.binary(min_size=1, max_size=15),
+    at=st.integers(0, 1 << 40), behind=st.binary(max_size=4),
+)  # fmt: skip
+@example(code=bytes.fromhex("7510"), at=AT, behind=b"")
+@example(code=bytes.fromhex("e810000000"), at=AT, behind=b"")
+@example(code=bytes.fromhex("c7f800000000"), at=AT, behind=b"")
+def test_what_was_read_before_is_the_same_as_what_was_not(code, at, behind):
+    """Also elsewhere: branches go to another address then."""
+    whole, reader = code + behind, X86Decoder()
+    for place in (0, at, 0, at):
+        assert reader.instruction(whole, place) == reader._decoded(whole, place, {}, "", 0)
+    assert reader.instruction(whole, 0, text="as written", line=3).line == 3

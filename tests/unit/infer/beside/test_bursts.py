@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec import structs
 
-from cyclescope.backend.base import OK, SIGNAL, BurstSample
+from cyclescope.backend.base import OK, SIGNAL, TOO_LONG, BurstSample
 from cyclescope.errors import MeasurementError, UsageError
 from cyclescope.infer.beside import bursts
 from cyclescope.infer.beside.bursts import (
@@ -98,15 +98,21 @@ def test_how_unsure_twice_as_many_are_is_in_the_error():
     assert 2 * 0.1 <= timed.measured.spread <= 4 * 0.1
 
 
-def test_where_twice_as_many_do_not_run_nothing_is_sure(monkeypatch):
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (BurstSample((0.0,), (0.0,), (), SIGNAL, 11, 0x10), "cannot be timed, SIGSEGV at 0x10"),
+        (BurstSample((0.0,), (0.0,), (), TOO_LONG), "cannot be timed, too long"),
+    ],
+)
+def test_where_twice_as_many_do_not_run_the_reason_is_told(monkeypatch, broken, why):
     backend, burst = PlayedBackend([2.0]), burst_of(kernel(ADD), Before(), BurstPlan(10, basic=True))
     usual = backend.burst
-    broken = BurstSample((0.0,), (0.0,), (), SIGNAL, 11, 0x10)
     monkeypatch.setattr(
         backend, "burst", lambda kernel, effort: broken if effort.unroll > 10 else usual(kernel, effort)
     )
-    (timed,) = time_bursts(backend, [burst], 5)
-    assert (timed.measured.verdict, timed.measured.error) == (UNSTABLE, "SIGSEGV at 0x10")
+    with pytest.raises(MeasurementError, match=why):
+        time_bursts(backend, [burst], 5)
 
 
 @pytest.mark.parametrize("pairs", [1, 3])

@@ -105,6 +105,15 @@ def test_accesses_are_in_the_way_of_those_with_fewer_ports(uneven, taken):
     assert found["pabc"] == 1
 
 
+@pytest.mark.parametrize(("throughput", "taken"), [(0.34, 0.68), (0.51, 1.0)])
+def test_no_access_is_so_much_in_its_own_way_that_it_would_be_slower_than_it_is(throughput, taken):
+    """Loads that one reading gave two of three ports, and that run three a cycle."""
+    beside = {"vector load": [Look(0.0, 0.05), Look(1.1, 0.05, together=True)]}
+    cost = FormCost(1, (Operation((4, 5, 6)),), throughput=throughput)
+    found = resources({"F": {"load": 1.0}}, looks=beside, uneven=1.0, F=cost)[0]["F"]
+    assert found == {"pab": taken, "pabc": 1}
+
+
 @pytest.mark.parametrize(("uneven", "taken"), [(0.0, None), (0.5, 0.3), (1.0, 0.6)])
 def test_accesses_that_cannot_have_a_port_are_in_the_way_as_well(uneven, taken):
     beside = {"vector load": [Look(0.6, 0.05, together=True)]}
