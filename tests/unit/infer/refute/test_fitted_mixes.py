@@ -13,7 +13,7 @@ from cyclescope.infer.refute.mixes import MixModel
 from cyclescope.model.machine import Operation
 
 SETS = {"vector load": (0, 1), "load": (0, 1, 2)}
-BESIDE = 0.8  # micro-operations that a load side by side with others costs loads of vectors
+BESIDE = 0.6  # micro-operations that a load beside others costs loads of vectors: within its throughput
 
 
 class _Table(dict):
