@@ -90,12 +90,15 @@ def cache_folder() -> Path:
 
 
 def sources(isa: str) -> list[Path]:
-    """The C files of a runner. Raises BackendUnavailable where they are not installed."""
+    """The C files of a runner. Raises BackendUnavailable where none are written, or installed."""
     folder = _source_folder()
-    own = sorted((folder / instruction_set(isa).folder).glob("*.c"))
+    shared, own = sorted(folder.glob("*.c")), sorted((folder / instruction_set(isa).folder).glob("*.c"))
+    if not shared:
+        raise BackendUnavailable(f"no sources of a runner in {folder}", "reinstall cyclescope")
     if not own:
-        raise BackendUnavailable(f"no sources of a runner for {isa} in {folder}", "reinstall cyclescope")
-    return [*sorted(folder.glob("*.c")), *own]
+        message = f"nothing runs code of {isa}: cyclescope has its instructions, but no runner for it"
+        raise BackendUnavailable(message, "forms, machine models and predictions need none")
+    return [*shared, *own]
 
 
 def _source_folder() -> Path:

@@ -146,8 +146,16 @@ def test_sources_tell_runners_apart(tmp_path, monkeypatch):
     assert len(known) == 4
     (folder / "aarch64/arch.c").write_text("changed")
     assert source_hash("riscv64") in known
-    with pytest.raises(BackendUnavailable, match="no sources"):
+    with pytest.raises(BackendUnavailable, match="no runner for it") as found:
         sources("x86-64")
+    assert "reinstall" not in found.value.remedy, "no installation has one"
+
+
+def test_an_installation_without_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr(building, "_source_folder", lambda: tmp_path)
+    with pytest.raises(BackendUnavailable, match="no sources") as found:
+        sources("x86-64")
+    assert "reinstall" in found.value.remedy
 
 
 def test_a_file_that_cannot_be_written(programs, tmp_path):
