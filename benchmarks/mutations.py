@@ -18,6 +18,8 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
 from benchmarks.lib.common import Check, parser, present, table
+from cyclescope.isa.table import load_table
+from tests.support.damage import fill
 from tests.support.hostile import Kind, broken, kinds, store_kind
 
 MUTATIONS = 2000
@@ -52,7 +54,8 @@ def family(name: str) -> str:
 def mutations(wanted: Sequence[str], count: int, seed: int) -> Sequence[Check]:
     """Mutate every kind of input; of those of several kinds each gets its part of the count."""
     with tempfile.TemporaryDirectory() as folder:
-        every = kinds() | {"store": store_kind(Path(folder))}
+        complete = fill(Path(folder) / "complete.sqlite", load_table("x86-64"))
+        every = kinds() | {"store": store_kind(complete, Path(folder))}
         chosen = {name: kind for name, kind in every.items() if not wanted or family(name) in wanted}
         parts = {name: sum(family(other) == family(name) for other in chosen) for name in chosen}
         print(f"seed {seed}", flush=True)

@@ -1,4 +1,4 @@
-"""What all tests share: the instruction table, the packages next to `src`, and repeatable examples."""
+"""What all tests share: the table, a finished run, the packages next to `src`, and repeatable examples."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import settings
 from cyclescope.isa.table import load_table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tools` and `tests` are packages of the source tree
+
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile(
     "fresh", derandomize=False, deadline=None, max_examples=2000, print_blob=True, database=None
@@ -62,3 +63,12 @@ def cache(tmp_path_factory):
 def table():
     """The x86-64 instruction table."""
     return load_table("x86-64")
+
+
+@pytest.fixture(scope="session")
+def complete(table, tmp_path_factory):
+    """The store of a finished run of all quantities on a simulated Skylake: nobody writes it."""
+    from tests.support.damage import fill
+    from tests.support.shared import shared_file
+
+    return shared_file(tmp_path_factory, "complete.sqlite", lambda path: fill(path, table))

@@ -20,8 +20,8 @@ def test_damaged_files(name, data):
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory):
-    return store_kind(tmp_path_factory.mktemp("stores"))
+def stores(complete, tmp_path_factory):
+    return store_kind(complete, tmp_path_factory.mktemp("stores"))
 
 
 @settings(max_examples=2)

@@ -20,7 +20,6 @@ from tests.support.damage import (
     BYTES,
     DAMAGE,
     change,
-    fill,
     install,
     readers,
     rows,
@@ -30,12 +29,6 @@ from tests.support.damage import (
 
 SECONDS, MEGABYTES = 5, 500
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@pytest.fixture(scope="module")
-def complete(table, tmp_path_factory):
-    """A finished run of all quantities."""
-    return fill(tmp_path_factory.mktemp("complete") / "store.sqlite", table)
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +87,9 @@ def test_stopped_anywhere(complete, here, share, links, legality):
 
 
 @pytest.fixture(scope="module")
-def loose(complete):
+def loose(complete, tmp_path_factory):
     """The same without constraints."""
-    return unbound(put(complete, complete.with_name("loose.sqlite")))
+    return unbound(put(complete, tmp_path_factory.mktemp("loose") / "loose.sqlite"))
 
 
 @pytest.fixture(scope="module")

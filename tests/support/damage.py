@@ -35,7 +35,8 @@ def fill(path, table, quantities=("throughput", "latency", "ports"), forms=FORMS
 
 def thin(path, others=40):
     """Leave of a store the rows of `FORMS` and a few of each quantity of the others, to be read soon."""
-    some = "SELECT id FROM measurement AS m WHERE m.quantity = measurement.quantity ORDER BY id LIMIT ?"
+    numbered = "SELECT id, row_number() OVER (PARTITION BY quantity ORDER BY id) AS number FROM measurement"
+    some = f"SELECT id FROM ({numbered}) WHERE number <= ?"
     named = ", ".join("?" * len(FORMS))
     unnamed = f"form NOT IN ({named}) AND variant NOT GLOB '*link'"
     change(path, (f"DELETE FROM measurement WHERE {unnamed} AND id NOT IN ({some})", *FORMS, others))

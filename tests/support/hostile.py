@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.cli.main import main
 from cyclescope.formats.registry import READABLE
-from cyclescope.isa.table import load_table
-from tests.support.damage import BYTES, DAMAGE, FORMS, LOOP, fill, thin, unbound
+from tests.support.damage import BYTES, DAMAGE, FORMS, LOOP, thin, unbound
 from tests.support.damaged_code import BUILDS, CC, CHANGES, EDITS, TEXTS, built, changed, edited
 from tests.support.damaged_files import EDITS as FILE_EDITS
 from tests.support.damaged_files import mutated as mutated_file
@@ -210,13 +209,13 @@ def _binary_lines(path: Path) -> Sequence[Sequence[object]]:
     )
 
 
-def store_kind(folder: Path) -> Kind:
-    """Stores: a finished run of a few forms, its rows or bytes damaged."""
-    complete = unbound(thin(fill(folder / "complete.sqlite", load_table("x86-64"))))
+def store_kind(complete: Path, folder: Path) -> Kind:
+    """Stores: copies in a folder of that of a finished run of a few forms, its rows or bytes damaged."""
+    few = unbound(thin(Path(shutil.copy(complete, folder / "few.sqlite"))))
 
     def write(place: Path, damage: Any) -> Path:
         path = place / "store.sqlite"
-        shutil.copy(complete, path)
+        shutil.copy(few, path)
         for hurt in damage:
             with suppress(sqlite3.DatabaseError):  # the first left no such table, or no store
                 hurt(path)

@@ -11,6 +11,7 @@ import pytest
 from cyclescope.cli.main import main
 from tests.support.blocks import SUM_LOOP
 from tests.support.machine import FORMS, simulate
+from tests.support.shared import shared_file
 
 PROGRESS = re.compile(r"[\w ]+: \d+ of \d+, |measuring|second look")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -61,16 +62,18 @@ def machine(monkeypatch):
     return simulate(monkeypatch)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def measured(tmp_path_factory):
     """A store with some forms, one of them illegal; to be copied before it is written."""
-    path = tmp_path_factory.mktemp("measured") / "store.sqlite"
-    with pytest.MonkeyPatch.context() as patch:
-        simulate(patch)
-        with pytest.raises(SystemExit) as end:
-            main(["measure", *FORMS, "VADDPH (XMM, XMM, XMM)", "--store", str(path)])
-        assert not end.value.code
-    return path
+
+    def make(path):
+        with pytest.MonkeyPatch.context() as patch:
+            simulate(patch)
+            with pytest.raises(SystemExit) as end:
+                main(["measure", *FORMS, "VADDPH (XMM, XMM, XMM)", "--store", str(path)])
+            assert not end.value.code
+
+    return shared_file(tmp_path_factory, "measured.sqlite", make)
 
 
 @pytest.fixture

@@ -1,16 +1,8 @@
-"""A finished run of a simulated core, which several modules read."""
+"""A finished run of a simulated core to write into."""
 
 from __future__ import annotations
 
 import pytest
-
-from tests.support.damage import fill
-
-
-@pytest.fixture(scope="session")
-def complete(table, tmp_path_factory):
-    """Its store: nobody writes it."""
-    return fill(tmp_path_factory.mktemp("complete") / "store.sqlite", table)
 
 
 @pytest.fixture

@@ -10,12 +10,7 @@ from cyclescope.infer.api import timings
 from cyclescope.measure.store import Store
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.report.summary import Tally, summary_text
-from tests.support.damage import FORMS, change, fill
-
-
-@pytest.fixture(scope="module")
-def complete(table, tmp_path_factory):
-    return fill(tmp_path_factory.mktemp("summary") / "store.sqlite", table)
+from tests.support.damage import FORMS, change
 
 
 @pytest.fixture
