@@ -57,7 +57,7 @@ def test_what_is_mutated_is_sound(name):
 
 
 @pytest.mark.parametrize("name", READABLE)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(edits=EDITS)
 def test_mutated_files(name, edits):
     check(name, mutated(sound(name), edits))

@@ -150,8 +150,9 @@ def test_a_keeper_that_was_killed_is_said(command, busy, tmp_path):
         (["--isa", "vax", "--libs"], 2, "'vax' is not one of"),
     ],
 )
-def test_nonsense_is_one_line(command, words, code, said):
-    found, out, err = command(*words)
+def test_nonsense_is_one_line(cyclescope, tmp_path, monkeypatch, words, code, said):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found, out, err = cyclescope("counters", *words)
     assert (found, out) == (code, "")
     assert said in err
     assert len([line for line in err.splitlines() if line.startswith("error")]) == 1

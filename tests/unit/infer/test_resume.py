@@ -90,7 +90,7 @@ def bench(table, forms, tmp_path):
     return Bench(table, Truth(1), forms, tmp_path / "store.sqlite")
 
 
-@pytest.mark.parametrize("batches", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("batches", [0, 2, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_backend_that_dies_loses_nothing_written(bench, undisturbed, batches):
     with pytest.raises(BackendUnavailable):
         bench.run(dies_after=batches * BATCH + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import msgspec
 import pytest
@@ -38,8 +39,13 @@ def skylake():
     return load_model("skylake")
 
 
-@pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("policy", BINDINGS)
+@pytest.mark.parametrize(
+    ("core", "policy"),
+    [
+        pytest.param(core, policy, marks=() if turn % len(CORES) == 0 else pytest.mark.slow)
+        for turn, (core, policy) in enumerate(product(CORES, BINDINGS))
+    ],
+)
 def test_the_policy_of_a_simulated_core_is_found(core, policy):
     """Policies that a core cannot be told apart by make the same cycles: any of those is right, or none."""
     machine, table = load_model(core), load_table(CORES[core])

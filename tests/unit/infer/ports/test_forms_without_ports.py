@@ -120,9 +120,15 @@ def few(complete, table):
         yield read_approach(store, table), table
 
 
+@pytest.fixture(scope="module")
+def approach(complete, table):
+    """The same for all tests that leave it as it is."""
+    with closing(Store(complete, readonly=True)) as store:
+        yield read_approach(store, table)
+
+
 @pytest.mark.parametrize("name", EXPECTED)
-def test_the_reason_is_what_left_a_form_out(few, name):
-    approach, table = few
+def test_the_reason_is_what_left_a_form_out(approach, table, name):
     usage = approach.usage(table[name], Planner(table, lambda form: True))
     assert usage.ports is None
     assert usage.remarks[0].meaning is EXPECTED[name]

@@ -9,7 +9,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from benchmarks.round_trip import measure, sample
+from benchmarks.round_trip import Comparison, checks, measure, sample
 from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import read_approach
@@ -34,22 +34,38 @@ from cyclescope.simulate.draw import draw_machine
 
 
 @pytest.fixture(scope="module")
-def store(table, tmp_path_factory):
+def machine(table):
+    return draw_machine(2, list(table))
+
+
+@pytest.fixture(scope="module")
+def store(machine, table, tmp_path_factory):
     """A store of a drawn core with noise and neighbours."""
-    machine = draw_machine(2, list(table))
     file = tmp_path_factory.mktemp("refuted") / "store.sqlite"
     with closing(measure(machine, table, sample(table, machine, 120), LOUD, file)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def model(store, table):
-    builder = read_approach(store, table).ports
+def builder(store, table):
+    return read_approach(store, table).ports
+
+
+@pytest.fixture(scope="module")
+def model(builder, store, table):
     cycles = builder.facts.front_end.throughputs
     usages = {name: builder.usage(table[name], cycles.get(name)) for name in builder.facts.confined}
     units = stored_verdicts(store).units
     whole = MixModel(builder, usages)
     return whole.only_with(units)
+
+
+def test_ports_are_recovered_by_time(machine, builder, table):
+    """Other machines, and those with counters, are recovered in tests/unit/infer/ports at night."""
+    comparison = Comparison(machine, builder, counted=False)
+    verdicts = [verdict for form in sample(table, machine, 120) if (verdict := comparison.verdict(form))]
+    assert len([verdict for verdict in verdicts if verdict.identifiable]) > 30
+    assert [check for check in checks("drawn:2", comparison, verdicts) if not check.passed] == []
 
 
 def test_what_is_right_holds(store):
