@@ -9,7 +9,7 @@ from functools import cache
 
 import msgspec
 
-from cyclescope.analyze.choose.source import Choice, read_block
+from cyclescope.analyze.choose.source import whole_block
 from cyclescope.analyze.decode.block import Block, BlockInstruction, Register
 from cyclescope.analyze.decode.decoder import NEXT, decoder
 from cyclescope.errors import CyclescopeError
@@ -36,7 +36,6 @@ NOTIONS = (UNROLLED, LOOP)  # in which a block is timed; KERNELS are loops of co
 LOOPS_BACK, COUNTER_SHIFT = 1, 8  # flags of a block's kernel; see native/protocol.h
 LONGEST = 0x3FFF  # bytes of a block: eight copies are within a region of the runner
 MXCSR = 0x1F80 | 0x8040  # denormals are zeros: memory holds small integers
-_WHOLE = Choice(whole=True)
 
 
 class ProgramBlock(msgspec.Struct, frozen=True):
@@ -60,7 +59,7 @@ class BlockCase(msgspec.Struct, frozen=True):
 
 def decoded(code: bytes, isa: str = DEFAULT, vendor: str = "") -> Block:
     """The instructions of machine code, all of it."""
-    return read_block(code, isa, _WHOLE, vendor=vendor)
+    return whole_block(code, isa, vendor)
 
 
 def cases(blocks: Sequence[ProgramBlock], notion: str) -> list[BlockCase]:

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from cyclescope.analyze.choose.source import MACHINE_CODE
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.effects import EFFECTS
@@ -31,7 +32,6 @@ from cyclescope.session.machines import stand_in_for, vendor_of
 ANALYTIC, SIMULATED, LLVM_MCA, OSACA = "analytic", "simulated", "llvm-mca", "osaca"
 NAMES = (ANALYTIC, SIMULATED, LLVM_MCA, OSACA)
 DEFAULT = (ANALYTIC, SIMULATED, LLVM_MCA)
-MACHINE_CODE = "machine code"  # the source of blocks that are bytes
 
 
 class BlockAnswer(msgspec.Struct, frozen=True):

@@ -289,6 +289,12 @@ def _byte_marks(code: Code) -> Iterator[_ByteMark]:
                 yield _ByteMark(position - 1, position + 1, _IACA[number])
 
 
+def may_be_marked(code: bytes, isa: str) -> bool:
+    """Whether bytes of markers are in machine code."""
+    known = instruction_set(isa).markers
+    return any(pattern in code for pattern in (*known.codes, known.stored) if pattern)
+
+
 def _stored_marks(code: Code) -> Iterator[_ByteMark]:
     stored = instruction_set(code.program.isa).markers.stored
     for number, kind in _IACA.items() if stored else ():

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from cyclescope.analyze.choose.loops import hottest, innermost_loops
-from cyclescope.analyze.choose.markers import MarkedRegion, marked_regions
+from cyclescope.analyze.choose.markers import MarkedRegion, marked_regions, may_be_marked
 from cyclescope.analyze.choose.unroll import find_unroll
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.decode.decoder import Decoder, decoder
@@ -18,7 +18,7 @@ from cyclescope.analyze.read.assembler import disassembled_program, lines_of, te
 from cyclescope.analyze.read.contents import HEXADECIMAL, MAGIC, read
 from cyclescope.analyze.read.disassembly import has_code, is_disassembly, listed_isa, listed_program
 from cyclescope.analyze.read.objects import object_program
-from cyclescope.analyze.read.program import Code, Function, Piece, Program
+from cyclescope.analyze.read.program import MOST_INSTRUCTIONS, Code, Function, Piece, Program
 from cyclescope.analyze.read.syntax import SYNTAXES, likely_isa
 from cyclescope.errors import CyclescopeError, SourceError, UnsupportedInstruction, UsageError, shortened
 from cyclescope.isa.registry import DEFAULT
@@ -33,6 +33,8 @@ _FORMATS = {
     b"BC\xc0\xde": "LLVM bitcode",
     b"\x1f\x8b": "a gzip file",
 }
+MACHINE_CODE = "machine code"  # the source of what is bytes
+_ALL = Chosen.ALL.of().text
 _MOST_LINES = 500_000  # of a text: 500 MB of memory
 _LARGEST = 2_097_152  # 2 MiB of code that are searched for loops
 _PREPROCESSED = re.compile(r"^[ \t]*#[ \t]*(define|include|if|ifdef|ifndef)\b", re.MULTILINE)  # in C
@@ -91,6 +93,17 @@ def read_block(
     return only(read_blocks(code, isa, choice, syntax, vendor, source))
 
 
+def whole_block(code: bytes, isa: str = DEFAULT, vendor: str = "") -> Block:
+    """All of plain machine code, as `read_block` with `Choice(whole=True)`, in less time."""
+    reader = decoder(isa, vendor)
+    short = len(code) <= MOST_INSTRUCTIONS and code.strip() and not code.startswith(MAGIC)
+    run = reader.run(code) if short and not may_be_marked(code, isa) else None
+    if run is None:
+        return read_block(code, isa, Choice(whole=True), vendor=vendor)
+    unroll = find_unroll(run.instructions, isa) if run.loops else None
+    return Block(run.instructions, isa, MACHINE_CODE, "", _ALL, {}, run.loops, unroll)
+
+
 def only(blocks: Sequence[Block]) -> Block:
     """The one block that was read. Raises UsageError where there are several regions."""
     if len(blocks) > 1:
@@ -125,7 +138,7 @@ def read_program(code: str | bytes | Path, isa: str = "", syntax: str = "", sour
         data = read(code, source)
     else:
         data = code.encode(errors="surrogateescape") if isinstance(code, str) else code
-    source = source or ("text" if isinstance(code, str) else "machine code")
+    source = source or ("text" if isinstance(code, str) else MACHINE_CODE)
     if isinstance(data, Path) or data.startswith(MAGIC):
         return _of_isa(object_program(data, source), isa)
     if not data.strip():

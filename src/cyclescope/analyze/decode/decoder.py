@@ -32,6 +32,13 @@ class FlowStep(NamedTuple):
         return self.address + self.length
 
 
+class CodeRun(NamedTuple):
+    """Instructions that lie one behind the other; `loops` if the last one goes back to the first."""
+
+    instructions: tuple[BlockInstruction, ...]
+    loops: bool
+
+
 class Reference(NamedTuple):
     """What a relocation puts into the code at an address: a symbol, and what is added to it.
 
@@ -69,6 +76,10 @@ class Decoder(Protocol):
 
         `references` are those of the code, by address. Without a `text` the disassembly is taken.
         """
+        ...
+
+    def run(self, code: bytes) -> CodeRun | None:
+        """All of plain code in less time than by its steps, None where these have to be looked at."""
         ...
 
     def in_context(

@@ -8,7 +8,17 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, FlowStep, Reference
+from cyclescope.analyze.decode.decoder import (
+    BRANCH,
+    CALL,
+    END,
+    INVALID,
+    JUMP,
+    NEXT,
+    CodeRun,
+    FlowStep,
+    Reference,
+)
 from cyclescope.analyze.decode.system_registers import with_state
 from cyclescope.isa.decode import Decoded
 from cyclescope.isa.decode import decoder as table_decoder
@@ -79,6 +89,10 @@ class FixedWidthDecoder:
             problem = Undecoded.NOT_IN_TABLE.of(own.hex(" "), self.isa).text
             return BlockInstruction(None, text or "(bad)", line, address, own, problem=problem)
         return _instruction(known.found, own, address, references.get(address), text, line)
+
+    def run(self, code: bytes) -> CodeRun | None:
+        """None: its steps are kept."""
+        return None
 
     def in_context(
         self, instructions: Sequence[BlockInstruction], ways: Sequence[Sequence[bytes]]

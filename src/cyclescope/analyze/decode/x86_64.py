@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, FlowStep, Reference
+from cyclescope.analyze.decode.decoder import (
+    BRANCH,
+    CALL,
+    END,
+    INVALID,
+    JUMP,
+    NEXT,
+    CodeRun,
+    FlowStep,
+    Reference,
+)
 from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
@@ -23,6 +33,7 @@ _FLOWS = {
     "RETURN": END, "CALL": CALL, "INDIRECT_CALL": CALL, "INTERRUPT": NEXT,
     "XBEGIN_XABORT_XEND": NEXT, "EXCEPTION": END,
 }  # fmt: skip
+_GOING = frozenset((BRANCH, JUMP, CALL))  # to an address, if it is in the code
 _LONGEST = 15
 _SEGMENTS = ("FS", "GS")
 _KEPT = 1 << 16  # instructions that are known again: some 25 MB
@@ -143,7 +154,7 @@ class X86Decoder:
         self._lea = iced.Mnemonic.LEA
         self._prefixed = (iced.EncodingKind.EVEX, iced.EncodingKind.MVEX)
         self._forms: dict[int, _FormsOfCode] = {}
-        self._read = lru_cache(_KEPT)(self._anywhere)
+        self._known: dict[bytes, BlockInstruction] = {}
         self._fillings: dict[str, _Filling] = {}
         self._formatter: Any = None
 
@@ -151,7 +162,6 @@ class X86Decoder:
         """Every instruction of `code` as control flow; a byte that begins none is a step of its own."""
         decoder = self._iced.Decoder(64, code, options=self._options, ip=address)
         flows = self._flows
-        direct = {BRANCH, JUMP, CALL}
         while decoder.can_decode:
             at = decoder.ip
             ins = decoder.decode()
@@ -159,10 +169,12 @@ class X86Decoder:
                 decoder.position, decoder.ip = at - address + 1, at + 1
                 yield FlowStep(at, 1, INVALID, None)
                 continue
-            flow = flows[ins.flow_control]
-            near = flow in direct and ins.op0_kind in self._near
-            target = ins.near_branch_target if near else None
-            yield FlowStep(at, ins.len, flow, target)
+            yield FlowStep(at, ins.len, flows[ins.flow_control], self._target(ins))
+
+    def _target(self, ins: Any) -> int | None:
+        """The address that a direct branch, jump or call goes to."""
+        near = self._flows[ins.flow_control] in _GOING and ins.op0_kind in self._near
+        return ins.near_branch_target if near else None
 
     def in_context(
         self, instructions: Sequence[BlockInstruction], ways: Sequence[Sequence[bytes]]
@@ -179,36 +191,48 @@ class X86Decoder:
         line: int = 0,
     ) -> BlockInstruction:
         """The first instruction of `code`."""
-        if not (references or text or line):
-            known = self._read(code[:_LONGEST])
-            if known is not None:
-                return msgspec.structs.replace(known, address=address) if address else known
-        return self._decoded(code, address, references, text, line)
-
-    def _anywhere(self, code: bytes) -> BlockInstruction | None:
-        """The first instruction of code at address 0, None for a branch, which is another one elsewhere."""
-        found = self._decoded(code, 0, {}, "", 0)
-        is_known = found.form is not None and all(op.kind != "branch" for op in found.form.operands)
-        return found if is_known else None
-
-    def _decoded(
-        self, code: bytes, address: int, references: Mapping[int, Reference], text: str, line: int
-    ) -> BlockInstruction:
         decoder = self._iced.Decoder(64, code[:_LONGEST], options=self._options, ip=address)
         ins = decoder.decode()
-        own = code[: ins.len]
         if ins.is_invalid:
-            shown = code[:1].hex()
-            problem = Undecoded.INVALID.of(shown)
-            if _is_apx(code):
-                problem = Undecoded.APX.of(repr(text) if text else shown)
-            return BlockInstruction(None, text or "(bad)", line, address, code[:1], problem=problem.text)
+            return _undecoded(code, address, text, line)
+        own = code[: ins.len]
+        if not (references or text or line):
+            return self._read(ins, own, address)
+        placed = _placed(decoder, ins, address, references) if references else _NOTHING
+        return self._made(ins, own, address, placed, text, line)
+
+    def run(self, code: bytes) -> CodeRun | None:
+        """All instructions of code at address 0, None where some of its bytes begin none."""
+        found: list[BlockInstruction] = []
+        at, ins = 0, None
+        for ins in self._iced.Decoder(64, code, options=self._options):
+            if ins.is_invalid:
+                return None
+            end = at + ins.len
+            found.append(self._read(ins, code[at:end], at))
+            at = end
+        return CodeRun(tuple(found), ins is not None and self._target(ins) == 0)
+
+    def _read(self, ins: Any, own: bytes, address: int) -> BlockInstruction:
+        """An instruction without what a source says of it, once for all addresses if it is no branch."""
+        known = self._known.get(own)
+        if known is not None:
+            return known if known.address == address else msgspec.structs.replace(known, address=address)
+        found = self._made(ins, own, address)
+        if found.form is not None and all(op.kind != "branch" for op in found.form.operands):
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[own] = found
+        return found
+
+    def _made(
+        self, ins: Any, own: bytes, address: int, placed: _Placed = _NOTHING, text: str = "", line: int = 0
+    ) -> BlockInstruction:
         text = text or self._text(ins)
         form = self._find(ins)
         if form is None:
             why = Undecoded.PRIVILEGED if ins.is_privileged else Undecoded.UNLISTED
             return BlockInstruction(None, text, line, address, own, problem=why.of(text).text)
-        placed = _placed(decoder, ins, address, references) if references else _NOTHING
         filling = self._fillings.get(form.id) or self._filled(form, ins)
         registers, memory, immediates = self._values(filling, ins, placed)
         target = placed.immediate.symbol if placed.immediate else ""
@@ -307,9 +331,7 @@ class X86Decoder:
 
     def _address(self, ins: Any, reference: Reference | None) -> Address:
         relative = ins.is_ip_rel_memory_operand
-        displacement = _signed(ins.memory_displacement, 64)
-        if relative:
-            displacement -= ins.next_ip
+        displacement = _signed(ins.memory_displacement - (ins.next_ip if relative else 0), 64)
         return Address(
             base=None if relative else self._registers[ins.memory_base],
             index=self._registers[ins.memory_index],
@@ -341,6 +363,15 @@ def _said_by_evex(ins: Any) -> tuple[bool, ...]:
         ins.op_mask != 0, ins.zeroing_masking, ins.is_broadcast, rounding,
         ins.suppress_all_exceptions and not rounding,
     )  # fmt: skip
+
+
+def _undecoded(code: bytes, address: int, text: str, line: int) -> BlockInstruction:
+    """A byte that begins no instruction."""
+    shown = code[:1].hex()
+    problem = Undecoded.INVALID.of(shown)
+    if _is_apx(code):
+        problem = Undecoded.APX.of(repr(text) if text else shown)
+    return BlockInstruction(None, text or "(bad)", line, address, code[:1], problem=problem.text)
 
 
 def _is_apx(code: bytes) -> bool:

@@ -28,7 +28,7 @@ from cyclescope.remarks.remark import NOTHING, Remark
 
 SECTION_PLACES = 64  # bytes: where sections begin that follow each other, as lines of caches do
 _LOOKED_BACK = 200  # instructions
-_MOST = 20_000  # instructions of a block: half a second, and far more than a person reads
+MOST_INSTRUCTIONS = 20_000  # instructions of a block: half a second, and far more than a person reads
 
 
 class Piece(NamedTuple):
@@ -223,8 +223,10 @@ class Code:
         Raises SourceError where there are more than one can analyse.
         """
         chosen = list(steps)
-        if len(chosen) > _MOST:
-            what = f"{found} of {self.program.source}: {len(chosen)} instructions, more than {_MOST}"
+        if len(chosen) > MOST_INSTRUCTIONS:
+            what = (
+                f"{found} of {self.program.source}: {len(chosen)} instructions, more than {MOST_INSTRUCTIONS}"
+            )
             raise SourceError(what, "choose a smaller part with {function}, {lines} or {addresses}")
         loop = bool(chosen) and chosen[-1].target == chosen[0].address
         plain = [self.instruction(step) for step in chosen]

@@ -6,10 +6,10 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cyclescope.analyze.choose.source import Choice, read_block, read_blocks
+from cyclescope.analyze.choose.source import Choice, read_block, read_blocks, whole_block
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import (
     SourceError,
@@ -237,3 +237,43 @@ def test_several_regions():
         read_block(TWO)
     with pytest.raises(UsageError, match="no region third: there is first, second"):
         read_block(TWO, choice=Choice(region="third"))
+
+
+# --- all of plain machine code ---------------------------------------------------------------------
+
+
+@given(
+    pieces=st.lists(
+        instructions().map(lambda drawn: encode(drawn[0], *drawn[1])) | st.binary(min_size=1, max_size=6),
+        max_size=6,
+    ),
+    end=st.sampled_from((b"", b"\x75", b"\xe2", b"\xeb", b"\xe8")),
+)
+@example(pieces=[], end=b"")
+@example(pieces=[b"\n", b" "], end=b"")
+@example(pieces=[b"\x7fELF"], end=b"")
+@example(pieces=[b"\xbb\x6f\0\0\0", b"dg\x90", b"\x90", b"\xbb\xde\0\0\0", b"dg\x90"], end=b"")
+@example(pieces=[b"\x48\x83\xc0\x08", b"\x48\x8b\x0d\x08\0\0\0", b"\x48\x39\xd0"], end=b"\x75")
+def test_all_of_machine_code_is_read_as_by_its_steps(pieces, end):
+    """With a branch to its beginning, too."""
+    code = b"".join(pieces)
+    back = {0: b"", 0xE8: (-len(code) - 5).to_bytes(4, "little", signed=True)}
+    code += end + (back.get(end[0] if end else 0) or bytes(((-len(code) - 2) & 0xFF,)) * bool(end))
+    for vendor in ("", "amd"):
+        assert _read(whole_block, code, vendor) == _read(read_block, code, vendor)
+
+
+def _read(by, code, vendor):
+    try:
+        if by is whole_block:
+            return whole_block(code, "x86-64", vendor)
+        return read_block(code, "x86-64", Choice(whole=True), vendor=vendor)
+    except SourceError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("code", [b"\x90" * 20_000, b"\x90" * 20_001])
+def test_all_of_long_machine_code(code):
+    read = _read(whole_block, code, "")
+    assert read == _read(read_block, code, "")
+    assert isinstance(read, str) == (len(code) > 20_000)
