@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 
 import msgspec
@@ -205,6 +206,27 @@ class PlacedCosts:
         self._capacities = {name: most for name, most in machine.resources.items() if most > 0}
         self._units = {name for name in self._capacities if not resource_ports(name, machine.ports)}
 
+    def with_ends(self, ends: str) -> PlacedCosts:
+        """The same with another end of ranges; what does not depend on that is looked up once for both."""
+        other = copy(self)
+        other.ends, other._plain, other._variants = ends, {}, {}
+        return other
+
+    def like(self, placed: PlacedCost) -> PlacedCost:
+        """The cost of the same form in the same surroundings, itself where these ends make no difference."""
+        return self.get(placed.form, placed.variant) if self._may_change(placed) else placed
+
+    def _may_change(self, placed: PlacedCost) -> bool:
+        """Whether latencies of a cost are ranges, or pairs of which nobody knows that they depend."""
+        if placed.cost.ranges:
+            return True
+        return self._proves and bool(placed.guessed or placed.variant.idiom)
+
+    @property
+    def _proves(self) -> bool:
+        """Whether pairs without a latency count for nothing: extracted models have no single pairs."""
+        return self.ends == LEAST_PROVED and self.machine.provenance.kind != EXTRACTED
+
     def cost(self, form: InstructionForm) -> FormCost | None:
         """What the machine, or the stand-in, knows of a form, by its id or LLVM's name of it.
 
@@ -310,11 +332,9 @@ class PlacedCosts:
     def _make(self, form: InstructionForm, cost: FormCost, variant: CostVariant) -> PlacedCost:
         ends = AllEnds.of(form, cost.latencies)
         ends = self._ends.setdefault((form.id, ends.old), ends)
-        extracted = self.machine.provenance.kind == EXTRACTED  # such a model has no single pairs
         table = PlacedLatencies(
-            ends, cost, self.core, variant, extracted,
-            form.mnemonic.startswith(self.moves) if self.moves else False,
-            self.ends == LEAST_PROVED and not extracted,
+            ends, cost, self.core, variant, self.machine.provenance.kind == EXTRACTED,
+            form.mnemonic.startswith(self.moves) if self.moves else False, self._proves,
             self.vector_load if form.vector_width else self.load,
         )  # fmt: skip
         column_of, columns = table.columns()

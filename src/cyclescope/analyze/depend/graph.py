@@ -99,9 +99,9 @@ def build(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Graph
 def rebuilt(graph: Graph, costs: PlacedCosts) -> Graph:
     """The graph of the same block with other costs of the same machine."""
     builder = _Builder(graph.instructions, costs, graph)
-    if costs.ends == LEAST_PROVED:  # memory takes no time then: other surroundings
+    if costs.ends == LEAST_PROVED and graph.memory:  # it takes no time then: other surroundings
         return builder.graph()
-    return builder.graph([costs.get(placed.form, placed.variant) for placed in graph.costs])
+    return builder.graph([costs.like(placed) for placed in graph.costs])
 
 
 class _Builder:

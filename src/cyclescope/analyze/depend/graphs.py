@@ -19,15 +19,15 @@ class Graphs:
     def __init__(self, machine: MachineModel, stand_in: MachineModel | None = None) -> None:
         self.machine = machine
         self.costs = PlacedCosts(machine, stand_in=stand_in)
-        self._differing: dict[tuple[str, str, CostVariant], bool] = {}
+        self._differing: dict[tuple[str, str, CostVariant, bool], bool] = {}
 
     @cached_property
     def _least(self) -> PlacedCosts:
-        return PlacedCosts(self.machine, LEAST_PROVED, self.costs.stand_in, self.costs.behaviour)
+        return self.costs.with_ends(LEAST_PROVED)
 
     @cached_property
     def _most(self) -> PlacedCosts:
-        return PlacedCosts(self.machine, MOST_PROVED, self.costs.stand_in, self.costs.behaviour)
+        return self.costs.with_ends(MOST_PROVED)
 
     def of(self, instructions: Sequence[BlockInstruction]) -> Graph:
         """The graph of a block, all of whose instructions the machine knows."""
@@ -42,18 +42,28 @@ class Graphs:
 
         Latencies to and from memory count only where something is loaded that was stored.
         """
-        if graph.memory and (ends == LEAST_PROVED or any(placed.cost.ranges for placed in graph.costs)):
+        if graph.memory and ends == LEAST_PROVED:  # memory takes no time then
             return True
-        return any((s.cost.ranges or s.guessed) and self._differs(s, ends) for s in graph.costs)
+        whole = bool(graph.memory)
+        return any(self._differs(placed, ends, whole) for placed in graph.costs)
 
-    def _differs(self, placed: PlacedCost, ends: str) -> bool:
-        """Whether a value in a register or a flag takes another time from others."""
-        key = ends, placed.form.id, placed.variant
+    def _differs(self, placed: PlacedCost, ends: str, whole: bool) -> bool:
+        """Whether a value takes another time from others; if not `whole`, one in a register or a flag."""
+        other = self._with(ends).like(placed)
+        if other is placed:
+            return False
+        key = ends, placed.form.id, placed.variant, whole
         found = self._differing.get(key)
         if found is None:
-            other = self._with(ends).get(placed.form, placed.variant)
-            found = self._differing[key] = placed.between_registers != other.between_registers
+            found = self._differing[key] = _ways(placed, whole) != _ways(other, whole)
         return found
 
     def _with(self, ends: str) -> PlacedCosts:
         return self._least if ends == LEAST_PROVED else self._most
+
+
+def _ways(placed: PlacedCost, whole: bool) -> object:
+    """Latencies of all pairs, or of those that are not in memory."""
+    if whole:
+        return placed.columns, placed.column_of, placed.base, placed.stored
+    return placed.between_registers

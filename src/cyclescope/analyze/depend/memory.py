@@ -84,8 +84,7 @@ def through_memory(
         return Memory()
     found = _Search(in_flight, passes)
     steps = followed(lines, instruction_set(isa).arithmetic.results)
-    for number in range(_ROUNDS):
-        found.round(number, steps)
+    found.go_through(steps)
     return Memory(
         tuple(found.passages()) if passes else (),
         cycles_of_chunks(found.moving(write=True), chunks) if chunks else 0.0,
@@ -139,11 +138,16 @@ class _Search:
         self._found: dict[tuple[int, int], Passage] = {}
         self._fixed: dict[int, _Touched] = {}
 
-    def round(self, number: int, steps: Sequence[Followed]) -> None:
-        """Go through the block once more."""
+    def go_through(self, steps: Sequence[Followed]) -> None:
+        """Go through the block until all is known: where all rounds are the same, twice."""
+        rounds = 2 if all(step.fixed and not step.has_results for step in steps) else _ROUNDS
+        for number in range(rounds):
+            self._round(number, steps, number == rounds - 1)
+
+    def _round(self, number: int, steps: Sequence[Followed], last: bool) -> None:
         accesses: list[MemoryAccess] = []
         self._rounds.append(accesses)
-        passes, loads = self._passes, self._passes and number == _ROUNDS - 1
+        passes, loads = self._passes, self._passes and last
         for step in steps:
             touched = self._fixed.get(step.place) or self._touched(step)
             accesses += touched.loads
