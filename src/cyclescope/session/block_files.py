@@ -19,7 +19,8 @@ from cyclescope.session.blocks import KERNELS, NOTIONS, UNROLLED, ProgramBlock, 
 
 CODE_COLUMNS = ("hex", "block", "code", "bytes", "code_hex", "asm", "assembly")  # the first that a table has
 TIMING_COLUMNS = (
-    "hex", "notion", "cycles", "spread", "linearity", "verdict", "reason", "pages", "isa", "where", "text",
+    "hex", "notion", "cycles", "spread", "linearity", "verdict", "reason", "pages", "isa", "where",
+    "address", "text",
 )  # fmt: skip
 _LARGEST = 1 << 30  # bytes of a file: several million blocks
 _BYTES = re.compile(r"(?:0x|\\x)?([0-9a-fA-F]{2})")
@@ -206,7 +207,10 @@ def _timed(row: dict[str, str], where: str, isa: str) -> Timed:
         row.get("reason") or ("" if verdict == CLEAN else Untimed.NOT_CLEAN.value),
         int(row.get("pages") or 0),
     )  # fmt: skip
-    return Timed(ProgramBlock(code, row.get("where") or where, row.get("isa") or isa), notion, timing)
+    address = int(row.get("address") or "0", 0)
+    return Timed(
+        ProgramBlock(code, row.get("where") or where, row.get("isa") or isa, address), notion, timing
+    )
 
 
 def write_timings(path: Path, rows: Sequence[dict[str, object]], more: Sequence[str] = ()) -> None:

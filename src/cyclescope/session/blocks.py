@@ -39,11 +39,12 @@ MXCSR = 0x1F80 | 0x8040  # denormals are zeros: memory holds small integers
 
 
 class ProgramBlock(msgspec.Struct, frozen=True):
-    """A basic block, and where it is from."""
+    """A basic block, and where it is from; `address` is where its code lies, where that is known."""
 
     code: bytes
     where: str = ""
     isa: str = DEFAULT
+    address: int = 0
 
 
 class BlockCase(msgspec.Struct, frozen=True):
@@ -73,9 +74,15 @@ def case_of(origin: ProgramBlock, notion: str) -> BlockCase:
     if notion == UNROLLED:
         return BlockCase(origin, notion, origin.code, decoded(origin.code, origin.isa))
     if notion == KERNELS:
-        block = msgspec.structs.replace(decoded(origin.code, origin.isa), loop=True)
+        block = placed(decoded(origin.code, origin.isa), origin.address, loop=True)
         return BlockCase(origin, notion, origin.code, block)
     return _looped(origin, decoded(origin.code, origin.isa))
+
+
+def placed(block: Block, address: int, loop: bool) -> Block:
+    """A block whose code begins at an address: which lines a loop has bytes in counts."""
+    moved = (msgspec.structs.replace(one, address=one.address + address) for one in block)
+    return msgspec.structs.replace(block, instructions=tuple(moved), loop=loop)
 
 
 # --- notions ---------------------------------------------------------------------------------------

@@ -168,7 +168,9 @@ class _Tried:
             with self._failing():
                 timing = _per_iteration(self._time(), self._iterations)
         code = b"".join(one.code for one in self._block)
-        case = BlockCase(ProgramBlock(code, self._name, self._block.isa), KERNELS, code, self._block)
+        address = next((one.address for one in self._block), 0)
+        origin = ProgramBlock(code, self._name, self._block.isa, address)
+        case = BlockCase(origin, KERNELS, code, self._block)
         return case, timing or failed(self._reason)
 
     def _time(self) -> BlockTiming:

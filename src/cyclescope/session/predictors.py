@@ -26,7 +26,7 @@ from cyclescope.model.facts import SCHEDULER
 from cyclescope.model.machine import MachineModel
 from cyclescope.probe.catalogue import NEEDED
 from cyclescope.remarks.blocks import Unpredicted
-from cyclescope.session.blocks import decoded
+from cyclescope.session.blocks import decoded, placed
 from cyclescope.session.machines import stand_in_for, vendor_of
 
 ANALYTIC, SIMULATED, LLVM_MCA, OSACA = "analytic", "simulated", "llvm-mca", "osaca"
@@ -150,7 +150,8 @@ class OwnPredictor(ABC):
         """Machine code read again; objects have names and places that it alone does not tell."""
         if block.source != MACHINE_CODE:
             return block
-        return decoded(b"".join(one.code for one in block), block.isa, self._vendor)
+        again = decoded(b"".join(one.code for one in block), block.isa, self._vendor)
+        return placed(again, block.instructions[0].address, block.loop)
 
     @abstractmethod
     def _of(self, block: Block) -> BlockAnswer:

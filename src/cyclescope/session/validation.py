@@ -33,7 +33,10 @@ Report = Callable[[str, int, int], None]
 
 
 class BlockRow(msgspec.Struct, frozen=True):
-    """A block as it was timed and predicted; `groups` are the kinds of instructions that it has."""
+    """A block as it was timed and predicted; `groups` are the kinds of instructions that it has.
+
+    `address` is where its code lies, 0 where that is not known.
+    """
 
     text: str
     code: str
@@ -43,6 +46,7 @@ class BlockRow(msgspec.Struct, frozen=True):
     timing: BlockTiming
     groups: tuple[str, ...]
     answers: dict[str, BlockAnswer]
+    address: int = 0
 
 
 class PredictorResult(msgspec.Struct, frozen=True):
@@ -218,7 +222,7 @@ def _row(case: BlockCase, timing: BlockTiming, answers: dict[str, BlockAnswer]) 
     block = case.block
     return BlockRow(
         text_of(block), case.origin.code.hex(), case.origin.where, case.notion, len(block), timing,
-        tuple(dict.fromkeys(groups_of(block))), answers,
+        tuple(dict.fromkeys(groups_of(block))), answers, case.origin.address,
     )  # fmt: skip
 
 

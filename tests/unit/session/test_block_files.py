@@ -10,7 +10,7 @@ from cyclescope.errors import UsageError
 from cyclescope.measure.blocks import CLEAN, FAILED, BlockTiming
 from cyclescope.session import block_files
 from cyclescope.session.block_files import read_block_file, read_timings, write_timings
-from cyclescope.session.blocks import LOOP, UNROLLED, decoded
+from cyclescope.session.blocks import KERNELS, LOOP, UNROLLED, case_of, decoded
 
 ADD = bytes.fromhex("4801d8")
 needs_assembler = pytest.mark.skipif(shutil.which("as") is None, reason="needs an assembler")
@@ -129,6 +129,23 @@ def test_what_is_written_is_read_again(tmp_path):
     assert found[0].timing == BlockTiming(1.0, 0.01, 1.01, CLEAN, "", 3)
     assert (found[0].notion, found[0].block.where, found[0].block.code) == (LOOP, "f, line 1", ADD)
     assert (found[1].timing.verdict, found[1].timing.reason) == (FAILED, "it runs into a breakpoint")
+
+
+def test_loops_are_where_their_code_lay(tmp_path):
+    path = tmp_path / "timed.csv"
+    row = {"hex": "4801d875fb", "notion": KERNELS, "cycles": "2", "verdict": CLEAN, "address": "0x2f7e"}
+    write_timings(path, [row])
+    (found,), _ = read_timings(path, "x86-64")
+    case = case_of(found.block, KERNELS)
+    assert [one.address for one in case.block] == [0x2F7E, 0x2F81]
+    assert case.block.loop
+
+
+def test_an_address_that_is_none_is_told(tmp_path):
+    path = written(tmp_path, "hex,cycles,address\n4801d8,1,here\n4801d8,1,\n")
+    (found,), (problem,) = read_timings(path, "x86-64")
+    assert found.block.address == 0
+    assert "line 2" in problem
 
 
 def test_tables_of_other_harnesses(tmp_path):

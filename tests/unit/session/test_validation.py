@@ -11,6 +11,7 @@ from cyclescope.backend.base import UNCLEAN
 from cyclescope.backend.peers.llvm_mca import NAMES
 from cyclescope.errors import UsageError
 from cyclescope.measure.blocks import CLEAN, DISTURBED, FAILED, NONLINEAR, BlockTiming
+from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.facts import FUSION, SCHEDULER, STACK_ENGINE, CoreAnswer, Fact
 from cyclescope.model.library import llvm_model
 from cyclescope.model.machine import Wakeup
@@ -295,3 +296,14 @@ def test_compiled_loops_that_are_not_linear_say_why():
     case = case_of(ProgramBlock(bytes.fromhex("4801d8")), KERNELS)
     found = section(KERNELS, [(case, timing)], [])
     assert found.reasons == {NONLINEAR: {timing.reason: 1}}
+
+
+def test_our_predictors_read_loops_where_they_lie(model):
+    line = CodeLines(64, 8, 1.0, apart=True)
+    found = {}
+    for address in (0, 0x3E):
+        block = case_of(ProgramBlock(bytes.fromhex("4801d875fb"), address=address), KERNELS).block
+        read = predictors([ANALYTIC], model)[0][0]._read(block)
+        found[address] = line.cycles(read.instructions[0].address, [(3, 1.0), (2, 1.0)])
+        assert read.loop
+    assert found == {0: 1.0, 0x3E: 2.0}

@@ -258,6 +258,7 @@ def table_row(row: BlockRow, isa: str = DEFAULT) -> dict[str, object]:
     found: dict[str, object] = {
         "hex": row.code, "notion": row.notion, "cycles": f"{timing.cycles:.4f}",
         "spread": f"{timing.spread:.4f}", "linearity": f"{timing.linearity:.4f}", "verdict": timing.verdict,
-        "reason": timing.reason, "pages": timing.pages, "isa": isa, "where": row.where, "text": row.text,
+        "reason": timing.reason, "pages": timing.pages, "isa": isa, "where": row.where,
+        "address": hex(row.address) if row.address else "", "text": row.text,
     }  # fmt: skip
     return found | {name: rounded(answer.cycles) for name, answer in row.answers.items()}
