@@ -15,13 +15,32 @@ from typing import NamedTuple
 from cyclescope.host.files import Read, files_of
 from cyclescope.host.topology import cpu_list
 
-RAW, HARDWARE = 4, 0
+RAW, HARDWARE, CACHED = 4, 0, 3
 Event = tuple[str, int, int]  # name, perf type, config
 DEVICES, _USER = "sys/bus/event_source/devices", "kernel/perf_user_access"
 _ARM = ("armv8_", "armv9_", "apple_")  # how the names of their event sources begin
-_ARM_CYCLES = 0x11  # CPU_CYCLES
 
 CYCLES: Event = ("cycles", HARDWARE, 0)
+_CACHES = {"L1-dcache": 0, "L1-icache": 1, "LLC": 2, "dTLB": 3, "iTLB": 4}  # as perf's numbers have them
+_MISSES = 1 << 16  # of the accesses counted otherwise
+
+
+def _loads(cache: str, misses: bool = False) -> Event:
+    name = f"{cache}-load-misses" if misses else f"{cache}-loads"
+    return name, CACHED, _CACHES[cache] | (_MISSES if misses else 0)
+
+
+_GENERAL_NAMES = ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses")
+GENERAL: tuple[Event, ...] = tuple((name, HARDWARE, n) for n, name in enumerate(_GENERAL_NAMES))
+"""Events that the kernel names alike on all cores."""
+OF_CACHES: tuple[Event, ...] = tuple(_loads(cache, misses) for cache in _CACHES for misses in (False, True))
+"""Those that it names by cache, as `perf list` has them."""
+# The same by Arm's numbers, which every core with PMUv3 has.
+_ARM_NUMBERS = {
+    "cycles": 0x11, "instructions": 0x08, "branch-misses": 0x10, "L1-dcache-loads": 0x04,
+    "L1-dcache-load-misses": 0x03, "L1-icache-loads": 0x14, "L1-icache-load-misses": 0x01,
+    "dTLB-loads": 0x25, "dTLB-load-misses": 0x05, "iTLB-loads": 0x26, "iTLB-load-misses": 0x02,
+}  # fmt: skip
 _ZEN: tuple[Event, ...] = (("uops", RAW, 0x00C1),)
 _SKYLAKE_PORTS: tuple[Event, ...] = tuple((f"p{n}", RAW, 0xA1 | 1 << n << 8) for n in range(8))
 _ICELAKE_PORTS: tuple[Event, ...] = (
@@ -76,7 +95,7 @@ def events_on(events: Sequence[Event], cpu: int, read: Read) -> tuple[Event, ...
     for name, source in _sources(read):
         if cpu in source.cpus:
             if name.startswith("cpu_") and name != "cpu_core":
-                events = [event for event in events if event[1] == HARDWARE]
+                events = [event for event in events if event[1] != RAW]
             return tuple(_on(event, source.kind, name.startswith(_ARM)) for event in events)
     return tuple(events)
 
@@ -85,8 +104,9 @@ def _on(event: Event, source: int, arm: bool) -> Event:
     name, kind, config = event
     if kind == RAW:
         return (name, source, config)
-    # Of Arm's sources only newer kernels take the general event, all take the number.
-    return (name, source, _ARM_CYCLES) if arm else (name, kind, config | source << 32)
+    if arm and name in _ARM_NUMBERS:  # only newer kernels take the general event, all take the number
+        return (name, source, _ARM_NUMBERS[name])
+    return (name, kind, config | source << 32)
 
 
 def _sources(read: Read) -> list[tuple[str, _Source]]:

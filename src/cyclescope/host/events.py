@@ -9,11 +9,10 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from cyclescope.errors import UsageError, shortened
-from cyclescope.host.counters import DEVICES, HARDWARE, Event, counts
+from cyclescope.host.counters import DEVICES, GENERAL, OF_CACHES, Event, counts
 from cyclescope.host.files import Read, files_of
 from cyclescope.host.perf import SOFTWARE, open_event, why_not
 
-_GENERAL = ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses")
 _KERNEL = ("cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults",
            "major-faults")  # fmt: skip
 _CODED = re.compile(r"([\w.\-+]{1,63})=(\d{1,9}):(?:0x)?([0-9a-fA-F]{1,16})")
@@ -42,7 +41,8 @@ class NamedEvent(NamedTuple):
 
 def named_events(read: Read | None = None) -> list[NamedEvent]:
     """Every event that has a name here, whether it can be counted or not."""
-    found = [NamedEvent(name, "general", HARDWARE, n) for n, name in enumerate(_GENERAL)]
+    found = [NamedEvent(name, "general", kind, config) for name, kind, config in GENERAL]
+    found += [NamedEvent(name, "caches", kind, config) for name, kind, config in OF_CACHES]
     found += [NamedEvent(name, "kernel", SOFTWARE, n) for n, name in enumerate(_KERNEL)]
     known = {event.name for event in found}
     found += [event for event in _of_sources(read or files_of()) if event.name not in known]

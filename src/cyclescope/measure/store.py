@@ -375,8 +375,12 @@ class Store:
 
     @explaining
     def events(self) -> tuple[str, ...]:
-        """What the counters of the newest session count, in the order of records; empty without counters."""
-        found = [None, *[session.get("events") for session in self.sessions()]][-1]
+        """What the counters of the newest session that measured forms count, in the order of records.
+
+        Empty without counters. Sessions of probes count other events, and do not say so here.
+        """
+        told = [session["events"] for session in self.sessions() if "events" in session]
+        found = told[-1] if told else None
         return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @explaining

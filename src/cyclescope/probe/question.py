@@ -113,7 +113,8 @@ class Probe(msgspec.Struct, frozen=True):
     `cases` are those of an instruction set, none where it has no such thing; `why_not` says why. `sources`
     are where the method or the expectation is described. `unit` is that of the values. `more` are points of a
     case that its readings so far ask for, none where they say enough. Those `of_pairs` are asked of pairs of
-    CPUs, each case of each pair.
+    CPUs, each case of each pair. `events` are what a core's counters tell apart as well: general names of
+    the kernel, or `uops`.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Probe(msgspec.Struct, frozen=True):
     unit: str = CYCLES
     more: Callable[[ProbeCase, Readings], Iterable[Point]] | None = None
     of_pairs: bool = False
+    events: tuple[str, ...] = ()
 
 
 def first_of(way: Callable[[int], ProbeVerdict], places: Sequence[int]) -> ProbeVerdict:

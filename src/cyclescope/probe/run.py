@@ -51,12 +51,16 @@ class ProbeReading(NamedTuple):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A probe that was run: facts, the measurements that they rest on, and places of subjects in grids."""
+    """A probe that was run: facts, the measurements that they rest on, and places of subjects in grids.
+
+    `counted` are the events that the measurements have counts of, in their order.
+    """
 
     probe: Probe
     facts: tuple[Fact, ...]
     rows: tuple[ProbeReading, ...]
     places: Mapping[str, GridPlace] = {}
+    counted: tuple[str, ...] = ()
 
     @property
     def measured(self) -> list[tuple[Experiment, Measurement]]:
@@ -65,13 +69,17 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class _Core(NamedTuple):
-    """What is asked, and the CPU beside it; `pause` are seconds between looks, `until` ends a hurry."""
+    """What is asked, and the CPU beside it; `pause` are seconds between looks, `until` ends a hurry.
+
+    `counted` are the events that samples count.
+    """
 
     sampler: Sampler
     assembler: Assembler
     emulated: bool
     pause: float
     until: float
+    counted: tuple[str, ...] = ()
     beside: OtherCpu | None = None
 
     @property
@@ -90,7 +98,8 @@ def ask(
     """
     known = backend.capabilities()
     pause, until = PAUSE if known.real_time else 0.0, time.monotonic() + HURRY if quick else math.inf
-    core = _Core(Sampler(backend, effort), Assembler(table), known.emulated, pause, until)
+    counted = known.counters[1:]  # cycles are the first, and no event of a sample
+    core = _Core(Sampler(backend, effort), Assembler(table), known.emulated, pause, until, counted)
     for of_pairs, some in groupby(probes, lambda probe: probe.of_pairs):
         with_cases = [(probe, _chosen(probe, table.isa, quick)) for probe in some]
         if of_pairs:
@@ -165,7 +174,7 @@ def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Pausing[Ask
     )
     rows = (ProbeReading(one.x, one.experiment, looks[one.key].measurement) for one in experiments)
     places = {case.subject: case.place for case in cases if case.place is not None}
-    return Asked(probe, facts, tuple(rows), places)
+    return Asked(probe, facts, tuple(rows), places, core.counted)
 
 
 def _with(case: ProbeCase, points: tuple[Point, ...]) -> ProbeCase:

@@ -10,6 +10,8 @@ class Counting(Meaning):
 
     EMULATED = "an emulator has no counters"
     TOO_MANY = "too many events"
+    SIMULATED = "a simulated core counts no such event"
+    UNKNOWN = "no such event of this core is known"
 
 
 class BrokeAt(Meaning):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from cyclescope.measure.plan import Experiment
 from cyclescope.measure.sampling import Measurement
 from cyclescope.model.facts import CoreAnswer, Fact
 from cyclescope.probe.question import Probe
-from cyclescope.probe.run import Asked, resolved, why_none
+from cyclescope.probe.run import Asked, ProbeReading, resolved, why_none
 from cyclescope.report.card import EMULATED
 from cyclescope.report.tables import aligned
 from cyclescope.report.words import counted
@@ -26,8 +25,14 @@ def list_text(probes: Iterable[Probe], isa: str) -> str:
     rows = []
     for probe in probes:
         rows.append((probe.name, probe.question))
-        rows += [("", f"not here: {why}")] if (why := why_none(probe, isa)) else []
+        why = why_none(probe, isa)
+        rows += [("", f"not here: {why}")] if why else [("", f"counts {name}") for name in _listed(probe)]
     return "\n".join(aligned(rows, (0, 1)))
+
+
+def _listed(probe: Probe) -> list[str]:
+    """Its events, in words."""
+    return [", ".join(probe.events)] if probe.events else []
 
 
 def list_json(probes: Iterable[Probe], isa: str) -> str:
@@ -39,13 +44,17 @@ def list_json(probes: Iterable[Probe], isa: str) -> str:
 def _described(probe: Probe, isa: str) -> dict[str, object]:
     return {
         "name": probe.name, "question": probe.question, "model": probe.model, "sources": probe.sources,
-        "why_not": why_none(probe, isa).text,
+        "why_not": why_none(probe, isa).text, "events": probe.events,
     }  # fmt: skip
 
 
-def head(machine: str, emulated: bool) -> str:
-    """Whose core is asked."""
-    return f"{machine}\n{EMULATED}" if emulated else machine
+def head(machine: str, emulated: bool, uncounted: Mapping[str, str]) -> str:
+    """Whose core is asked, and which events of it are not counted."""
+    lines = [machine, *([EMULATED] if emulated else [])]
+    for why in dict.fromkeys(filter(None, uncounted.values())):
+        names = ", ".join(name for name, reason in uncounted.items() if reason == why)
+        lines.append(f"{names}: n/a, {why}")
+    return "\n".join(lines)
 
 
 def asked_text(asked: Asked, isa: str, everything: bool = False) -> str:
@@ -56,7 +65,7 @@ def asked_text(asked: Asked, isa: str, everything: bool = False) -> str:
     if not asked.facts:
         return "\n".join([*lines, "  not asked in a hurry"])
     shown = [fact for fact in asked.facts if fact.is_resolved or everything]
-    lines += fact_lines(shown)
+    lines += fact_lines(shown, [_counts(asked, fact) for fact in shown])
     open_ones = [fact for fact in asked.facts if not fact.is_resolved]
     if open_ones and not everything:
         lines.append(f"  {_NOT_RESOLVED}: {', '.join(_by_reason(open_ones))}")
@@ -69,9 +78,39 @@ def _by_reason(facts: Iterable[Fact]) -> list[str]:
     return [f"{count} ({reason})" for reason, count in counts.most_common()]
 
 
-def fact_lines(facts: Sequence[Fact]) -> list[str]:
-    """One line per fact."""
-    return aligned([(fact.subject, _told(fact)) for fact in facts], (0, 1), "  ")
+def fact_lines(facts: Sequence[Fact], counts: Sequence[str] = ()) -> list[str]:
+    """One line per fact, with what was counted of each in a column of its own."""
+    rows = [(fact.subject, _told(fact)) for fact in facts]
+    if any(counts):
+        return aligned([(*row, count) for row, count in zip(rows, counts, strict=True)], (0, 1, 2), "  ")
+    return aligned(rows, (0, 1), "  ")
+
+
+def _counts(asked: Asked, fact: Fact) -> str:
+    """What the events of a probe count for a subject, part by part, from the least to the most of a sweep."""
+    parts: dict[tuple[str, str], list[float]] = {}
+    for row in asked.rows:
+        if row.experiment.source == fact.subject:
+            for name, count in _events(asked, row.measurement).items():
+                parts.setdefault((name, row.experiment.target), []).append(count / row.experiment.count)
+    found = []
+    for event in asked.probe.events:
+        some = [f"{part} {_from_to(counts)}" for (name, part), counts in parts.items() if name == event]
+        found += [f"{event}: {', '.join(some)}"] if some else []
+    return "; ".join(found)
+
+
+def _from_to(counts: Sequence[float]) -> str:
+    least, most = (f"{value:.2f}" for value in (min(counts), max(counts)))
+    return least if least == most else f"{least} to {most}"
+
+
+def _events(asked: Asked, measured: Measurement) -> dict[str, float]:
+    """What the probe's events count for the body of a kernel."""
+    if len(measured.counters) != len(asked.counted):
+        return {}
+    counted = dict(zip(asked.counted, measured.counters, strict=True))
+    return {name: round(counted[name], 4) for name in asked.probe.events if name in counted}
 
 
 def _told(fact: Fact) -> str:
@@ -91,13 +130,14 @@ def summary(asked: Sequence[Asked], path: Path | None) -> str:
     return told if path is None else f"{told}; kept in {path}"
 
 
-def asked_json(machine: str, isa: str, asked: Iterable[Asked]) -> str:
-    """Answers with the readings that they rest on, in cycles per body of the kernel."""
+def asked_json(machine: str, isa: str, asked: Iterable[Asked], uncounted: Mapping[str, str]) -> str:
+    """Answers with the readings that they rest on, in cycles and events per body of the kernel."""
     data = {
         "schema_version": SCHEMA_VERSION, "machine": machine, "isa": isa,
+        "uncounted": {name: why for name, why in uncounted.items() if why},
         "probes": [
             _described(one.probe, isa)
-            | {"facts": [_fact(f) for f in one.facts], "readings": [_reading(*row) for row in one.rows]}
+            | {"facts": [_fact(f) for f in one.facts], "readings": [_reading(one, row) for row in one.rows]}
             for one in asked
         ],
     }  # fmt: skip
@@ -113,10 +153,12 @@ def _fact(fact: Fact) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _reading(x: int, experiment: Experiment, measured: Measurement) -> dict[str, object]:
+def _reading(asked: Asked, row: ProbeReading) -> dict[str, object]:
+    x, experiment, measured = row
     return {
         "subject": experiment.source, "part": experiment.target, "x": x,
         "assembly": experiment.kernel.text().splitlines(), "cycles": round(measured.cycles, 4),
         "spread": round(measured.spread, 4), "verdict": measured.verdict, "rounds": measured.rounds,
         "accepted": measured.accepted, "rejected": measured.rejected, "reason": measured.error or None,
+        "events": _events(asked, measured),
     }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import combinations
@@ -26,6 +26,8 @@ from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.question import Probe
 from cyclescope.probe.run import Asked, ask
 from cyclescope.remarks.probing import NoPairs
+from cyclescope.remarks.run import Counting
+from cyclescope.session.counting.beside import count_named
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 
@@ -56,13 +58,17 @@ def simulated_core(name: str, probes: Sequence[Probe]) -> MachineModel:
 
 
 class Session:
-    """Probes on one core, and pairs of its machine: its name, and whether its cycles mean anything."""
+    """Probes on one core, and pairs of its machine: its name, and whether its cycles mean anything.
+
+    `uncounted` are the events of the probes, each with the reason why it is not counted, or "".
+    """
 
     def __init__(
-        self, backend: Backend, machine: str, path: Path | None, told: dict[str, object], pairs: CpuPairs
-    ) -> None:
+        self, backend: Backend, machine: str, path: Path | None, told: dict[str, object], pairs: CpuPairs,
+        uncounted: Mapping[str, str],
+    ) -> None:  # fmt: skip
         self.backend, self.machine, self.path, self._told = backend, machine, path, told
-        self._pairs = pairs
+        self._pairs, self.uncounted = pairs, uncounted
         self.table: Table = load_table(backend.capabilities().isa)
         self.emulated = backend.capabilities().emulated
 
@@ -89,22 +95,29 @@ class Session:
         return ask(probes, self.backend, self.table, quick, pairs=self._pairs)
 
 
-def open_session(link: Link, cpu: int | None, store: Path | None, core: MachineModel | None) -> Session:
+def open_session(
+    link: Link, cpu: int | None, store: Path | None, core: MachineModel | None, probes: Sequence[Probe]
+) -> Session:
     """A session on a runner, or on a simulated core: that one is kept only where a store is named."""
+    events = list(dict.fromkeys(event for probe in probes for event in probe.events))
     if core is not None:
-        backend = SimulatedBackend(core)
+        backend = SimulatedBackend(core, counters=True)
+        unknown = [event for event in events if event not in backend.capabilities().counters]
+        uncounted = dict.fromkeys(events, "") | dict.fromkeys(unknown, Counting.SIMULATED.of().text)
         brand = f"simulated {core.name}"
         told: dict[str, object] = {"machine": core.name, "real_time": False, "brand": brand}
-        return Session(backend, core.name, store, told, CpuPairs((), NoPairs.SIMULATED.of()))
+        return Session(backend, core.name, store, told, CpuPairs((), NoPairs.SIMULATED.of()), uncounted)
     runner, identity = open_backend(cpu, link)
     try:
+        uncounted = count_named(runner, events)
         told = conditions(runner, identity)
     except BaseException:
         runner.close()
         raise
     elsewhere = CpuPairs((), NoPairs.ELSEWHERE.of())
     pairs = elsewhere if link.remote else pairs_of(read_topology())
-    return Session(runner, identity.machine, store or default_store(identity.machine), told, pairs)
+    path = store or default_store(identity.machine)
+    return Session(runner, identity.machine, path, told, pairs, uncounted)
 
 
 # --- pairs of CPUs --------------------------------------------------------------------------------------

@@ -29,6 +29,19 @@ def test_a_session_says_what_share_of_its_samples_was_rejected(store):
     assert [s["samples"]["accepted"] for s in store.sessions()] == [10, 1]
 
 
+def test_events_are_those_of_the_newest_session_that_says(tmp_path):
+    """Sessions of probes count others."""
+    with closing(Store(tmp_path / "s.sqlite", HERE)) as opened:
+        assert opened.events() == ()
+        for told, expected in ({"events": ["p0", "p1"]}, 2), ({"asked": {}}, 2), ({"events": ["p0"]}, 1):
+            opened.begin_session("now", told)
+            opened.write([(experiment(), measurement())])
+            assert len(opened.events()) == expected
+        opened.begin_session("now", {"events": []})
+        opened.write([(experiment(), measurement())])
+        assert opened.events() == ()
+
+
 def test_a_measurement_comes_back(store):
     store.write([(experiment(), measurement())])
     (record,) = store.records(["ADD"])

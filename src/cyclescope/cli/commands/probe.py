@@ -72,11 +72,11 @@ def command(
     if page is not None:
         _check_writable(page)
     core = simulated_core(simulated, probes) if simulated is not None else None
-    session = open_session(link, cpu, store, core)
+    session = open_session(link, cpu, store, core, probes)
     with closing(session.backend):
         isa, found, asking = session.table.isa, [], session.run(probes, quick)
         if not as_json and not as_card:
-            click.echo(head(session.machine, session.emulated))
+            click.echo(head(session.machine, session.emulated, session.uncounted))
         for asked in asking:
             found.append(asked)
             if not as_json and not as_card:
@@ -85,7 +85,7 @@ def command(
         if page is not None:
             page.write_text(core_card(session.machine, isa, found), encoding="utf-8")
         if as_json:
-            click.echo(asked_json(session.machine, isa, found))
+            click.echo(asked_json(session.machine, isa, found, session.uncounted))
         else:
             if as_card:
                 click.echo(card_text(session.machine, _known(session.path, found)))

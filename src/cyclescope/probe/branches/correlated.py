@@ -124,4 +124,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, branch", "A. Seznec, TAGE"),
+    events=("branch-misses",),
 )

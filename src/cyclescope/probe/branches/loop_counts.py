@@ -104,4 +104,5 @@ PROBE = Probe(
     ("Agner Fog, test programs, branch",),
     unit="trips",
     more=_more,
+    events=("branch-misses",),
 )

@@ -91,4 +91,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, branch",),
+    events=("branch-misses",),
 )

@@ -188,4 +188,5 @@ PROBE = Probe(
     ("Agner Fog, test programs, branch",),
     unit="branches",
     more=_more,
+    events=("branch-misses",),
 )

@@ -192,4 +192,5 @@ PROBE = Probe(
     ("Agner Fog, test programs, returnstack",),
     unit="calls",
     more=_more,
+    events=("branch-misses",),
 )

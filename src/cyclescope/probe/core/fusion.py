@@ -136,4 +136,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, fused_branch", "T. Downs, uarch-bench, fusion"),
+    events=("uops",),
 )

@@ -66,4 +66,5 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, partial_register_stall",),
     dict.fromkeys(("aarch64", "riscv64"), NotAsked.NARROW_CLEARS.of()),
+    events=("uops",),
 )

@@ -98,4 +98,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, subnormal",),
+    events=("uops",),
 )

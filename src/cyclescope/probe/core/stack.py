@@ -90,4 +90,5 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, stack_sync_uops",),
     dict.fromkeys(("aarch64", "riscv64"), NotAsked.NO_PUSHES.of()),
+    events=("uops",),
 )

@@ -123,4 +123,5 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, cache_throughput", "LIKWID, bench"),
     unit="bytes per cycle",
+    events=("L1-dcache-load-misses",),
 )

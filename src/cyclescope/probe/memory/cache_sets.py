@@ -199,4 +199,5 @@ PROBE = Probe(
     ("Agner Fog, test programs, cache_latency", "A. Abel, nanoBench, CacheAnalyzer"),
     unit="ways",
     more=_more,
+    events=("L1-dcache-load-misses",),
 )

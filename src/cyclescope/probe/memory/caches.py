@@ -163,4 +163,5 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, cache_latency", "L. McVoy, lmbench, lat_mem_rd"),
     more=_more,
+    events=("L1-dcache-load-misses", "dTLB-load-misses"),
 )

@@ -153,4 +153,5 @@ PROBE = Probe(
     _cases,
     _judge,
     ("Agner Fog, test programs, gather",),
+    events=("L1-dcache-loads",),
 )

@@ -109,4 +109,5 @@ PROBE = Probe(
     _judge,
     ("Agner Fog, test programs, cache_latency", "L. McVoy, lmbench, lat_mem_rd"),
     more=_more,
+    events=("dTLB-load-misses", "L1-dcache-load-misses"),
 )

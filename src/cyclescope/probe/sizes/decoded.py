@@ -306,4 +306,5 @@ PROBE = Probe(
     why_not={"aarch64": NotAsked.ONE_LENGTH.of()},
     unit="instructions",
     more=_more,
+    events=("L1-icache-load-misses",),
 )
