@@ -15,7 +15,7 @@ from tests.support.truth import RARE, Truth
 BOTH = frozenset((THROUGHPUT, LATENCY))
 
 
-@pytest.fixture(scope="module", params=["quiet", "noisy"])
+@pytest.fixture(scope="module", params=[pytest.param("quiet", marks=pytest.mark.slow), "noisy"])
 def noise(request):
     return request.param
 

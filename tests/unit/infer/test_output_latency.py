@@ -287,7 +287,7 @@ def outcomes(machine, forms, path, noise=QUIET):
 CORES = [
     pytest.param("x86-64", "", 4, QUIET, marks=pytest.mark.slow),
     ("x86-64", "", 5, LOUD),
-    ("aarch64", "neoverse-v2", 1, QUIET),
+    pytest.param("aarch64", "neoverse-v2", 1, QUIET, marks=pytest.mark.slow),
     ("aarch64", "cortex-a510", 2, QUIET),
     pytest.param("riscv64", "sifive-p670", 0, QUIET, marks=pytest.mark.slow),
     ("riscv64", "sifive-u74", 1, QUIET),

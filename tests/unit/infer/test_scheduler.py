@@ -60,7 +60,12 @@ def test_the_policy_of_a_simulated_core_is_found(core, policy):
 
 @pytest.mark.parametrize(
     ("core", "policy"),
-    [("skylake", GROUPED), ("alderlake", ROUND_ROBIN), ("haswell", STATIC), ("znver3", EVENLY)],
+    [
+        ("skylake", GROUPED),
+        ("alderlake", ROUND_ROBIN),
+        pytest.param("haswell", STATIC, marks=pytest.mark.slow),
+        pytest.param("znver3", EVENLY, marks=pytest.mark.slow),
+    ],
 )
 def test_policies_that_make_a_difference_are_told(core, policy, table):
     machine = load_model(core)
@@ -148,7 +153,9 @@ def test_a_noisy_core_that_announces_early_is_found(skylake, table):
     assert scheduling_of(skylake, asked.facts, table).wakeup is not None, f"seed {SEED}"
 
 
-@pytest.mark.parametrize(("core", "policy"), [("skylake", GROUPED), ("znver3", EVENLY)])
+@pytest.mark.parametrize(
+    ("core", "policy"), [pytest.param("skylake", GROUPED, marks=pytest.mark.slow), ("znver3", EVENLY)]
+)
 def test_ports_that_get_one_operation_in_a_cycle_are_told(core, policy, table):
     machine = load_model(core)
     (operation,) = machine.forms["ADD_01 (R64, R64)"].operations

@@ -20,7 +20,7 @@ from tests.support.probed import NOISE
 from tests.support.queues import SIZES, draw, expected
 
 SEED = random.SystemRandom().randrange(1 << 30)
-CORES = 12
+CORES = 8
 MANY_CORES = 200
 PROBE = PROBES["in-flight"]
 

@@ -141,7 +141,7 @@ def told(machine, path, noise=QUIET, forms=FORMS):
         return found, list(store.records())
 
 
-@pytest.mark.parametrize(("seed", "noise"), [(11, QUIET), slow(12, QUIET), (13, LOUD), slow(14, LOUD)])
+@pytest.mark.parametrize(("seed", "noise"), [slow(11, QUIET), slow(12, QUIET), (13, LOUD), slow(14, LOUD)])
 def test_cores_whose_scheduler_fills_up_have_two_values(seed, noise, tmp_path):
     machine = with_drawn_scheduler(draw_machine(seed, TABLE), FORMS, seed)
     found, _ = told(machine, tmp_path / "s.sqlite", noise)
@@ -181,7 +181,7 @@ def test_links_are_the_same_in_every_run_on_such_a_core(seed):
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize(("name", "step"), [("neoverse-v2", 60), ("sifive-p670", 5)])
+@pytest.mark.parametrize(("name", "step"), [slow("neoverse-v2", 60), ("sifive-p670", 5)])
 def test_other_instruction_sets_have_them_too(name, step, tmp_path):
     plain = load_model(name)
     able = [f for f in load_table(plain.isa) if f.id in plain.forms and plain.forms[f.id].latencies]

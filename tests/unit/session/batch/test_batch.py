@@ -236,7 +236,8 @@ def test_answers_are_kept_up_to_a_number(lines, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "sent", [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+    "sent",
+    [signal.SIGKILL, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGTERM))],
 )
 def test_a_command_that_is_stopped_leaves_no_process_and_goes_on(tmp_path, sent):
     path, out = tmp_path / "blocks.txt", tmp_path / "out.csv"
