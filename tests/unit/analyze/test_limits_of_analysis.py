@@ -14,6 +14,7 @@ from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.decode.instruments import _problem
 from cyclescope.analyze.decode.x86_64 import X86Decoder
+from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.predictor import Predictor, UnknownInstructions
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance
@@ -143,15 +144,14 @@ def test_addresses_of_four_terms_are_followed(registers, followed):
     assert bool(predictor().graph(block(text).instructions).memory) is followed
 
 
-def test_places_of_half_a_thousand_registers_are_known_again():
+def test_instructions_with_sixteen_thousand_sets_of_registers_are_known_again():
     """A million blocks have more of them than there is room for."""
-    costs = PlacedCosts(toy(), None)
+    standings = Standings(PlacedCosts(toy(), None))
     (plain,) = block("mov rax, [rdi]")
-    placed = costs.plain(plain.form)
-    for number in range(513):
-        assert len(placed._known_places) == number
+    for number in range(16_385):
+        assert len(standings._known) == number
         address = msgspec.structs.replace(
-            plain.memory[1], base=("R64", number % 16), index=("R64", number // 16)
+            plain.memory[1], base=("R64", number % 128), index=("R64", number // 128)
         )
-        placed.places(msgspec.structs.replace(plain, memory=(None, address)))
-    assert len(placed._known_places) == 1
+        standings.of([msgspec.structs.replace(plain, memory=(None, address))])
+    assert len(standings._known) == 1

@@ -27,8 +27,6 @@ from cyclescope.analyze.cost.latencies import (
     CostVariant,
     PlacedLatencies,
 )
-from cyclescope.analyze.decode.block import BlockInstruction
-from cyclescope.analyze.decode.locations import Places, place_of
 from cyclescope.isa.dataflow import OLD, Node, sources
 from cyclescope.isa.form import FLAGS, InstructionForm
 from cyclescope.isa.registry import instruction_set
@@ -40,7 +38,6 @@ from cyclescope.simulate.cost import USUAL_LATENCY, ZERO, Units
 
 _X87_ARITHMETIC = re.compile(r"F(ADD|SUBR?|MUL)P?")
 _PLAIN = CostVariant()
-_KEPT = 512  # places of one form's registers, some 200 KiB: a million blocks have too many to keep all
 
 
 class PlacedCost(msgspec.Struct, frozen=True, dict=True):
@@ -99,33 +96,6 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     def stores(self) -> bool:
         """Whether the form writes memory."""
         return any(one.write for one in self.form.accesses)
-
-    def places(self, instruction: BlockInstruction, top: int = 0) -> Places:
-        """Where an instruction's sources and targets are; `top` is where the x87 stack begins.
-
-        A push names its target after the fact.
-        """
-        addresses = [one and (one.base, one.index) for one in instruction.memory]
-        key = (top, instruction.registers, *addresses)
-        return self._known_places.get(key) or self._placed(instruction, top, key)
-
-    @cached_property
-    def _known_places(self) -> dict[tuple[object, ...], Places]:
-        """By the registers of an instruction, which many have the same; forgotten at `_KEPT`."""
-        return {}
-
-    def _placed(self, instruction: BlockInstruction, top: int, key: tuple[object, ...]) -> Places:
-        pushed = (top + min(self.form.x87_pops, 0)) & 7
-        read = tuple([place_of(instruction, node, top) for node in self.sources])
-        targets = [(node.operand, place_of(instruction, node, pushed)) for node in self.targets]
-        if len(self._known_places) >= _KEPT:
-            self._known_places.clear()
-        found = self._known_places[key] = Places(
-            read, tuple([place for _, place in targets]),
-            tuple([place for place in read if place is not None]),
-            tuple([(operand, place) for operand, place in targets if place is not None]),
-        )  # fmt: skip
-        return found
 
     @property
     def between_registers(self) -> dict[tuple[str, str], float]:

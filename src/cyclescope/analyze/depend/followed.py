@@ -18,27 +18,22 @@ Seen = Location | Value | int | None  # a register, a constant, a memory operand
 class LocatedInstruction(NamedTuple):
     """An instruction with the locations that it reads and writes; targets have their operand or -1.
 
-    `accesses` are its operands in memory whose addresses are known.
+    `accesses` are its operands in memory whose addresses are known, `addressed` what all its addresses are
+    made of, `changed` the locations that it writes.
     """
 
     instruction: BlockInstruction
     reads: tuple[Location, ...]
     writes: tuple[tuple[int, Location], ...]
     accesses: tuple[MemoryOperand, ...]
+    addressed: tuple[Location, ...]
+    changed: frozenset[Location]
 
     @property
     def form(self) -> InstructionForm:
         """Its form: all instructions that are located are known."""
         assert self.instruction.form is not None
         return self.instruction.form
-
-
-def known_accesses(instruction: BlockInstruction) -> tuple[MemoryOperand, ...]:
-    """The operands of an instruction in memory whose addresses are known."""
-    form, memory = instruction.form, instruction.memory
-    if form is None or not form.accesses:
-        return ()
-    return tuple([one for one in form.accesses if memory[one.position] is not None])
 
 
 class FollowedResult(NamedTuple):
@@ -79,53 +74,43 @@ class Followed(NamedTuple):
 
 def followed(lines: Sequence[LocatedInstruction], results: Mapping[str, ResultKind]) -> list[Followed]:
     """The instructions that have to be followed; `results` has by mnemonic what kind of value one makes."""
-    rows = [_Row(line, line.accesses, _address_registers(line)) for line in lines]
-    changed = {location for line in lines for _, location in line.writes}
-    addressed = {location for row in rows if row.accesses for location in row.registers}
-    needed = addressed if changed.isdisjoint(addressed) else _needed(rows)
+    changed: set[Location] = set()
+    changed.update(*[line.changed for line in lines])
+    addressed = {location for line in lines if line.accesses for location in line.addressed}
+    if changed.isdisjoint(addressed):
+        return [Followed(n, line, line.accesses, fixed=True) for n, line in enumerate(lines) if line.accesses]
+    needed = _needed(lines)
     found = []
-    for place, (line, accesses, registers) in enumerate(rows):
-        stores = MEMORY in needed and any(one.write for one in accesses)
-        followed_on = stores or not needed.isdisjoint([location for _, location in line.writes])
-        fixed = changed.isdisjoint(registers)
-        if followed_on:
+    for place, line in enumerate(lines):
+        stores = MEMORY in needed and any(one.write for one in line.accesses)
+        fixed = changed.isdisjoint(line.addressed)
+        if stores or not needed.isdisjoint(line.changed):
             writes = tuple(_written(line, needed, results.get(line.form.mnemonic)))
-            found.append(Followed(place, line, accesses, _seen(line), writes, stores, fixed))
-        elif accesses:
-            found.append(Followed(place, line, accesses, fixed=fixed))
+            found.append(Followed(place, line, line.accesses, _seen(line), writes, stores, fixed))
+        elif line.accesses:
+            found.append(Followed(place, line, line.accesses, fixed=fixed))
     return found
 
 
-class _Row(NamedTuple):
-    line: LocatedInstruction
-    accesses: tuple[MemoryOperand, ...]
-    registers: list[Location]
-
-
-def _needed(rows: Sequence[_Row]) -> set[Location]:
+def _needed(lines: Sequence[LocatedInstruction]) -> set[Location]:
     """Locations that addresses are made of, memory among them where something loaded is part of one."""
     made: dict[Location, set[Location]] = {MEMORY: set()}
     work: list[Location] = []
-    for line, accesses, registers in rows:
+    for line in lines:
+        accesses = line.accesses
         reads = (*line.reads, MEMORY) if any(one.read for one in accesses) else line.reads
         for _, location in line.writes:
             made.setdefault(location, set()).update(reads)
         if any(one.write for one in accesses):
             made[MEMORY].update(line.reads)
         if accesses:
-            work += registers
+            work += line.addressed
     found = set(work)
     while work:
         new = made.get(work.pop(), set()) - found
         found |= new
         work += new
     return found
-
-
-def _address_registers(line: LocatedInstruction) -> list[Location]:
-    pairs = [(one.base, one.index) for one in line.instruction.memory if one is not None]
-    places = [location_of(register) for pair in pairs for register in pair]
-    return [place for place in places if place is not None]
 
 
 def _written(

@@ -16,7 +16,7 @@ import msgspec
 
 from cyclescope.analyze.cost.changes import LEAST_PROVED
 from cyclescope.analyze.cost.cores import STORES_IN_FLIGHT
-from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.decode.locations import (
@@ -24,18 +24,16 @@ from cyclescope.analyze.decode.locations import (
     Location,
     Places,
     location_of,
-    reads_one_register,
 )
-from cyclescope.analyze.depend.addressed import more_work
-from cyclescope.analyze.depend.followed import LocatedInstruction, known_accesses
+from cyclescope.analyze.depend.followed import LocatedInstruction
 from cyclescope.analyze.depend.memory import Memory, Passage, through_memory
 from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves
+from cyclescope.analyze.depend.standing import Standing, Standings
 from cyclescope.analyze.depend.ways import KnownWays
 from cyclescope.isa.registry import mnemonics
-from cyclescope.model.behaviour.published import CoreBehaviour, MoreWork
+from cyclescope.model.behaviour.published import CoreBehaviour
 
 _OUTSIDE = (None, 0.0)  # a source from outside the loop
-_NO_MORE = MoreWork()
 _WHOLE = 32  # bits of a load that can be renamed, at least
 
 
@@ -91,14 +89,14 @@ class Graph(msgspec.Struct, frozen=True):
         return next(t.name for t, c in zip(placed.targets, placed.column_of, strict=True) if c == column)
 
 
-def build(instructions: Sequence[BlockInstruction], costs: PlacedCosts) -> Graph:
+def build(instructions: Sequence[BlockInstruction], standings: Standings) -> Graph:
     """The graph of a block, all of whose instructions the machine knows."""
-    return _Builder(tuple(instructions), costs).graph()
+    return _Builder(tuple(instructions), standings).graph()
 
 
-def rebuilt(graph: Graph, costs: PlacedCosts) -> Graph:
+def rebuilt(graph: Graph, standings: Standings) -> Graph:
     """The graph of the same block with other costs of the same machine."""
-    builder = _Builder(graph.instructions, costs, graph)
+    builder, costs = _Builder(graph.instructions, standings, graph), standings.costs
     if costs.ends == LEAST_PROVED and graph.memory:  # it takes no time then: other surroundings
         return builder.graph()
     return builder.graph([costs.like(placed) for placed in graph.costs])
@@ -106,14 +104,20 @@ def rebuilt(graph: Graph, costs: PlacedCosts) -> Graph:
 
 class _Builder:
     def __init__(
-        self, instructions: tuple[BlockInstruction, ...], costs: PlacedCosts, like: Graph | None = None
+        self, instructions: tuple[BlockInstruction, ...], standings: Standings, like: Graph | None = None
     ) -> None:
         self.instructions = instructions
-        self.costs = costs
-        self.behaviour = costs.behaviour
-        self.places = tuple(self._places()) if like is None else like.places
-        self.through = self._through_memory() if like is None else like.through
+        self.costs = standings.costs
+        self.behaviour = self.costs.behaviour
+        self._standings = standings
+        self.places = like.places if like is not None else tuple([one.places for one in self.standing])
+        self.through = like.through if like is not None else self._through_memory()
         self.memory = self.through.passages
+
+    @cached_property
+    def standing(self) -> list[Standing]:
+        """What is known of every instruction by its registers."""
+        return self._standings.of(self.instructions)
 
     def graph(self, known: list[PlacedCost] | None = None) -> Graph:
         """Everything together; costs in their surroundings that are `known` are not looked for."""
@@ -131,24 +135,13 @@ class _Builder:
             tuple(nodes.base), tuple(nodes.carried), self.through,
         )  # fmt: skip
 
-    @cached_property
-    def plain(self) -> list[PlacedCost]:
-        """The costs of all instructions in no special surroundings."""
-        return [self.costs.plain(one.form) for one in self.instructions if one.form is not None]
-
-    def _places(self) -> Iterator[Places]:
-        top = 0
-        for one, placed in zip(self.instructions, self.plain, strict=True):
-            yield placed.places(one, top)
-            top = (top + placed.form.x87_pops) & 7
-
     def _through_memory(self) -> Memory:
         loads = self.behaviour.banks or self.behaviour.crossing
-        if not loads and not any(placed.stores for placed in self.plain):
+        if not loads and not any(one.plain.stores for one in self.standing):
             return Memory()
         lines = [
-            LocatedInstruction(one, places.read, places.written, known_accesses(one))
-            for one, places in zip(self.instructions, self.places, strict=True)
+            LocatedInstruction(one, s.places.read, s.places.written, s.accesses, s.addressed, s.changed)
+            for one, s in zip(self.instructions, self.standing, strict=True)
         ]
         in_flight = self.costs.machine.core.store_buffer or STORES_IN_FLIGHT
         return through_memory(lines, in_flight, self.behaviour, self.costs.machine.isa)
@@ -161,34 +154,22 @@ class _Builder:
         joined = joined_moves(self.instructions, self.behaviour)
         renamed = self._renamed()
         passing, passes = self._known_ways()
-        addressing = self.behaviour.addressing
+        beside = fused | {number + 1 for number in fused} | joined | renamed | passing.keys() | passes
         chosen = []
-        for number, (one, placed) in enumerate(zip(self.instructions, self.plain, strict=True)):
+        for number, (one, standing) in enumerate(zip(self.instructions, self.standing, strict=True)):
             said = one.latency is not None
-            idiom = placed.cost.idiom if placed.cost.idiom and reads_one_register(one) and not said else ""
+            if not (said or one.later or number in beside):
+                chosen.append(standing.own)
+                continue
             role = SECOND if number - 1 in fused or number in joined else ""
             if number in fused:
-                role = FIRST if self.plain[number + 1].operations else EXECUTED
-            indexed = bool(self.costs.plain_store) and _stores_by_index(one)
-            through = number in renamed or number in passing or number in passes
-            executed = self.behaviour.stack_moves and placed.cost.eliminated and _reads_stack_pointer(one)
-            more = more_work(one, placed, addressing, self.costs.loading) if addressing else _NO_MORE
-            if idiom or role or through or indexed or said or one.later or executed or any(more):
-                variant = CostVariant(
-                    idiom,
-                    role,
-                    number in renamed,
-                    indexed,
-                    one.latency,
-                    passing.get(number),
-                    number in passes,
-                    one.later,
-                    executed,
-                    more,
-                )
-                chosen.append(self.costs.get(placed.form, variant))
-            else:
-                chosen.append(placed)
+                role = FIRST if self.standing[number + 1].plain.operations else EXECUTED
+            own = standing.variant
+            variant = CostVariant(
+                "" if said else own.idiom, role, number in renamed, own.indexed, one.latency,
+                passing.get(number), number in passes, one.later, own.executed, own.more,
+            )  # fmt: skip
+            chosen.append(self.costs.get(standing.plain.form, variant))
         return chosen
 
     def _known_ways(self) -> tuple[dict[int, float], set[int]]:
@@ -196,7 +177,12 @@ class _Builder:
             return {}, set()
         sooner = self.costs.vector_load - self.costs.load
         ways = KnownWays(
-            self.instructions, self.plain, self.places, self.memory, self.behaviour.passing, sooner
+            self.instructions,
+            [one.plain for one in self.standing],
+            self.places,
+            self.memory,
+            self.behaviour.passing,
+            sooner,
         )
         return ways.told()
 
@@ -242,21 +228,9 @@ class _Builder:
         return found
 
 
-def _reads_stack_pointer(instruction: BlockInstruction) -> bool:
-    operands = instruction.form.operands if instruction.form is not None else ()
-    registers = zip((op for op in operands if op.is_register), instruction.registers, strict=False)
-    return any(op.read and location_of(register) == STACK_POINTER for op, register in registers)
-
-
 def _stored_column(placed: PlacedCost, position: int) -> int:
     nodes = zip(placed.targets, placed.column_of, strict=True)
     return next(column for node, column in nodes if node.part == "data" and node.operand == position)
-
-
-def _stores_by_index(instruction: BlockInstruction) -> bool:
-    operands = instruction.form.operands if instruction.form is not None else ()
-    pairs = zip(operands, instruction.memory, strict=False)
-    return any(op.is_memory and op.write and address and address.index for op, address in pairs)
 
 
 class _Nodes:

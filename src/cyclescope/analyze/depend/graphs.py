@@ -10,6 +10,7 @@ from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.analyze.depend.graph import Graph, build, rebuilt
+from cyclescope.analyze.depend.standing import Standings
 from cyclescope.model.machine import MachineModel
 
 
@@ -19,19 +20,20 @@ class Graphs:
     def __init__(self, machine: MachineModel, stand_in: MachineModel | None = None) -> None:
         self.machine = machine
         self.costs = PlacedCosts(machine, stand_in=stand_in)
+        self._standings = Standings(self.costs)
         self._differing: dict[tuple[str, str, CostVariant, bool], bool] = {}
 
     @cached_property
-    def _least(self) -> PlacedCosts:
-        return self.costs.with_ends(LEAST_PROVED)
+    def _least(self) -> Standings:
+        return Standings(self.costs.with_ends(LEAST_PROVED))
 
     @cached_property
-    def _most(self) -> PlacedCosts:
-        return self.costs.with_ends(MOST_PROVED)
+    def _most(self) -> Standings:
+        return Standings(self.costs.with_ends(MOST_PROVED))
 
     def of(self, instructions: Sequence[BlockInstruction]) -> Graph:
         """The graph of a block, all of whose instructions the machine knows."""
-        return build(instructions, self.costs)
+        return build(instructions, self._standings)
 
     def with_ends(self, graph: Graph, ends: str) -> Graph:
         """The same graph with the least or the most latencies that are proved."""
@@ -49,7 +51,7 @@ class Graphs:
 
     def _differs(self, placed: PlacedCost, ends: str, whole: bool) -> bool:
         """Whether a value takes another time from others; if not `whole`, one in a register or a flag."""
-        other = self._with(ends).like(placed)
+        other = self._with(ends).costs.like(placed)
         if other is placed:
             return False
         key = ends, placed.form.id, placed.variant, whole
@@ -58,7 +60,7 @@ class Graphs:
             found = self._differing[key] = _ways(placed, whole) != _ways(other, whole)
         return found
 
-    def _with(self, ends: str) -> PlacedCosts:
+    def _with(self, ends: str) -> Standings:
         return self._least if ends == LEAST_PROVED else self._most
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.graph import build
+from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.errors import UsageError
 from cyclescope.model.machine import IDEAL
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 def steady(machine, text):
     costs = PlacedCosts(machine)
-    return Simulation(costs, IDEAL).run(build(block(text).instructions, costs))
+    return Simulation(costs, IDEAL).run(build(block(text).instructions, Standings(costs)))
 
 
 def test_an_average_is_that_of_four_thousand_instructions():

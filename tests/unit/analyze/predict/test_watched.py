@@ -10,6 +10,7 @@ import pytest
 
 from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.graph import build
+from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.analyze.predict.causes import DISPATCHING, PORTS_TAKEN, RESULT_LATE
 from cyclescope.analyze.predict.predictor import Predictor
@@ -199,7 +200,7 @@ def test_a_two_hundredth_of_the_time_is_worth_telling(floor, told):
 
 def test_an_average_is_that_of_four_thousand_instructions_here_too():
     costs = PlacedCosts(toy(width=0.61803))
-    loop = Simulation(costs, IDEAL).loop(build(block("nop").instructions, costs))
+    loop = Simulation(costs, IDEAL).loop(build(block("nop").instructions, Standings(costs)))
     found = loop.steady()
     assert not found.exact
     assert found.simulated_instructions == pytest.approx(4000, rel=0.01)

@@ -1,0 +1,120 @@
+"""What is known of an instruction by its form and its registers, wherever in a block it stands.
+
+Programs have few registers and use them again and again: it is found out once for all instructions that are
+alike but for their constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
+from cyclescope.analyze.cost.latencies import CostVariant
+from cyclescope.analyze.decode.block import BlockInstruction
+from cyclescope.analyze.decode.locations import (
+    STACK_POINTER,
+    Location,
+    Places,
+    location_of,
+    place_of,
+    reads_one_register,
+)
+from cyclescope.analyze.depend.addressed import more_work
+from cyclescope.isa.form import MemoryOperand
+from cyclescope.model.behaviour.published import MoreWork
+
+_KEPT = 16_384  # some 20 MB: a million blocks have too many to keep all
+_NO_MORE = MoreWork()
+
+
+class Standing(NamedTuple):
+    """An instruction by its form and its registers.
+
+    `plain` is its cost in no special surroundings, `own` that in the variant that its registers make of it.
+    `accesses` are its operands in memory whose addresses are known, `addressed` where the registers of all
+    its addresses are, `changed` what it writes.
+    """
+
+    plain: PlacedCost
+    variant: CostVariant
+    own: PlacedCost
+    places: Places
+    accesses: tuple[MemoryOperand, ...]
+    addressed: tuple[Location, ...]
+    changed: frozenset[Location]
+
+
+class Standings:
+    """The instructions of blocks on one machine, whose costs are known."""
+
+    def __init__(self, costs: PlacedCosts) -> None:
+        self.costs = costs
+        self._known: dict[tuple[object, ...], Standing] = {}
+
+    def of(self, instructions: Iterable[BlockInstruction]) -> list[Standing]:
+        """Those of a block, in order."""
+        found, known, top = [], self._known, 0
+        for one in instructions:
+            form = one.form
+            assert form is not None
+            addresses = [address and (address.base, address.index) for address in one.memory]
+            key = form.id, top, one.registers, *addresses
+            standing = known.get(key)
+            if standing is None:
+                if len(known) >= _KEPT:
+                    known.clear()
+                standing = known[key] = self._made(one, top)
+            found.append(standing)
+            if form.x87_pops:
+                top = (top + form.x87_pops) & 7
+        return found
+
+    def _made(self, one: BlockInstruction, top: int) -> Standing:
+        """An instruction; `top` is where the x87 stack begins."""
+        assert one.form is not None
+        plain = self.costs.plain(one.form)
+        variant = self._variant(one, plain)
+        own = plain if variant == CostVariant() else self.costs.get(one.form, variant)
+        places = _places(one, plain, top)
+        registers = [r for address in one.memory if address for r in (address.base, address.index)]
+        return Standing(
+            plain, variant, own, places,
+            tuple([access for access in one.form.accesses if one.memory[access.position] is not None]),
+            tuple([location for r in registers if (location := location_of(r)) is not None]),
+            frozenset([location for _, location in places.written]),
+        )  # fmt: skip
+
+    def _variant(self, one: BlockInstruction, plain: PlacedCost) -> CostVariant:
+        """What an instruction's own registers make of it."""
+        costs, behaviour = self.costs, self.costs.behaviour
+        idiom = plain.cost.idiom if plain.cost.idiom and reads_one_register(one) else ""
+        indexed = bool(costs.plain_store) and _stores_by_index(one)
+        executed = behaviour.stack_moves and plain.cost.eliminated and _reads_stack_pointer(one)
+        addressing = behaviour.addressing
+        more = more_work(one, plain, addressing, costs.loading) if addressing else _NO_MORE
+        return CostVariant(idiom, indexed=indexed, executed=executed, more=more)
+
+
+def _places(instruction: BlockInstruction, placed: PlacedCost, top: int) -> Places:
+    """Where sources and targets are; a push names its target after the fact."""
+    pushed = (top + min(placed.form.x87_pops, 0)) & 7
+    read = tuple([place_of(instruction, node, top) for node in placed.sources])
+    targets = [(node.operand, place_of(instruction, node, pushed)) for node in placed.targets]
+    return Places(
+        read, tuple([place for _, place in targets]),
+        tuple([place for place in read if place is not None]),
+        tuple([(operand, place) for operand, place in targets if place is not None]),
+    )  # fmt: skip
+
+
+def _reads_stack_pointer(instruction: BlockInstruction) -> bool:
+    operands = instruction.form.operands if instruction.form is not None else ()
+    registers = zip((op for op in operands if op.is_register), instruction.registers, strict=False)
+    return any(op.read and location_of(register) == STACK_POINTER for op, register in registers)
+
+
+def _stores_by_index(instruction: BlockInstruction) -> bool:
+    operands = instruction.form.operands if instruction.form is not None else ()
+    pairs = zip(operands, instruction.memory, strict=False)
+    return any(op.is_memory and op.write and address and address.index for op, address in pairs)
