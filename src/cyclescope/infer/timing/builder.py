@@ -8,7 +8,9 @@ from functools import cached_property
 
 import msgspec
 
-from cyclescope.infer.timing.choice import BOUND_BY_THROUGHPUT, LINKS_LOSE, best_looks, preferred, undercut
+from cyclescope.infer.timing.choice import (
+    BOUND_BY_THROUGHPUT, LINKS_LOSE, best_looks, is_disproved, is_one_or_none, is_proof, preferred, undercut,
+)  # fmt: skip
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
@@ -41,7 +43,7 @@ from cyclescope.isa.dataflow import Pair, is_in_memory, is_old, overwritten, pai
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.kernel.variant import LINKED, SPEEDS, Kind
-from cyclescope.measure.record import ERRORS, FAILED, STABLE, Record
+from cyclescope.measure.record import FAILED, STABLE, Record
 from cyclescope.remarks.remark import NOTHING, Remark, together
 from cyclescope.remarks.timing import Cause, Idiom, Timing, cause_of, withheld
 
@@ -145,8 +147,20 @@ class TimingBuilder:
         return without_value((source, target), reason, unfinished=not known)
 
     def _preferred(self, base: Sequence[Record], throughput: Throughput) -> Record:
+        """The chain that tells most: of flags one that is too short, where others show what is not cut."""
+        flags = [r for r in base if r.source.startswith("flags.") and r.kind is Kind.LINK]
+        if proof := next(filter(self._is_proof, flags), None):
+            return proof
         hidden = {id(r) for r in base if self._hidden(r, throughput)}
         return preferred(base, self._net, lambda record: id(record) in hidden)
+
+    def _is_proof(self, record: Record) -> bool:
+        is_known = self.links.keys() >= set(record.links)
+        return is_known and is_proof(record, self._subtracted(record)[2], self._rounds(record))
+
+    def _rounds(self, record: Record) -> list[float]:
+        """Latencies by each round of a chain."""
+        return [self._net_of(record, cycles) for cycles in record.rounds]
 
     def _hidden(self, record: Record, throughput: Throughput) -> bool:
         """Whether the chain is no longer than the throughput, so that it may not be what is seen."""
@@ -182,9 +196,13 @@ class TimingBuilder:
     def _net(self, record: Record) -> float:
         found = self._nets.get(id(record))
         if found is None:
-            known = [self.links[key].value for key in record.links if key in self.links]
-            found = self._nets[id(record)] = (record.cycles - sum(known)) / record.count
+            found = self._nets[id(record)] = self._net_of(record, record.cycles)
         return found
+
+    def _net_of(self, record: Record, cycles: float) -> float:
+        """Latency by so many cycles of a chain."""
+        known = [self.links[key].value for key in record.links if key in self.links]
+        return (cycles - sum(known)) / record.count
 
     def _subtracted(self, record: Record) -> tuple[float, float, float, str]:
         """Latency, its proved bounds, and the conventions it rests on."""
@@ -238,13 +256,10 @@ class TimingBuilder:
         """Kind and note; kind None with the reason where a law withholds the value."""
         value = found[0]
         if value < LEAST_LATENCY:
-            alone = not record.links and self._is_in_every_instance(pair)
-            spread = record.spread / record.count
-            if alone:
+            if not record.links and self._is_in_every_instance(pair):
                 return self._in_part_of_a_cycle(record)
             carried = record.kind is Kind.FILLED and not self._is_cut(record, throughput)
-            is_one = bool(record.links) and whole(found[1], math.inf) == 1  # but for the noise of links
-            return self._below_law(pair, found, carried, spread, is_one)
+            return self._below_law(pair, record, found, carried)
         if pair.target.flag == "AF" or pair.source.flag == "AF":
             kind = EXACT if value < 1.2 else UPPER_BOUND
             return kind, Timing.ADJUST_FLAG.of()
@@ -270,7 +285,7 @@ class TimingBuilder:
         return record.per_instance < BOUND_BY_THROUGHPUT * (throughput.value or math.inf)
 
     def _below_law(
-        self, pair: Pair, found: tuple[float, float], carried: bool, spread: float, is_one: bool
+        self, pair: Pair, record: Record, found: tuple[float, float], carried: bool
     ) -> tuple[str | None, Remark]:
         """Surely less than a cycle, even without conventions, is proof that there is no dependency.
 
@@ -281,9 +296,9 @@ class TimingBuilder:
         if carried and most >= HALF:
             return EXACT, Timing.CARRIED.of()
         if -LINKS_LOSE < most < LEAST_LATENCY:
-            sure = self._is_disproved_by_sequences(pair)
-            doubt = withheld(Timing.ONE_OR_NONE.of(value, spread))
-            if (is_one or most + ERRORS * spread >= 1) and not sure:
+            sure = is_disproved(pair, self.streams)
+            doubt = withheld(Timing.ONE_OR_NONE.of(value, record.spread / record.count))
+            if is_one_or_none(record, most, self._rounds(record)) and not sure:
                 return None, doubt
             moves = tuple(name for record in instruction_sets() for name in record.roles.moves)
             move = self.form.mnemonic.startswith(moves) and "string" not in self.form.attributes
@@ -293,14 +308,7 @@ class TimingBuilder:
             if carried and not kept and not sure:
                 return None, doubt
             return EXACT, (Timing.INDEPENDENT_IF_COUNTED if kept else Timing.INDEPENDENT).of()
-        return None, _against_law(value)
-
-    def _is_disproved_by_sequences(self, pair: Pair) -> bool:
-        """Whether sequences, all of whose instances read and write the same flag, take less than a chain."""
-        if pair.source.part != "flag" or pair.source.flag != pair.target.flag:
-            return False
-        plain = [r for r in self.streams if r.kind is Kind.PLAIN and r.verdict == STABLE]
-        return any(r.per_instance + ERRORS * r.spread / r.count < LEAST_LATENCY for r in plain)
+        return None, withheld(Timing.AGAINST_LAW.of(value))
 
     def _is_in_every_instance(self, pair: Pair) -> bool:
         """Whether source and target are one register that the form always has: NZCV. Then sequences have the
@@ -314,7 +322,7 @@ class TimingBuilder:
         cut is a latency.
         """
         if record.per_instance <= 0:
-            return None, _against_law(record.per_instance)
+            return None, withheld(Timing.AGAINST_LAW.of(record.per_instance))
         cut = [r.per_instance for r in self.streams if r.kind is Kind.BROKEN and r.verdict != FAILED]
         if cut and record.per_instance > BOUND_BY_THROUGHPUT * min(cut):
             return EXACT, Timing.PART_OF_A_CYCLE.of()
@@ -379,10 +387,6 @@ class TimingBuilder:
             raised |= record.exceptions
         names = [name for bit, name in enumerate(_EXCEPTIONS) if raised >> bit & 1]
         return [Timing.EXCEPTIONS.of(", ".join(names)).text] if names else []
-
-
-def _against_law(cycles: float) -> Remark:
-    return withheld(Timing.AGAINST_LAW.of(cycles))
 
 
 def _unfinished(missing: tuple[int, int] | None) -> str:

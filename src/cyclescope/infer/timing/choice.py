@@ -2,7 +2,7 @@
 
 A chain may show another, slower dependency than that of the pair, so the least value of several chains is
 right. But links may take a part of a cycle less beside each other than alone: where two chains agree, a
-third one that does not is no better.
+third one that does not is no better. A chain that is too short for a dependency proves that there is none.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 from cyclescope.infer.timing.link_chains import LEAST_SHARE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY
 from cyclescope.infer.timing.results import MOVED, whole
+from cyclescope.isa.dataflow import Pair
 from cyclescope.kernel.variant import Kind
 from cyclescope.measure.plan import LATENCY
 from cyclescope.measure.record import ERRORS, FROM_BEST, STABLE, UNSTABLE, Record
@@ -156,3 +157,36 @@ def _cycles(record: Record, net: Net) -> float:
     """Cycles by a chain, a whole number where it is one but for noise."""
     error = record.spread / record.count if record.verdict == STABLE else 0.0
     return whole(net(record), record.per_instance, error, bool(record.links))
+
+
+# --- chains that are too short for a dependency --------------------------------------------------------
+
+
+def is_proof(record: Record, most: float, rounds: Sequence[float]) -> bool:
+    """Whether a chain is surely too short, by the `most` that its links leave and what its rounds tell."""
+    return -LINKS_LOSE < most < LEAST_LATENCY and not is_one_or_none(record, most, rounds)
+
+
+def is_one_or_none(record: Record, most: float, rounds: Sequence[float]) -> bool:
+    """Whether a chain that is too short for a dependency may have one all the same."""
+    is_one = bool(record.links) and whole(most, math.inf) == 1  # but for the noise of links
+    return is_one or most + ERRORS * _error_below(record, rounds) >= 1
+
+
+def is_disproved(pair: Pair, sequences: Sequence[Record]) -> bool:
+    """Whether sequences, all of whose instances read and write the same flag, take less than a chain."""
+    if pair.source.part != "flag" or pair.source.flag != pair.target.flag:
+        return False
+    plain = [r for r in sequences if r.kind is Kind.PLAIN and r.verdict == STABLE]
+    return any(r.per_instance + ERRORS * r.spread / r.count < LEAST_LATENCY for r in plain)
+
+
+def _error_below(record: Record, rounds: Sequence[float]) -> float:
+    """How far off a chain may be that is too short for a dependency, in cycles per instance.
+
+    What disturbs makes chains longer, so that most rounds tell where not all of them agree.
+    """
+    less = [latency for latency in rounds if latency < LEAST_LATENCY]
+    if record.verdict != UNSTABLE or 2 * len(less) <= len(rounds):
+        return record.spread / record.count
+    return (max(less) - min(less)) / ERRORS

@@ -11,7 +11,17 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from cyclescope.infer.timing.results import EXACT, HIGH, INTERVAL, UPPER_BOUND, Latency, Throughput, whole
+from cyclescope.infer.timing.results import (
+    EXACT,
+    HIGH,
+    INTERVAL,
+    LOW,
+    MEDIUM,
+    UPPER_BOUND,
+    Latency,
+    Throughput,
+    whole,
+)
 from cyclescope.isa.dataflow import Pair
 from cyclescope.isa.form import InstructionForm
 from cyclescope.remarks.timing import Cause
@@ -46,7 +56,12 @@ def is_doubtful(latency: Latency, throughput: float) -> bool:
 
 
 def is_undecided(latency: Latency) -> bool:
-    """Whether more rounds may tell another value: it is no whole number, or within its error of none."""
+    """Whether more rounds may tell another value: it is no whole number, or within its error of none.
+
+    Or it is a bound by a chain whose rounds disagree: the least that they show is a matter of luck.
+    """
+    if latency.kind == UPPER_BOUND and latency.confidence in (MEDIUM, LOW):
+        return True
     if latency.values:
         return any(value % 1 for value in latency.values.values())
     if latency.kind not in (EXACT, INTERVAL) or latency.max is None or latency.measured is None:

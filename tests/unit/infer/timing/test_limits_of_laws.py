@@ -77,6 +77,12 @@ def test_latencies_by_values_may_change_where_one_is_no_whole_number():
     assert not is_undecided(latency(None))
 
 
+@pytest.mark.parametrize(("confidence", "undecided"), [(HIGH, False), (MEDIUM, True), (LOW, True)])
+def test_a_bound_by_rounds_that_disagree_is_undecided(confidence, undecided):
+    """The least of a locked operation's rounds is 5.7 to 6.6 cycles, of long ones 6.0."""
+    assert is_undecided(latency(6.6, 6.6, kind=UPPER_BOUND, confidence=confidence)) is undecided
+
+
 def test_what_is_withheld_or_hidden_is_doubtful():
     assert is_doubtful(latency(None, cause=Cause.WITHHELD), 1.0)
     assert is_doubtful(latency(3.0, kind=UPPER_BOUND, cause=Cause.HIDDEN), 1.0)

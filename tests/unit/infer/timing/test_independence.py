@@ -1,0 +1,58 @@
+"""Whether chains that are too short prove that there is no dependency, on records written down."""
+
+from __future__ import annotations
+
+import pytest
+
+from cyclescope.infer.timing.choice import is_one_or_none, is_proof
+from cyclescope.infer.timing.results import EXACT
+from cyclescope.measure.record import STABLE, UNSTABLE
+from cyclescope.remarks.timing import Cause
+from tests.unit.infer.timing.test_limits_of_timings import ONE, one
+from tests.unit.infer.timing.test_timing import chain, stream
+
+SHLD = "SHLD (M64, R64, CL)"
+FLAGS = {"source": "flags.PF", "target": "flags.SF"}
+TWO = ("flag>r.SF", "r>flag.PF")
+LINKS = dict.fromkeys((*TWO, "r>r"), ONE)
+
+
+def cut(rounds, verdict=UNSTABLE):
+    spread = max(rounds) - min(rounds) if verdict == UNSTABLE else 0.01
+    return chain(
+        min(rounds), variant="link", links=TWO, verdict=verdict, spread=spread, rounds=rounds, **FLAGS
+    )
+
+
+@pytest.mark.parametrize(
+    ("rounds", "proof"),
+    [
+        ((2.16, 2.23, 3.2), True),  # what disturbs makes none shorter
+        ((2.16, 2.23, 3.2, 3.3), False),  # as many are slow: it may be another state
+        ((2.16, 2.8, 3.2), True),
+        ((2.76, 2.8, 3.2), False),  # too near to a cycle
+        ((0.9, 0.95, 2.2), False),  # less than nothing: a mistake in the chain
+    ],
+)
+def test_most_rounds_of_a_chain_tell_that_it_is_too_short(rounds, proof):
+    record = cut(rounds)
+    nets = [cycles - 2 for cycles in rounds]
+    assert is_proof(record, nets[0], nets) is proof
+
+
+def test_rounds_that_agree_have_their_own_error():
+    record = chain(2.5, variant="link", links=TWO, spread=0.3, rounds=(2.4, 2.6), **FLAGS)
+    assert is_one_or_none(record, 0.5, [0.4, 0.6])
+
+
+@pytest.mark.parametrize("verdict", [STABLE, UNSTABLE])
+def test_a_chain_with_cuts_outweighs_those_that_show_another_dependency(verdict):
+    """Flags of a shift that keeps them if its count is 0, beside its update of memory, which takes 8."""
+    rounds = (2.16, 2.2, 2.17, 3.3) if verdict == UNSTABLE else (2.16, 2.2)
+    records = [
+        stream(8.0), cut(rounds, verdict),
+        chain(8.82, variant="filled", links=(*TWO, *("r>r",) * 5), verdict=verdict, spread=1.5, **FLAGS),
+        chain(7.96, variant="unbroken", links=TWO, **FLAGS),
+    ]  # fmt: skip
+    found = one(SHLD, records, LINKS, **FLAGS)
+    assert (found.max, found.kind, found.cause) == (0.0, EXACT, Cause.INDEPENDENT)
