@@ -19,7 +19,7 @@ from cyclescope.analyze.cost.changes import (
     without,
 )
 from cyclescope.analyze.cost.cores import forward_latency, load_latency, vector_load_latency
-from cyclescope.analyze.cost.known import borrowed_cost, known_cost
+from cyclescope.analyze.cost.known import borrowed_cost, is_locked, known_cost
 from cyclescope.analyze.cost.latencies import (
     FIRSTS,
     AllEnds,
@@ -96,6 +96,23 @@ class PlacedCost(msgspec.Struct, frozen=True, dict=True):
     def stores(self) -> bool:
         """Whether the form writes memory."""
         return any(one.write for one in self.form.accesses)
+
+    @cached_property
+    def jumps(self) -> bool:
+        """Whether it always goes elsewhere."""
+        attributes = self.form.attributes
+        goes = not attributes.isdisjoint(("branch", "call", "return"))
+        return goes and not self.may_fuse
+
+    @cached_property
+    def may_fuse(self) -> bool:
+        """Whether it is a conditional branch, with which others fuse."""
+        return "conditional_branch" in self.form.attributes
+
+    @cached_property
+    def locked(self) -> bool:
+        """Whether the form has a LOCK prefix."""
+        return is_locked(self.form)
 
     @property
     def between_registers(self) -> dict[tuple[str, str], float]:

@@ -22,7 +22,7 @@ from cyclescope.isa.record import ResultKind
 Terms = tuple[tuple[int, int], ...]  # (unknown, factor), by unknown
 
 
-class Value(msgspec.Struct, frozen=True, array_like=True):
+class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """`constant` plus the `terms`."""
 
     constant: int
@@ -32,6 +32,8 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
         """The sum with a multiple of another value."""
         if not other.terms:
             return Value(self.constant + factor * other.constant, self.terms)
+        if not self.terms and factor == 1:
+            return Value(self.constant + other.constant, other.terms)
         sums = dict(self.terms)
         for unknown, times in other.terms:
             sums[unknown] = sums.get(unknown, 0) + factor * times
@@ -81,12 +83,14 @@ class KnownValues:
         value = Value(0 if address.writeback == "post" else address.displacement)
         if address.rip_relative and not address.symbol:
             value = Value(address.displacement + instruction.address + len(instruction.code))
-        for register, factor in ((address.base, 1), (address.index, address.scale)):
-            location = location_of(register)
-            if location is not None:
-                value = value.plus(self.register(location), factor)
-        for name in filter(None, (address.symbol, address.segment)):
-            value = value.plus(self.unknown(("name", name)))
+        base, index = location_of(address.base), location_of(address.index)
+        if base is not None:
+            value = value.plus(self.register(base))
+        if index is not None:
+            value = value.plus(self.register(index), address.scale)
+        if address.symbol or address.segment:
+            for name in filter(None, (address.symbol, address.segment)):
+                value = value.plus(self.unknown(("name", name)))
         return value
 
 

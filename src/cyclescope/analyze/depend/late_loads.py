@@ -16,7 +16,7 @@ def late_loads(graph: Graph, core: LateLoads | None) -> float:
     if core is None:
         return 0.0
     loads = [n for n, placed in enumerate(graph.costs) if placed.loads_general]
-    if not loads:
+    if len(loads) < 2:  # one alone is not late, nor of two kinds
         return 0.0
     late = _late(graph, set(loads))
     early = [graph.costs[n] for n in loads if n not in late]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -112,20 +111,6 @@ class _Touched(NamedTuple):
     stores: list[MemoryAccess]
 
 
-class _Inputs:
-    """Everything that the results of an instruction depend on, looked up where they are unknown."""
-
-    def __init__(self, step: Followed, seen: OperandsSeen, values: KnownValues) -> None:
-        self.instruction = step.line.instruction
-        self._reads, self._seen, self._values = step.line.reads, seen, values
-
-    @cached_property
-    def key(self) -> tuple[object, ...]:
-        """The same whenever the results are the same."""
-        read = tuple([self._values.register(location) for location in self._reads])
-        return (self._seen.form.id, self.instruction.immediates, read, self._seen.operands)
-
-
 class _Search:
     """The rounds, with the youngest store to every place; it `passes` where loads may get what is stored."""
 
@@ -180,15 +165,14 @@ class _Search:
     def _results(self, step: Followed, addresses: tuple[Value | None, ...]) -> dict[int, Value]:
         """Write the registers of an instruction; what it stores, by operand."""
         seen = OperandsSeen(step.line.form, self._operands(step, addresses), addresses)
-        inputs = _Inputs(step, seen, self._values)
-        written = [(one.location, self._written(one, seen, inputs)) for one in step.writes]
+        written = [self._written(one, step, seen) for one in step.writes]
         stored = {
-            one.position: self._stored(seen, one.position, inputs)
+            one.position: self._stored(step, seen, one.position)
             for one in step.accesses
             if one.write and step.stores
         }
-        for location, value in written:
-            self._values.set(location, value)
+        for one, value in zip(step.writes, written, strict=True):
+            self._values.set(one.location, value)
         return stored
 
     def _operands(self, step: Followed, addresses: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
@@ -204,7 +188,7 @@ class _Search:
                 found.append(values.register(seen))
         return tuple(found)
 
-    def _written(self, one: FollowedResult, seen: OperandsSeen, inputs: _Inputs) -> Value:
+    def _written(self, one: FollowedResult, step: Followed, seen: OperandsSeen) -> Value:
         """What a register holds afterwards; a pointer is moved on by the stack or an address."""
         value: Value | None = None
         if one.pushed:
@@ -214,20 +198,25 @@ class _Search:
         if value is None and one.rule is not None:
             value = one.rule(seen)
         if value is None or len(value.terms) > _MOST_TERMS:
-            value = self._values.unknown((one.number, *inputs.key))
+            value = self._values.unknown((one.number, *self._inputs(step, seen)))
         return value
 
-    def _stored(self, step: OperandsSeen, position: int, inputs: _Inputs) -> Value:
-        op = step.form.operands[position]
+    def _stored(self, step: Followed, seen: OperandsSeen, position: int) -> Value:
+        op = seen.form.operands[position]
         if not op.read and op.width >= 32:
             sources = [
                 value
-                for other, value in zip(step.form.operands, step.operands, strict=True)
+                for other, value in zip(seen.form.operands, seen.operands, strict=True)
                 if not other.implicit and not other.is_memory and not other.role and value is not None
             ]
             if len(sources) == 1:
                 return sources[0]
-        return self._values.unknown(("stored", position, *inputs.key))
+        return self._values.unknown(("stored", position, *self._inputs(step, seen)))
+
+    def _inputs(self, step: Followed, seen: OperandsSeen) -> tuple[object, ...]:
+        """All that the results of an instruction depend on: the same whenever these are the same."""
+        read = tuple([self._values.register(location) for location in step.line.reads])
+        return seen.form.id, step.line.instruction.immediates, read, seen.operands
 
     # --- accesses --------------------------------------------------------------------------------
 

@@ -31,11 +31,13 @@ def joined_moves(instructions: Sequence[BlockInstruction], behaviour: CoreBehavi
     found: set[int] = set()
     for number, (move, other) in enumerate(pairwise(instructions)):
         first, second = move.form, other.form
-        if first is None or second is None or "conditional_branch" in second.attributes:
+        if first is None or second is None or (first.mnemonic, second.mnemonic) not in behaviour.pairs:
+            continue
+        if "conditional_branch" in second.attributes:
             continue
         plain = not any(op.is_memory for form in (first, second) for op in form.operands)
         written, changed = (_written(one) for one in (move, other))
-        if plain and written and written == changed and (first.mnemonic, second.mnemonic) in behaviour.pairs:
+        if plain and written and written == changed:
             found.add(number)
     return found - {number + 1 for number in found}
 

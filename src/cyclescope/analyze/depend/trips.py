@@ -15,7 +15,7 @@ from cyclescope.model.behaviour.passing import MemoryPassing
 
 def memory_trips(graph: Graph, passing: MemoryPassing) -> float:
     """Cycles of the slowest trip that ends where it began, 0 where none is known to take longer."""
-    if not passing.knows_trips:
+    if not graph.memory or not passing.knows_trips:
         return 0.0
     closed = {p.store: p for p in graph.memory if p.distance == 1}
     if not closed:

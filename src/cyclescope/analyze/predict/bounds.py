@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from cyclescope.analyze.cost.cores import TAKEN_BRANCHES
 from cyclescope.analyze.cost.instruction import PlacedCost
-from cyclescope.analyze.cost.known import is_locked
 from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.model.behaviour.lines import CodeLines
 from cyclescope.model.binding import Loads, members_of
@@ -48,17 +47,12 @@ def sure_slots(placed: PlacedCost) -> float:
     It has one, unless it has none there, or is a conditional branch, which a core may fuse with what is in
     front of it.
     """
-    fuses = "conditional_branch" in placed.form.attributes
-    return 0.0 if fuses else min(placed.slots, 1.0)
+    return 0.0 if placed.may_fuse else min(placed.slots, 1.0)
 
 
 def branches(costs: Sequence[PlacedCost], loop: bool) -> float:
     """Cycles for the branches that are taken: the unconditional ones, and the last one of a loop."""
-    taken = sum(
-        not placed.form.attributes.isdisjoint(("branch", "call", "return"))
-        and "conditional_branch" not in placed.form.attributes
-        for placed in costs[:-1]
-    )
+    taken = sum([placed.jumps for placed in costs[:-1]])
     last = bool(costs) and not costs[-1].form.attributes.isdisjoint(("branch", "conditional_branch"))
     return (taken + (loop and last)) / TAKEN_BRANCHES
 
@@ -98,4 +92,4 @@ def units(costs: Iterable[PlacedCost], sure: bool = False) -> dict[str, float]:
 
 def locked(costs: Iterable[PlacedCost], through_memory: float) -> float:
     """Cycles for locked instructions: each waits until the one before is in memory."""
-    return sum(is_locked(placed.form) for placed in costs) * through_memory
+    return sum([placed.locked for placed in costs]) * through_memory
