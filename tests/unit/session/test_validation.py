@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 
 import msgspec
@@ -26,6 +27,7 @@ from cyclescope.session.predictors import (
     _llvm,
     ablated,
     predictors,
+    set_apart,
     without,
 )
 from cyclescope.session.validation import (
@@ -307,3 +309,11 @@ def test_our_predictors_read_loops_where_they_lie(model):
         found[address] = line.cycles(read.instructions[0].address, [(3, 1.0), (2, 1.0)])
         assert read.loop
     assert found == {0: 1.0, 0x3E: 2.0}
+
+
+def test_what_is_there_before_is_set_apart_from_collections_of_garbage_for_as_long_as_it_is_timed():
+    before = gc.get_freeze_count()
+    with pytest.raises(ZeroDivisionError), set_apart():
+        assert gc.get_freeze_count() > before
+        raise ZeroDivisionError
+    assert gc.get_freeze_count() == 0

@@ -94,7 +94,7 @@ class KnownValues:
         return value
 
 
-class OperandsSeen(msgspec.Struct, frozen=True):
+class OperandsSeen(msgspec.Struct, frozen=True, gc=False):
     """What a rule sees of an instruction: its operands' values by position, None for what has none."""
 
     form: InstructionForm

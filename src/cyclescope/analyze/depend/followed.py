@@ -66,11 +66,6 @@ class Followed(NamedTuple):
     stores: bool = False
     fixed: bool = False
 
-    @property
-    def has_results(self) -> bool:
-        """Whether anything of it is followed beside its addresses."""
-        return self.stores or bool(self.writes)
-
 
 def followed(lines: Sequence[LocatedInstruction], results: Mapping[str, ResultKind]) -> list[Followed]:
     """The instructions that have to be followed; `results` has by mnemonic what kind of value one makes."""

@@ -37,7 +37,7 @@ _OUTSIDE = (None, 0.0)  # a source from outside the loop
 _WHOLE = 32  # bits of a load that can be renamed, at least
 
 
-class Carried(msgspec.Struct, frozen=True):
+class Carried(msgspec.Struct, frozen=True, gc=False):
     """The value of a node, `distance` iterations before."""
 
     node: int
@@ -274,9 +274,11 @@ class _Nodes:
     def _writes(self, number: int) -> list[tuple[Location, int | None]]:
         """What an instruction writes, and the nodes that are there afterwards, None for nothing of use."""
         placed, first = self._costs[number], self._first[number]
-        written: list[tuple[Location, int | None]] = [(("flag", name), None) for name in placed.killed]
         both = zip(self._places[number].targets, placed.column_of, strict=True)
-        return written + [(place, first + column) for place, column in both if place is not None]
+        written: list[tuple[Location, int | None]] = [
+            (place, first + column) for place, column in both if place is not None
+        ]
+        return [*[(("flag", name), None) for name in placed.killed], *written] if placed.killed else written
 
     def _reads(
         self, number: int, last: dict[Location, int | None], final: dict[Location, int | None]

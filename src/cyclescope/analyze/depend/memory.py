@@ -40,7 +40,7 @@ _NOTHING_KNOWN = CoreBehaviour()
 _MOST_TERMS = 4  # of a value that is followed: no address has more
 
 
-class Passage(msgspec.Struct, frozen=True):
+class Passage(msgspec.Struct, frozen=True, gc=False):
     """A load at `load` (instruction, operand) of what `store` wrote, `distance` iterations before.
 
     It begins `offset` bytes behind the store, with `between` other stores after that one.
@@ -53,7 +53,7 @@ class Passage(msgspec.Struct, frozen=True):
     between: int = 0
 
 
-class Memory(msgspec.Struct, frozen=True):
+class Memory(msgspec.Struct, frozen=True, gc=False):
     """What a block does to memory: loads of what it stored, and cycles in which its `chunks` of stores leave.
 
     `banks` are the cycles of one iteration in which the loads of the busiest bank of the cache are done,
@@ -95,7 +95,7 @@ def through_memory(
     )
 
 
-class _Stored(msgspec.Struct, frozen=True):
+class _Stored(msgspec.Struct, frozen=True, gc=False):
     """A store in a round; `order` counts all of them."""
 
     number: int
@@ -125,7 +125,7 @@ class _Search:
 
     def go_through(self, steps: Sequence[Followed]) -> None:
         """Go through the block until all is known: where all rounds are the same, twice."""
-        rounds = 2 if all(step.fixed and not step.has_results for step in steps) else _ROUNDS
+        rounds = 2 if all(step.fixed and not (step.writes or step.stores) for step in steps) else _ROUNDS
         for number in range(rounds):
             self._round(number, steps, number == rounds - 1)
 
@@ -139,7 +139,7 @@ class _Search:
             if loads:
                 for load in touched.loads:
                     self._load(number, load)
-            stored = self._results(step, touched.addresses) if step.has_results else {}
+            stored = self._results(step, touched.addresses) if step.writes or step.stores else {}
             accesses += touched.stores
             for store in touched.stores:
                 if passes:

@@ -17,7 +17,7 @@ from cyclescope.analyze.decode.known_values import Value
 from cyclescope.model.behaviour.published import LineCrossing, LoadBanks, PartialWords, StoreChunks
 
 
-class MemoryAccess(msgspec.Struct, frozen=True):
+class MemoryAccess(msgspec.Struct, frozen=True, gc=False):
     """One memory operand in one round."""
 
     place: tuple[int, int]
@@ -31,7 +31,7 @@ class MemoryAccess(msgspec.Struct, frozen=True):
         return range(self.address.constant, self.address.constant + self.size)
 
 
-class MovingAccess(msgspec.Struct, frozen=True):
+class MovingAccess(msgspec.Struct, frozen=True, gc=False):
     """An access with the bytes by which it moves on in an iteration, None where it is not followed."""
 
     access: MemoryAccess
