@@ -39,6 +39,8 @@ def pytest_runtest_setup():
     """Commands that ran in this process have collected garbage their way."""
     gc.enable()
     gc.set_threshold(*COLLECTING)
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):
