@@ -9,8 +9,15 @@ from functools import cached_property
 import msgspec
 
 from cyclescope.infer.timing.choice import (
-    BOUND_BY_THROUGHPUT, LINKS_LOSE, best_looks, is_disproved, is_one_or_none, is_proof, preferred, undercut,
-)  # fmt: skip
+    BOUND_BY_THROUGHPUT,
+    LINKS_LOSE,
+    best_looks,
+    is_disproved,
+    is_one_or_none,
+    is_proof,
+    preferred,
+    undercut,
+)
 from cyclescope.infer.timing.latency_system import UNCUT, LinkLatency
 from cyclescope.infer.timing.laws import ONE_CYCLE
 from cyclescope.infer.timing.overwriting import LEAST_LATENCY, output_latency
@@ -28,6 +35,7 @@ from cyclescope.infer.timing.results import (
     confidence,
     first_error,
     rounded,
+    unfinished,
     whole,
     without_value,
 )
@@ -90,7 +98,7 @@ class TimingBuilder:
             return FormTiming(self.form.id, self.form.names, status, None, ())
         chains = [r for (s, _), found in self.chains.items() for r in found if not r.links and not is_old(s)]
         builder = ThroughputBuilder(self.form, self.streams, chains, self.links, lambda: self.missing("", ""))
-        throughput = builder.throughput(_unfinished(self.unmeasured.get(("", ""))))
+        throughput = builder.throughput(unfinished(self.unmeasured.get(("", ""))))
         every = pairs(self.form)
         latencies = with_repeated_loads([self.latency(pair, throughput) for pair in every], every)
         latencies = with_flags_together(latencies)
@@ -106,8 +114,8 @@ class TimingBuilder:
     def output(self, pair: Pair) -> Latency:
         """Latency from a destination's old value."""
         source, target = pair.source.name, pair.target.name
-        if unfinished := _unfinished(self.unmeasured.get((source, target))):
-            return without_value((source, target), unfinished, unfinished=True)
+        if why := unfinished(self.unmeasured.get((source, target))):
+            return without_value((source, target), why, unfinished=True)
         records = self.chains.get((source, target), ())
         return output_latency(pair, records, self.streams, self.links, lambda: self.missing(source, target))
 
@@ -115,8 +123,8 @@ class TimingBuilder:
         """Latency of one pair."""
         source, target = pair.source.name, pair.target.name
         records = self.chains.get((source, target), [])
-        if unfinished := _unfinished(self.unmeasured.get((source, target))):
-            return without_value((source, target), unfinished, unfinished=True)
+        if why := unfinished(self.unmeasured.get((source, target))):
+            return without_value((source, target), why, unfinished=True)
         usable = [r for r in records if r.verdict != FAILED]
         if not usable:
             return self._without(pair, records)
@@ -387,11 +395,3 @@ class TimingBuilder:
             raised |= record.exceptions
         names = [name for bit, name in enumerate(_EXCEPTIONS) if raised >> bit & 1]
         return [Timing.EXCEPTIONS.of(", ".join(names)).text] if names else []
-
-
-def _unfinished(missing: tuple[int, int] | None) -> str:
-    """Why there is no value yet where so many of so many kernels are not measured, or ""."""
-    if missing is None:
-        return ""
-    count, every = missing
-    return UNMEASURED if count == every else Timing.UNFINISHED.of(count, every).text

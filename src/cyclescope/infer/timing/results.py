@@ -115,6 +115,14 @@ def without_value(
     return Latency(*pair, None, None, None, spread, reason=str(why), unfinished=unfinished, cause=cause)
 
 
+def unfinished(missing: tuple[int, int] | None) -> str:
+    """Why there is no value yet where so many of so many kernels are not measured, or ""."""
+    if missing is None:
+        return ""
+    count, every = missing
+    return UNMEASURED if count == every else Timing.UNFINISHED.of(count, every).text
+
+
 def without_cycles(timing: FormTiming) -> FormTiming:
     """A timing with no number in it: of cycles that mean nothing. A pair keeps the reason it has."""
     reason = Timing.NO_CYCLES.of().text
