@@ -117,10 +117,10 @@ class FrontEndFacts:
         """The form that needs a front-end slot and no port, to be put between others; "" where none is.
 
         A NOP that shares its slot with no other, else a move that the renamer executes, as both are as fast
-        as the front end; else NOPs that share slots.
+        as the front end; else NOPs that share slots. Where NOPs do, one may be as fast by its bytes alone.
         """
         agreeing = [rate for rate in self.width_fact.agreeing if len(rate.forms) == 1]
-        for kind in (NOP_KIND, MOVES):
+        for kind in (MOVES,) if self.width_fact.per_slot > 1 else (NOP_KIND, MOVES):
             some = [rate.forms[0] for rate in agreeing if rate.kind == kind and rate.forms[0] in self.table]
             if some:
                 return max(some, key=self._room)
