@@ -32,7 +32,8 @@ def latency_questions(planner: Planner, form: InstructionForm, timing: FormTimin
     latencies = [latency for latency in timing.latencies if not is_old(latency.source)]
     slow = slower_than_others(latencies, every)
     for pair, latency, slower in zip(every, latencies, slow, strict=True):
-        doubtful = is_doubtful(latency, limit)
+        jumps = "branch" in form.attributes  # alone, it may wait for where the one before went
+        doubtful = jumps or is_doubtful(latency, limit)
         stored = is_through_memory(pair, latency)
         source, target = latency.source, latency.target
         if (doubtful or stored) and limit < MOST_FILLING:

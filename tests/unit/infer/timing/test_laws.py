@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.infer.timing.laws import is_through_memory, may_be_delayed
-from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, Latency
+from cyclescope.infer.timing.results import EXACT, UPPER_BOUND, FormTiming, Latency, Throughput
+from cyclescope.infer.timing.second_looks import latency_questions
 from cyclescope.isa.dataflow import pairs
 from cyclescope.isa.table import load_table
+from cyclescope.kernel.variant import Kind, variant_of
+from cyclescope.measure.plan import Planner
 
 
 def latency(value, kind=EXACT, **fields):
@@ -34,3 +37,18 @@ def test_pairs_through_memory():
     assert {("op1.data", "op1.data"), ("op2", "op1.data"), ("op1.address", "op1.data")} <= asked
     assert ("op2", "flags.CF") not in asked
     assert not any(is_through_memory(p, latency(9.0, values={"fast": 7.0, "slow": 9.0})) for p in pairs(form))
+
+
+@pytest.mark.parametrize(
+    ("form", "pair", "asked"), [("LOOP (Rel8)", "RCX", True), ("IMUL (R64, R64)", "op1", False)]
+)
+def test_a_chain_of_jumps_is_always_compared_with_a_filled_one(form, pair, asked):
+    """Each may wait for where the one before went, and not for its count."""
+    table = load_table("x86-64")
+    known = Latency(pair, pair, 17.0, 17.0, EXACT, 0.1, measured=17.0)
+    others = [Latency(p.source.name, p.target.name, None, None, None, None) for p in pairs(table[form])]
+    latencies = tuple(known if (one.source, one.target) == (pair, pair) else one for one in others)
+    timing = FormTiming(form, {}, "ok", Throughput(0.5, 0.01, EXACT), latencies)
+    planner = Planner(table, lambda form: True)
+    found = {variant_of(e.variant).kind for e in latency_questions(planner, table[form], timing)}
+    assert (Kind.FILLED in found) is asked
