@@ -96,11 +96,11 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         if node.part in ("address", "index"):
             op = self.form.operands[node.operand]
             return any(o.is_memory and o.read for o in (self.form.operands if op.is_register else (op,)))
-        return node.part == "register" and node.name in self._bases(loads=True)
+        return node.part == "register" and node.name in self._loaded_bases
 
     def is_pointer(self, node: Node) -> bool:
         """Whether a target is a pointer that the form moves on: it depends on the address alone."""
-        moves = node.part == "register" and node.name in self._bases(loads=False)
+        moves = node.part == "register" and node.name in self._bases
         return self.is_written_back(node) or (moves and any(s.name == node.name for s in self.sources))
 
     def is_written_back(self, node: Node) -> bool:
@@ -133,10 +133,15 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         each = all(op.is_register and op.implicit and op.read and op.write for op in operands)
         return each and len(operands) > 1
 
-    def _bases(self, loads: bool) -> set[str]:
+    @cached_property
+    def _bases(self) -> set[str]:
         """Registers that implicit memory operands go by."""
-        implicit = (op for op in self.form.operands if op.is_memory and op.implicit)
-        return {op.fixed for op in implicit if op.read or not loads}
+        return {op.fixed for op in self.form.operands if op.is_memory and op.implicit}
+
+    @cached_property
+    def _loaded_bases(self) -> set[str]:
+        """Those by which something is loaded."""
+        return {op.fixed for op in self.form.operands if op.is_memory and op.implicit and op.read}
 
     def is_loaded(self, node: Node) -> bool:
         """Whether a source reaches the result through a load."""
@@ -156,7 +161,7 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         So do pops, and pushes of memory: they only count the stack pointer besides.
         """
         others = (s for s in self.sources if s.part not in ("data", "address", "index"))
-        bases = self._bases(loads=False)
+        bases = self._bases
         modifies = any(op.is_memory and op.read and op.write for op in self.form.operands)
         return all(s.name in bases for s in others) and not modifies and not self.form.flags_written
 

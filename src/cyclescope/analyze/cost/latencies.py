@@ -176,7 +176,7 @@ class PlacedLatencies:
         inside = source.part in ("register", "flag") and target.part != "data"
         known: Mapping[str, float] = self.cost.latencies
         return (
-            inside and not self._is_pointer(source, target) and f"{source.name}->{target.name}" not in known
+            inside and f"{source.name}->{target.name}" not in known and not self._is_pointer(source, target)
         )
 
     def _is_pointer(self, source: Node, target: Node) -> bool:
