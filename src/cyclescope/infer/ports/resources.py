@@ -7,7 +7,7 @@ explains, and units that nothing but the throughput of some forms shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
@@ -15,6 +15,7 @@ import msgspec
 
 from cyclescope.infer.likelihood.structure import port_sets
 from cyclescope.infer.ports.builder import NOISE, PortBuilder, PortUsage
+from cyclescope.infer.ports.candidates import domains
 from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.naming import port_groups
 from cyclescope.isa.form import InstructionForm
@@ -222,8 +223,9 @@ def _unions(sets: Mapping[str, Ports]) -> list[Ports]:
 class Hidden:
     """Units that nothing but the throughput of some forms shows.
 
-    `slow` are the forms that run slower than all their resources allow, those that are equal in all that
-    was measured together, by the one that stands for them; `alike` all forms in the same way.
+    `slow` are the forms that run slower than all their resources allow, those of the same register files
+    that are equal in all that was measured together, by the one that stands for them; `alike` all forms in
+    the same way.
     """
 
     def __init__(
@@ -242,7 +244,8 @@ class Hidden:
         for form, cost in costs.items():
             if cost.throughput is None or cost.slots is None or not cost.operations:
                 continue
-            key = round(cost.throughput, 1), round(cost.slots), _in_order(cost.operations)
+            files = domains(facts.table[form])
+            key = round(cost.throughput, 1), round(cost.slots), _in_order(cost.operations), files
             heads.setdefault(key, form)
             if not cost.microcoded:  # its sequencer stalls all others
                 self.alike.setdefault(heads[key], []).append(form)
@@ -280,19 +283,28 @@ class Hidden:
         """Cycles for which forms hold each unit."""
         found: dict[str, dict[str, float]] = {}
         for head, forms in self.alike.items():
-            waits = next((self._waits[form] for form in forms if form in self._waits), {})
-            some: dict[str, float] = {}
-            for unit, cycles in waits.items():
-                if unit not in self.names or not self._is_unit(unit):
-                    continue
-                if cycles > max(_MOSTLY * self._alone(head), _SURE * self._alone(unit)):
-                    some[self.names[unit]] = round(min(cycles, self._alone(head)), 2)
+            some = self._held(head, forms)
             for form in forms:
                 found[form] = dict(some)
         for head, forms in self.slow.items():
             for form in forms:
                 found.setdefault(form, {})[self.names[head]] = self._alone(form)
         return found
+
+    def _held(self, head: str, forms: Sequence[str]) -> dict[str, float]:
+        """Cycles for which forms that are alike hold each unit: all that need it have to wait for them.
+
+        One of these alone may wait for a port that it shares with them. What takes longer beside others than
+        both take one after the other does something else to them.
+        """
+        alone, looks = self._alone(head), dict[str, list[float]]()
+        for slow, cycles in next((self._waits[form] for form in forms if form in self._waits), {}).items():
+            if slow in self.names and self._is_unit(slow):
+                other = self._alone(slow)
+                holds = max(_MOSTLY * alone, _SURE * other) < cycles < alone + other
+                looks.setdefault(self.names[slow], []).append(cycles if holds else 0.0)
+        held = {name: min(*some, alone) for name, some in looks.items()}
+        return {name: round(cycles, 2) for name, cycles in held.items() if cycles}
 
 
 def _in_order(operations: Iterable[Operation]) -> tuple[Operation, ...]:

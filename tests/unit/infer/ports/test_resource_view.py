@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from cyclescope.infer.likelihood.noise import Look
@@ -23,11 +24,22 @@ WIDTHS = {name: len(ports) for name, ports in SETS.items()} | {"transfer": 1, "r
 FILES = {name: frozenset("m" if "load" in name else "r") for name in WIDTHS}
 
 
+STACKED = "STACKED"  # a form of another register file
+
+
+@pytest.fixture(autouse=True)
+def register_files(monkeypatch):
+    monkeypatch.setattr("cyclescope.infer.ports.resources.domains", lambda form: frozenset(form.files))
+
+
 def resources(confined, form_reads_memory=False, waits=None, late=(), uneven=0.5, looks=None, **costs):
-    form = SimpleNamespace(operands=[SimpleNamespace(is_memory=form_reads_memory)])
+    operands = [SimpleNamespace(is_memory=form_reads_memory)]
+    table = {
+        name: SimpleNamespace(operands=operands, files="s" if name == STACKED else "r") for name in costs
+    }
     facts = SimpleNamespace(
         classes=SimpleNamespace(widths=WIDTHS, files=FILES), front_end=SimpleNamespace(width=6.0),
-        confined=confined, table=dict.fromkeys(costs, form), waits=waits or {},
+        confined=confined, table=table, waits=waits or {},
         renamed=frozenset({"renamed move"}), evidence=SimpleNamespace(looks=lambda form: looks or {}),
     )  # fmt: skip
     ports = SimpleNamespace(
@@ -173,6 +185,39 @@ def test_a_form_that_its_ports_explain_may_hold_what_limits_others(slow):
     found, _ = resources({}, waits=waits, **costs)
     assert found["C"]["what limits A"] == 1  # no longer than it runs
     assert "what limits A" not in found["D"]
+
+
+def test_who_holds_a_unit_keeps_all_waiting_that_need_it(slow):
+    """One of them alone may wait for a port."""
+    slower, held = (
+        FormCost(1, (Operation((1, 2)),), throughput=3),
+        FormCost(3, (Operation((2, 3)),), throughput=1),
+    )
+    waits = {
+        "A": {"A": 2.0, "B": 2.0}, "B": {"A": 3.0, "B": 3.0}, "left": {"A": 0.0, "B": 0.0},
+        "C": {"A": 2.5, "B": 2.4}, "D": {"A": 1.5, "B": 0.2},
+    }  # fmt: skip
+    found, _ = resources({}, waits=waits, A=slow, B=slower, C=held, D=msgspec.structs.replace(held, slots=2))
+    assert (found["A"]["what limits A"], found["B"]["what limits A"]) == (2, 3)
+    assert found["C"]["what limits A"] == 1
+    assert "what limits A" not in found["D"]
+
+
+@pytest.mark.parametrize(("cycles", "holds"), [(2.9, True), (3.1, False), (340.0, False)])
+def test_what_takes_longer_than_both_in_turn_holds_no_unit(slow, cycles, holds):
+    """Legacy vector instructions beside upper halves that are set take hundreds of cycles on a Zen 3."""
+    fast = FormCost(1, (Operation((2, 3)),), throughput=1)
+    waits = {"A": {"A": 2.0}, "C": {"A": cycles}, "left": {"A": 0.0}}
+    found, _ = resources({}, waits=waits, A=slow, C=fast)
+    assert ("what limits A" in found["C"]) == holds
+
+
+def test_forms_of_other_register_files_do_not_stand_for_each_other(slow):
+    waits = {STACKED: {STACKED: 2.0}, "B": {"B": 2.0}, "C": {"B": 1.5}, "left": {"B": 0.0, STACKED: 0.0}}
+    fast = FormCost(1, (Operation((0, 1)), Operation((1, 2))), throughput=1)
+    found, capacities = resources({}, waits=waits, **{STACKED: slow, "B": slow, "C": fast})
+    assert {"what limits B", f"what limits {STACKED}"} <= capacities.keys()
+    assert found["C"]["what limits B"] == 1
 
 
 @pytest.mark.parametrize("blocking", [{}, {"left": {"A": 0.5}}])

@@ -16,6 +16,11 @@ SETS = {"vector load": (0, 1), "load": (0, 1, 2)}
 BESIDE = 0.6  # micro-operations that a load beside others costs loads of vectors: within its throughput
 
 
+@pytest.fixture(autouse=True)
+def register_files(monkeypatch):
+    monkeypatch.setattr("cyclescope.infer.ports.resources.domains", lambda form: frozenset("m"))
+
+
 class _Table(dict):
     isa = "x86-64"
 

@@ -28,6 +28,11 @@ PORTS = (0, 1, 2, 3)
 USAGE = PortUsage(1.0, "1*p0123", (Operation(PORTS),), confidence="high")
 
 
+@pytest.fixture(autouse=True)
+def register_files(monkeypatch):
+    monkeypatch.setattr("cyclescope.infer.ports.resources.domains", lambda form: frozenset("r"))
+
+
 class _Table(dict):
     isa = "x86-64"
 
