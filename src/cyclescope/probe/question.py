@@ -14,6 +14,7 @@ from cyclescope.remarks.probing import Unclear
 from cyclescope.remarks.remark import NOTHING, Remark
 
 CYCLES = "cycles"
+STAGES = 4  # looks: three that narrow a sweep down, each by ten, are enough for a thousand places
 
 
 class Model(StrEnum):
@@ -114,7 +115,7 @@ class Probe(msgspec.Struct, frozen=True):
     are where the method or the expectation is described. `unit` is that of the values. `more` are points of a
     case that its readings so far ask for, none where they say enough. Those `of_pairs` are asked of pairs of
     CPUs, each case of each pair. `events` are what a core's counters tell apart as well: general names of
-    the kernel, or `uops`.
+    the kernel, or `uops`. `stages` are how often points are asked for at the most.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Probe(msgspec.Struct, frozen=True):
     more: Callable[[ProbeCase, Readings], Iterable[Point]] | None = None
     of_pairs: bool = False
     events: tuple[str, ...] = ()
+    stages: int = STAGES
 
 
 def first_of(way: Callable[[int], ProbeVerdict], places: Sequence[int]) -> ProbeVerdict:

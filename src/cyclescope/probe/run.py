@@ -36,7 +36,6 @@ from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.remarks.run import Asking
 
 PROBE = "probe"  # quantity of a store's measurements
-STAGES = 4  # looks: three that narrow a sweep down, each by ten, are enough for a thousand places
 _EFFORT = Effort(rounds=4, want=8, target=20000.0)  # four lengths and places of each loop
 HURRY = 65.0  # seconds of the two minutes that a hurry has: then nothing is begun, or looked at a third time.
 # What is under way took up to 30 more where eight programs shared two CPUs.
@@ -157,7 +156,7 @@ def _asked(probe: Probe, cases: Sequence[ProbeCase], core: _Core) -> Pausing[Ask
     points = [case.points for case in cases]
     experiments: list[_Made] = []
     looks: dict[Key, Looks] = {}
-    for _ in range(STAGES):
+    for _ in range(probe.stages):
         new = [
             made for case, some in zip(cases, points, strict=True)
             for made in _experiments(probe, case, some, core.assembler)

@@ -11,8 +11,7 @@ from cyclescope.probe.code import NUMBERS
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.memory import cache_sets
 from cyclescope.probe.plateaus import SAME_LEVEL
-from cyclescope.probe.question import Readings, Unresolved
-from cyclescope.probe.run import STAGES
+from cyclescope.probe.question import STAGES, Readings, Unresolved
 
 SEED = random.SystemRandom().randrange(1 << 30)
 CORES = 200

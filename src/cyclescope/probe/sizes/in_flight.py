@@ -4,6 +4,10 @@ A chain of slow operations that waits for nothing before it, then instructions o
 next chain runs beside the one before as long as its first operation gets in: a structure that is full keeps
 it out until the chain has come to its end. Controls are chains that wait for each other, which is what it
 takes then, and operations that wait for nothing, with as many instructions in between.
+
+A neighbour on the same core takes a part of a structure for a second and leaves everything else as it is:
+what overlaps is in flight, what does not may have had a neighbour. So the places around the end are asked
+again, all in turns, until one that overlaps and the next that does not were seen side by side.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
+
+import msgspec
 
 from cyclescope.model.facts import IN_FLIGHT, CoreAnswer, InFlight
 from cyclescope.probe.code import KernelLine, written
@@ -41,6 +47,8 @@ _STEP_DOUBT = 1  # instruction on either side of a step: of a Zen 5's loads 204 
 SIZES_DIFFER = 0.02
 _LEAST_DOUBT = 3  # that noise leaves open
 _ASKED, _SERIAL, _FREE = "asked", "serial", "free"
+_AGAIN = ("asked again", "third sweep", "fourth sweep")  # around the end, all in turns
+_STAGES = 3 * (1 + len(_AGAIN))  # an end that is refuted is narrowed down and asked about anew
 _BOTH, _ONE = (2, 4), (0, 2)  # entries of two operations of the chain, and of at most one
 # That of a load in `source`: loads that are done may leave their queue, unless an older one is not.
 _OLDER = (1, 1)
@@ -150,9 +158,9 @@ class _Overlap(Enum):
     UNSURE = 3
 
 
-def _seen(readings: Readings, count: int) -> _Overlap:
+def _seen(readings: Readings, count: int, part: str = _ASKED) -> _Overlap:
     """Whether chains overlap: one operation of the chain is a step."""
-    serial, asked = readings.get(_SERIAL, count), readings.get(_ASKED, count)
+    serial, asked = readings.get(_SERIAL, count), readings.get(part, count)
     if not steady(serial, asked):
         return _Overlap.UNSURE
     half_a_step = readings.get(_SERIAL, 0).value / CHAIN_LENGTH / 2
@@ -162,31 +170,71 @@ def _seen(readings: Readings, count: int) -> _Overlap:
     return _Overlap.NONE if gain.high < half_a_step else _Overlap.UNSURE
 
 
+def _states(readings: Readings) -> dict[int, _Overlap]:
+    """What the sweeps show of each place: one that overlapped once has room, whatever the others say."""
+    states: dict[int, _Overlap] = {}
+    for part in (_ASKED, *_AGAIN):
+        for count in readings.places(part):
+            seen, before = _seen(readings, count, part), states.get(count, _Overlap.UNSURE)
+            states[count] = min(seen, before, key=lambda state: state.value)
+    return dict(sorted(states.items()))
+
+
 def _between(readings: Readings) -> tuple[int, int] | None:
-    """The last place with an overlap before the first without, and that one; None where there is none."""
-    places = readings.places(_ASKED)
-    states = {count: _seen(readings, count) for count in places}
-    ends = [count for count in places if states[count] is _Overlap.NONE]
-    if not ends:
+    """The last place with an overlap and the first without behind it; None where there is none."""
+    states = _states(readings)
+    last = max((count for count, state in states.items() if state is _Overlap.SOME), default=None)
+    if last is None:
         return None
-    before = [count for count in places if count < ends[0] and states[count] is _Overlap.SOME]
-    return (before[-1], ends[0]) if before else None
+    end = next((count for count, state in states.items() if count > last and state is _Overlap.NONE), None)
+    return None if end is None else (last, end)
+
+
+def _side_by_side(readings: Readings, low: int, high: int) -> set[int]:
+    """Places that do not overlap in sweeps that show an overlap at the end and none behind it."""
+    found: set[int] = set()
+    for part in _AGAIN:
+        own = {count: _seen(readings, count, part) for count in readings.places(part)}
+        near = [own[count] for count in own if low - _LEAST_DOUBT <= count <= low]
+        if _Overlap.SOME in near and _Overlap.NONE not in near and own.get(high) is _Overlap.NONE:
+            found |= {count for count, state in own.items() if state is _Overlap.NONE}
+    return found
+
+
+def _refuted(readings: Readings, low: int) -> set[int]:
+    """Places without an overlap before the last one with it."""
+    return {n for n, state in _states(readings).items() if n < low and state is _Overlap.NONE}
 
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
-    """Places between the last overlap and the first that is none; few of many, all of few."""
+    """Places between the last overlap and the first that is none: few of many, else all, side by side."""
     isa, filler = _of(case)
     between = _between(readings)
     if between is None:
         return
     low, high = between
-    step = 1 if high - low <= _EACH else (high - low) // _FEWER
-    before = (low - _SLOPE,) if step == 1 else ()
-    for count in sorted({*range(low + 1, high, step), *before} - set(readings.places(_ASKED))):
-        if count > 0:
-            yield from _points(isa, filler, count, free=False)
     if high not in readings.places(_FREE):
         yield from (point for point in _points(isa, filler, high, free=True) if point.part == _FREE)
+    if high - low > _EACH:
+        for count in range(low + 1, high, (high - low) // _FEWER):
+            yield from _points(isa, filler, count, free=False)
+        return
+    if 0 < low - _SLOPE not in readings.places(_ASKED):
+        yield from _points(isa, filler, low - _SLOPE, free=False)
+    yield from _anew(isa, filler, readings, low, high)
+
+
+def _anew(isa: str, filler: Filler, readings: Readings, low: int, high: int) -> Iterator[Point]:
+    """Places around the end, and those before it that do not overlap; none where enough was seen."""
+    part = next((one for one in _AGAIN if not readings.places(one)), None)
+    refuted = _refuted(readings, low)
+    if part is None or _side_by_side(readings, low, high) > refuted:
+        return
+    for count in sorted({*refuted, *range(max(low - _LEAST_DOUBT, 1), high + _SLOPE)}):
+        asked, serial, *_ = _points(isa, filler, count, free=False)
+        yield msgspec.structs.replace(asked, part=part)
+        if count not in readings.places(_SERIAL):
+            yield serial
 
 
 def _of(case: ProbeCase) -> tuple[str, Filler]:
@@ -209,6 +257,8 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
     if low < CHAIN_LENGTH:
         raise Unresolved(UnclearSize.FEW_IN_FLIGHT.of())
     _check_step(readings, low, high)
+    if not _side_by_side(readings, low, high) > _refuted(readings, low):
+        raise Unresolved(Unclear.LOOKS_DIFFER.of())
     if high - low - 1 > max(_LEAST_DOUBT, _MOST_DOUBT * low):
         raise Unresolved(Unclear.LOOKS_DIFFER.of())
     return ProbeVerdict(CoreAnswer.VALUE, _around(low, high - 1, filler))
@@ -231,15 +281,19 @@ def _check_overlap(readings: Readings) -> None:
         raise Unresolved(UnclearSize.NO_OVERLAP.of())
 
 
+def _least(readings: Readings, count: int) -> float:
+    """What a place takes at the most, in the sweep that had most room."""
+    parts = [part for part in (_ASKED, *_AGAIN) if count in readings.places(part)]
+    return min(readings.get(part, count).high for part in parts)
+
+
 def _check_step(readings: Readings, low: int, high: int) -> None:
     """Raise Unresolved for what is no step from overlap to none, or has another reason."""
-    places = readings.places(_ASKED)
-    behind = [count for count in places if count >= high]
-    if any(_seen(readings, count) is _Overlap.SOME for count in behind):
+    states = _states(readings)
+    if _side_by_side(readings, low, high) & _refuted(readings, low):
         raise Unresolved(UnclearSize.OVERLAP_AGAIN.of())
-    before = [count for count in places if count <= low - _SLOPE] or [0]
-    asked, serial = (readings.get(part, before[-1]) for part in (_ASKED, _SERIAL))
-    if asked.high > _CLEAR * serial.low:
+    before = [n for n in states if n <= low - _SLOPE and states[n] is _Overlap.SOME] or [0]
+    if _least(readings, before[-1]) > _CLEAR * readings.get(_SERIAL, before[-1]).low:
         raise Unresolved(UnclearSize.SHORT_CHAIN.of())
     alone = min((count for count in readings.places(_FREE) if count >= high), default=high)
     if readings.get(_FREE, alone).high > _CLEAR * readings.get(_SERIAL, alone).low:
@@ -259,4 +313,5 @@ PROBE = Probe(
     ),
     unit="instructions",
     more=_more,
+    stages=_STAGES,
 )
