@@ -41,6 +41,7 @@ def facts_of(code, **wanted):
 # --- the whole -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_shipped_table_is_what_the_generator_makes(shipped, monkeypatch):
     """All but LLVM's names, which need its tool; a second run of the generator like the first."""
     known = iter([form[7][0] for form in shipped["forms"] if form[8]])
