@@ -73,7 +73,7 @@ def test_a_curve_per_sweep_with_its_mark(asked):
     tags = Tags(core_card("m", "x86-64", asked)).seen
     lines = [attributes for tag, attributes in tags if tag == "polyline"]
     sweeps = asked[0].facts
-    assert len(lines) == 3 * len(sweeps), "three parts each; moves have no sweep"
+    assert len(lines) == 4 * len(sweeps), "three parts each, and the end asked again; moves have no sweep"
     marks = [attributes for _, attributes in tags if attributes.get("class") == "mark"]
     assert len(marks) == sum(fact.is_resolved for fact in sweeps) > 0
     for line in lines:
