@@ -24,6 +24,7 @@ def stores(complete, tmp_path_factory):
     return store_kind(complete, tmp_path_factory.mktemp("stores"))
 
 
+@pytest.mark.slow
 @settings(max_examples=2)
 @given(data=st.data())
 def test_damaged_stores(stores, data):

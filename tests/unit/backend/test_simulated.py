@@ -192,6 +192,7 @@ def round_trip(table, tmp_path_factory):
     return machine, [(machine.forms[timing.id], timing) for timing in found]
 
 
+@pytest.mark.slow
 def test_measured_latencies_are_those_of_the_machine(round_trip):
     claimed = [
         (latency.min, cost.latencies.get(f"{latency.source}->{latency.target}"))

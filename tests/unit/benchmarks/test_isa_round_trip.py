@@ -14,6 +14,8 @@ from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from tests.support.installed_mca import backend_for
 
+pytestmark = pytest.mark.slow  # of a program of benchmarks, which is for the night as well
+
 QUICK = ("cortex-a510", "xiangshan-nanhu")
 FEW = {"neoverse-v2": 60, "cortex-a510": 50, "a64fx": 40, "xiangshan-nanhu": 60, "sifive-p670": 30}
 

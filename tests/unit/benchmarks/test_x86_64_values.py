@@ -49,6 +49,8 @@ from cyclescope.isa.table import load_table
 from cyclescope.kernel.state import FIRST_WINDOW
 from cyclescope.measure.plan import Planner
 
+pytestmark = pytest.mark.slow  # of a program of benchmarks, which is for the night as well
+
 LEGACY = frozenset(("BASE", "SSE", "SSE2", "SSE3", "SSE4", "X87", "FXSR"))  # all that any x86-64 has, nearly
 
 

@@ -263,6 +263,7 @@ def test_whose_costs_a_source_has_is_said(cyclescope, tmp_path):
     assert "\n// costs, ports, buffers of znver4, another core\n" in (tmp_path / "out.td").read_text()
 
 
+@pytest.mark.slow
 def test_evidence_is_where_something_was_measured(cyclescope, model, store):
     """And how sure ports are where somebody says it."""
     assert "--evidence" not in cyclescope("compare", "zen2", "znver4", *FEW).out

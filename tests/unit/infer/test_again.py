@@ -150,6 +150,7 @@ def test_every_table_has_the_forms_that_tell_the_order_of_issue():
         assert [form.id for form in order_forms(table)] == [roles.slow, roles.beside]
 
 
+@pytest.mark.slow
 def test_the_order_of_issue_is_asked_for(machine):
     machine.run(quantities=FIRST | {PORTS})
     with closing(Store(machine.path, readonly=True)) as store:

@@ -42,7 +42,9 @@ def test_what_is_kept_is_what_is_made(path, table, monkeypatch):
     assert [one for name in FORMS[:3] for one in found if one.id == name] == made
 
 
-@pytest.mark.parametrize("spoil", ["store", "program", "bytes", "forms"])
+@pytest.mark.parametrize(
+    "spoil", ["store", *(pytest.param(one, marks=pytest.mark.slow) for one in ("program", "bytes")), "forms"]
+)
 def test_what_is_kept_but_of_no_use_is_made_again(path, table, monkeypatch, spoil):
     made = shown(path, table)
     host_model.stored_model(path)

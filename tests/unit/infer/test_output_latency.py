@@ -288,7 +288,7 @@ CORES = [
     pytest.param("x86-64", "", 4, QUIET, marks=pytest.mark.slow),
     ("x86-64", "", 5, LOUD),
     pytest.param("aarch64", "neoverse-v2", 1, QUIET, marks=pytest.mark.slow),
-    ("aarch64", "cortex-a510", 2, QUIET),
+    pytest.param("aarch64", "cortex-a510", 2, QUIET, marks=pytest.mark.slow),
     pytest.param("riscv64", "sifive-p670", 0, QUIET, marks=pytest.mark.slow),
     ("riscv64", "sifive-u74", 1, QUIET),
 ]

@@ -63,6 +63,7 @@ def test_there_are_forty_loops_at_least():
     assert all("long run(long n)" in file.read_text() for file in files)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_every_shipped_loop_compiles_and_has_a_loop(tmp_path):
     without = []

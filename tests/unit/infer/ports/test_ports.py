@@ -207,6 +207,7 @@ def test_what_was_not_measured_has_no_ports(skylake, table):
     assert (found.ports, found.note) == (None, NoPorts.NO_SLOTS.value)
 
 
+@pytest.mark.slow
 def test_a_form_looks_the_same_alone_as_among_all(table, tmp_path):
     machine = load_model("skylake")
     forms = candidates(table)[::120]
@@ -231,6 +232,7 @@ def test_results_do_not_depend_on_the_models_that_ship(skylake_store, table):
     assert any(one.confidence == HIGH for one in found)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(skylake_store, skylake, table, tmp_path):
     stages = []
     original = PortCampaign.settle
@@ -326,6 +328,7 @@ def test_counters_tell_what_timing_can_hardly_tell(tmp_path, machine, form):
     assert comparison.same_structure()
 
 
+@pytest.mark.slow
 def test_usages_that_miss_what_was_counted_are_of_low_confidence():
     """ZNVER4 has units that no class fills: what is counted there leaves a usage incomplete."""
     model = load_model("znver4")

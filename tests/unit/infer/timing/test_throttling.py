@@ -164,6 +164,7 @@ def with_logic_in_two_states(machine):
     return msgspec.structs.replace(machine, forms=costs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, slow(12), slow(15)])
 def test_links_are_the_same_in_every_run_on_such_a_core(seed):
     """And the cycles of vectors to memory and back are the core's."""
@@ -198,6 +199,7 @@ def test_cores_without_show_single_values_and_take_a_sample_only(seed, tmp_path)
     assert 25 < sum(record.kind is Kind.THROTTLED for record in records) < 50
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_asks_nothing_twice(tmp_path):
     machine = with_drawn_scheduler(draw_machine(11, TABLE), FORMS, 11)
     _, first = told(machine, tmp_path / "s.sqlite")
