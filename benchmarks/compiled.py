@@ -24,7 +24,7 @@ from benchmarks.lib.common import ROOT, Check, at_least, parser, present, table
 from benchmarks.lib.stated import differences
 from cyclescope.analyze.choose.loops import innermost_loops
 from cyclescope.analyze.decode.block import Block
-from cyclescope.analyze.decode.decoder import BRANCH, JUMP, NEXT, decoder
+from cyclescope.analyze.decode.decoder import Flow, decoder
 from cyclescope.analyze.predict.prediction import Prediction
 from cyclescope.analyze.predict.predictor import Predictor, UnknownInstructions
 from cyclescope.analyze.read.objects import object_program
@@ -125,7 +125,7 @@ def blocks(path: Path) -> Iterator[Block]:
     except SourceError:  # data alone
         return
     code = Code(program, decoder(program.isa))
-    leaders = {step.target for step in code.steps if step.flow in (BRANCH, JUMP)}
+    leaders = {step.target for step in code.steps if step.flow in (Flow.BRANCH, Flow.JUMP)}
     leaders |= {function.address for function in program.functions}
     current: list[int] = []
     for number, step in enumerate(code.steps):
@@ -133,7 +133,7 @@ def blocks(path: Path) -> Iterator[Block]:
             yield code.block((code.steps[n] for n in current), "basic block")
             current = []
         current.append(number)
-        if step.flow != NEXT:
+        if step.flow != Flow.NEXT:
             yield code.block((code.steps[n] for n in current), "basic block")
             current = []
     for loop in innermost_loops(code):

@@ -375,12 +375,8 @@ class Store:
 
     @explaining
     def events(self) -> tuple[str, ...]:
-        """What the counters of the newest session that measured forms count, in the order of records.
-
-        Empty without counters. Sessions of probes count other events, and do not say so here.
-        """
-        told = [session["events"] for session in self.sessions() if "events" in session]
-        found = told[-1] if told else None
+        """What counters counted when forms were measured last, in order of records; none without them."""
+        found = [None, *[said["events"] for said in self.sessions() if "events" in said]][-1]
         return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @explaining

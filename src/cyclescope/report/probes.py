@@ -25,14 +25,11 @@ def list_text(probes: Iterable[Probe], isa: str) -> str:
     rows = []
     for probe in probes:
         rows.append((probe.name, probe.question))
-        why = why_none(probe, isa)
-        rows += [("", f"not here: {why}")] if why else [("", f"counts {name}") for name in _listed(probe)]
+        if why := why_none(probe, isa):
+            rows.append(("", f"not here: {why}"))
+        elif probe.events:
+            rows.append(("", f"counts {', '.join(probe.events)}"))
     return "\n".join(aligned(rows, (0, 1)))
-
-
-def _listed(probe: Probe) -> list[str]:
-    """Its events, in words."""
-    return [", ".join(probe.events)] if probe.events else []
 
 
 def list_json(probes: Iterable[Probe], isa: str) -> str:

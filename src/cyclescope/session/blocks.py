@@ -11,7 +11,7 @@ import msgspec
 
 from cyclescope.analyze.choose.source import whole_block
 from cyclescope.analyze.decode.block import Block, BlockInstruction, Register
-from cyclescope.analyze.decode.decoder import NEXT, decoder
+from cyclescope.analyze.decode.decoder import Flow, decoder
 from cyclescope.errors import CyclescopeError
 from cyclescope.isa.register import domain
 from cyclescope.isa.registry import DEFAULT, instruction_set, mnemonics
@@ -121,7 +121,7 @@ def _unfit(origin: ProgramBlock, block: Block) -> Remark:
             return Unfit.AS_SAID.of(one.form.mnemonic, why)
         if "serializing" in one.form.attributes or one.form.mnemonic in mnemonics("answered"):
             return Unfit.ANSWERED.of(one.form.mnemonic)
-    if any(step.flow != NEXT for step in decoder(origin.isa).steps(origin.code, 0)):
+    if any(step.flow != Flow.NEXT for step in decoder(origin.isa).steps(origin.code, 0)):
         return Unfit.BRANCHES.of()
     if _used(block).intersection(instruction_set(origin.isa).registers.kept):
         return Unfit.KEPT.of()

@@ -383,19 +383,19 @@ def basic_blocks(chosen: Sequence[Build]) -> list[ProgramBlock]:
 
 def _straight(path: Path) -> Iterator[bytes]:
     """Machine code between places where the flow divides or joins, of two instructions at least."""
-    from cyclescope.analyze.decode.decoder import BRANCH, JUMP, NEXT, decoder
+    from cyclescope.analyze.decode.decoder import Flow, decoder
     from cyclescope.analyze.read.program import Code
 
     program = read_program(path)
     code = Code(program, decoder(program.isa))
-    leaders = {step.target for step in code.steps if step.flow in (BRANCH, JUMP)}
+    leaders = {step.target for step in code.steps if step.flow in (Flow.BRANCH, Flow.JUMP)}
     leaders |= {function.address for function in program.functions}
     current: list[bytes] = []
     for step in code.steps:
-        ends = step.address in leaders or step.flow != NEXT
+        ends = step.address in leaders or step.flow != Flow.NEXT
         if ends:
             if len(current) > 1:
                 yield b"".join(current)
             current = []
-        if step.flow == NEXT:
+        if step.flow == Flow.NEXT:
             current.append(program.code(step.address, step.length))

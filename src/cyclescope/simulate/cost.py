@@ -161,9 +161,8 @@ class Ends(msgspec.Struct, frozen=True, dict=True):
         So do pops, and pushes of memory: they only count the stack pointer besides.
         """
         others = (s for s in self.sources if s.part not in ("data", "address", "index"))
-        bases = self._bases
         modifies = any(op.is_memory and op.read and op.write for op in self.form.operands)
-        return all(s.name in bases for s in others) and not modifies and not self.form.flags_written
+        return all(s.name in self._bases for s in others) and not modifies and not self.form.flags_written
 
 
 def moves_base(op: Operand) -> bool:

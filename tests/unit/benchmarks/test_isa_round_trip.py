@@ -14,9 +14,6 @@ from cyclescope.isa.table import load_table
 from cyclescope.measure.store import Store
 from tests.support.installed_mca import backend_for
 
-pytestmark = pytest.mark.slow  # of a program of benchmarks, which is for the night as well
-
-QUICK = ("cortex-a510", "xiangshan-nanhu")
 FEW = {"neoverse-v2": 60, "cortex-a510": 50, "a64fx": 40, "xiangshan-nanhu": 60, "sifive-p670": 30}
 
 
@@ -29,9 +26,8 @@ def check(name, count, noise, least):
     assert sum(row.verdict != WRONG for row in known) >= least * len(known)
 
 
-@pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in FEW if name not in QUICK)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FEW)
 def test_a_few_forms_of_a_machine(name):
     check(name, FEW[name], QUIET, 0.97)
 

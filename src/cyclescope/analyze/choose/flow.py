@@ -6,7 +6,7 @@ from bisect import bisect
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cyclescope.analyze.decode.decoder import BRANCH, END, INVALID, JUMP, FlowStep
+from cyclescope.analyze.decode.decoder import Flow, FlowStep
 
 Tables = Sequence[tuple[int, Sequence[int]]]
 
@@ -65,9 +65,9 @@ def loops(
 def _graph(steps: Sequence[FlowStep], index: dict[int, int], entries: Sequence[int]) -> _Graph:
     leaders = {0, *entries}
     for i, step in enumerate(steps):
-        if step.flow in (BRANCH, JUMP, END, INVALID):
+        if step.flow in (Flow.BRANCH, Flow.JUMP, Flow.END, Flow.INVALID):
             leaders.add(i + 1)
-            if step.target in index and step.flow in (BRANCH, JUMP):
+            if step.target in index and step.flow in (Flow.BRANCH, Flow.JUMP):
                 leaders.add(index[step.target])
         elif i + 1 < len(steps) and steps[i + 1].address != step.end:
             leaders.add(i + 1)
@@ -89,10 +89,10 @@ def _successors(
 ) -> list[int]:
     step = steps[last]
     found = []
-    if step.flow in (BRANCH, JUMP) and step.target in index:
+    if step.flow in (Flow.BRANCH, Flow.JUMP) and step.target in index:
         found.append(number[index[step.target]])
     following = last + 1 < len(steps) and steps[last + 1].address == step.end
-    if step.flow not in (JUMP, END, INVALID) and following:
+    if step.flow not in (Flow.JUMP, Flow.END, Flow.INVALID) and following:
         found.append(number[last + 1])
     return found
 
@@ -141,7 +141,7 @@ def _is_padding(graph: _Graph, block: int) -> bool:
 
 
 def _is_indirect(step: FlowStep) -> bool:
-    return step.flow == JUMP and step.target is None
+    return step.flow == Flow.JUMP and step.target is None
 
 
 def _roots(graph: _Graph, entries: Sequence[int]) -> list[int]:

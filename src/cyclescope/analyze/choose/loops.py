@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cyclescope.analyze.choose.flow import Loop, loops
 from cyclescope.analyze.decode.block import BlockInstruction
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, JUMP, FlowStep
+from cyclescope.analyze.decode.decoder import Flow, FlowStep
 from cyclescope.analyze.read.program import Code
 from cyclescope.remarks.reading import Chosen
 from cyclescope.remarks.remark import NOTHING, listed
@@ -94,7 +94,7 @@ def _candidate(code: Code, loop: Loop) -> Candidate:
         loop.depth,
         sum(map(_vector_bits, instructions)),
         sum(any(one.memory) for one in instructions),
-        sum(step.flow == CALL for step in steps),
+        sum(step.flow == Flow.CALL for step in steps),
         (min(lines, default=0), max(lines, default=0)),
     )
 
@@ -102,7 +102,7 @@ def _candidate(code: Code, loop: Loop) -> Candidate:
 def _inner_branches(steps: Sequence[FlowStep]) -> int:
     """Branches that skip some of the steps."""
     inside = {step.address for step in steps[1:]}
-    return sum(step.flow in (BRANCH, JUMP) and step.target in inside for step in steps)
+    return sum(step.flow in (Flow.BRANCH, Flow.JUMP) and step.target in inside for step in steps)
 
 
 def _in_line(steps: Sequence[FlowStep], loop: Loop) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import cache
 from typing import NamedTuple, Protocol
 
@@ -10,20 +11,29 @@ from cyclescope.analyze.decode.block import BlockInstruction
 from cyclescope.errors import UsageError
 from cyclescope.isa.registry import instruction_set, isa_names
 
-NEXT, BRANCH, JUMP, CALL, END, INVALID = "next", "branch", "jump", "call", "end", "invalid"
 REASON = 2  # bytes that tell why they begin no instruction
+
+
+class Flow(StrEnum):
+    """Where the processor goes after an instruction."""
+
+    NEXT = "next"
+    BRANCH = "branch"  # or to the next
+    JUMP = "jump"
+    CALL = "call"
+    END = "end"  # a return, or a trap
+    INVALID = "invalid"
 
 
 class FlowStep(NamedTuple):
     """One instruction as control flow sees it.
 
-    `flow` is `next`, `branch` (conditional), `jump`, `call`, `end` (return, trap) or `invalid`;
     `target` is the address a direct branch, jump or call goes to, else None.
     """
 
     address: int
     length: int
-    flow: str
+    flow: Flow
     target: int | None
 
     @property

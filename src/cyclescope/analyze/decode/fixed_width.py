@@ -8,17 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
-from cyclescope.analyze.decode.decoder import (
-    BRANCH,
-    CALL,
-    END,
-    INVALID,
-    JUMP,
-    NEXT,
-    CodeRun,
-    FlowStep,
-    Reference,
-)
+from cyclescope.analyze.decode.decoder import CodeRun, Flow, FlowStep, Reference
 from cyclescope.analyze.decode.system_registers import with_state
 from cyclescope.isa.decode import Decoded
 from cyclescope.isa.decode import decoder as table_decoder
@@ -31,13 +21,14 @@ _UNIT = re.compile(r"([rvpft])(\d+)")
 _NUMBER = re.compile(r"#?(-?(?:0x[0-9a-f]+|\d+))(?:, lsl #(\d+))?")
 _EXTEND = re.compile(r"(lsl|[su]xt[wx])(?: #(\d+))?")
 _DECODED = 16_384  # instructions that are remembered: some 5 MB, far more than loops have
+_FLOWS = {"call": Flow.CALL, "return": Flow.END, "trap": Flow.END, "branch": Flow.JUMP}  # by attribute
 
 
 class _Known(NamedTuple):
     """A decoded instruction with its control flow; `target` counts from its own address."""
 
     found: Decoded | None
-    flow: str
+    flow: Flow
     target: int | None
 
 
@@ -56,7 +47,7 @@ class FixedWidthDecoder:
             if len(self._known) >= _DECODED:
                 self._known.clear()
             found = table_decoder(self.isa).decode(own)
-            known = _Known(found, _flow(found), _target(found)) if found else _Known(None, INVALID, None)
+            known = _Known(found, _flow(found), _target(found)) if found else _Known(None, Flow.INVALID, None)
             self._known[own] = known
         return known, own
 
@@ -67,7 +58,7 @@ class FixedWidthDecoder:
         while at < len(code):
             known, own = self._decode(code, at)
             target = known.target
-            if known.flow in (CALL, JUMP) and target is None and before and known.found:
+            if known.flow in (Flow.CALL, Flow.JUMP) and target is None and before and known.found:
                 target = _joint_target(before, known.found)
             yield FlowStep(
                 address + at, len(own), known.flow, None if target is None else address + at + target
@@ -263,24 +254,21 @@ def _joint_target(first: Decoded, second: Decoded) -> int | None:
     return (signed[0] << 12) + signed[1] - first.length
 
 
-def _flow(found: Decoded) -> str:
+def _flow(found: Decoded) -> Flow:
     attributes = found.form.attributes
     if "conditional_branch" in attributes:
-        return BRANCH
+        return Flow.BRANCH
     returns = instruction_set(found.isa).registers.returns
     if returns and "return" not in attributes and not attributes.isdisjoint(("branch", "call")):
         return _linked(found, returns)
-    for attribute, flow in (("call", CALL), ("return", END), ("trap", END), ("branch", JUMP)):
-        if attribute in attributes:
-            return flow
-    return NEXT
+    return next((flow for attribute, flow in _FLOWS.items() if attribute in attributes), Flow.NEXT)
 
 
-def _linked(found: Decoded, kept: tuple[str, ...]) -> str:
+def _linked(found: Decoded, kept: tuple[str, ...]) -> Flow:
     """RISC-V: a jump that keeps the way back is a call, one by the kept way a return."""
     registers = [found.register(i) for i, op in enumerate(found.form.operands) if op.is_register]
     written = [found.register(i) for i, op in enumerate(found.form.operands) if op.is_register and op.write]
     if any(name != "X0" for name in written):
-        return CALL
+        return Flow.CALL
     returns = "indirect" in found.form.attributes and registers[-1] in kept
-    return END if returns else JUMP
+    return Flow.END if returns else Flow.JUMP

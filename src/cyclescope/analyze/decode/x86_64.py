@@ -10,17 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cyclescope.analyze.decode.block import Address, BlockInstruction, Register
-from cyclescope.analyze.decode.decoder import (
-    BRANCH,
-    CALL,
-    END,
-    INVALID,
-    JUMP,
-    NEXT,
-    CodeRun,
-    FlowStep,
-    Reference,
-)
+from cyclescope.analyze.decode.decoder import CodeRun, Flow, FlowStep, Reference
 from cyclescope.errors import BackendUnavailable
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.operand import BLOCKS, Operand
@@ -29,11 +19,11 @@ from cyclescope.isa.table import load_table
 from cyclescope.remarks.reading import Undecoded
 
 _FLOWS = {
-    "NEXT": NEXT, "UNCONDITIONAL_BRANCH": JUMP, "INDIRECT_BRANCH": JUMP, "CONDITIONAL_BRANCH": BRANCH,
-    "RETURN": END, "CALL": CALL, "INDIRECT_CALL": CALL, "INTERRUPT": NEXT,
-    "XBEGIN_XABORT_XEND": NEXT, "EXCEPTION": END,
+    "NEXT": Flow.NEXT, "INTERRUPT": Flow.NEXT, "XBEGIN_XABORT_XEND": Flow.NEXT, "CALL": Flow.CALL,
+    "INDIRECT_CALL": Flow.CALL, "UNCONDITIONAL_BRANCH": Flow.JUMP, "INDIRECT_BRANCH": Flow.JUMP,
+    "CONDITIONAL_BRANCH": Flow.BRANCH, "RETURN": Flow.END, "EXCEPTION": Flow.END,
 }  # fmt: skip
-_GOING = frozenset((BRANCH, JUMP, CALL))  # to an address, if it is in the code
+_GOING = frozenset((Flow.BRANCH, Flow.JUMP, Flow.CALL))  # to an address, if it is in the code
 _LONGEST = 15
 _SEGMENTS = ("FS", "GS")
 _KEPT = 1 << 16  # instructions that are known again: some 25 MB
@@ -161,15 +151,14 @@ class X86Decoder:
     def steps(self, code: bytes, address: int) -> Iterator[FlowStep]:
         """Every instruction of `code` as control flow; a byte that begins none is a step of its own."""
         decoder = self._iced.Decoder(64, code, options=self._options, ip=address)
-        flows = self._flows
         while decoder.can_decode:
             at = decoder.ip
             ins = decoder.decode()
             if ins.is_invalid:
                 decoder.position, decoder.ip = at - address + 1, at + 1
-                yield FlowStep(at, 1, INVALID, None)
+                yield FlowStep(at, 1, Flow.INVALID, None)
                 continue
-            yield FlowStep(at, ins.len, flows[ins.flow_control], self._target(ins))
+            yield FlowStep(at, ins.len, self._flows[ins.flow_control], self._target(ins))
 
     def _target(self, ins: Any) -> int | None:
         """The address that a direct branch, jump or call goes to."""
@@ -198,8 +187,7 @@ class X86Decoder:
         own = code[: ins.len]
         if not (references or text or line):
             return self._read(ins, own, address)
-        placed = _placed(decoder, ins, address, references) if references else _NOTHING
-        return self._made(ins, own, address, placed, text, line)
+        return self._made(ins, own, address, _placed(decoder, ins, address, references), text, line)
 
     def run(self, code: bytes) -> CodeRun | None:
         """All instructions of code at address 0, None where some of its bytes begin none."""
@@ -208,9 +196,8 @@ class X86Decoder:
         for ins in self._iced.Decoder(64, code, options=self._options):
             if ins.is_invalid:
                 return None
-            end = at + ins.len
-            found.append(self._read(ins, code[at:end], at))
-            at = end
+            found.append(self._read(ins, code[at : at + ins.len], at))
+            at += ins.len
         return CodeRun(tuple(found), ins is not None and self._target(ins) == 0)
 
     def _read(self, ins: Any, own: bytes, address: int) -> BlockInstruction:
@@ -368,10 +355,9 @@ def _said_by_evex(ins: Any) -> tuple[bool, ...]:
 def _undecoded(code: bytes, address: int, text: str, line: int) -> BlockInstruction:
     """A byte that begins no instruction."""
     shown = code[:1].hex()
-    problem = Undecoded.INVALID.of(shown)
-    if _is_apx(code):
-        problem = Undecoded.APX.of(repr(text) if text else shown)
-    return BlockInstruction(None, text or "(bad)", line, address, code[:1], problem=problem.text)
+    apx = Undecoded.APX.of(repr(text) if text else shown)
+    why = apx if _is_apx(code) else Undecoded.INVALID.of(shown)
+    return BlockInstruction(None, text or "(bad)", line, address, code[:1], problem=why.text)
 
 
 def _is_apx(code: bytes) -> bool:

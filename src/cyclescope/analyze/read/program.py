@@ -10,17 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.decode.block import Block, BlockInstruction, SourcePlace
-from cyclescope.analyze.decode.decoder import (
-    BRANCH,
-    CALL,
-    END,
-    JUMP,
-    NEXT,
-    REASON,
-    Decoder,
-    FlowStep,
-    Reference,
-)
+from cyclescope.analyze.decode.decoder import REASON, Decoder, Flow, FlowStep, Reference
 from cyclescope.analyze.decode.instruments import Comment, instrumented
 from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set
@@ -197,7 +187,7 @@ class Code:
             reference = self.program.references.get(at)
             if reference is not None:
                 if reference.target is None:
-                    return step._replace(target=None, flow=END if step.flow == JUMP else step.flow)
+                    return step._replace(target=None, flow=Flow.END if step.flow == Flow.JUMP else step.flow)
                 rest = step.end - at if reference.relative else 0
                 return step._replace(target=reference.target + reference.addend + rest)
         return step
@@ -267,7 +257,7 @@ class Code:
         first, inside = chosen[0], {step.address for step in chosen}
         jumps = [step for step in self._sources.get(first.address, ()) if step.address not in inside]
         at = self.index.get(first.address, 0)
-        runs_on = at > 0 and self.steps[at - 1].flow in (NEXT, BRANCH, CALL)
+        runs_on = at > 0 and self.steps[at - 1].flow in (Flow.NEXT, Flow.BRANCH, Flow.CALL)
         return [self._before(step) for step in ([first] if runs_on or not jumps else []) + jumps]
 
     @cached_property
@@ -275,7 +265,7 @@ class Code:
         """Branches by their targets."""
         found: dict[int, list[FlowStep]] = {}
         for step in self.steps:
-            if step.target is not None and step.flow in (BRANCH, JUMP):
+            if step.target is not None and step.flow in (Flow.BRANCH, Flow.JUMP):
                 found.setdefault(step.target, []).append(step)
         return found
 
@@ -296,8 +286,8 @@ class Code:
     def _is_inner(self, at: int) -> bool:
         """Whether a label is no function's but a loop's: one runs into it, and branches go back to it."""
         address = self.steps[at].address
-        return self.steps[at - 1].flow in ("next", "branch") and any(
-            step.target == address and step.flow in ("branch", "jump") for step in self.steps[at:]
+        return self.steps[at - 1].flow in (Flow.NEXT, Flow.BRANCH) and any(
+            step.target == address and step.flow in (Flow.BRANCH, Flow.JUMP) for step in self.steps[at:]
         )
 
 

@@ -151,7 +151,10 @@ def _fillers(isa: str, filler: Filler, count: int) -> tuple[KernelLine, ...]:
 
 
 class _Overlap(Enum):
-    """What a place shows: chains beside each other, one after the other, or neither for sure."""
+    """What a place shows: chains beside each other, one after the other, or neither for sure.
+
+    Where sweeps differ the first of these counts.
+    """
 
     SOME = 1
     NONE = 2

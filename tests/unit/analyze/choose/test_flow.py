@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cyclescope.analyze.choose.flow import loops
 from cyclescope.analyze.choose.loops import hottest, innermost_loops, loops_of
 from cyclescope.analyze.choose.source import read_program
-from cyclescope.analyze.decode.decoder import BRANCH, END, JUMP, NEXT, FlowStep, Reference, decoder
+from cyclescope.analyze.decode.decoder import Flow, FlowStep, Reference, decoder
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.analyze.read.program import Code, Piece, Program
@@ -23,7 +23,7 @@ needs_assembler = pytest.mark.skipif(not tools("x86-64"), reason="needs an assem
 
 def steps(*flows):
     """Steps of one byte each: `n`ext, `e`nd, `i`ndirect jump, or b/j with a target: `b0`."""
-    kinds = {"n": NEXT, "e": END, "b": BRANCH, "j": JUMP, "i": JUMP}
+    kinds = {"n": Flow.NEXT, "e": Flow.END, "b": Flow.BRANCH, "j": Flow.JUMP, "i": Flow.JUMP}
     found = [FlowStep(i, 1, kinds[f[0]], int(f[1:]) if f[1:] else None) for i, f in enumerate(flows)]
     return found, {i: i for i in range(len(found))}
 
@@ -119,7 +119,7 @@ def test_loops_of_any_code_are_loops(drawn):
 
 def _after(every, index, position):
     step = every[position]
-    following = {position + 1} if step.flow in (NEXT, BRANCH) else set()
+    following = {position + 1} if step.flow in (Flow.NEXT, Flow.BRANCH) else set()
     return {p for p in following | {step.target} if p in index}
 
 

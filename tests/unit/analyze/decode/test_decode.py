@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cyclescope.analyze.decode.block import Address
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, Reference, decoder
+from cyclescope.analyze.decode.decoder import Flow, Reference, decoder
 from cyclescope.analyze.decode.x86_64 import X86Decoder
 from cyclescope.errors import BackendUnavailable, UsageError
 from cyclescope.isa.encode import encode
@@ -118,7 +118,7 @@ def test_any_bytes_have_an_answer(code):
     got = X86.instruction(code, AT)
     assert (got.form is None) == bool(got.problem)
     assert got.code == code[: first.length]
-    assert (first.flow == INVALID) <= (got.form is None)
+    assert (first.flow == Flow.INVALID) <= (got.form is None)
     if got.form is not None:
         assert len(got.registers) == len(got.memory) == len(got.immediates) == len(got.form.operands)
 
@@ -207,7 +207,9 @@ def test_references_name_what_fields_are_for():
 def test_control_flow():
     code = bytes.fromhex("90 7402 eb00 ffe0 e800000000 c3 0f0b 06 ff10".replace(" ", ""))
     steps = list(X86.steps(code, AT))
-    assert [s.flow for s in steps] == [NEXT, BRANCH, JUMP, JUMP, CALL, END, END, INVALID, CALL]
+    assert [s.flow for s in steps] == [
+        Flow.NEXT, Flow.BRANCH, Flow.JUMP, Flow.JUMP, Flow.CALL, Flow.END, Flow.END, Flow.INVALID, Flow.CALL,
+    ]  # fmt: skip
     assert [s.target for s in steps[1:5]] == [AT + 5, AT + 5, None, AT + 12]
     assert sum(s.length for s in steps) == len(code)
     assert steps[3].end == steps[4].address

@@ -9,7 +9,7 @@ import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block, read_program
 from cyclescope.analyze.decode.block import Address
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, INVALID, JUMP, NEXT, decoder
+from cyclescope.analyze.decode.decoder import Flow, decoder
 from cyclescope.analyze.read.assemblers import tools
 from cyclescope.analyze.read.program import Code
 from cyclescope.errors import UnsupportedInstruction
@@ -102,12 +102,14 @@ def test_operands_of_aarch64():
 
 FLOWS = {
     "aarch64": {
-        "b.ne 1b": BRANCH, "cbz x0, 1b": BRANCH, "tbz x0, 3, 1b": BRANCH, "b 1b": JUMP, "bl 1b": CALL,
-        "br x1": JUMP, "blr x1": CALL, "ret": END, "brk 1": END, "add x0, x0, 1": NEXT, "svc 0": NEXT,
+        "b.ne 1b": Flow.BRANCH, "cbz x0, 1b": Flow.BRANCH, "tbz x0, 3, 1b": Flow.BRANCH,
+        "b 1b": Flow.JUMP, "bl 1b": Flow.CALL, "br x1": Flow.JUMP, "blr x1": Flow.CALL, "ret": Flow.END,
+        "brk 1": Flow.END, "add x0, x0, 1": Flow.NEXT, "svc 0": Flow.NEXT,
     },
     "riscv64": {
-        "bne a0, a1, 1b": BRANCH, "beqz a0, 1b": BRANCH, "j 1b": JUMP, "jal 1b": CALL, "jr a0": JUMP,
-        "ret": END, "jalr a0": CALL, "jalr a0, 8(a1)": CALL, "addi a0, a0, 8": NEXT,
+        "bne a0, a1, 1b": Flow.BRANCH, "beqz a0, 1b": Flow.BRANCH, "j 1b": Flow.JUMP,
+        "jal 1b": Flow.CALL, "jr a0": Flow.JUMP, "ret": Flow.END,
+        "jalr a0": Flow.CALL, "jalr a0, 8(a1)": Flow.CALL, "addi a0, a0, 8": Flow.NEXT,
     },
 }  # fmt: skip
 
@@ -127,8 +129,8 @@ def test_jumps_in_two_instructions():
     """RISC-V's `call` and `tail` make the address first."""
     program = read_program("f:\n nop\n call f\n tail f\n tail g\n call g\n", "riscv64")
     code = Code(program, decoder("riscv64"))
-    found = [(step.flow, step.target) for step in code.steps if step.flow != NEXT]
-    assert found == [(CALL, 0), (JUMP, 0), (END, None), (CALL, None)]
+    found = [(step.flow, step.target) for step in code.steps if step.flow != Flow.NEXT]
+    assert found == [(Flow.CALL, 0), (Flow.JUMP, 0), (Flow.END, None), (Flow.CALL, None)]
     linked = bytes.fromhex("17030000 670003ff".replace(" ", ""))  # auipc t1, 0; jr -16(t1)
     assert [step.target for step in decoder("riscv64").steps(linked, AT)] == [None, AT - 16]
 
@@ -150,7 +152,7 @@ def test_a_table_whose_address_is_made_in_two_steps():
 def test_what_is_no_instruction(isa, code, lengths):
     steps = list(decoder(isa).steps(bytes.fromhex(code.replace(" ", "")), AT))
     assert [step.length for step in steps] == lengths
-    assert steps[0].flow == INVALID
+    assert steps[0].flow == Flow.INVALID
     got = decoder(isa).instruction(bytes.fromhex(code.replace(" ", "")), AT)
     assert got.form is None
     assert "is no instruction" in got.problem

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cyclescope.analyze.decode.block import Address
-from cyclescope.analyze.decode.decoder import BRANCH, CALL, END, JUMP, decoder
+from cyclescope.analyze.decode.decoder import Flow, decoder
 from cyclescope.analyze.read import assembler, assemblers
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.assemblers import tools
@@ -161,7 +161,7 @@ def test_leaving_the_code_is_its_end(tool):
     program = text_program("f:\n call g\n je f\n jmp g\nh:\n jmp *%rax\n jmp f\n", "text")
     code = Code(program, decoder("x86-64"))
     found = [(step.flow, step.target) for step in code.steps]
-    assert found == [(CALL, None), (BRANCH, 0), (END, None), (JUMP, None), (JUMP, 0)]
+    assert found == [(Flow.CALL, None), (Flow.BRANCH, 0), (Flow.END, None), (Flow.JUMP, None), (Flow.JUMP, 0)]
 
 
 def test_references_keep_their_symbols(tool):

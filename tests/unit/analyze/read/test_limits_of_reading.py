@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cyclescope.analyze.choose.source import Choice, read_block
-from cyclescope.analyze.decode.decoder import NEXT, FlowStep, decoder
+from cyclescope.analyze.decode.decoder import Flow, FlowStep, decoder
 from cyclescope.analyze.read import assembler
 from cyclescope.analyze.read.assembler import text_program
 from cyclescope.analyze.read.assemblers import Tool, tools
@@ -202,7 +202,7 @@ class Decoding:
 def test_a_block_has_twenty_thousand_instructions_at_most(count, error, said):
     code = Code(Program("x86-64", "code", (Piece("", 0, b"\x90"),)), Decoding())
     with pytest.raises(error, match=said):
-        code.block([FlowStep(0, 1, NEXT, None)] * count, "all")
+        code.block([FlowStep(0, 1, Flow.NEXT, None)] * count, "all")
 
 
 @pytest.mark.parametrize(("between", "form"), [(199, "VADD_VV@e64,m4"), (200, "VADD_VV")])
