@@ -253,6 +253,10 @@ def test_a_place_that_was_taken_again_leaves_it_open():
         PartlySharedCurve(164, 100, ("asked", "asked again")).judged()
 
 
+def test_a_neighbour_of_a_later_sweep_takes_nothing_from_what_overlapped_before():
+    assert SharedCurve(164, 161, ("asked again",)).judged().value.value == pytest.approx(164, abs=0.5)
+
+
 def test_an_end_that_was_never_seen_side_by_side_is_not_told():
     """Each sweep but the first has a neighbour: none has an overlap beside the end."""
     with pytest.raises(Unresolved, match=r"differ|again"):

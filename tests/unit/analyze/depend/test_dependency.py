@@ -6,7 +6,10 @@ import shutil
 
 import pytest
 
+from cyclescope.analyze.cost.instruction import PlacedCosts
+from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.predictor import Predictor
+from cyclescope.session.machines import load_model
 from tests.support.blocks import FORWARD, LOAD, block, changed, predict, predictor, toy
 
 pytestmark = pytest.mark.skipif(
@@ -254,6 +257,22 @@ def test_dependencies_are_listed_with_what_they_go_by():
     assert edges == {
         (2, 0, 1, "op2", 0), (0, 1, 0, "op2.data", FORWARD), (1, 2, 0, "op1", 1),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", ["", "mov rdx, [rsi]; "])
+@pytest.mark.parametrize("distance", [1, 2, 3, 4])
+def test_what_was_stored_iterations_before_is_found_beside_what_is_always_at_one_place(distance, beside):
+    text = f"mov [rdi], rax; {beside}mov rcx, [rdi-{8 * distance}]; add rdi, 8"
+    (found,) = predictor().graph(block(text).instructions).memory
+    assert (found.distance, found.store[0]) == (distance, 0)
+
+
+def test_registers_of_the_x87_stack_are_others_behind_a_push():
+    lines = block("fld st(1); fadd st(0), st(1); fld st(1); fadd st(0), st(1)").instructions
+    _, first, _, second = Standings(PlacedCosts(load_model("znver3"))).of(lines)
+    assert first.plain is second.plain
+    assert len(set(first.places.read) | set(second.places.read)) == 3
+    assert first.places.read != second.places.read
 
 
 # --- old values of destinations --------------------------------------------------------------------
