@@ -309,6 +309,12 @@ class TestScript:
     def test_latencies_as_text(self, latency, text):
         assert computed(f"latencyText({json.dumps(latency)})") == text
 
+    @pytest.mark.parametrize(
+        ("slots", "text"), [(None, ""), (2, "2"), ([2.0, 4.0], "2–4"), ([2.0, 2.0], "probably 2")]
+    )
+    def test_slots_as_text(self, slots, text):
+        assert computed(f"reach({json.dumps(slots)})") == text
+
     def test_flags_alike_share_a_column_and_others_do_not(self):
         def one(target, value):
             return {"source": "op1", "target": target, "min": value, "max": value, "kind": "exact"}

@@ -3,7 +3,7 @@
 let rows, texts, found = [], active = 0, filter = {}, order = { column: null, descending: false };
 
 const COLUMNS = [["latency", "latency"], ["throughput", "throughput"], ["slots", "slots"], ["ports", "ports"]];
-const WIDTHS = { latency: "7rem", throughput: "8rem", slots: "5.5rem", ports: "minmax(10rem, 16rem)", confidence: "7.5rem" };
+const WIDTHS = { latency: "7rem", throughput: "8rem", slots: "7rem", ports: "minmax(10rem, 16rem)", confidence: "7.5rem" };
 const BITS = { latency: 1, throughput: 2, ports: 12 }; // as `rows.DIFFERS` has them; slots are not compared
 const columns = [];
 

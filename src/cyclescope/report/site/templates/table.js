@@ -1,9 +1,10 @@
 "use strict";
 // What the page computes: choosing, ordering and writing rows, and kernels. Nothing here touches the document.
 
-/** Cycles or slots as text: one number, two as a range, nothing where there is none. */
+/** Cycles or slots as text: one number, two as a range, what is likely and not proved where they are the same. */
 function reach(value) {
   if (value === null || value === undefined) return "";
+  if (Array.isArray(value) && value.length > 1 && value[0] === value[1]) return `probably ${reach(value[0])}`;
   if (Array.isArray(value)) return value.map(reach).join("–");
   return Number.isInteger(value) ? String(value) : String(Math.round(value * 100) / 100);
 }
