@@ -71,6 +71,12 @@ def test_whether_a_line_takes_a_cycle_however_little_of_it_is_read(read, apart):
     assert code_lines(late(1.0, 2.0, error=0.6)).apart is False
 
 
+def test_few_nops_take_no_longer_than_more_though_they_were_disturbed():
+    """A Zen 3 read 1.79 of four NOPs beside a neighbour, and 1.19 of six."""
+    assert code_lines(late(1.79, 2.0)).apart is True
+    assert code_lines(late(1.79, 1.5)).apart is False
+
+
 def test_few_slots_in_two_lines_take_two_cycles_where_lines_are_apart():
     lines = CodeLines(64, 8, 1.0, apart=True)
     assert lines.cycles(50, straight(5)) == 1.0
