@@ -11,17 +11,17 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.bad_input import bad_input
-from benchmarks.compare import DEFAULT, compare
-from benchmarks.coverage import coverage
-from benchmarks.kill import kill
+from benchmarks.house.bad_input import bad_input
+from benchmarks.house.kill import kill
+from benchmarks.house.startup import startup
 from benchmarks.lib.common import Check, parser, present
 from benchmarks.lib.processes import Laboratory, cores
 from benchmarks.lib.reference import FORMATS, load
-from benchmarks.repeat import repeat
-from benchmarks.scaling import scaling
-from benchmarks.startup import startup
-from benchmarks.walltime import walltime
+from benchmarks.measuring.compare import DEFAULT, compare
+from benchmarks.measuring.coverage import coverage
+from benchmarks.measuring.repeat import repeat
+from benchmarks.measuring.scaling import scaling
+from benchmarks.measuring.walltime import walltime
 from cyclescope.errors import CyclescopeError
 
 Part = tuple[str, Callable[[], Sequence[Check]]]

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.lib.agreement import GRAIN, close
 from benchmarks.lib.common import Check, at_least
 from benchmarks.lib.results import Key, read
-from benchmarks.repeat import QUIET
+from benchmarks.measuring.repeat import QUIET
 from cyclescope.infer.timing.results import EXACT, HIGH, FormTiming
 
 SPREADS = 2.0  # of 100 readings 95 are within so many spreads

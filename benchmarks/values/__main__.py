@@ -24,8 +24,8 @@ from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.emulated import drawn, emulator, executed
 from benchmarks.lib.common import Check, at_least, parser, present, share, table
+from benchmarks.tables.emulated import drawn, emulator, executed
 from benchmarks.values.follow import Finding, findings
 from benchmarks.values.reasons import known
 from benchmarks.values.tracer import Tracer, tracer, usable_cpus

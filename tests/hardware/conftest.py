@@ -10,7 +10,7 @@ import pytest
 from cyclescope.backend.link import runner_path
 from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable
-from tests.support.processes import Command, until
+from tests.support.programs.processes import Command, until
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from cyclescope.backend.base import HANG, OK, PAGES, SIGNAL, UNCLEAN, BlockEffor
 from cyclescope.backend.canary import prepare
 from cyclescope.measure.blocks import judged
 from cyclescope.session.blocks import LOOP, UNROLLED, ProgramBlock, cases
-from tests.support.processes import patiently
+from tests.support.programs.processes import patiently
 
 pytestmark = [
     pytest.mark.hardware,

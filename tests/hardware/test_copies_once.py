@@ -13,7 +13,7 @@ from cyclescope.errors import MeasurementError
 from cyclescope.infer.api import calibrated, open_backend
 from cyclescope.infer.beside.bursts import BurstPlan, time_bursts
 from cyclescope.infer.beside.pieces import Around, Init, text_snippets
-from tests.support.processes import patiently
+from tests.support.programs.processes import patiently
 
 pytestmark = [
     pytest.mark.hardware,

@@ -12,7 +12,7 @@ import shutil
 import pytest
 
 from cyclescope.measure.record import STABLE
-from tests.support.processes import NOISY, patiently
+from tests.support.programs.processes import NOISY, patiently
 
 pytestmark = [
     pytest.mark.hardware,

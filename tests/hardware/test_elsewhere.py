@@ -28,8 +28,8 @@ from cyclescope.infer.api import open_backend
 from cyclescope.isa.registry import isa_names
 from cyclescope.measure.bench import default_state
 from cyclescope.measure.store import Store
-from tests.support.fake_ssh import FakeSsh
-from tests.support.processes import NOISY, patiently, until
+from tests.support.programs.fake_ssh import FakeSsh
+from tests.support.programs.processes import NOISY, patiently, until
 
 pytestmark = pytest.mark.hardware
 

@@ -17,7 +17,7 @@ import pytest
 
 from cyclescope.measure.sampling import AGREE
 from cyclescope.measure.store import Store
-from tests.support.processes import NOISY, patiently, until
+from tests.support.programs.processes import NOISY, patiently, until
 
 pytestmark = pytest.mark.hardware
 

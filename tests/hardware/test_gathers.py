@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from cyclescope.backend.native import NativeBackend
-from tests.support.probed import misled_gathers
+from tests.support.made.probed import misled_gathers
 
 pytestmark = pytest.mark.hardware
 

@@ -16,8 +16,8 @@ from cyclescope.isa.table import load_table
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import ask
 from cyclescope.session.probes import pairs_of
-from tests.support.handing import handed_over
-from tests.support.processes import patiently
+from tests.support.made.handing import handed_over
+from tests.support.programs.processes import patiently
 
 pytestmark = pytest.mark.hardware
 MOST_LIKE_ALONE, LEAST_TIMES = 8, 0.9  # threads of a core; noise of both readings

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cyclescope.host.uname import host_isa
-from tests.support.processes import NOISY, environment, patiently
+from tests.support.programs.processes import NOISY, environment, patiently
 
 pytestmark = pytest.mark.hardware
 

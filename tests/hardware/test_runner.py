@@ -20,7 +20,7 @@ from cyclescope.kernel.kernel import CANARY, FAST, Kernel
 from cyclescope.kernel.state import FIRST_WINDOW, chain_start
 from cyclescope.measure.bench import LEVELS, default_state, machine_code, time_kernel
 from cyclescope.measure.sampling import failure
-from tests.support.processes import ended, environment, patiently, until
+from tests.support.programs.processes import ended, environment, patiently, until
 
 pytestmark = pytest.mark.hardware
 

@@ -21,9 +21,9 @@ from cyclescope.backend.transport import Transport
 from cyclescope.errors import BackendUnavailable
 from cyclescope.host.counters import CYCLES
 from cyclescope.kernel.kernel import Kernel
-from tests.support import escapes
-from tests.support.escapes import FOLDERS, MARKER, NATIVE, RETURNS, STATE, Escapes, call, forge
-from tests.support.processes import patiently, until
+from tests.support.code import escapes
+from tests.support.code.escapes import FOLDERS, MARKER, NATIVE, RETURNS, STATE, Escapes, call, forge
+from tests.support.programs.processes import patiently, until
 
 pytestmark = [
     pytest.mark.hardware,

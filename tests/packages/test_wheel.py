@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from cyclescope import __version__
-from tests.support.processes import NOISY, patiently
+from tests.support.programs.processes import NOISY, patiently
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.model import binding
 from cyclescope.model.binding import balanced, port_bound, total
 from cyclescope.model.machine import EXTRACTED, IDEAL, MEASURED, Provenance
-from tests.support.blocks import of_code, predictor, toy
+from tests.support.code.blocks import of_code, predictor, toy
 
 PORTS = 6
 WIDTH, WINDOW = 64.0, 1024

@@ -18,7 +18,7 @@ from cyclescope.analyze.read.assemblers import tools
 from cyclescope.errors import CyclescopeError
 from cyclescope.report.predictions.text import analysis_text
 from cyclescope.session.machines import load_model
-from tests.support.damaged_code import BUILDS, CC, CHANGES, EDITS, TEXTS, built, changed, edited
+from tests.support.files.damaged_code import BUILDS, CC, CHANGES, EDITS, TEXTS, built, changed, edited
 
 SECONDS, MEGABYTES = 5, 500
 MACHINES = {"x86-64": "skylake", "aarch64": "neoverse-v1", "riscv64": "sifive-p670"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
-from tests.support.blocks import of_code, predictor
+from tests.support.code.blocks import of_code, predictor
 
 TABLE = load_table("x86-64")
 ROUNDS, FARTHEST = 40, 20  # iterations; distances that are compared

@@ -16,7 +16,7 @@ from cyclescope.cli.main import main
 from cyclescope.formats.registry import READABLE
 from cyclescope.model.check import problems
 from cyclescope.session.machines import read_machine
-from tests.support.damaged_files import EDITS, mutated, sound
+from tests.support.files.damaged_files import EDITS, mutated, sound
 
 SECONDS, MEGABYTES = 5, 500
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.hostile import Ran, broken, kinds, store_kind, wrong
+from tests.support.files.hostile import Ran, broken, kinds, store_kind, wrong
 
 KINDS = kinds()
 

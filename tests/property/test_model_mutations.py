@@ -15,8 +15,8 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.errors import CyclescopeError
 from cyclescope.model.check import ModelError, problems
 from cyclescope.session.machines import load_model, read_machine
-from tests.support.blocks import block
-from tests.support.mutation import KERNEL, mutated, small
+from tests.support.code.blocks import block
+from tests.support.files.mutation import KERNEL, mutated, small
 
 SECONDS, BYTES = 5.0, 500 << 20
 _CHECK = """

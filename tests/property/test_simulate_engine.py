@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cyclescope.model.machine import BINDINGS, IDEAL, Operation
 from cyclescope.model.ports import port_throughput
 from cyclescope.simulate.engine import Engine, Layout, Template, Work
-from tests.support.cores import independent, loop
+from tests.support.made.cores import independent, loop
 
 PORT_SETS = st.sets(st.integers(0, 7), min_size=1, max_size=5).map(lambda ports: tuple(sorted(ports)))
 

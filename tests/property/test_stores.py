@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cyclescope.cli.main import main
-from tests.support.damage import (
+from tests.support.files.damage import (
     BYTES,
     DAMAGE,
     change,

@@ -13,7 +13,8 @@ from cyclescope.isa.registry import instruction_sets
 from cyclescope.isa.table import load_table
 
 PACKAGE = Path(cyclescope.__file__).parent
-MOST = 15  # modules in a folder, `__init__` not counted
+ROOT = Path(__file__).parents[2]
+MOST = 15  # modules in a folder; `__init__` and `conftest`, which every folder may have, are not counted
 # Where instruction sets are named: what registers them, other tools' files, which are of one, and what Linux
 # says of a CPU in files; probes, whose kernels are written for each.
 NAMING = ("isa/registry.py", "formats/", "host/", "probe/")
@@ -36,6 +37,13 @@ def test_folders_are_small_enough_to_be_taken_in():
     sizes = {str(folder.relative_to(PACKAGE)): len(modules) for folder, modules in rooms()}
     assert len(sizes) > 20, "all folders were found"
     assert {folder: size for folder, size in sizes.items() if size > MOST} == {}
+
+
+def test_folders_of_tests_benchmarks_and_tools_are_as_small():
+    files = [path for top in ("tests", "benchmarks", "tools") for path in (ROOT / top).rglob("*.py")]
+    sizes = Counter(path.parent for path in files if path.stem not in ("__init__", "conftest"))
+    assert len(sizes) > 40, "all folders were found"
+    assert {str(folder.relative_to(ROOT)): size for folder, size in sizes.items() if size > MOST} == {}
 
 
 def test_modules_do_not_repeat_the_name_of_their_folder():

@@ -34,7 +34,7 @@ from cyclescope.isa.riscv64.vector import configured
 from cyclescope.isa.table import load_table
 
 EMULATOR = ["qemu-riscv64-static", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256,elen=64,Zfh=true"]
-RECORDED = Path(__file__).parents[2] / "tests/unit/isa/recorded/riscv64_vectors.txt"
+RECORDED = Path(__file__).parents[2] / "tests/unit/isa/fixed_width/recorded/riscv64_vectors.txt"
 BASE, OTHER = 10, 11  # registers with an address, with 8
 SUITING = (8, 16, 24)  # registers where groups of every size begin
 DRAWS = 24  # per form and configuration

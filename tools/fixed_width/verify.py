@@ -26,7 +26,7 @@ from .rules import optional
 PER_FORM = 12
 RANDOM = 400_000
 REQUIRED = 0.999
-RECORDED = Path(__file__).parents[2] / "tests/unit/isa/recorded"
+RECORDED = Path(__file__).parents[2] / "tests/unit/isa/fixed_width/recorded"
 SOME = 601  # of these many answers, one is written down
 
 

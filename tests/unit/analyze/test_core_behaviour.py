@@ -15,7 +15,7 @@ from cyclescope.model.behaviour.found import behaviour_of
 from cyclescope.model.behaviour.published import StoreChunks
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Provenance
 from cyclescope.session.machines import load_model
-from tests.support.blocks import block
+from tests.support.code.blocks import block
 
 BARE = MachineModel("some core", "x86-64", Provenance(DRAWN), Core(4.0), (), {})
 LOADS = {"MOV (R64, M64)": FormCost(1.0, (), {"op2.address->op1": 5.0})}

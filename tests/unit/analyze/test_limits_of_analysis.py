@@ -18,7 +18,7 @@ from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.predictor import Predictor, UnknownInstructions
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import DRAWN, Core, FormCost, MachineModel, Operation, Provenance
-from tests.support.blocks import block, predictor, toy
+from tests.support.code.blocks import block, predictor, toy
 
 TABLE = load_table("x86-64")
 NO_LOADS = MachineModel(

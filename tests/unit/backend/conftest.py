@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cyclescope.backend import native
-from tests.support.fake_runner import fake_runner
-from tests.support.fake_ssh import FakeSsh
+from tests.support.programs.fake_runner import fake_runner
+from tests.support.programs.fake_ssh import FakeSsh
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from cyclescope.backend.native import NativeBackend
 from cyclescope.errors import BackendUnavailable
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import default_state
-from tests.support.fake_runner import fake_runner
+from tests.support.programs.fake_runner import fake_runner
 
 SETS, BYTES = {"present": 32, "written": 50, "unstable": 68, "depends": 86}, 18  # in struct differ_result
 SIZE = 2680

@@ -9,7 +9,7 @@ import pytest
 from cyclescope.backend.native import NativeBackend
 from cyclescope.measure import survey
 from cyclescope.report.host import host_text
-from tests.support.fake_runner import fake_runner
+from tests.support.programs.fake_runner import fake_runner
 
 CPUINFO = (
     "processor: 0\nuarch: sifive,u74-mc\n\n"

@@ -15,7 +15,7 @@ from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.kernel import CANARY, Kernel, kernel_of
 from cyclescope.kernel.state import MachineState
 from cyclescope.measure.plan import Planner
-from tests.support.installed_mca import backend_for
+from tests.support.programs.installed_mca import backend_for
 
 SIGILL = Outcome(1, 4, 0, 0)
 RAMP = 1000  # cycles before the steady state

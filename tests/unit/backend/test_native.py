@@ -19,7 +19,7 @@ from cyclescope.host.counters import CYCLES
 from cyclescope.host.identity import as_leaves, identify
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.measure.bench import default_state
-from tests.support.fake_runner import fake_runner, frames
+from tests.support.programs.fake_runner import fake_runner, frames
 
 EVENTS = (CYCLES, ("uops", 4, 0xC1), ("p0", 4, 0x1A1))
 

@@ -7,8 +7,8 @@ import pytest
 from cyclescope.backend import native
 from cyclescope.backend.remote import link_to
 from cyclescope.errors import UsageError
-from tests.support.fake_runner import frames
-from tests.support.remote import TELLING, measured, opened, refused
+from tests.support.programs.fake_runner import frames
+from tests.support.programs.remote import TELLING, measured, opened, refused
 
 # --- what --target names ------------------------------------------------------------------------
 

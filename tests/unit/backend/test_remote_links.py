@@ -12,9 +12,9 @@ from cyclescope.backend.base import Effort
 from cyclescope.backend.native import MEASURE
 from cyclescope.backend.remote import link_to
 from cyclescope.errors import BackendUnavailable
-from tests.support.fake_runner import frames
-from tests.support.processes import ended, until
-from tests.support.remote import ONCE, TARGET, TELLING, kernels, measured, opened
+from tests.support.programs.fake_runner import frames
+from tests.support.programs.processes import ended, until
+from tests.support.programs.remote import ONCE, TARGET, TELLING, kernels, measured, opened
 
 # --- links that break ---------------------------------------------------------------------------
 

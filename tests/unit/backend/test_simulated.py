@@ -28,7 +28,7 @@ from cyclescope.model.machine import (
 )
 from cyclescope.model.ports import port_throughput
 from cyclescope.simulate.draw import draw_machine
-from tests.support.forms import chosen
+from tests.support.code.forms import chosen
 
 STATE = MachineState((0,) * 16)
 ADD, IMUL, MISSING = "ADD_01 (R64, R64)", "IMUL (R64, R64)", "CPUID"

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pytest
 
 from cyclescope.cli.main import main
-from tests.support.blocks import SUM_LOOP
-from tests.support.machine import FORMS, simulate
-from tests.support.shared import shared_file
+from tests.support.code.blocks import SUM_LOOP
+from tests.support.made.machine import FORMS, simulate
+from tests.support.made.shared import shared_file
 
 PROGRESS = re.compile(r"[\w ]+: \d+ of \d+, |measuring|second look")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

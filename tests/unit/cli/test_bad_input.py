@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from cyclescope.host.topology import Topology
-from tests.support.machine import simulate
+from tests.support.made.machine import simulate
 
 USAGE, FAILURE, UNSUPPORTED, NO_BACKEND = 2, 1, 3, 4
 

@@ -11,8 +11,8 @@ import pytest
 
 from cyclescope.cli.main import COMMANDS
 from cyclescope.measure.store import Store
-from tests.support.machine import FORMS
-from tests.support.stores import experiment, measurement
+from tests.support.files.stores import experiment, measurement
+from tests.support.made.machine import FORMS
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

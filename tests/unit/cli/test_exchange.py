@@ -13,7 +13,7 @@ import pytest
 from cyclescope.formats.registry import FORMATS, READABLE, WRITABLE, by_name
 from cyclescope.isa.table import load_table
 from cyclescope.model.schema import read_model, write_model
-from tests.support.models import exchanged, suited
+from tests.support.made.models import exchanged, suited
 
 USAGE, FAILURE = 2, 1
 FEW = ("--form", "ADD*")  # forms, where it does not matter which

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
-from tests.support.machine import FORMS
+from tests.support.made.machine import FORMS
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/reference/results.schema.json").read_text())
 

@@ -18,7 +18,7 @@ from cyclescope.measure.store import Store
 from cyclescope.model.check import problems
 from cyclescope.model.schema import decode, read_model, write_model
 from cyclescope.session.machines import load_model
-from tests.support.machine import FORMS, IDENTITY
+from tests.support.made.machine import FORMS, IDENTITY
 
 USAGE, FAILURE = 2, 1
 

@@ -7,7 +7,7 @@ import pytest
 
 from cyclescope.cli.main import cli
 from cyclescope.cli.options import OutputFile
-from tests.support.hostile import ran
+from tests.support.files.hostile import ran
 
 LOOP = ".L3:\n imul %rbx, %rcx\n dec %rdi\n jne .L3\n"
 MODEL = ("machines", "show", "skylake", "--json")

@@ -7,7 +7,7 @@ import sys
 from importlib.resources import files
 
 import cyclescope as library
-from tests.support.processes import environment
+from tests.support.programs.processes import environment
 
 
 def test_names_are_listed_before_they_are_used():

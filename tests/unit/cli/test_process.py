@@ -13,7 +13,7 @@ import pytest
 
 from cyclescope.backend.native import VERSION
 from cyclescope.errors import Stopped
-from tests.support.processes import ended, environment
+from tests.support.programs.processes import ended, environment
 
 # What a command's help may load of the world beside click and what click loads.
 OURS = {

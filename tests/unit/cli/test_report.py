@@ -10,9 +10,9 @@ import pytest
 
 from cyclescope.model.schema import write_model
 from cyclescope.report.site.packing import unpacked
-from tests.support.browser import PROGRAM, Browser
-from tests.support.models import exchanged
-from tests.unit.report.test_site import Page
+from tests.support.made.models import exchanged
+from tests.support.programs.browser import PROGRAM, Browser
+from tests.unit.report.pages.test_site import Page
 
 USAGE = 2
 FORM = "IMUL (R64, R64)"

@@ -19,7 +19,7 @@ from cyclescope.formats.exchange import (
 )
 from cyclescope.formats.registry import READABLE, by_name, of_contents
 from cyclescope.isa.table import load_table
-from tests.support.models import exchanged
+from tests.support.made.models import exchanged
 
 ENTITIES = "".join(f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(9))
 BOMB = f'<?xml version="1.0"?><!DOCTYPE root [<!ENTITY a0 "ha">{ENTITIES}]><root>&a9;</root>'

@@ -17,7 +17,7 @@ from cyclescope.formats.llvm.patterns import opcode_pattern
 from cyclescope.model.check import problems
 from cyclescope.model.machine import EXTRACTED
 from cyclescope.session.sources import source
-from tests.support.llvm_records import chosen, dag, group, opcode, ref, refs, takes, target, unit
+from tests.support.files.llvm_records import chosen, dag, group, opcode, ref, refs, takes, target, unit
 
 ADD, LOAD, MUL = "ADD_01 (R64, R64)", "ADD (R64, M64)", "IMUL (R64, R64)"
 

@@ -15,8 +15,8 @@ from cyclescope.formats.llvm.dump import read as read_dump
 from cyclescope.formats.llvm.scheduling import write
 from cyclescope.isa.registry import instruction_sets
 from cyclescope.model.machine import FormCost, Operation
-from tests.support.models import SIZES, exchanged
-from tests.support.tablegen import TBLGENS, generated
+from tests.support.made.models import SIZES, exchanged
+from tests.support.programs.tablegen import TBLGENS, generated
 
 MUL, ADC, LOAD = "IMUL (R64, R64)", "ADC_11 (R64, R64)", "MOV (R64, M64)"
 

@@ -10,7 +10,7 @@ import pytest
 from cyclescope.formats.exchange import FormatError
 from cyclescope.formats.llvm.opcodes import known_opcodes, with_opcodes
 from cyclescope.isa.table import load_table
-from tests.support.models import exchanged
+from tests.support.made.models import exchanged
 
 EVERY = sorted({form.llvm for form in load_table("x86-64") if form.llvm})
 

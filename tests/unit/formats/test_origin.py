@@ -10,7 +10,7 @@ from cyclescope.formats.origin import digest
 from cyclescope.formats.registry import FORMATS, by_name, of_contents
 from cyclescope.host.cpuinfo import microcode
 from cyclescope.model.machine import Core
-from tests.support.models import exchanged, suited
+from tests.support.made.models import exchanged, suited
 
 TOLD = [
     form.name for form in FORMATS if form.reader and form.writer and (form.comment or form.suffix == ".td")

@@ -12,7 +12,7 @@ from cyclescope.formats.rates import EXPLAINED, with_rates
 from cyclescope.formats.registry import by_name
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import FormCost, Operation
-from tests.support.models import SIZES, exchanged
+from tests.support.made.models import SIZES, exchanged
 
 TABLE = load_table("x86-64")
 ALU, LOAD, STORE = Operation((0, 1)), Operation((3, 4)), Operation((2,))

@@ -11,7 +11,7 @@ from cyclescope.formats.exchange import FormatError, Request
 from cyclescope.formats.registry import by_name, of_contents
 from cyclescope.infer.timing.results import FormTiming, Latency, Throughput
 from cyclescope.remarks.timing import Idiom
-from tests.support.models import exchanged
+from tests.support.made.models import exchanged
 
 XML = """<?xml version="1.0"?>
 <root date="2022-12-01">

@@ -22,8 +22,8 @@ from cyclescope.model.facts import (
 )
 from cyclescope.model.library import shipped
 from cyclescope.model.machine import FormCost, Operation
-from tests.support.models import exchanged
-from tests.support.tablegen import TBLGENS, generated
+from tests.support.made.models import exchanged
+from tests.support.programs.tablegen import TBLGENS, generated
 
 XOR, MOV, PXOR, SBB = "XOR_31 (R64, R64)", "MOV_89 (R64, R64)", "VPXOR (YMM, YMM, YMM)", "SBB_19 (R64, R64)"
 VMOV, ADD = "VMOVAPS_28 (YMM, YMM)", "ADD_01 (R64, R64)"

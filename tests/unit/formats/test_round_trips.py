@@ -16,8 +16,8 @@ from cyclescope.isa.table import load_table
 from cyclescope.model.check import problems
 from cyclescope.model.facts import FUSION, CoreAnswer, Fact, fused_subject
 from cyclescope.model.machine import FormCost, MachineModel, Operation
-from tests.support.kept import ALL, NONE, SOME, cell, counts, table
-from tests.support.models import exchanged, plain, suited
+from tests.support.files.kept import ALL, NONE, SOME, cell, counts, table
+from tests.support.made.models import exchanged, plain, suited
 
 SEEDS = (1, 2, 3)
 KEPT = ("slots", "operations", "latencies", "throughput", "confidence", "idiom", "note", "ranges")
@@ -211,7 +211,7 @@ def test_operands_of_no_form_stop_a_writer(isa):
 
 
 def test_the_page_of_limits_says_what_is_kept():
-    """`python -m tests.support.kept` prints the table."""
+    """`python -m tests.support.files.kept` prints the table."""
     page = Path("docs/reference/format-limits.md").read_text(encoding="utf-8")
     assert "\n".join(table()) in page
 

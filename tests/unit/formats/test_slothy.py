@@ -9,7 +9,7 @@ from cyclescope.formats.exchange import FormatError, Request
 from cyclescope.formats.registry import by_name
 from cyclescope.formats.slothy.spelling import spelling
 from cyclescope.model.machine import FormCost, Operation
-from tests.support.models import exchanged
+from tests.support.made.models import exchanged
 
 MULTIPLY, LOAD, ADD = "FMADDDrrr", "LDRXui", "ADDXrs"
 

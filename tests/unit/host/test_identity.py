@@ -21,7 +21,7 @@ from cyclescope.host.identity import (
 )
 from cyclescope.isa.table import load_table
 from cyclescope.model.library import summaries
-from tests.support.machine import leaves
+from tests.support.made.machine import leaves
 
 
 def cpuid(vendor, signature, brand="", ecx=0):

@@ -23,7 +23,7 @@ from cyclescope.measure.store import Store
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.report.summary import Tally, summary_text
 from cyclescope.session.machines import load_model
-from tests.support.damage import change
+from tests.support.files.damage import change
 
 MACHINE = "core"
 FORMS = ("IMUL (R64, R64)", "ADD_01 (R64, R64)", "MOV (R64, M64)")

@@ -7,10 +7,10 @@ import pytest
 from cyclescope.infer.timing.results import EXACT, UPPER_BOUND
 from cyclescope.isa.dataflow import is_old, overwritten, pairs
 from cyclescope.measure.plan import LATENCY, THROUGHPUT, Planner
-from tests.support.comparison import campaign, compared, exact, instance, near
-from tests.support.forms import chosen
-from tests.support.simulated import LOUD, SimulatedBackend
-from tests.support.truth import RARE, Truth
+from tests.support.code.forms import chosen
+from tests.support.made.comparison import campaign, compared, exact, instance, near
+from tests.support.made.simulated import LOUD, SimulatedBackend
+from tests.support.made.truth import RARE, Truth
 
 BOTH = frozenset((THROUGHPUT, LATENCY))
 

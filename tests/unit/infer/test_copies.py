@@ -14,7 +14,7 @@ from cyclescope.infer import copies, readout
 from cyclescope.infer.copies import by_copies, possible_copies
 from cyclescope.infer.readout import Readout
 from cyclescope.measure.store import Store
-from tests.support.damage import change
+from tests.support.files.damage import change
 
 SECONDS = 20  # until a copy that nobody listens to has to be gone
 

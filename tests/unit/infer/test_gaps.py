@@ -14,7 +14,7 @@ from cyclescope.infer.timing.links import is_latency
 from cyclescope.infer.timing.results import UNMEASURED
 from cyclescope.infer.workload import Workload
 from cyclescope.measure.store import Store
-from tests.support.damage import FORMS, change, fill
+from tests.support.files.damage import FORMS, change, fill
 
 DIV = "DIV (R64)"
 

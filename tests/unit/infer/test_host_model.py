@@ -17,7 +17,7 @@ from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
 from cyclescope.model.schema import write_model
 from cyclescope.remarks.model import Origin
 from cyclescope.session.machines import load_model
-from tests.support.machine import Machine
+from tests.support.made.machine import Machine
 
 VERSION = host_model.__version__
 OUTDATED = Origin.OUTDATED.of("").text

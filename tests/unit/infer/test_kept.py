@@ -18,7 +18,7 @@ from cyclescope.infer.readout import Readout
 from cyclescope.measure.store import Store
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.session.machines import load_model
-from tests.support.damage import FORMS, change
+from tests.support.files.damage import FORMS, change
 
 
 def shown(path, table, names=FORMS[:3]):

@@ -16,10 +16,10 @@ from cyclescope.backend.base import Sample
 from cyclescope.infer.timing.results import FormTiming, Latency
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.kernel import Kernel
-from tests.support.comparison import campaign
-from tests.support.forms import chosen
-from tests.support.simulated import LOUD, SimulatedBackend
-from tests.support.truth import Truth
+from tests.support.code.forms import chosen
+from tests.support.made.comparison import campaign
+from tests.support.made.simulated import LOUD, SimulatedBackend
+from tests.support.made.truth import Truth
 
 EXPECTED = Path(__file__).parents[2] / "golden" / "x86-64" / "simulated" / "results.txt"
 EVERY = 3  # of the forms of every kind, one

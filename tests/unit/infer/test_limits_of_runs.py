@@ -20,7 +20,7 @@ from cyclescope.measure.record import STABLE
 from cyclescope.measure.rows import Unreadable
 from cyclescope.measure.sampling import Measurement, Sampler
 from cyclescope.measure.store import Store
-from tests.support.damage import change, fill
+from tests.support.files.damage import change, fill
 
 KERNEL = Kernel(b"\x90", 1, MachineState((0,) * 16))
 

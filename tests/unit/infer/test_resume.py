@@ -11,10 +11,10 @@ from cyclescope.errors import BackendUnavailable
 from cyclescope.infer.campaign import Campaign, Request
 from cyclescope.measure.sampling import Sampler
 from cyclescope.measure.store import Store
-from tests.support.comparison import MACHINE
-from tests.support.forms import chosen
-from tests.support.simulated import SimulatedBackend
-from tests.support.truth import Truth
+from tests.support.code.forms import chosen
+from tests.support.made.comparison import MACHINE
+from tests.support.made.simulated import SimulatedBackend
+from tests.support.made.truth import Truth
 
 BATCH = 120
 

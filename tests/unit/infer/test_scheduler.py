@@ -17,7 +17,7 @@ from cyclescope.model.machine import BINDINGS, EVENLY, GROUPED, IDEAL, ROUND_ROB
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.run import ask
 from cyclescope.session.machines import load_model
-from tests.support.probed import NOISE
+from tests.support.made.probed import NOISE
 
 CORES = {"skylake": "x86-64", "neoverse-v2": "aarch64", "sifive-p670": "riscv64"}
 SEED = random.SystemRandom().randrange(1 << 30)

@@ -14,8 +14,8 @@ from cyclescope.kernel.overwriting import chosen_stream
 from cyclescope.kernel.stream import Stream, kind_of
 from cyclescope.kernel.variant import Kind, variant_of
 from cyclescope.measure.plan import Planner
-from tests.support.flow import period
-from tests.support.truth import Truth
+from tests.support.code.flow import period
+from tests.support.made.truth import Truth
 
 ISAS = ("x86-64", "aarch64", "riscv64")
 COUNT = 4  # one-cycle instructions behind an instance

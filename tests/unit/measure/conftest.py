@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from cyclescope.measure.store import Store
-from tests.support.stores import HERE
+from tests.support.files.stores import HERE
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from cyclescope.errors import StoreError, UsageError
 from cyclescope.measure.bench import default_state
 from cyclescope.measure.merge import Merged, by_machine, merge_files
 from cyclescope.measure.store import Store
-from tests.support.stores import HERE, THERE, experiment, filled, measurement
+from tests.support.files.stores import HERE, THERE, experiment, filled, measurement
 
 
 def test_merging_takes_what_is_missing_or_better(tmp_path):

@@ -14,7 +14,7 @@ from cyclescope.measure.merge import merge_files
 from cyclescope.measure.record import NOISY
 from cyclescope.measure.store import Store
 from cyclescope.model.facts import CoreAnswer, Fact
-from tests.support.stores import HERE, THERE, experiment, filled, measurement, opening, spoil
+from tests.support.files.stores import HERE, THERE, experiment, filled, measurement, opening, spoil
 
 # --- what goes in comes out ---------------------------------------------------------------------
 

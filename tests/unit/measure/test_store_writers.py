@@ -14,8 +14,8 @@ from cyclescope.errors import StoreError
 from cyclescope.measure import database
 from cyclescope.measure.database import open_readonly
 from cyclescope.measure.store import Store
-from tests.support.processes import environment
-from tests.support.stores import HERE, experiment, filled, measurement, opening
+from tests.support.files.stores import HERE, experiment, filled, measurement, opening
+from tests.support.programs.processes import environment
 
 # --- where nothing can be written ---------------------------------------------------------------
 

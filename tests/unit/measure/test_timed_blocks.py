@@ -20,7 +20,7 @@ from cyclescope.measure.blocks import (
     judged,
     time_blocks,
 )
-from tests.support.simulated_blocks import sample
+from tests.support.made.simulated_blocks import sample
 
 
 class Scripted:

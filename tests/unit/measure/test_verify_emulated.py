@@ -9,7 +9,7 @@ from unittest.mock import patch
 import msgspec
 import pytest
 
-from benchmarks.emulated import emulator
+from benchmarks.tables.emulated import emulator
 from cyclescope.backend.base import Depth
 from cyclescope.backend.native import NativeBackend
 from cyclescope.backend.remote import link_to

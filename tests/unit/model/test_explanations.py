@@ -8,7 +8,7 @@ import pytest
 from cyclescope.model.comparison.agreement import Quantity, compare
 from cyclescope.model.comparison.explanations import Reason
 from cyclescope.model.machine import EXTRACTED, MEASURED, PUBLISHED, FormCost, Operation
-from tests.support.models import exchanged
+from tests.support.made.models import exchanged
 
 FORM = "IMUL (R64, R64)"
 LOADING = "ADD (R64, M64)"

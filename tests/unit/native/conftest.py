@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from cyclescope.backend.native import NativeBackend
-from tests.support.emulated import AARCH64, NATIVE, RISCV64, build
+from tests.support.code.emulated import AARCH64, NATIVE, RISCV64, build
 
 
 @pytest.fixture(scope="session", params=[AARCH64, RISCV64], ids=lambda isa: isa.name)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cyclescope.backend.base import Depth, Effort
 from cyclescope.backend.native import NativeBackend
-from tests.support.emulated import AARCH64, NATIVE, RISCV64, build, kernel
+from tests.support.code.emulated import AARCH64, NATIVE, RISCV64, build, kernel
 
 ALLOW, TRAP = 0x7FFF0000, 0x00030000
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06

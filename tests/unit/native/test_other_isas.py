@@ -23,8 +23,8 @@ from cyclescope.kernel.state import (
     VECTOR_SCALABLE,
 )
 from cyclescope.session import blocks as program_blocks
-from tests.support.emulated import AARCH64, NATIVE, RISCV64, build, kernel, state, words
-from tests.support.processes import until
+from tests.support.code.emulated import AARCH64, NATIVE, RISCV64, build, kernel, state, words
+from tests.support.programs.processes import until
 
 RUNNER_LEAF, EMULATED = (0x43530001, 0), 1
 ONCE = Effort(rounds=1, want=2, maximum=4, target=2000.0)

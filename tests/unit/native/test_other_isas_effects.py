@@ -14,7 +14,7 @@ from cyclescope.kernel.differential import GROUP_SHIFT, INDEX_SHIFT, INDEXED, VA
 from cyclescope.kernel.kernel import Kernel
 from cyclescope.kernel.locations import members, names
 from cyclescope.kernel.state import FIRST_WINDOW
-from tests.support.emulated import AARCH64, RISCV64, kernel, state, words
+from tests.support.code.emulated import AARCH64, RISCV64, kernel, state, words
 
 # A word, what it reads and what it writes.
 AARCH64_EFFECTS = [

@@ -15,8 +15,8 @@ from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.pairs import CpuPair, CpuPairs, OtherCpu
 from cyclescope.probe.run import ask
 from cyclescope.remarks.run import Asking
-from tests.support.handing import handed_over
-from tests.support.probed import misled_gathers
+from tests.support.made.handing import handed_over
+from tests.support.made.probed import misled_gathers
 
 ONCE = Effort(rounds=1, want=1, maximum=2, target=200.0)
 

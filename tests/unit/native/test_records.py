@@ -27,7 +27,7 @@ from cyclescope.backend.answers import (
 from cyclescope.backend.base import DIED, OK
 from cyclescope.host.uname import host_isa
 from cyclescope.kernel.locations import names
-from tests.support.emulated import NATIVE
+from tests.support.code.emulated import NATIVE
 
 NONSENSE = 2000
 FIELDS = struct.Struct("<12d Q 8I i I")

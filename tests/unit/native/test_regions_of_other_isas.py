@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import environment
+from tests.support.programs.processes import environment
 
 PROGRAMS = Path(__file__).parents[2] / "hardware/programs"
 

@@ -31,8 +31,8 @@ from cyclescope.report.predictions.text import (
     origin,
 )
 from cyclescope.report.predictions.views import VIEWS
-from tests.support.made_prediction import FOUND, ROWS, Tags, changed, row
-from tests.support.schemas import ANALYSIS, analysis_schema
+from tests.support.code.made_prediction import FOUND, ROWS, Tags, changed, row
+from tests.support.files.schemas import ANALYSIS, analysis_schema
 
 
 def plain(text):

@@ -16,7 +16,7 @@ from cyclescope.report.predictions.text import (
     comparison_text,
 )
 from cyclescope.report.predictions.views import View
-from tests.support.made_prediction import FOUND, Tags, changed
+from tests.support.code.made_prediction import FOUND, Tags, changed
 
 
 def test_machines_side_by_side():

@@ -8,8 +8,8 @@ import pytest
 import cyclescope
 from cyclescope.errors import UsageError
 from cyclescope.model.schema import write_model
-from tests.support.models import exchanged
-from tests.unit.report.test_site import NASTY, Page
+from tests.support.made.models import exchanged
+from tests.unit.report.pages.test_site import NASTY, Page
 
 MUL = "IMUL (R64, R64)"
 

@@ -10,7 +10,7 @@ from cyclescope.infer.api import timings
 from cyclescope.measure.store import Store
 from cyclescope.remarks.ports import NoPorts
 from cyclescope.report.summary import Tally, summary_text
-from tests.support.damage import FORMS, change
+from tests.support.files.damage import FORMS, change
 
 
 @pytest.fixture

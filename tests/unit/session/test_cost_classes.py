@@ -9,7 +9,7 @@ from cyclescope.model.machine import EXTRACTED, MEASURED, Core, FormCost, Machin
 from cyclescope.report.comparison.classes import INDEX, class_files
 from cyclescope.session.cost_classes import CostClass, Difference, differing_classes, with_kernels
 from cyclescope.session.subjects import Subject
-from tests.support.stores import experiment, filled, measurement
+from tests.support.files.stores import experiment, filled, measurement
 
 MUL, ADC, ADD, SUB = "IMUL (R64, R64)", "ADC_11 (R64, R64)", "ADD_01 (R64, R64)", "SUB_29 (R64, R64)"
 

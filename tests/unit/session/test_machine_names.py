@@ -21,8 +21,8 @@ from cyclescope.model.schema import write_model
 from cyclescope.model.widths import WIDTHS
 from cyclescope.report.predictions.text import analysis_text
 from cyclescope.session import machines, sources
-from tests.support.blocks import toy
-from tests.support.schemas import ANALYSIS
+from tests.support.code.blocks import toy
+from tests.support.files.schemas import ANALYSIS
 
 ALL = list(summaries())
 LENT = [(other, m) for m in ALL for other in m.lends_to]

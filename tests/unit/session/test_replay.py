@@ -27,7 +27,7 @@ from cyclescope.session.replay import (
     open_model,
     verified,
 )
-from tests.support.stores import HERE, experiment, filled, measurement
+from tests.support.files.stores import HERE, experiment, filled, measurement
 
 
 def record(cycles=10.0, spread=0.0, number=1, **more):

@@ -13,7 +13,7 @@ from cyclescope.model.comparison.agreement import CYCLES, RELATIVE, Quantity
 from cyclescope.model.machine import FormCost
 from cyclescope.report.comparison.spread import spread_csv, spread_text
 from cyclescope.session.spread import SpreadValue, spread
-from tests.support.models import exchanged
+from tests.support.made.models import exchanged
 
 MUL = "IMUL (R64, R64)"
 

@@ -7,7 +7,7 @@ import pytest
 
 from cyclescope.model.schema import write_model
 from cyclescope.session.subjects import beside
-from tests.support.models import exchanged
+from tests.support.made.models import exchanged
 
 
 @pytest.fixture

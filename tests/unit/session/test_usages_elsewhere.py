@@ -23,7 +23,7 @@ from cyclescope.session.elsewhere.usage import (
     pressure_text,
 )
 from cyclescope.session.replay import Replay
-from tests.support.recorded_mca import recorded_mca
+from tests.support.files.recorded_mca import recorded_mca
 
 SAME, DIFFERENT, UNTOLD = Sameness.SAME, Sameness.DIFFERENT, Sameness.UNTOLD
 ADD, SUB, WIDE = "VPADDD (XMM, XMM, XMM)", "VPSUBD (XMM, XMM, XMM)", "VMULPS (ZMM, ZMM, ZMM)"

@@ -39,7 +39,7 @@ from cyclescope.session.validation import (
     timed,
     worst,
 )
-from tests.support.simulated_blocks import SimulatedBlocks, sample
+from tests.support.made.simulated_blocks import SimulatedBlocks, sample
 
 CODES = {
     "chain": "480fafc0480fafc0",  # imul rax, rax; imul rax, rax

@@ -7,7 +7,7 @@ import pytest
 
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.machine import EXTRACTED, MEASURED, Operation, Provenance
-from tests.support.blocks import A, B, C, block, changed, toy
+from tests.support.code.blocks import A, B, C, block, changed, toy
 
 TWO = Operation((A, B, C), 2.0)
 

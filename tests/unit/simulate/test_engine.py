@@ -11,7 +11,7 @@ from cyclescope.model.machine import BINDINGS, EVENLY, GROUPED, IDEAL, ROUND_ROB
 from cyclescope.model.ports import port_throughput
 from cyclescope.simulate import engine as engine_module
 from cyclescope.simulate.engine import Body, Engine, Layout, Template, Work
-from tests.support.cores import cycles, independent, loop, producer, steady, unary, work
+from tests.support.made.cores import cycles, independent, loop, producer, steady, unary, work
 
 WIDE = Layout(width=8, ports=4)
 

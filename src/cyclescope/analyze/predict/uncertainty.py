@@ -1,9 +1,9 @@
 """How far a prediction may be off: the interval that the uncertainty of a model's data leaves.
 
 Of extracted models, LLVM's costs of a Zen 4 were compared with what was measured there: by how much 8 of 10
-forms are off (`benchmarks/spread.py`). Of measured models, what 8 of 10 random mixes of instructions are off
-by (`benchmarks/mixes.py`): few are faster than their bounds, so that the least is nearer. What holds of one
-core is taken to hold of others.
+forms are off (`benchmarks/predicting/spread.py`). Of measured models, what 8 of 10 random mixes of
+instructions are off by (`benchmarks/measuring/mixes.py`): few are faster than their bounds, so that the least
+is nearer. What holds of one core is taken to hold of others.
 """
 
 from __future__ import annotations

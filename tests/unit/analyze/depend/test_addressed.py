@@ -16,7 +16,7 @@ from cyclescope.model.facts import (
     addressed_subject,
     stacked_constant,
 )
-from tests.support.blocks import block, measured, predicted
+from tests.support.code.blocks import block, measured, predicted
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"

@@ -13,7 +13,7 @@ from cyclescope.analyze.depend.waits import CacheWait, longest_round
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.facts import FORWARDING, RENAMING, CoreAnswer, Fact, MemoryWay, forwarding_subject
 from cyclescope.model.machine import MEASURED, Provenance
-from tests.support.blocks import block, toy
+from tests.support.code.blocks import block, toy
 
 needs_assembler = pytest.mark.skipif(shutil.which("as") is None, reason="needs as and objcopy of binutils")
 FAILED = 15.0  # cycles of a load that is not forwarded

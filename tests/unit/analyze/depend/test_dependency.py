@@ -10,7 +10,7 @@ from cyclescope.analyze.cost.instruction import PlacedCosts
 from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.session.machines import load_model
-from tests.support.blocks import FORWARD, LOAD, block, changed, predict, predictor, toy
+from tests.support.code.blocks import FORWARD, LOAD, block, changed, predict, predictor, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"

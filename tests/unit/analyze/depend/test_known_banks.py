@@ -35,8 +35,8 @@ from cyclescope.model.facts import (
 )
 from cyclescope.model.machine import Operation
 from cyclescope.session.machines import load_model
-from tests.support.blocks import block, changed, measured, predicted, toy
-from tests.support.ways import FACTS, SLOW
+from tests.support.code.blocks import block, changed, measured, predicted, toy
+from tests.support.made.ways import FACTS, SLOW
 
 SEED = random.SystemRandom().randrange(1 << 30)
 

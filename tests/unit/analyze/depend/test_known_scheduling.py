@@ -16,8 +16,8 @@ from cyclescope.model.facts import (
     consumer_subject,
 )
 from cyclescope.model.machine import EVENLY, GROUPED, IDEAL, STATIC
-from tests.support.blocks import block, changed, measured, predicted
-from tests.support.ways import FACTS
+from tests.support.code.blocks import block, changed, measured, predicted
+from tests.support.made.ways import FACTS
 
 
 def simulated(text, *facts, machine=None, late=False):

@@ -21,8 +21,8 @@ from cyclescope.model.facts import (
     stacked,
     transfer_subject,
 )
-from tests.support.blocks import FORWARD, LOAD, block, changed, measured, predicted
-from tests.support.ways import FACTS, FAILED, SLOW
+from tests.support.code.blocks import FORWARD, LOAD, block, changed, measured, predicted
+from tests.support.made.ways import FACTS, FAILED, SLOW
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"

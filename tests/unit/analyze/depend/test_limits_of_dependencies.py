@@ -8,7 +8,7 @@ import pytest
 
 from cyclescope.analyze.depend.loop_carried import slowest_cycle
 from cyclescope.analyze.predict.predictor import Predictor
-from tests.support.blocks import FORWARD, block, changed, predict, predictor, toy
+from tests.support.code.blocks import FORWARD, block, changed, predict, predictor, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"

@@ -15,7 +15,7 @@ from cyclescope.analyze.depend.standing import Standings
 from cyclescope.isa.table import load_table
 from cyclescope.model.machine import EXTRACTED, MEASURED, MachineModel, Provenance
 from cyclescope.session.machines import load_model
-from tests.support.blocks import block
+from tests.support.code.blocks import block
 
 VARIANTS = (CostVariant(), CostVariant(idiom="breaking"), CostVariant(fused=FIRST), CostVariant(renamed=True))
 

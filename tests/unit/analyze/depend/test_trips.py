@@ -16,7 +16,7 @@ from cyclescope.model.facts import (
     trip_subject,
     update_subject,
 )
-from tests.support.blocks import changed, measured, predicted
+from tests.support.code.blocks import changed, measured, predicted
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"

@@ -12,7 +12,7 @@ from cyclescope.analyze.depend.standing import Standings
 from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.errors import UsageError
 from cyclescope.model.machine import IDEAL
-from tests.support.blocks import block, changed, toy
+from tests.support.code.blocks import block, changed, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"

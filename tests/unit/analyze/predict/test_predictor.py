@@ -11,7 +11,7 @@ import pytest
 from cyclescope.analyze.decode.block import Block, Unroll
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.machine import EXTRACTED, MEASURED, FormCost, MachineModel, Operation, Provenance
-from tests.support.blocks import FORWARD, block, changed, predict, predictor, toy
+from tests.support.code.blocks import FORWARD, block, changed, predict, predictor, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"

@@ -10,7 +10,7 @@ from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.predict.predictor import Predictor, UnknownInstructions
 from cyclescope.errors import UsageError
 from cyclescope.session.machines import load_model
-from tests.support.blocks import block, changed, predict, predictor, toy
+from tests.support.code.blocks import block, changed, predict, predictor, toy
 
 
 def without(*names):

@@ -11,7 +11,7 @@ from cyclescope.analyze.depend.graphs import Graphs
 from cyclescope.analyze.predict.estimate import BlockBounds
 from cyclescope.analyze.predict.predictor import Predictor
 from cyclescope.model.machine import Wakeup
-from tests.support.blocks import block, changed, toy
+from tests.support.code.blocks import block, changed, toy
 
 pytestmark = pytest.mark.skipif(
     shutil.which("as") is None or shutil.which("objcopy") is None, reason="needs as and objcopy of binutils"

@@ -24,7 +24,7 @@ from cyclescope.analyze.predict.sensitivity import (
 from cyclescope.analyze.predict.watched import filled_iterations, shown_iterations, window_iterations
 from cyclescope.model.machine import IDEAL, Scheduler
 from cyclescope.simulate.engine import Layout
-from tests.support.blocks import block, toy
+from tests.support.code.blocks import block, toy
 
 CHAIN = "imul rax, rbx; mov [rsi], rcx; nop"
 THREE_ON_A = "imul rax, rbx, 3; imul rcx, rbx, 5; imul rdx, rbx, 7"

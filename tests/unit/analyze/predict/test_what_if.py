@@ -10,7 +10,7 @@ from cyclescope.analyze.predict.what_if import ChangedSetting, changed
 from cyclescope.errors import UsageError
 from cyclescope.model.facts import CACHES, CoreAnswer, Fact, level_subject
 from cyclescope.model.machine import STATIC
-from tests.support.blocks import block, toy
+from tests.support.code.blocks import block, toy
 
 CODE = "mov rax, [rsi]; imul rax, rbx; imul rcx, rbx, 3; mov rsi, rax; nop"
 

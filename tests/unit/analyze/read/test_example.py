@@ -19,7 +19,7 @@ from cyclescope.isa.find.pattern import by_example, select
 from cyclescope.isa.find.written import forms_of, spelling
 from cyclescope.isa.form import model_form_id
 from cyclescope.isa.table import load_table
-from tests.support.assembling import machine_code
+from tests.support.code.assembling import machine_code
 from tests.unit.isa.test_written import AARCH64, RISCV64, X86_64
 
 EXAMPLES = {"aarch64": AARCH64, "riscv64": RISCV64}

@@ -10,8 +10,8 @@ from cyclescope.infer.ports.evidence import PortFacts
 from cyclescope.infer.ports.timed import TimedJudge
 from cyclescope.infer.timing.results import LOW, MEDIUM
 from cyclescope.model.machine import Operation
-from tests.support.classes import StatedEvidence, classes_of
-from tests.support.front_ends import StatedFrontEnd
+from tests.support.made.classes import StatedEvidence, classes_of
+from tests.support.made.front_ends import StatedFrontEnd
 
 LOAD = "MOV (R64, M64)"
 

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from benchmarks.round_trip import QUIET, measure
+from benchmarks.drawn.round_trip import QUIET, measure
 from cyclescope.infer.gaps import Gaps
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import TimedPorts, read_approach

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from benchmarks.front_end import draw_core, judge
+from benchmarks.drawn.front_end import draw_core, judge
 from cyclescope.backend.loops import Loops
 from cyclescope.backend.simulated import QUIET, Noise, SimulatedBackend
 from cyclescope.infer.campaign import Campaign
@@ -35,7 +35,7 @@ def test_drawn_cores_come_out_right(table):
     seed = f"seed {SEED}"
     assert [str(one.core) for one in found if one.is_stated and not one.is_right] == [], seed
     wrong = [line for one in found for line in one.wrong]
-    # one of hundreds is wrong now and then (seed 766841362), which many cores count: benchmarks/front_end.py
+    # one of hundreds is wrong now and then (seed 766841362): benchmarks/drawn/front_end.py counts many cores
     assert len(wrong) <= 0.05 * slots["right"], f"{seed}: {wrong}"
     assert sum(one.is_stated for one in found) >= CORES - 2, seed
     # a core whose NOPs pair and whose code arrives slowly may have none told: one in ten or so

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from benchmarks.round_trip import QUIET, compare, in_order, measure, sample
+from benchmarks.drawn.round_trip import QUIET, compare, in_order, measure, sample
 from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import read_approach

@@ -17,8 +17,8 @@ from cyclescope.measure.plan import Planner
 from cyclescope.measure.ports import PORTS, PortPlanner
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
-from tests.support.classes import classes_of, facts_by_time
-from tests.support.front_ends import StatedFrontEnd
+from tests.support.made.classes import classes_of, facts_by_time
+from tests.support.made.front_ends import StatedFrontEnd
 
 STORE, PLAIN = "VMOVUPS (M128, XMM)", "MOV (M64, R64)"
 ALU, MOVE, ADD = "LEA_B_D32 (R64)", "VMOVAPD_28 (XMM, XMM)", "VPADDB (XMM, XMM, XMM)"

@@ -28,8 +28,8 @@ from cyclescope.measure.ports import ALONE, INSTANCES, PAIRS, PORTS, PortPlanner
 from cyclescope.measure.record import Record
 from cyclescope.model.machine import Operation
 from cyclescope.remarks.ports import NoClass
-from tests.support.classes import classes_of, cost_records, facts_by_time
-from tests.support.front_ends import StatedFrontEnd
+from tests.support.made.classes import classes_of, cost_records, facts_by_time
+from tests.support.made.front_ends import StatedFrontEnd
 
 TWO, OTHER, THREE = "VPHMINPOSUW (XMM, XMM)", "VCVTDQ2PD (XMM, XMM)", "VBROADCASTSS (XMM, XMM)"
 FOUR, LOAD = "VPADDB (XMM, XMM, XMM)", "MOV (R64, M64)"

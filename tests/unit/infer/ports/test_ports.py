@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from benchmarks.round_trip import compare, measure, sample
+from benchmarks.drawn.round_trip import compare, measure, sample
 from cyclescope.backend.simulated import LOUD, QUIET
 from cyclescope.infer.front_end.slots import SlotCount
 from cyclescope.infer.likelihood.noise import Look
@@ -33,8 +33,8 @@ from cyclescope.remarks.ports import Named, NoPorts
 from cyclescope.remarks.remark import NOTHING
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
-from tests.support.classes import StatedEvidence, classes_of
-from tests.support.front_ends import StatedFrontEnd
+from tests.support.made.classes import StatedEvidence, classes_of
+from tests.support.made.front_ends import StatedFrontEnd
 
 VAGUE = Slots.VAGUE.of(1.0, 0.02)
 MEASURED = (

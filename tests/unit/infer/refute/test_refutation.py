@@ -9,7 +9,7 @@ from contextlib import closing
 import msgspec
 import pytest
 
-from benchmarks.round_trip import Comparison, checks, measure, sample
+from benchmarks.drawn.round_trip import Comparison, checks, measure, sample
 from cyclescope.backend.simulated import LOUD
 from cyclescope.infer.machine_model import build_model
 from cyclescope.infer.ports.approach import read_approach

@@ -11,7 +11,7 @@ from cyclescope.kernel.aarch64.registers import POOLS as AARCH64
 from cyclescope.kernel.chain import Use
 from cyclescope.kernel.cycle import NOP
 from cyclescope.kernel.riscv64.registers import POOLS as RISCV64
-from tests.support.fixed_width import ISAS, planner, sample
+from tests.support.code.fixed_width import ISAS, planner, sample
 
 POOLS = {"aarch64": AARCH64, "riscv64": RISCV64}
 

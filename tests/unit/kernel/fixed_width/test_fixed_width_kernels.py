@@ -14,7 +14,7 @@ from cyclescope.kernel.aarch64.registers import POOLS as AARCH64
 from cyclescope.kernel.chain import Use
 from cyclescope.kernel.riscv64.registers import POOLS as RISCV64
 from cyclescope.kernel.state import FIRST_WINDOW, STACK_TOP
-from tests.support.fixed_width import ISAS, planner, reads, sample, writes
+from tests.support.code.fixed_width import ISAS, planner, reads, sample, writes
 
 POOLS = {"aarch64": AARCH64, "riscv64": RISCV64}
 OWN = {"branch", "call", "return", "exclusive"}  # attributes of forms with sequences of their own

@@ -9,7 +9,7 @@ from cyclescope.kernel.aarch64.registers import POOLS as AARCH64
 from cyclescope.kernel.fixed_width.numbers import compared_bytes
 from cyclescope.kernel.fixed_width.values import TOWARDS_ZERO
 from cyclescope.kernel.state import FIRST_WINDOW
-from tests.support.fixed_width import planner, reads
+from tests.support.code.fixed_width import planner, reads
 
 FIVES = {
     "CASB": b"\5",

@@ -12,10 +12,10 @@ from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW
 from cyclescope.kernel.x86_64.helpers.breakers import CONSTANT_VALUE
 from cyclescope.kernel.x86_64.registers import VECTOR_ZERO
 from cyclescope.measure.plan import Planner
-from tests.support.decoded import body
-from tests.support.flow import period
-from tests.support.forms import chosen, role, usable
-from tests.support.truth import Truth
+from tests.support.code.decoded import body
+from tests.support.code.flow import period
+from tests.support.code.forms import chosen, role, usable
+from tests.support.made.truth import Truth
 
 LONG = 1000.0
 LOOP_END = ("PF", "AF", "ZF", "SF", "OF")  # what the loop counter destroys

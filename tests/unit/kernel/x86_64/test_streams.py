@@ -12,9 +12,9 @@ from cyclescope.kernel.state import FIRST_WINDOW, SECOND_WINDOW, STACK_TOP
 from cyclescope.kernel.x86_64.registers import ALIAS, BASE, COUNTER, NARROW_BASE, STACK
 from cyclescope.kernel.x86_64.special import unmeasurable
 from cyclescope.measure.plan import Planner
-from tests.support.decoded import FLAG_BITS, body
-from tests.support.flow import Access, Addresses
-from tests.support.forms import chosen, usable
+from tests.support.code.decoded import FLAG_BITS, body
+from tests.support.code.flow import Access, Addresses
+from tests.support.code.forms import chosen, usable
 
 CONTROL = {"branch", "call", "return", "conditional_branch"}
 LEAVING = ("FINCSTP", "FDECSTP", "FNINIT")

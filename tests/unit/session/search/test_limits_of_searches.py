@@ -15,7 +15,7 @@ from cyclescope.model.machine import FormCost
 from cyclescope.session.blocks import decoded
 from cyclescope.session.search.drawing import BlockDraw, _side, code_of
 from cyclescope.session.search.finding import DisagreementSearch, Variation
-from tests.support.blocks import toy
+from tests.support.code.blocks import toy
 
 TABLE = load_table("x86-64")
 ADD, IMUL = TABLE["ADD_01 (R64, R64)"], TABLE["IMUL (R64, R64)"]

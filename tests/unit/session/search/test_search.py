@@ -27,7 +27,7 @@ from cyclescope.session.search.drawing import (
 )
 from cyclescope.session.search.finding import DisagreementSearch, Variation
 from cyclescope.session.search.judges import PredictorJudge
-from tests.support.blocks import toy
+from tests.support.code.blocks import toy
 
 TABLE = load_table("x86-64")
 ADD, SUB, IMUL = (TABLE[name] for name in ("ADD_01 (R64, R64)", "SUB_29 (R64, R64)", "IMUL (R64, R64)"))

@@ -1,0 +1,1 @@
+"""Shipped tables, models and kernels without this machine's times: what holds, and what they cover."""

@@ -1,0 +1,64 @@
+"""What addresses cost beside: how readings are judged, and what cores show that have nothing of the kind."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from cyclescope.backend.simulated import SimulatedBackend
+from cyclescope.model.behaviour.found import measured_behaviour
+from cyclescope.model.facts import Addressed, CoreAnswer, More, addressed_subject, stacked_constant
+from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.memory.addressing import ADDRESSED_SO, AMONG_OTHERS
+from cyclescope.probe.question import ProbeCase, Readings, Unresolved
+from tests.support.made.probed import drawn, facts
+
+SLOTS = addressed_subject(Addressed.STORE, More.SLOTS)
+ADDITIONS = addressed_subject(stacked_constant(64), More.ADDITIONS)
+
+
+def judged(subject, error=0.01, **parts):
+    """What the probe says of readings by part."""
+    found = {(part, 0): Interval(value - error, value + error) for part, value in parts.items()}
+    return PROBES["addressing"].judge(ProbeCase(subject, ()), Readings(found, {}))
+
+
+@pytest.mark.parametrize(("asked", "value"), [(1.5, 0.0), (1.67, 1.0), (1.84, 2.0)])
+def test_slots_are_counted_by_what_one_more_takes(asked, value):
+    found = judged(SLOTS, asked=asked, plain=1.5, more=1.67)
+    assert found.answer is CoreAnswer.VALUE
+    assert found.value.value == pytest.approx(value, abs=0.01)
+
+
+def test_what_slots_do_not_limit_says_nothing():
+    with pytest.raises(Unresolved, match="something else than slots"):
+        judged(SLOTS, asked=1.7, plain=1.5, more=1.51)
+
+
+@pytest.mark.parametrize(("wider", "told"), [(2.0, True), (2.1, True), (2.14, False), (2.25, False)])
+def test_units_have_to_be_narrower_than_the_front_end(wider, told):
+    readings = {"asked": 2.25, "plain": 2.0, "more": 2.25, "wider": wider}
+    if told:
+        assert judged(ADDITIONS, **readings).value.value == pytest.approx(1.0)
+    else:
+        with pytest.raises(Unresolved, match="more additions take no longer"):
+            judged(ADDITIONS, **readings)
+
+
+def test_units_are_the_limit_on_cores_with_a_third_more_slots():
+    """Whether or not each of those asked about takes a slot more; and one more of each shows."""
+    units, slots = 6, 8
+    assert (AMONG_OTHERS + 2 * ADDRESSED_SO) / slots < AMONG_OTHERS / units
+    assert ADDRESSED_SO / AMONG_OTHERS > 0.1
+
+
+def test_cores_that_need_nothing_more_show_nothing():
+    """Drawn cores do not know by what an address is made."""
+    probe, seed = PROBES["addressing"], secrets.randbelow(10**6)
+    told = [facts(probe, SimulatedBackend(drawn([probe], seed + number))) for number in range(4)]
+    every = [fact for found in told for fact in found if fact.is_resolved]
+    assert every, f"seeds from {seed}"
+    for found in told:
+        assert not measured_behaviour(found).addressing, f"seeds from {seed}: {found}"
