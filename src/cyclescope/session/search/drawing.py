@@ -7,13 +7,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from cyclescope.errors import UsageError
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.register import domain
 from cyclescope.isa.registry import instruction_set, mnemonics
 from cyclescope.isa.table import Table
 from cyclescope.kernel.instruction import Instruction
 from cyclescope.kernel.x86_64.special import unmeasurable
-from cyclescope.model.machine import FormCost, MachineModel
+from cyclescope.model.machine import Core, FormCost, MachineModel
+from cyclescope.model.ports import issue_throughput
 from cyclescope.session.blocks import decoded
 
 Drawn = tuple[Instruction, ...]
@@ -38,7 +40,9 @@ class BlockDraw:
 
     def __init__(self, table: Table, machine: MachineModel, usual: Iterable[str], seed: int) -> None:
         self._random = random.Random(seed)  # noqa: S311 - a sample
-        known = [form for form in table if _is_drawn(form, machine.forms.get(form.id))]
+        known = [form for form in table if _is_drawn(form, machine.forms.get(form.id), machine.core)]
+        if not known:
+            raise UsageError(f"{machine.name} has no quick instruction whose throughput or ports are known")
         often = set(usual)
         self._usual = _by_side([form for form in known if form.id in often])
         self._all = _by_side(known)
@@ -115,9 +119,12 @@ def _by_mnemonic(forms: Iterable[InstructionForm]) -> dict[str, list[Instruction
     return found
 
 
-def _is_drawn(form: InstructionForm, cost: FormCost | None) -> bool:
+def _is_drawn(form: InstructionForm, cost: FormCost | None, core: Core) -> bool:
     """Whether a form is known, quick, and does nothing but compute, load and store."""
-    if cost is None or form.encoding is None or cost.throughput is None or cost.microcoded:
+    if cost is None or form.encoding is None or cost.microcoded:
+        return False
+    throughput = _throughput(cost, core)
+    if throughput is None or throughput > _SLOWEST:
         return False
     if form.mnemonic in mnemonics("exchanges"):  # whose registers are no sources of others alone
         return False
@@ -127,7 +134,15 @@ def _is_drawn(form: InstructionForm, cost: FormCost | None) -> bool:
         return False
     if any(op.fixed and op.is_register and domain(op.cls) == "r" and op.write for op in form.operands):
         return False  # RDX of a multiplication and the like may be an address of another
-    return cost.throughput <= _SLOWEST and (cost.slots or 1) <= _MOST_SLOTS
+    return (cost.slots or 1) <= _MOST_SLOTS
+
+
+def _throughput(cost: FormCost, core: Core) -> float | None:
+    """As measured, or what the ports of a model that was not measured allow."""
+    if cost.throughput is not None:
+        return cost.throughput
+    allowed = issue_throughput(cost, core)
+    return None if allowed is None else allowed[0]
 
 
 def _side(form: InstructionForm) -> str:

@@ -8,9 +8,10 @@ from functools import cache
 import msgspec
 import pytest
 
+from cyclescope.errors import UsageError
 from cyclescope.isa.table import load_table
 from cyclescope.kernel.instruction import Instruction
-from cyclescope.model.machine import FormCost
+from cyclescope.model.machine import FormCost, Operation
 from cyclescope.model.ports import issue_throughput
 from cyclescope.report.predictions.search import search_json, search_text
 from cyclescope.session.blocks import decoded
@@ -100,6 +101,17 @@ def test_slow_microcoded_and_strange_forms_are_not_drawn():
     }  # fmt: skip
     draw = BlockDraw(TABLE, msgspec.structs.replace(slow, forms=forms), [], 1)
     assert {one.form.id for block in draw.blocks(20) for one in block} == {IMUL.id}
+
+
+def test_models_that_nobody_timed_are_drawn_from_by_what_their_ports_allow():
+    untimed = toy()
+    assert all(cost.throughput is None for cost in untimed.forms.values())
+    slow = msgspec.structs.replace(untimed.forms[IMUL.id], operations=(Operation((0,), 1, 8.1),))
+    forms = {ADD.id: untimed.forms[ADD.id], IMUL.id: slow}
+    draw = BlockDraw(TABLE, msgspec.structs.replace(untimed, forms=forms), [], 1)
+    assert {one.form.id for block in draw.blocks(20) for one in block} == {ADD.id}
+    with pytest.raises(UsageError, match=f"{untimed.name} has no quick instruction"):
+        BlockDraw(TABLE, msgspec.structs.replace(untimed, forms={IMUL.id: slow}), [], 1)
 
 
 def test_a_form_that_costs_more_is_found_alone():
