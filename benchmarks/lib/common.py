@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import platform
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from cyclescope import __version__
-from cyclescope.errors import BackendUnavailable, CyclescopeError
+from cyclescope.errors import BackendUnavailable, CyclescopeError, UsageError
 from cyclescope.host.identity import Identity, as_leaves, identify
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +35,20 @@ class Check(msgspec.Struct, frozen=True):
     def verdict(self) -> str:
         """`pass`, `FAIL` or `-`."""
         return "-" if self.passed is None else "pass" if self.passed else "FAIL"
+
+
+def reference_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file with a heading.
+
+    Raises UsageError where it cannot be read.
+    """
+    try:
+        with path.open(newline="") as file:
+            return list(csv.DictReader(file))
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read ({error.strerror})", "--reference names the folder"
+        ) from None
 
 
 def at_least(name: str, part: int, whole: int, least: float) -> Check:

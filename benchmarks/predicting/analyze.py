@@ -9,7 +9,6 @@ another, it is said why.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import resource
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.lib.common import Check, at_least, parser, present, share, table
+from benchmarks.lib.common import Check, at_least, parser, present, reference_rows, share, table
 from benchmarks.lib.processes import command, environment, median_seconds
 from benchmarks.lib.stated import newest
 from cyclescope.analyze.choose.source import Choice, read_block
@@ -33,7 +32,7 @@ from cyclescope.analyze.predict.bounds import port_loads
 from cyclescope.analyze.predict.by_simulation import Simulation
 from cyclescope.analyze.predict.prediction import FRONT_END, PORTS, Prediction
 from cyclescope.analyze.predict.predictor import Predictor
-from cyclescope.errors import CyclescopeError, UsageError
+from cyclescope.errors import CyclescopeError
 from cyclescope.model.machine import BINDINGS, EXTRACTED
 from cyclescope.session.machines import load_model, stand_in_for
 from cyclescope.session.predict import predictor_of
@@ -72,7 +71,7 @@ class Stated(msgspec.Struct, frozen=True):
 
 def analyze(reference: Path, arch: str) -> Sequence[Check]:
     """All checks."""
-    rows = _rows(reference / BLOCKS)
+    rows = reference_rows(reference / BLOCKS)
     predictor = predictor_of(arch)
     blocks = [read_block(bytes.fromhex(row["hex"]), choice=_WHOLE) for row in rows]
     cases, failures = _cases(predictor, rows, blocks)
@@ -85,16 +84,6 @@ def analyze(reference: Path, arch: str) -> Sequence[Check]:
         *_beside_llvm_mca(predictor, cases),
         _shell(arch),
     ]
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    try:
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read ({error.strerror})", "--reference names the folder"
-        ) from None
 
 
 def _cases(

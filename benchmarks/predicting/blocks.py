@@ -10,20 +10,19 @@ read, and the loops are searched.
 
 from __future__ import annotations
 
-import csv
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.lib.common import Check, at_least, parser, present, share
+from benchmarks.lib.common import Check, at_least, parser, present, reference_rows, share
 from cyclescope.analyze.choose.loops import innermost_loops
 from cyclescope.analyze.choose.source import Choice, read_block, read_blocks
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.objects import object_program
 from cyclescope.analyze.read.program import Code
-from cyclescope.errors import CyclescopeError, SourceError, UsageError
+from cyclescope.errors import CyclescopeError, SourceError
 
 BLOCKS = "bhive_zen3_measured.csv"
 LONG = 100_000  # lines
@@ -35,7 +34,7 @@ _WHOLE = Choice(whole=True)
 
 def blocks(reference: Path, objects: Sequence[Path]) -> Sequence[Check]:
     """All checks."""
-    rows = _rows(reference / BLOCKS)
+    rows = reference_rows(reference / BLOCKS)
     return [
         *_kernels(sorted((reference / "kernels").glob("*.s"))),
         *_machine_code(rows),
@@ -43,16 +42,6 @@ def blocks(reference: Path, objects: Sequence[Path]) -> Sequence[Check]:
         *_long(),
         *(check for folder in objects for check in _objects(folder)),
     ]
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    try:
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read ({error.strerror})", "give the folder with --reference"
-        ) from None
 
 
 def _unknown(found: Iterable[Block]) -> int:

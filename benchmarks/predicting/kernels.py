@@ -10,14 +10,12 @@ model's data.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.lib.common import ROOT, Check, at_least, parser, present, table
+from benchmarks.lib.common import ROOT, Check, at_least, parser, present, reference_rows, table
 from cyclescope.analyze.choose.source import Choice
 from cyclescope.analyze.predict.prediction import CRITICAL_PATH_FIXED, PORTS, PORTS_FIXED, Prediction
-from cyclescope.errors import UsageError
 from cyclescope.session.predict import predict
 
 EQUAL = 0.02
@@ -59,7 +57,7 @@ REASONS = {
 
 def kernels(reference: Path) -> Sequence[Check]:
     """All checks."""
-    rows = _rows(reference / "kernels/kernels_expected.csv")
+    rows = reference_rows(reference / "kernels/kernels_expected.csv")
     shown, deviations, inside, measured = [], [], 0, 0
     for row in rows:
         path = reference / "kernels" / row["file"]
@@ -82,16 +80,6 @@ def kernels(reference: Path) -> Sequence[Check]:
         at_least("deviations explained", len(deviations) - len(open_ones), len(deviations), 1),
         at_least("measurements within the interval", inside, measured, INSIDE),
     ]
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    try:
-        with path.open(newline="") as file:
-            return list(csv.DictReader(file))
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read ({error.strerror})", "--reference names the folder"
-        ) from None
 
 
 def _predicted(path: Path, arch: str) -> Prediction:

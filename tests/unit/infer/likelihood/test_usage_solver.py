@@ -1,0 +1,87 @@
+"""Usages by what a form costs among the blocking instructions, and beside what others cost there."""
+
+from __future__ import annotations
+
+from cyclescope.infer.likelihood.noise import Look
+from cyclescope.infer.likelihood.structure import port_sets
+from cyclescope.infer.likelihood.usage import Told, UsageCandidate, UsageSolver, explanations
+from cyclescope.infer.ports.builder import level_of
+from cyclescope.infer.ports.evidence import ERROR
+from cyclescope.infer.timing.results import HIGH
+from cyclescope.model.machine import Operation
+
+SETS = {"two": (0, 1), "three": (0, 1, 2), "four": (0, 1, 2, 3)}
+
+
+def solver(usual):
+    return UsageSolver(SETS, port_sets(SETS), usual)
+
+
+def solved(some, confined, throughput, slots, per_slot=1, beside=(), error=ERROR):
+    """Explanations of a form's readings, and of those on another group of ports."""
+    looks = {name: (Look(value, error),) for name, value in confined.items()}
+    groups = [some.candidates(looks, throughput, slots, per_slot=per_slot), *beside]
+    return explanations(groups, Told(throughput, slots / per_slot + len(beside)))
+
+
+def test_what_forms_of_a_class_cost_usually_is_no_misfit():
+    confined = {"two": 0.0, "three": 0.8, "four": 1.0}
+    found = solved(solver({"four": {"two": 0.0, "three": 0.8}}), confined, 0.25, 1)[0]
+    assert found.operations == (Operation((0, 1, 2, 3)),)
+    assert level_of(found) == HIGH
+    assert solved(solver({}), confined, 0.25, 1)[0].missed > found.missed == 0.0
+
+
+def test_what_a_class_costs_others_more_than_one_by_how_ports_are_dealt_out_is_no_misfit():
+    """Multiplications of a Zen 3 cost shifts 1.3 and additions 1.5, all of them, and need one port."""
+    sets = {"one": (0,), **SETS}
+    confined = {"one": 1.0, "two": 1.33, "four": 1.5}
+    usual = {"one": {"two": 1.28, "four": 1.47}}
+    blind, knowing = (
+        solved(UsageSolver(sets, port_sets(sets), some), confined, 1.0, 1)[0] for some in ({}, usual)
+    )
+    assert blind.operations == knowing.operations == (Operation((0,)),)
+    assert level_of(knowing) == HIGH
+    assert knowing.share > blind.share
+
+
+def test_a_form_that_costs_more_than_its_class_does_is_not_of_it():
+    confined = {"two": 0.5, "three": 1.0, "four": 1.0}
+    usual = {"four": {"two": 0.0, "three": 0.8}, "three": {"two": 0.5}}
+    assert solved(solver(usual), confined, 1 / 3, 1)[0].operations == (Operation((0, 1, 2)),)
+
+
+OVERLAPPING = {"left": (0, 1), "right": (1, 2)}
+
+
+def test_running_slower_counts_against_ports_that_others_do_not_explain():
+    both = UsageSolver(OVERLAPPING, port_sets(OVERLAPPING))
+    confined = {"left": 1.0, "right": 1.0}
+    slow = solved(both, confined, 1.0, 2)[0]
+    elsewhere = [UsageCandidate((Operation((7,)),), 0.0, 0.0)]
+    explained = solved(both, confined, 1.0, 2, beside=[elsewhere])
+    assert slow.operations == (Operation((1,)),)
+    assert {*explained[0].operations} >= {Operation((0, 1)), Operation((1, 2))}
+    assert Operation((1,)) in explained[1].operations
+    assert level_of(explained[0]) != HIGH  # another run may prefer the other
+
+
+def test_a_form_that_costs_less_than_its_class_does_is_not_of_it():
+    usual = {"four": {"two": 0.0, "three": 0.8}, "three": {"two": 0.5}}
+    found = solved(solver(usual), {"two": -0.02, "three": 0.95, "four": 1.0}, 0.5, 1)[0]
+    assert found.operations == (Operation((0, 1, 2, 3)),)
+
+
+def test_half_of_a_pair_is_not_likely():
+    """As VPADDD (ZMM, ZMM, M512) on Zen 4: what is below usual speaks for one, the slot for two."""
+    confined = {"two": 0.0, "three": 0.9, "four": 1.7}
+    usual = {"four": {"two": 0.0, "three": 0.8}, "three": {"two": 0.0}}
+    single = solved(solver(usual), confined, 0.98, 2, error=0.15)
+    paired = solved(solver(usual), confined, 0.98, 2, per_slot=2, error=0.15)
+    two = Operation((0, 1, 2, 3), 2)
+    assert paired[0].operations == (two,)
+    assert share_of(paired, two) > share_of(single, two)
+
+
+def share_of(found, operation):
+    return sum(one.share for one in found if one.operations == (operation,))
