@@ -204,7 +204,10 @@ def _some(texts: Sequence[str], most: int, rest: str) -> list[str]:
 
 
 def _throughput(model: MachineModel, cost: FormCost) -> list[str]:
-    lines = [f"  throughput  {cost.throughput:.2f}  measured"] if cost.throughput is not None else []
+    error = f" ± {cost.throughput_error:.2g}" if cost.throughput_error else ""
+    lines = [f"  throughput  {cost.throughput:.2f}{error}  measured"] if cost.throughput is not None else []
+    if cost.throughput is None and cost.throughput_most is not None:
+        lines.append(f"  throughput  at most {cost.throughput_most:.2f}  measured beside other instructions")
     computed = issue_throughput(cost, model.core)
     if computed is not None:
         lines.append(f"  throughput  {computed[0]:.2f}  from the {computed[1]}")
