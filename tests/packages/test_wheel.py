@@ -121,7 +121,7 @@ def _native(wheel):
 def test_the_wheel_is_for_every_python_and_has_runner_and_core(wheel):
     assert re.fullmatch(r"cyclescope-[\d.]+-py3-none-linux_\w+\.whl", wheel.name)
     found = _native(wheel)
-    libraries = {f"cyclescope/native/{name}" for name in ("core.so", "libcyclescope.so")}
+    libraries = {f"cyclescope/native/{name}" for name in ("bounds.so", "core.so", "libcyclescope.so")}
     assert set(found) == {"cyclescope/native/runner", *libraries}
     assert found["cyclescope/native/runner"] == set()
     with zipfile.ZipFile(wheel) as files:
@@ -135,7 +135,7 @@ def test_the_wheel_is_for_every_python_and_has_runner_and_core(wheel):
         "native/inside/cyclescope.h",
     )
     assert {f"cyclescope/{name}" for name in (*data, "native/runner.c", "py.typed")} <= names
-    assert found["cyclescope/native/core.so"] <= {"libc.so.6"}
+    assert found["cyclescope/native/core.so"] | found["cyclescope/native/bounds.so"] <= {"libc.so.6"}
     others = found["cyclescope/native/libcyclescope.so"] - {"libc.so.6", "libm.so.6"}
     assert all(name.startswith("ld-linux") for name in others), "thread-local variables"
 

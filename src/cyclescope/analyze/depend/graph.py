@@ -7,7 +7,6 @@ latency of the operand pair.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from cyclescope.analyze.decode.locations import (
     Places,
     location_of,
 )
+from cyclescope.analyze.depend.compiled.chains import Chains, Passed, chains
 from cyclescope.analyze.depend.followed import LocatedInstruction
 from cyclescope.analyze.depend.memory import Memory, Passage, through_memory
 from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves
@@ -55,27 +55,90 @@ class Input(NamedTuple):
     source: int
 
 
-class Graph(msgspec.Struct, frozen=True):
+class Nodes(msgspec.Struct, frozen=True):
     """Nodes are numbered in program order; `owner` has the instruction of each, `first` the reverse.
 
-    `base` is when a node is there if everything from outside the iteration is at hand at once. `costs`
-    and `places` are per instruction. `through` is what it does to memory.
+    `base` is when a node is there if everything from outside the iteration is at hand at once.
     """
 
-    instructions: tuple[BlockInstruction, ...]
-    costs: tuple[PlacedCost, ...]
-    places: tuple[Places, ...]
     first: tuple[int, ...]
     owner: tuple[int, ...]
     inputs: tuple[tuple[Input, ...], ...]
     base: tuple[float, ...]
     carried: tuple[Carried, ...]
+
+
+class Graph(msgspec.Struct, frozen=True, dict=True):
+    """A block with its dependencies, which are looked at when they are asked for.
+
+    `costs` and `places` are per instruction. `through` is what it does to memory, `forwarded` the cycles by
+    which a load from a store in flight is later than one from the cache.
+    """
+
+    instructions: tuple[BlockInstruction, ...]
+    costs: tuple[PlacedCost, ...]
+    places: tuple[Places, ...]
     through: Memory
+    behaviour: CoreBehaviour
+    forwarded: float
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """All values, and what leads to them."""
+        return _WaitingNodes(self).nodes()
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """The first node of each instruction."""
+        return self.nodes.first
+
+    @property
+    def owner(self) -> tuple[int, ...]:
+        """The instruction of each node."""
+        return self.nodes.owner
+
+    @property
+    def inputs(self) -> tuple[tuple[Input, ...], ...]:
+        """What each node waits for."""
+        return self.nodes.inputs
+
+    @property
+    def base(self) -> tuple[float, ...]:
+        """When each node is there at the earliest."""
+        return self.nodes.base
+
+    @property
+    def carried(self) -> tuple[Carried, ...]:
+        """The values of earlier iterations."""
+        return self.nodes.carried
 
     @property
     def memory(self) -> tuple[Passage, ...]:
         """The ways through memory."""
         return self.through.passages
+
+    @cached_property
+    def chains(self) -> Chains | None:
+        """What compiled code says of the graph, None where Python has to look."""
+        early = self.behaviour.early
+        waits = [(early.get(p.form.mnemonic, 0.0), self.is_early(p)) for p in self.costs] if early else ()
+        return chains(self.costs, self.places, self.passed(), waits, self.behaviour.stack_update)
+
+    def is_early(self, placed: PlacedCost) -> bool:
+        """Whether an instruction gets early results as early as they are."""
+        return placed.form.mnemonic in self.behaviour.early or placed.cost.eliminated
+
+    def passed(self) -> list[Passed]:
+        """Loads of what was stored, with the column of what is stored and cycles besides the load's."""
+        found = []
+        for passage in self.memory:
+            number, position = passage.store
+            placed = self.costs[number]
+            column = _stored_column(placed, position)
+            is_known = self.costs[passage.load[0]].variant.passing is not None
+            late = self.forwarded if column in placed.stored and not is_known else 0.0
+            found.append((*passage.load, number, column, passage.distance, late))
+        return found
 
     def origin(self, node: int) -> Carried:
         """The node and the distance that an input's number stands for."""
@@ -122,18 +185,8 @@ class _Builder:
     def graph(self, known: list[PlacedCost] | None = None) -> Graph:
         """Everything together; costs in their surroundings that are `known` are not looked for."""
         chosen = self._chosen() if known is None else known
-        first: list[int] = []
-        owner: list[int] = []
-        for number, placed in enumerate(chosen):
-            first.append(len(owner))
-            owner += [number] * len(placed.columns)
-        through = self._from_memory(chosen, first)
-        nodes = _Nodes(chosen, self.places, first, through, self.behaviour)
-        inputs = tuple(nodes.inputs())
-        return Graph(
-            self.instructions, tuple(chosen), self.places, tuple(first), tuple(owner), inputs,
-            tuple(nodes.base), tuple(nodes.carried), self.through,
-        )  # fmt: skip
+        late = self.costs.forward - self.costs.load
+        return Graph(self.instructions, tuple(chosen), self.places, self.through, self.behaviour, late)
 
     def _through_memory(self) -> Memory:
         loads = self.behaviour.banks or self.behaviour.crossing
@@ -212,46 +265,38 @@ class _Builder:
         wanted = self.behaviour.renamed == "any" or base == STACK_POINTER
         return same and plain and whole and wanted and other.vector_width == 0
 
-    def _from_memory(
-        self, chosen: Sequence[PlacedCost], first: Sequence[int]
-    ) -> dict[tuple[int, int], tuple[int, int, float]]:
-        """By (instruction, operand) that loads: the stored node, its distance, cycles besides the load's."""
-        extra = self.costs.forward - self.costs.load
-        found = {}
-        for passage in self.memory:
-            number, position = passage.store
-            placed = chosen[number]
-            column = _stored_column(placed, position)
-            passed = chosen[passage.load[0]].variant.passing is not None
-            late = extra if column in placed.stored and not passed else 0.0
-            found[passage.load] = (first[number] + column, passage.distance, late)
-        return found
-
 
 def _stored_column(placed: PlacedCost, position: int) -> int:
     nodes = zip(placed.targets, placed.column_of, strict=True)
     return next(column for node, column in nodes if node.part == "data" and node.operand == position)
 
 
-class _Nodes:
+class _WaitingNodes:
     """The nodes' inputs: who wrote what is read, in this iteration or an earlier one."""
 
-    def __init__(
-        self,
-        costs: Sequence[PlacedCost],
-        places: Sequence[Places],
-        first: Sequence[int],
-        memory: dict[tuple[int, int], tuple[int, int, float]],
-        behaviour: CoreBehaviour,
-    ) -> None:
-        self._costs, self._places, self._first, self._memory = costs, places, first, memory
-        self._early, self._stack_update = behaviour.early, behaviour.stack_update
-        self.carried: list[Carried] = []
-        self.base: list[float] = []
+    def __init__(self, graph: Graph) -> None:
+        self._graph, self._costs, self._places = graph, graph.costs, graph.places
+        self._early, self._stack_update = graph.behaviour.early, graph.behaviour.stack_update
+        self._first: list[int] = []
+        self._owner: list[int] = []
+        for number, placed in enumerate(self._costs):
+            self._first.append(len(self._owner))
+            self._owner += [number] * len(placed.columns)
+        self._memory = {
+            (load, operand): (self._first[store] + column, distance, late)
+            for load, operand, store, column, distance, late in graph.passed()
+        }
+        self._carried: list[Carried] = []
+        self._base: list[float] = []
         self._numbers: dict[tuple[int, int], int] = {}
 
-    def inputs(self) -> Iterator[tuple[Input, ...]]:
-        """Per node what it waits for; `base` and `carried` are filled on the way."""
+    def nodes(self) -> Nodes:
+        """Everything together."""
+        inputs = tuple(self._inputs())
+        return Nodes(tuple(self._first), tuple(self._owner), inputs, tuple(self._base), tuple(self._carried))
+
+    def _inputs(self) -> Iterator[tuple[Input, ...]]:
+        """Per node what it waits for; bases and carried values are found on the way."""
         writes = [self._writes(number) for number in range(len(self._costs))]
         final: dict[Location, int | None] = {}
         for written in writes:
@@ -267,7 +312,7 @@ class _Nodes:
                         base = max(base, cycles)  # noqa: PLW2901
                     if node is not None:
                         row.append(Input(node, cycles + late, k))
-                self.base.append(base)
+                self._base.append(base)
                 yield tuple(row)
             last.update(writes[number])
 
@@ -306,19 +351,15 @@ class _Nodes:
 
     def _later(self, number: int, writer: int) -> float:
         """How much later a result comes to an operation of another kind than those that get it early."""
-        wrote = self._costs[bisect_right(self._first, writer) - 1].form.mnemonic
-        reader = self._costs[number]
-        if wrote not in self._early or reader.form.mnemonic in self._early or reader.cost.eliminated:
-            return 0.0
-        return self._early[wrote]
+        waits = not self._graph.is_early(self._costs[number])
+        return self._early.get(self._costs[self._owner[writer]].form.mnemonic, 0.0) if waits else 0.0
 
     def _is_out_of_date(self, number: int, k: int, writer: int) -> bool:
         """Whether the stack pointer is computed with after pushes or pops: they only count."""
         node = self._costs[number].sources[k]
         if node.part != "register" or "stack" in self._costs[number].form.attributes:
             return False
-        wrote = self._costs[bisect_right(self._first, writer) - 1]
-        return "stack" in wrote.form.attributes
+        return "stack" in self._costs[self._owner[writer]].form.attributes
 
     def _load(self, number: int, position: int) -> tuple[int | None, float]:
         found = self._memory.get((number, position))
@@ -328,7 +369,7 @@ class _Nodes:
         return (self._earlier(node, distance) if distance else node), late
 
     def _earlier(self, node: int, distance: int) -> int:
-        number = self._numbers.setdefault((node, distance), len(self.carried))
-        if number == len(self.carried):
-            self.carried.append(Carried(node, distance))
+        number = self._numbers.setdefault((node, distance), len(self._carried))
+        if number == len(self._carried):
+            self._carried.append(Carried(node, distance))
         return -1 - number

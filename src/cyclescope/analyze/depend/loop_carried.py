@@ -8,16 +8,15 @@ the number of iterations that a cycle takes: the maximum cycle ratio of the bloc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
 
 import msgspec
 
-from cyclescope.analyze.depend.graph import Carried, Graph
+from cyclescope.analyze.depend.compiled.chains import EQUAL
+from cyclescope.analyze.depend.graph import Carried, Graph, Input, Nodes
 
 _NONE = float("-inf")
-_EQUAL = 1e-9  # cycles: more than rounding makes of sums of latencies, less than anybody measures
+_NO_TRIP = -1.0
 _Edges = dict[int, dict[int, float]]
-Key = TypeVar("Key")
 
 
 class CarriedChain(msgspec.Struct, frozen=True):
@@ -44,11 +43,11 @@ def loop_carried(graph: Graph) -> list[CarriedChain]:
     """
     if not graph.carried:
         return []
-    ways = _Ways(graph)
+    ways = _Ways(graph.nodes)
     edges = ways.edges()
     chains: dict[frozenset[int], CarriedChain] = {}
     for path in (path for part in components(edges) for path in _cycles_of(part, edges)):
-        total = sum(edges[a][b] for a, b in _steps(path))
+        total = _total(path, edges)
         nodes = ways.nodes(path)
         chain = CarriedChain(total / len(path), len(path), nodes, _latencies(graph, nodes))
         chains.setdefault(frozenset(graph.owner[n] for n in nodes), chain)
@@ -57,20 +56,31 @@ def loop_carried(graph: Graph) -> list[CarriedChain]:
 
 def slowest_chain(graph: Graph) -> float:
     """Cycles per iteration of the slowest loop-carried dependency, 0 where there is none."""
-    if not graph.carried:
+    return _slowest(graph.nodes) if graph.chains is None else graph.chains.cycles
+
+
+def is_carried(graph: Graph) -> bool:
+    """Whether any value passes from one iteration to the next."""
+    return bool(graph.carried) if graph.chains is None else graph.chains.carried
+
+
+def _slowest(nodes: Nodes) -> float:
+    if not nodes.carried:
         return 0.0
-    edges = _Ways(graph).edges()
+    edges = _Ways(nodes).edges()
     paths = (path for part in components(edges) for path in _cycles_of(part, edges))
-    return max((sum(edges[a][b] for a, b in _steps(path)) / len(path) for path in paths), default=0.0)
+    return max((_total(path, edges) / len(path) for path in paths), default=0.0)
 
 
-def own_cycles(graph: Graph, nodes: Mapping[int, Key]) -> dict[Key, float]:
-    """Cycles from the values of nodes an iteration before to what these nodes are made of them, by keys."""
-    ways, found = _Ways(graph), {}
-    for number, value in enumerate(graph.carried):
-        if value.distance == 1 and value.node in nodes and (cycles := ways.back(number)) is not None:
-            found[nodes[value.node]] = cycles
-    return found
+def trips(graph: Graph) -> list[float]:
+    """By way through memory, cycles from what is stored to the same an iteration later, or less than 0."""
+    if graph.chains is not None:
+        return list(graph.chains.trips)
+    stored = [graph.first[store] + column for _, _, store, column, _, _ in graph.passed()]
+    ways = _Ways(graph.nodes)
+    numbers = {value.node: n for n, value in enumerate(graph.carried) if value.distance == 1}
+    cycles = (ways.back(numbers[node]) if node in numbers else None for node in stored)
+    return [_NO_TRIP if one is None else one for one in cycles]
 
 
 def renamed_memory(graph: Graph) -> float:
@@ -88,7 +98,15 @@ def renamed_memory(graph: Graph) -> float:
         )
         for number, inputs in zip(graph.owner, graph.inputs, strict=True)
     )
-    return slowest_chain(msgspec.structs.replace(graph, inputs=tuple(rows)))
+    return _slowest(msgspec.structs.replace(graph.nodes, inputs=tuple(rows)))
+
+
+def _total(path: Sequence[int], edges: Mapping[int, Mapping[int, float]]) -> float:
+    """Cycles of a cycle, added up in its order: as compiled code does."""
+    total = 0.0
+    for a, b in _steps(path):
+        total += edges[a][b]
+    return total
 
 
 def _latencies(graph: Graph, nodes: Sequence[int]) -> tuple[float, ...]:
@@ -117,19 +135,19 @@ def _cycles_of(part: Sequence[int], edges: _Edges) -> list[list[int]]:
 class _Ways:
     """The longest ways through one iteration, from every carried value to every other."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._values, delays = _with_delays(graph.carried)
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._values, delays = _with_delays(nodes.carried)
         self._numbers = {value: number for number, value in enumerate(self._values)}
         self._delays = delays
         self._before: dict[int, dict[int, int]] = {}
-        self._first, self._last = _readers(graph)
+        self._first, self._last = _readers(nodes.inputs)
 
     def edges(self) -> _Edges:
         """Cycles from value to value."""
         found: _Edges = {number: {} for number in range(len(self._values))}
         ends: dict[int, int] = {v.node: n for n, v in enumerate(self._values) if v.distance == 1}
-        for number in range(len(self._graph.carried)):
+        for number in range(len(self._nodes.carried)):
             longest = self._longest(number)
             found[number] = {ends[node]: longest[node] for node in sorted(ends.keys() & longest.keys())}
         for older, newer in self._delays:
@@ -146,7 +164,7 @@ class _Ways:
         number, last = self._first[wanted], self._last[wanted]
         while number <= last:
             best, origin = _NONE, 0
-            for node, cycles, _ in self._graph.inputs[number]:
+            for node, cycles, _ in self._nodes.inputs[number]:
                 begin = longest.get(node)
                 if begin is not None and begin + cycles > best:
                     best, origin = begin + cycles, node
@@ -174,11 +192,11 @@ class _Ways:
         return tuple(found)
 
 
-def _readers(graph: Graph) -> tuple[dict[int, int], dict[int, int]]:
+def _readers(rows: Sequence[Sequence[Input]]) -> tuple[dict[int, int], dict[int, int]]:
     """The first and the last node that waits for each value, numbered as in `Input`."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
-    for number, inputs in enumerate(graph.inputs):
+    for number, inputs in enumerate(rows):
         for node, _, _ in inputs:
             first.setdefault(node, number)
             last[node] = number
@@ -254,7 +272,7 @@ def slowest_cycle(edges: Mapping[int, Mapping[int, float]]) -> list[int]:
     policy = {node: max(out, key=out.__getitem__) for node, out in edges.items()}
     cycle = _end_of(policy, next(iter(policy)))
     while True:
-        mean = sum(edges[a][b] for a, b in _steps(cycle)) / len(cycle)
+        mean = _total(cycle, edges) / len(cycle)
         slower = _positive_cycle(edges, mean)
         if slower is None:
             return cycle
@@ -281,7 +299,7 @@ def _positive_cycle(edges: Mapping[int, Mapping[int, float]], mean: float) -> li
         for a, out in edges.items():
             for b, cycles in out.items():
                 reached = length[a] + cycles - mean
-                if reached > length[b] + _EQUAL:
+                if reached > length[b] + EQUAL:
                     length[b], before[b], changed = reached, a, b
         if changed is None:
             return None

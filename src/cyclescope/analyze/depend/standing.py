@@ -17,6 +17,7 @@ from cyclescope.analyze.decode.locations import (
     Location,
     Places,
     location_of,
+    location_words,
     place_of,
     reads_one_register,
 )
@@ -101,10 +102,12 @@ def _places(instruction: BlockInstruction, placed: PlacedCost, top: int) -> Plac
     pushed = (top + min(placed.form.x87_pops, 0)) & 7
     read = tuple([place_of(instruction, node, top) for node in placed.sources])
     targets = [(node.operand, place_of(instruction, node, pushed)) for node in placed.targets]
+    written = tuple([place for _, place in targets])
     return Places(
-        read, tuple([place for _, place in targets]),
+        read, written,
         tuple([place for place in read if place is not None]),
         tuple([(operand, place) for operand, place in targets if place is not None]),
+        location_words((*read, *written)),
     )  # fmt: skip
 
 

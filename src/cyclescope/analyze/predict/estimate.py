@@ -11,7 +11,7 @@ from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.decode.block import Block
 from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.graphs import Graphs
-from cyclescope.analyze.depend.loop_carried import slowest_chain
+from cyclescope.analyze.depend.loop_carried import is_carried, slowest_chain
 from cyclescope.analyze.predict import bounds, effects
 from cyclescope.analyze.predict.effects import EFFECTS, Situation
 from cyclescope.analyze.predict.prediction import (
@@ -153,7 +153,7 @@ class BlockBounds:
     @cached_property
     def most_chain(self) -> float:
         """The slowest chain with the most latencies that are proved."""
-        more = self.graph.carried and self._graphs.may_differ(self.graph, MOST_PROVED)
+        more = is_carried(self.graph) and self._graphs.may_differ(self.graph, MOST_PROVED)
         return self._chain_with(MOST_PROVED) if more else self.slowest_chain
 
     def _chain_with(self, ends: str) -> float:

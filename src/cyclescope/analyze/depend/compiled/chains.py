@@ -1,0 +1,103 @@
+"""The slowest loop-carried dependency of a block, in C, with what else its graph shows.
+
+Instructions are lists of numbers, made once for all blocks and put one behind the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Sequence
+from struct import pack
+from typing import NamedTuple
+
+from cyclescope.analyze.cost.instruction import PlacedCost
+from cyclescope.analyze.decode.locations import (
+    STACK_POINTER,
+    Places,
+    location_count,
+    location_number,
+)
+from cyclescope.analyze.depend.compiled.library import library
+
+EQUAL = 1e-9  # cycles: more than rounding makes of sums of latencies, less than anybody measures
+_MOST = 1024  # instructions of a block, as native/bounds/bounds.h has it
+_WORD, _PASSAGE = 8, 7  # bytes of a number, numbers of a passage
+_NOTHING = -1
+_PARTS = {"register": 1, "address": 2, "index": 2, "data": 3}  # as native/bounds/bounds.h has them
+
+
+class _Answer(ctypes.Structure):
+    _fields_ = [
+        ("cycles", ctypes.c_double),
+        ("carried", ctypes.c_int64),
+        ("late", ctypes.c_uint64 * (_MOST // 64)),
+    ]
+
+
+class Chains(NamedTuple):
+    """`cycles` of the slowest chain, and whether any value is `carried` from one iteration to the next.
+
+    `late` are the loads, as bits, whose addresses are made of what the same iteration loads before. `trips`
+    has by passage the cycles from a stored value to the same an iteration later, less than 0 where there are
+    none.
+    """
+
+    cycles: float
+    carried: bool
+    late: int
+    trips: Sequence[float]
+
+
+Passed = tuple[int, int, int, int, int, float]  # load, operand, store, its column, iterations, cycles besides
+Early = Sequence[tuple[float, bool]]  # by instruction: cycles until others get its result; it does not wait
+
+
+def chains(
+    costs: Sequence[PlacedCost],
+    places: Sequence[Places],
+    passages: Sequence[Passed],
+    early: Early,
+    stack_update: float,
+) -> Chains | None:
+    """What the graph of a block shows, None where Python has to look."""
+    native = library()
+    if native is None or not 0 < len(costs) <= _MOST:
+        return None
+    words = [b""]
+    for placed, place in zip(costs, places, strict=True):
+        words += (placed.__dict__.get("words") or _words_of(placed), place.words)
+    words[0] = pack("5d", len(costs), location_count(), location_number(STACK_POINTER), stack_update, EQUAL)
+    block = b"".join(words)
+    rows = array("d", [number for passage in passages for number in (*passage, _NOTHING)])
+    others = array("d", [number for one in early for number in one]) if early else None
+    answer = _Answer()
+    status = native.bounds_chain(
+        block, len(block) // _WORD, rows.buffer_info()[0], len(passages),
+        *(others.buffer_info() if others else (None, 0)), ctypes.byref(answer),
+    )  # fmt: skip
+    if status < 0:
+        return None
+    late = int.from_bytes(answer.late, "little") if any(placed.loads_general for placed in costs) else 0
+    return Chains(answer.cycles, answer.carried > 0, late, rows[_PASSAGE - 1 :: _PASSAGE])
+
+
+def _words_of(placed: PlacedCost) -> bytes:
+    """An instruction's latencies as numbers, made once."""
+    found = placed.__dict__["words"] = _made(placed)
+    return found
+
+
+def _made(placed: PlacedCost) -> bytes:
+    words: list[float] = [
+        len(placed.sources), len(placed.columns), len(placed.targets), len(placed.killed),
+        "stack" in placed.form.attributes, placed.loads_general,
+    ]  # fmt: skip
+    words += [_PARTS.get(node.part, 0) for node in placed.sources]
+    words += [node.operand for node in placed.sources]
+    words += placed.column_of
+    words += [location_number(("flag", name)) for name in placed.killed]
+    for column in placed.columns:
+        words.append(len(column))
+        words += [number for pair in column for number in pair]
+    return array("d", words).tobytes()

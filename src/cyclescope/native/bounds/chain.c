@@ -1,0 +1,92 @@
+/* The interface: the slowest loop-carried dependency of a block. */
+#include "bounds.h"
+
+struct answer {
+    double cycles;  /* per iteration */
+    int64_t carried; /* values that pass from one iteration to the next */
+    uint64_t late[MOST_INSTRUCTIONS / 64]; /* loads whose addresses are made of what the same iteration loads before */
+};
+
+/* Trips of stored values to the same values an iteration later. */
+static void find_trips(const struct block *b, const struct nodes *n, const struct edges *e)
+{
+    for (int32_t p = 0; p < b->passages; p++) {
+        double *row = &b->passage[p * PASSAGE_ROW];
+        int32_t node = b->instructions[(int32_t)row[STORE]].first + (int32_t)row[COLUMN];
+        int32_t value = carried_number(n, node, 1);
+        row[TRIP] = NONE;
+        for (int32_t k = e->first[value]; value < n->carried_count && k < e->first[value + 1]; k++)
+            if (e->all[k].to == value)
+                row[TRIP] = e->all[k].cycles;
+    }
+}
+
+/* Whether a node is made of what is loaded in the same iteration; whether an address is, is added. */
+static int comes_of_load(const struct nodes *n, const struct instruction *one, int32_t node, const uint8_t *made,
+                         int *is_late)
+{
+    int found = 0;
+    for (int32_t i = n->first_input[node]; i < n->first_input[node + 1]; i++) {
+        const struct input *input = &n->inputs[i];
+        if (input->node < 0 || !made[input->node])
+            continue;
+        found = 1;
+        *is_late |= one->kinds[input->source] == SOURCE_ADDRESS;
+    }
+    return found;
+}
+
+static int find_late(struct arena *a, const struct block *b, const struct nodes *n, uint64_t *late)
+{
+    uint8_t *made = take(a, (size_t)n->count, sizeof *made);
+    if (a->failed)
+        return NO_MEMORY;
+    for (int32_t number = 0; number < b->count; number++) {
+        const struct instruction *one = &b->instructions[number];
+        int is_late = 0;
+        for (int32_t node = one->first; node < one->first + one->columns; node++)
+            made[node] = (uint8_t)(comes_of_load(n, one, node, made, &is_late) | one->loads);
+        if (is_late && one->loads)
+            late[number / 64] |= 1ull << number % 64;
+    }
+    return 0;
+}
+
+static int answer(struct arena *a, struct block *b, struct reader *words, int64_t early, struct answer *out)
+{
+    struct nodes n;
+    struct edges e;
+    int status = read_block(a, b, words);
+    if (!status && early && early != 2 * (int64_t)b->count)
+        return REFUSED;
+    if (!status)
+        status = make_nodes(a, b, &n);
+    if (!status)
+        status = find_late(a, b, &n, out->late);
+    if (status || !n.carried_count)
+        return status;
+    out->carried = n.carried_count;
+    status = make_edges(a, &n, &e);
+    if (status)
+        return status;
+    find_trips(b, &n, &e);
+    out->cycles = greatest_mean(a, &e, b->equal);
+    return out->cycles < 0 ? REFUSED : 0;
+}
+
+/* `words` are what `depend/compiled/chains.py` makes of a block: instructions, locations, the stack pointer's location,
+ * its update, what is equal, then every instruction. `early` has nothing where no results of the core are. */
+EXPORT int bounds_chain(const double *words, int64_t count, double *passage, int64_t passages, const double *early,
+                        int64_t early_count, struct answer *out)
+{
+    struct arena a = {0};
+    struct block b = {.passage = passage, .early = early_count ? early : NULL};
+    struct reader reader = {words, words + count, 0};
+    if (count < 0 || passages < 0 || passages > MOST_INSTRUCTIONS * 8)
+        return REFUSED;
+    b.passages = (int32_t)passages;
+    *out = (struct answer){0};
+    int status = answer(&a, &b, &reader, early_count, out);
+    release(&a);
+    return status;
+}

@@ -1,0 +1,156 @@
+"""Dependencies by compiled code against those of Python, which says what is right."""
+
+from __future__ import annotations
+
+import random
+from array import array
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cyclescope.analyze.depend.compiled.chains import chains
+from cyclescope.analyze.depend.compiled.library import library
+from cyclescope.analyze.depend.graph import Graph
+from cyclescope.analyze.depend.late_loads import late_loads
+from cyclescope.analyze.depend.loop_carried import is_carried, loop_carried, slowest_chain, trips
+from cyclescope.model.behaviour.published import CoreBehaviour, LateLoads
+from tests.support.blocks import block, predictor
+
+LINES = (
+    "mov {a}, {b}", "add {a}, {b}", "add {a}, 8", "imul {a}, {b}", "lea {a}, [{b} + {c} + 8]", "xor {a}, {a}",
+    "adc {a}, {b}", "cmp {a}, {b}", "cmovb {a}, {b}", "sbb {a}, {a}", "inc {a}", "shl {a}, cl", "mul {a}",
+    "mov {a}, [{b}]", "mov {a}, [{b} + {c}]", "mov [{b}], {a}", "add {a}, [{b}]", "add [{b}], {a}",
+    "mov [{b} + 8], {a}", "mov {a}, [{b} + 8]", "push {a}", "pop {a}", "mov {a}, rsp", "add rsp, 8",
+    "mov [{b} + 24], {a}; mov {c}, [{b}]; add {b}, 8",
+    "vaddpd ymm0, ymm0, ymm1", "vmulpd ymm1, ymm0, [{b}]", "vmovupd [{b}], ymm1", "vmovupd ymm0, [{b}]",
+)  # fmt: skip
+REGISTERS = ("rax", "rbx", "rcx", "rdx", "rsi")
+CYCLES = (0.0, 0.5, 1.0, 1.0, 2.0, 1 / 3, 3.02, 4.98, 7.0)
+EARLY = {"ADD": 1.5, "VADDPD": 1 / 3}
+LATE = LateLoads(0.5, 0.25, 1 / 3)
+seeds = st.integers(0, 1 << 32)
+
+
+def drawn_text(draw: random.Random, most: int = 12) -> str:
+    """Instructions of few registers, so that they depend on each other."""
+    count = draw.randint(1, most)
+    names = [dict(zip("abc", draw.choices(REGISTERS, k=3), strict=True)) for _ in range(count)]
+    return "; ".join(draw.choice(LINES).format(**some) for some in names)
+
+
+def drawn_graph(seed: int) -> Graph:
+    """The graph of a drawn block, with drawn cycles between sources and targets, and a drawn core."""
+    draw = random.Random(seed)
+    graph = predictor().graph(block(drawn_text(draw)).instructions)
+    early = draw.choice(({}, {}, EARLY))
+    behaviour = CoreBehaviour(early=early, stack_update=draw.choice((0.0, 1.0, 1 / 3)))
+    costs = tuple(
+        msgspec.structs.replace(
+            placed,
+            columns=tuple(tuple((k, draw.choice(CYCLES)) for k, _ in column) for column in placed.columns),
+            killed=("CF",) if draw.random() < 0.1 else placed.killed,
+        )
+        for placed in graph.costs
+    )
+    return msgspec.structs.replace(graph, costs=costs, behaviour=behaviour, forwarded=draw.choice(CYCLES))
+
+
+def by_python(graph: Graph) -> Graph:
+    """The same graph, which compiled code does not look at."""
+    found = msgspec.structs.replace(graph)
+    found.__dict__["chains"] = None
+    return found
+
+
+def test_there_is_compiled_code():
+    assert library() is not None
+
+
+@given(seeds)
+def test_compiled_code_and_python_say_the_same(seed):
+    graph = drawn_graph(seed)
+    slow = by_python(graph)
+    assert graph.chains is not None
+    assert slowest_chain(graph) == slowest_chain(slow), "to the last bit"
+    assert is_carried(graph) == is_carried(slow) == bool(graph.carried)
+    assert trips(graph) == trips(slow)
+    assert late_loads(graph, LATE) == late_loads(slow, LATE)
+    assert slowest_chain(graph) == pytest.approx(max((c.cycles for c in loop_carried(graph)), default=0.0))
+
+
+def test_drawn_blocks_have_everything_that_is_compared():
+    graphs = [drawn_graph(seed) for seed in range(150)]
+    found = [
+        any(len(c.nodes) > 2 and c.iterations > 1 for graph in graphs for c in loop_carried(graph)),
+        any(cycles > 0 for graph in graphs for cycles in trips(graph)),
+        any(late_loads(graph, LATE) > 0 for graph in graphs),
+        any(graph.chains and graph.chains.late for graph in graphs),
+        any(graph.behaviour.early and graph.chains for graph in graphs),
+        any(value.distance > 1 for graph in graphs for value in graph.carried),
+        any(not is_carried(graph) for graph in graphs),
+    ]
+    assert all(found), found
+
+
+@given(seeds)
+def test_numbers_that_are_none_are_refused(seed):
+    native, draw = library(), random.Random(seed)
+    assert native is not None
+    graph = drawn_graph(seed)
+    block_words, passages = recorded(graph)
+    words = array("d", block_words)
+    for _ in range(draw.randint(1, 4)):
+        words[draw.randrange(len(words))] = draw.choice(ODD)
+    if draw.random() < 0.5:
+        words = words[: draw.randrange(len(words) + 1)]
+    for _ in range(draw.randint(0, 2) if passages else 0):
+        passages[draw.randrange(len(passages))] = draw.choice(ODD)
+    answer = array("B", bytes(ROOM))
+    status = native.bounds_chain(
+        words.buffer_info()[0], len(words), passages.buffer_info()[0], len(passages) // 7, None, 0,
+        answer.buffer_info()[0],
+    )  # fmt: skip
+    assert status in (0, -1)
+
+
+ROOM = 1024  # bytes for an answer, and more
+ODD = (-1.0, 0.0, 1.0, 2.0, 7.0, 1e9, -1e300, float("nan"), float("inf"), 255.0, 0.5)
+
+
+def recorded(graph: Graph) -> tuple[array, array]:
+    """The numbers that compiled code is given for a graph."""
+    kept = []
+
+    class Recorder:
+        def bounds_chain(self, words, count, rows, passages, *_):
+            kept.append(array("d", words))
+            return -1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cyclescope.analyze.depend.compiled.chains.library", Recorder)
+        assert chains(graph.costs, graph.places, graph.passed(), (), 1.0) is None
+    rows = array("d", [number for one in graph.passed() for number in (*one, -1)])
+    return kept[0], rows
+
+
+def test_without_the_library_python_computes(monkeypatch, tmp_path):
+    texts = [drawn_text(random.Random(seed)) for seed in range(25)]
+    found = [predictor().estimate(block(text)) for text in texts]
+    monkeypatch.setenv("CYCLESCOPE_BOUNDS", str(tmp_path / "none.so"))
+    library.cache_clear()
+    try:
+        assert library() is None
+        assert [predictor().estimate(block(text)) for text in texts] == found
+        (tmp_path / "none.so").write_text("no library")
+        library.cache_clear()
+        assert library() is None
+    finally:
+        library.cache_clear()
+
+
+def test_python_does_what_is_too_long():
+    graph = predictor().graph(block("; ".join(["add rax, rbx"] * 1025)).instructions)
+    assert graph.chains is None
+    assert slowest_chain(graph) == 1025
