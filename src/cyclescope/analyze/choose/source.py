@@ -354,9 +354,11 @@ def _addressed(code: Code, addresses: str) -> Block:
 
 def _function(program: Program, name: str) -> Function:
     """A function by its name, or by a part of it that only one has."""
-    exact = [f for f in program.functions if f.name == name]
-    found = exact or [f for f in program.functions if name in f.name]
-    if len(found) == 1 or exact:
+    exact = program.named(name)
+    if exact is not None:
+        return exact
+    found = [f for f in program.functions if name in f.name]
+    if len(found) == 1:
         return found[0]
     from difflib import get_close_matches
 

@@ -30,7 +30,7 @@ _OTHERS = {
     "EM_LOONGARCH": "LoongArch",
 }
 CODE, SYMBOLS, ADDED, _DYNAMIC_SYMBOLS = "SHT_PROGBITS", "SHT_SYMTAB", "SHT_RELA", "SHT_DYNSYM"
-FUNCTION, SECTION = 2, 3  # symbol types
+UNTYPED, FUNCTION, SECTION = 0, 2, 3  # symbol types
 _LARGEST = 512 << 20  # bytes of a section
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
@@ -55,13 +55,22 @@ class ElfSection(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A symbol; `section` is the number of its section, 0 where it is undefined."""
+    """A symbol; `section` is the number of its section, 0 where it is undefined.
+
+    Other files see those that are not `local`.
+    """
 
     name: str
     kind: int
     section: int
     value: int
     size: int
+    local: bool = False
+
+    @property
+    def is_function(self) -> bool:
+        """Whether code begins here that others call: assembly text that people write often has no types."""
+        return self.kind == FUNCTION or (self.kind == UNTYPED and not self.local)
 
 
 class Relocation(NamedTuple):
@@ -147,7 +156,7 @@ class Binary:
             raise self._damaged()
         strings = self.content(self.sections[tables[0].link])
         return [
-            Symbol(_string(strings, name), info & 15, section, value, size)
+            Symbol(_string(strings, name), info & 15, section, value, size, info >> 4 == 0)
             for name, info, _, section, value, size in self._table(_SYMBOL, tables[0])
         ]
 

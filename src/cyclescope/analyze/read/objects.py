@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from cyclescope.analyze.decode.decoder import Reference
-from cyclescope.analyze.read.binary import FUNCTION, SECTION, Binary, Relocation, Symbol
+from cyclescope.analyze.read.binary import SECTION, Binary, Relocation, Symbol
 from cyclescope.analyze.read.program import SECTION_PLACES, Function, Located, Piece, Program
 from cyclescope.errors import SourceError
 from cyclescope.isa.registry import instruction_set
@@ -71,12 +71,12 @@ def symbol_address(binary: Binary, places: dict[int, int], symbol: Symbol) -> in
 def _functions(binary: Binary, places: dict[int, int]) -> list[Function]:
     """Named functions, with all names of each; one without a size ends where the next begins."""
     found: dict[str, tuple[int, int]] = {}
+    ends = {n: places[n] + binary.sections[n].size for n in places}
     for symbol in binary.symbols:
         at = symbol_address(binary, places, symbol)
-        if at is not None and symbol.kind == FUNCTION:
+        if at is not None and symbol.is_function and at < ends[symbol.section]:
             found.setdefault(symbol.name, (at, symbol.size))
-    ends = {places[n] + binary.sections[n].size for n in places}
-    following = dict(pairwise(sorted({*(at for at, _ in found.values()), *ends})))
+    following = dict(pairwise(sorted({*(at for at, _ in found.values()), *ends.values()})))
     functions = [
         Function(name, at, at + size if size else following.get(at, at)) for name, (at, size) in found.items()
     ]

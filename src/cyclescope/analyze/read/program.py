@@ -133,6 +133,15 @@ class Program(msgspec.Struct, frozen=True, dict=True):
         at = bisect_right(self._entries, address) - 1
         return self.functions[at] if at >= 0 and address < self.functions[at].end else None
 
+    def named(self, name: str) -> Function | None:
+        """The function of a name, or from a label to the next function or the end."""
+        found = next((one for one in self.functions if one.name == name), None)
+        at = next((at for at, label in self.labels.items() if label == name), None)
+        if found is not None or at is None:
+            return found
+        ends = sorted({*self._entries, *self._ends, *(one.end for one in self.functions)})
+        return Function(name, at, ends[bisect_right(ends, at)])
+
     def parts(self, start: int = 0, end: int = 1 << 64) -> Iterator[Piece]:
         """The code between two addresses, without what the source declares as data."""
         for piece in self.pieces:

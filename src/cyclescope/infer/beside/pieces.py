@@ -174,14 +174,14 @@ def _level(program: Program, init: str, isa: str) -> str:
 def _whole(program: Program) -> bytes:
     parts = list(program.parts())
     if len({part.name for part in parts}) > 1:
-        known = ", ".join(one.name for one in program.functions)
-        raise UsageError(f"{program.source} has several sections of code", f"{{function}}, one of {known}")
+        what = f"{program.source} has several sections of code"
+        raise UsageError(what, f"{{function}}, one of {_names(program)}")
     code = b"".join(part.code for part in parts)
     if len(program.functions) == 1:
         return _without_return(code, program.isa)
     if _without_return(code, program.isa) != code:
-        known = ", ".join(one.name for one in program.functions) or "none"
-        raise UsageError(f"{program.source} returns out of what is timed", f"{{function}}, one of {known}")
+        what = f"{program.source} returns out of what is timed"
+        raise UsageError(what, f"{{function}}, one of {_names(program)}")
     return code
 
 
@@ -192,8 +192,12 @@ def _without_return(code: bytes, isa: str) -> bytes:
 
 
 def _function(program: Program, name: str) -> bytes:
-    found = next((one for one in program.functions if one.name == name), None)
+    found = program.named(name)
     if found is None:
-        known = ", ".join(one.name for one in program.functions) or "none"
-        raise UsageError(f"{program.source} has no function {name!r}", f"it has {known}")
+        raise UsageError(f"{program.source} has no function {name!r}", f"it has {_names(program)}")
     return _without_return(program.code(found.address, found.end - found.address), program.isa)
+
+
+def _names(program: Program) -> str:
+    """What can be chosen: functions, or labels where there are none."""
+    return ", ".join([one.name for one in program.functions] or program.labels.values()) or "none"

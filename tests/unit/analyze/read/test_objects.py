@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.read.binary import Binary
 from cyclescope.analyze.read.objects import object_program
-from cyclescope.analyze.read.program import Code
+from cyclescope.analyze.read.program import Code, Function
 from cyclescope.errors import SourceError
 
 SNIPPETS = Path(__file__).parents[1] / "snippets"
@@ -95,6 +95,22 @@ def test_a_function_has_all_its_names(tmp_path):
     assert [f.name for f in program.functions] == ["longer", "f"]
     assert program.functions[0][1:] == program.functions[1][1:]
     assert program.function(program.functions[0].address).name == "f"
+
+
+def test_functions_without_a_type(tmp_path):
+    """As people write them: what others see is one, a label is what it names if one asks for it."""
+    lines = (".globl first, last", "first: nop", "within: nop; ret", "last: nop; nop; ret")
+    text = ".text\n" + "\n".join(lines) + "\n.data\n.globl thing\nthing: .quad 1\n"
+    program = object_program(compiled(tmp_path, text, "-c"), "k.o")
+    assert program.functions == (Function("first", 0, 3), Function("last", 3, 6))
+    assert program.named("within") == Function("within", 1, 3)
+    assert program.named("last") == Function("last", 3, 6)
+    assert program.named("thing") is None
+
+
+def test_a_name_for_the_end_of_the_code_is_no_function(tmp_path):
+    program = object_program(compiled(tmp_path, ".text\n.globl f, end\nf: nop\nend:\n", "-c"), "k.o")
+    assert [one.name for one in program.functions] == ["f"]
 
 
 def test_sections_of_functions_follow_each_other(tmp_path):

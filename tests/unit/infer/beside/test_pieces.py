@@ -99,10 +99,14 @@ def test_copies_and_what_comes_before_machine_code():
 
 @pytest.fixture
 def object_file(tmp_path):
+    return assembled(tmp_path, "two", FUNCTIONS)
+
+
+def assembled(folder, name, text):
     if shutil.which("as") is None:
         pytest.skip("needs an assembler")
-    source, made = tmp_path / "two.s", tmp_path / "two.o"
-    source.write_text(FUNCTIONS)
+    source, made = folder / f"{name}.s", folder / f"{name}.o"
+    source.write_text(text)
     subprocess.run(["as", source, "-o", made], check=True)
     return made
 
@@ -113,6 +117,20 @@ def test_a_function_of_an_object_file(object_file):
     assert (second.kernel.code, second.kernel.instructions) == (ADD * 2, 2)
     with pytest.raises(UsageError, match="it has first, second"):
         file_snippet(object_file, "third", Around(), X86)
+
+
+def test_functions_of_an_object_file_that_have_no_type(tmp_path):
+    """Labels are named where nothing else is; one function alone needs no name."""
+    lines = [line for line in FUNCTIONS.splitlines() if line[:5] not in (".type", ".size")]
+    made = {
+        name: assembled(tmp_path, name, "\n".join(some) + "\n")
+        for name, some in (("global", lines), ("one", lines[:4]), ("local", [lines[0], *lines[2:]]))
+    }
+    second = file_snippet(made["global"], "second", Around(), X86)
+    assert second.kernel.code == file_snippet(made["local"], "second", Around(), X86).kernel.code == ADD * 2
+    assert file_snippet(made["one"], "", Around(), X86).kernel.code == IMUL
+    with pytest.raises(UsageError, match=r"returns out of what is timed: .*first, second"):
+        file_snippet(made["global"], "", Around(), X86)
 
 
 @pytest.mark.parametrize(
