@@ -3,6 +3,9 @@
 A loop runs the same number of times again and again, as one long chain of operations. It is compared with
 the same chain without branches: the difference is the cost of the loop's end. The cost of a wrong
 prediction is measured as well.
+
+Between loops whose end is always predicted and those whose end never is, a core may know some and not
+others, whose histories share an entry: then the number is anywhere between.
 """
 
 from __future__ import annotations
@@ -13,10 +16,10 @@ from typing import NamedTuple
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.branches.misprediction import sign_branches, wrong_prediction
 from cyclescope.probe.code import CHAIN, NUMBERS, Setting, written
-from cyclescope.probe.edges import check_edge, edge, inside
+from cyclescope.probe.edges import TWICE, WRONG, check_edge, edge, inside
 from cyclescope.probe.interval import Interval
 from cyclescope.probe.layout import ALONE_IN_LOOP, Branch, Item, Label, laid_out
-from cyclescope.probe.levels import steady
+from cyclescope.probe.levels import MOST_ERROR, steady
 from cyclescope.probe.question import Model, Point, Probe, ProbeCase, ProbeVerdict, Readings, Unresolved
 from cyclescope.remarks.probing import UnclearBranches
 
@@ -75,9 +78,20 @@ def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
         raise Unresolved(UnclearBranches.LONGER_LOOPS.of())
     if low < LEAST_TRIPS:
         raise Unresolved(UnclearBranches.SHORTEST_LOOP.of())
-    check_edge(longer, wrong, low, high, UnclearBranches.LOOPS_AGAIN.of())
-    every = [readings.get(part, count) for part in (_LOOP, _STRAIGHT) for count in (low, high)]
-    return ProbeVerdict(CoreAnswer.VALUE, Interval(low, high - 1, steady(wrong, *every)))
+    last, above = _last(longer, wrong, low, high)
+    check_edge(longer, wrong, last, above, UnclearBranches.LOOPS_AGAIN.of())
+    every = [readings.get(part, count) for part in (_LOOP, _STRAIGHT) for count in (low, above)]
+    trips = Interval(low, above - 1, steady(wrong, *every))
+    if trips.error > MOST_ERROR * trips.value:
+        raise Unresolved(UnclearBranches.LOOPS_AGAIN.of())
+    return ProbeVerdict(CoreAnswer.VALUE, trips)
+
+
+def _last(longer: Mapping[int, Interval], wrong: Interval, low: int, high: int) -> tuple[int, int]:
+    """The last loop whose end is surely predicted, and the first behind it whose end surely is not."""
+    right = [n for n, more in longer.items() if n <= TWICE * high and more.high < WRONG * wrong.low]
+    last = max([low, *right])
+    return last, next((n for n, more in longer.items() if n > last and more.low > WRONG * wrong.high), high)
 
 
 def _longer(readings: Readings) -> dict[int, Interval]:
@@ -88,10 +102,12 @@ def _longer(readings: Readings) -> dict[int, Interval]:
 
 
 def _more(case: ProbeCase, readings: Readings) -> Iterator[Point]:
-    """Trips between the last loop whose end is predicted and the first whose end is not."""
-    low, high = edge(_longer(readings), wrong_prediction(readings), 0, UnclearBranches.NO_LOOP.of())
+    """Trips between the last loop whose end is predicted and the first whose end is not, here and again."""
+    longer, wrong = _longer(readings), wrong_prediction(readings)
+    low, high = edge(longer, wrong, 0, UnclearBranches.NO_LOOP.of())
+    last, above = _last(longer, wrong, low, high)
     isa = next(isa for isa in _WAYS if case.points[:2] == tuple(sign_branches(isa)))
-    for count in inside(low, high):
+    for count in sorted({*inside(low, high), *inside(last, above)}):
         yield from _points(isa, count)
 
 

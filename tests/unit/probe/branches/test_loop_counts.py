@@ -105,6 +105,32 @@ def test_how_much_longer_the_largest_loop_may_take():
         slowed(3.5)
 
 
+class SharedEntries(Loops):
+    """A core that some counts of trips below `known` are too many for, as others have their entry."""
+
+    def __init__(self, known, *lost):
+        super().__init__(1, 1.0, known, error=0.001)
+        self.lost = lost
+
+    def take(self, part, count):
+        if part == "loop" and count in self.lost:
+            late = self.wrong * self.often
+            return super().take(part, count) + Interval(late, late)
+        return super().take(part, count)
+
+
+@pytest.mark.parametrize(("lost", "low"), [((), 122), ((111,), 110), ((107, 111), 106)])
+def test_counts_that_share_an_entry_leave_a_range(lost, low):
+    """A Zen 3 knows the end of 110, 115 and 122 trips and not of 111, in every run."""
+    assert SharedEntries(122, *lost).judged() == Interval(low, 122)
+
+
+def test_how_wide_that_range_may_be():
+    """A tenth to either side: a core that knows 45, and not 32, is told nothing."""
+    with pytest.raises(Unresolved, match="no longer again"):
+        SharedEntries(50, 32).judged()
+
+
 def test_simulated_cores_predict_nothing_wrongly():
     (fact,) = facts(PROBE, SimulatedBackend(drawn([PROBE], 3)))
     assert fact.reason == "branches on random signs take hardly longer"

@@ -10,6 +10,8 @@ from cyclescope.backend.simulated import SimulatedBackend
 from cyclescope.model.behaviour.found import measured_behaviour
 from cyclescope.model.facts import CoreAnswer
 from cyclescope.probe.catalogue import PROBES
+from cyclescope.probe.interval import Interval
+from cyclescope.probe.question import Readings
 from cyclescope.session.machines import load_model
 from cyclescope.simulate.draw import draw_machine
 from tests.support.made.probed import NOISE, drawn, facts, forms_of, scored
@@ -76,6 +78,20 @@ def test_narrow_writes_are_merged():
     assert set(answers[True]) <= {CoreAnswer.APART, CoreAnswer.NONE}, f"seed {SEED}"
     assert CoreAnswer.MERGED in answers[False], f"seed {SEED}"
     assert CoreAnswer.APART in answers[True], f"seed {SEED}"
+
+
+@pytest.mark.parametrize(
+    ("cycles", "answer"), [(4.0, CoreAnswer.MERGED), (3.0, CoreAnswer.MERGED), (0.5, CoreAnswer.APART)]
+)
+def test_merging_may_take_less_than_an_operation(cycles, answer):
+    """A Zen 3 merges the low part of a vector in a cycle, behind a multiplication of three."""
+    probe = PROBES["partial-registers"]
+    (case,) = (case for case in probe.cases("x86-64") if "XMM" in case.subject)
+    by_part = {point.part: point.lines for point in case.points}
+    assert by_part["waits"] == by_part["asked"][:1], "the multiplication alone waits for itself"
+    found = {"asked": cycles, "waits": 3.0, "free": 0.5}
+    readings = {(part, 0): Interval(value - 0.03, value + 0.03) for part, value in found.items()}
+    assert probe.judge(case, Readings(readings, {})).answer == answer
 
 
 def test_cores_without_early_results():
