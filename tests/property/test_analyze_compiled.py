@@ -16,7 +16,7 @@ from cyclescope.analyze.depend.graph import Graph
 from cyclescope.analyze.depend.late_loads import late_loads
 from cyclescope.analyze.depend.loop_carried import is_carried, loop_carried, slowest_chain, trips
 from cyclescope.model.behaviour.published import CoreBehaviour, LateLoads
-from tests.support.blocks import block, predictor
+from tests.support.code.blocks import block, predictor
 
 LINES = (
     "mov {a}, {b}", "add {a}, {b}", "add {a}, 8", "imul {a}, {b}", "lea {a}, [{b} + {c} + 8]", "xor {a}, {a}",
