@@ -26,7 +26,7 @@ _FLOWS = {
 _GOING = frozenset((Flow.BRANCH, Flow.JUMP, Flow.CALL))  # to an address, if it is in the code
 _LONGEST = 15
 _SEGMENTS = ("FS", "GS")
-_KEPT = 1 << 16  # instructions that are known again: some 25 MB
+_KEPT = 65536  # instructions that are known again: some 25 MB
 _Key = tuple[object, ...]
 
 

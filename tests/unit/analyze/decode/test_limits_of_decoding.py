@@ -7,6 +7,7 @@ import pytest
 from cyclescope.analyze.choose.source import Choice, read_block
 from cyclescope.analyze.decode import fixed_width
 from cyclescope.analyze.decode.fixed_width import FixedWidthDecoder
+from cyclescope.analyze.decode.x86_64 import X86Decoder
 from cyclescope.analyze.read.assemblers import tools
 
 WHOLE = Choice(whole=True)
@@ -49,3 +50,15 @@ def test_sixteen_thousand_instructions_are_remembered(words, asked, monkeypatch)
     list(reader.steps(codes[1], 0))
     list(reader.steps(first, 0))
     assert table.asked - words == asked
+
+
+def test_sixty_five_thousand_instructions_of_x86_are_remembered():
+    """All at once are forgotten when there is one more."""
+    reader = X86Decoder("", "intel")
+    reader._known.update(dict.fromkeys((number.to_bytes(9, "little") for number in range(65_535)), None))
+    last, one_more = bytes.fromhex("4801d8"), bytes.fromhex("4829d8")
+    remembered = reader.instruction(last, 0)
+    assert reader.instruction(last, 0) is remembered
+    assert len(reader._known) == 65_536
+    reader.instruction(one_more, 0)
+    assert list(reader._known) == [one_more]
