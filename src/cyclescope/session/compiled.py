@@ -4,8 +4,8 @@ A file has `long run(long n)`, which does `n` rounds of its innermost loop (`loo
 are the slope between two numbers of rounds. How many rounds one iteration of the machine's loop is, compilers
 decide; a run step by step counts that, and whether the loop that was found is where the time goes.
 
-All programs are run in turn, and in later turns those again of which no two runs agree: a neighbour that is
-there for a minute spoils a turn, and no program.
+All programs are run in turn, and in later turns those again whose quickest run no other agrees with: a
+neighbour that is there for a minute spoils a turn, and no program.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _ROUNDS = 128  # what numbers of rounds are multiples of
 _FEW = 3  # the slope is between a part of the rounds that a loop can do, one of so many, and all of them
 _COUNTED = (128, 384)  # the same for the run step by step
 SAMPLES, NANOSECONDS = 60, 20_000.0
-_PASSES, AGREE = 3, 0.02  # runs of the program; what two of them differ by at most
-_MOST_PASSES = 24  # runs where no two agree
-_TRIES = 2  # runs with fewer rounds: the nearer counts, as noise makes slopes differ
+_PASSES, AGREE = 5, 0.02  # runs of the program; what two of them differ by at most
+_MOST_PASSES = 24  # runs where none agrees with the quickest
+_TRIES = 6  # runs with fewer rounds, until one is as it should be: noise makes slopes differ
 FEWEST = 6  # samples of a run between quiet moments
 QUIET = 0.03  # relative: what NOPs, or trips, take more than undisturbed; ends of loops and noise take one
 _HICCUPS = 2  # samples of a run that are too short by one of the clock's
@@ -153,8 +153,14 @@ class _Tried:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is a reason against a time, or there are runs enough, of which two agree."""
-        return bool(self._reason) or (len(self._runs) >= _PASSES and len(_agreeing(self._values())) > 1)
+        """Whether there is a reason against a time, or there are runs enough, the quickest of which agree.
+
+        Two that agree beside a quicker one were disturbed alike.
+        """
+        if self._reason or len(self._runs) < _PASSES:
+            return bool(self._reason)
+        first, second = [*self._values(), inf, inf][:2]
+        return second <= first * (1 + AGREE) < inf
 
     def _values(self) -> list[float]:
         """Cycles per round of the runs: what is quiet is known the better the more there were."""
@@ -191,9 +197,14 @@ class _Tried:
     def _linearity(self, cycles: float) -> float:
         """How many times as long a round takes where there are fewer of them."""
         few, many = self._rounds
-        half = few, _whole((few + many) / 2)
-        slopes = (_slope(_samples(self._made.program, half), self._quiet) for _ in range(_TRIES))
-        return min((s / cycles for s in slopes if s is not None), key=lambda part: abs(part - 1), default=1.0)
+        half, nearest = (few, _whole((few + many) / 2)), inf
+        for _ in range(_TRIES):
+            slope = _slope(_samples(self._made.program, half), self._quiet)
+            if slope is not None:
+                nearest = min(nearest, slope / cycles, key=lambda part: abs(part - 1))
+            if abs(nearest - 1) <= LINEAR:
+                break
+        return nearest if nearest < inf else 1.0
 
 
 # --- compiling -------------------------------------------------------------------------------------

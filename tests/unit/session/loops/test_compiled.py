@@ -49,6 +49,11 @@ TWICE = (
     "static volatile long a[MOST];\n"
     "long run(long n) { for (long i = 0; i < n; i += 2) { a[i] = i; a[i + 1] = n; } return a[1]; }"
 )
+SLOW_AT_FIRST = (
+    "#include <time.h>\nlong a[MOST], before;\nlong run(long n) {\n"
+    "struct timespec some = {0, 5000000}; if (!before++) nanosleep(&some, 0);\n"
+    "long s = 0; for (long i = 0; i < n; i++) s = (s ^ a[i]) * 3; return s; }"
+)
 NO_LOOP = "long run(long n) { return n; }"
 OTHER = (  # the loop that weighs more does not run
     "static volatile long a[MOST];\nlong run(long n) { for (long i = 0; i < n; i++) a[i] = 1;\n"
@@ -151,15 +156,25 @@ def test_a_loop_lies_where_the_program_has_it(tmp_path):
 
 
 @needs_compiler
+def test_runs_are_as_long_as_the_quickest_says_and_begin_warm(tmp_path):
+    """An interruption is no round, and what was driven out between two runs is back before the next."""
+    build = source(tmp_path, SLOW_AT_FIRST)
+    program = str(_compiled(build, tmp_path).program)
+    said = subprocess.run([program, "time", "128", "384", "1", "100000"], check=True, capture_output=True)
+    repeats = int(said.stdout.split()[0])
+    assert repeats >= 8, "the first call alone takes longer than all should"
+
+
+@needs_compiler
 def test_runs_of_which_no_two_agree_are_24(tmp_path, monkeypatch):
-    """And three of which two do: more would not tell more."""
+    """And five of which all do: more would not tell more."""
     build, asked = source(tmp_path, SUM), []
 
     def run(slower):
         asked.append(slower)
         return samples(3.0 * slower ** len(asked))
 
-    for slower, runs in ((1.1, 24), (1.0, 3)):
+    for slower, runs in ((1.1, 24), (1.0, 5)):
         asked.clear()
         monkeypatch.setattr(compiled, "_samples", lambda *_, by=slower: run(by))
         monkeypatch.setattr(compiled._Tried, "timed", lambda tried: tried._values())
