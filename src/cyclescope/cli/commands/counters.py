@@ -31,13 +31,15 @@ def command(ctx: click.Context, header: bool, include: bool, cflags: bool, libs:
     A C or C++ program times regions of its own with cyclescope.h: compile it with what `cyclescope counters
     --cflags --libs` prints. A Python program has cyclescope.region().
     """
-    folder = header_folder()
-    words = [str(folder / "cyclescope.h")] * header + [str(folder)] * include
-    words += [shlex.quote(f"-I{folder}")] * cflags + _linked(isa) * libs
+    asked = header or include or cflags or libs
     if ctx.invoked_subcommand is not None:
-        if words:
+        if asked:
             raise UsageError(f"{ctx.invoked_subcommand} and a path", "ask for one of them")
         return
+    folder = header_folder()
+    words = [str(folder / "cyclescope.h")] * header + [str(folder)] * include
+    words += [shlex.quote(f"-I{folder}")] * cflags
+    words += _linked(isa) if libs else []  # builds the library where none is installed
     if not words:
         raise click.exceptions.NoArgsIsHelpError(ctx)
     click.echo(" ".join(words))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cyclescope.cli.commands import counters
 from cyclescope.host.events import NamedEvent
 from cyclescope.host.perf import open_event
 from cyclescope.report.host import counted_text, events_json, events_text
@@ -156,6 +157,15 @@ def test_nonsense_is_one_line(cyclescope, tmp_path, monkeypatch, words, code, sa
     assert (found, out) == (code, "")
     assert said in err
     assert len([line for line in err.splitlines() if line.startswith("error")]) == 1
+
+
+@pytest.mark.parametrize("words", [["--header"], ["--include", "--cflags"], ["stop", "1"], ["list"]])
+def test_no_library_is_built_that_is_not_asked_for(cyclescope, tmp_path, monkeypatch, words):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(counters, "library_for", lambda isa: pytest.fail("a library was built"))
+    cyclescope("counters", *words)
+    with pytest.raises(pytest.fail.Exception):
+        cyclescope("counters", "--libs")
 
 
 # --- words -----------------------------------------------------------------------------------------
