@@ -15,6 +15,7 @@ class NotCompared(Meaning):
     NOT_TAKEN = "llvm-mca does not take it"
     UNPLANNED = "no instance of it is planned today"
     NO_COST = "the model has no cost of it"
+    TIMES_ALONE = "the backend says what kernels take, not what instructions are made of"
     UNSURE = "its ports are not told with high or medium confidence"
 
 
@@ -26,6 +27,7 @@ class Counts(Meaning):
         "cores a load and its operation are one, of Intel's two. It is held against both of the store's "
         "numbers. Ports are its pressure per resource; resources are more than ports."
     )
+    NOTHING = "The backend counts nothing: it has times alone."
     MODEL = "The numbers and ports are those of the machine model that is simulated."
     EXTRACTED = (
         "The numbers and ports are those of the machine model that is simulated: uses of LLVM's resources, "

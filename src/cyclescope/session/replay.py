@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,7 +26,6 @@ from cyclescope.remarks.elsewhere import NotCompared
 from cyclescope.remarks.remark import NOTHING, Remark
 from cyclescope.session.machines import load_model
 
-MCA, _SIMULATED = "mca:", "simulated:"  # in front of a CPU and of a machine: what can run kernels
 QUANTITIES = (THROUGHPUT, LATENCY)
 SAMPLE = 200  # kernels: a share of one in ten is known within a twentieth
 # Share of kernels that may differ between two runs on machines of one kind. Two full runs of one machine had
@@ -76,22 +76,49 @@ class Replay(msgspec.Struct, frozen=True):
         return compared > 0 and found[Agreeing.DIFFERENT] <= MAY_DIFFER * compared
 
 
-def is_backend(name: str) -> bool:
-    """Whether a name is that of something that runs kernels: `mca:znver4`, `simulated:znver4`."""
-    return name.startswith((MCA, _SIMULATED))
+# --- backends by name --------------------------------------------------------------------------------
 
 
-def open_model(name: str, isa: str) -> Backend:
-    """The backend that a name names. Raises UsageError, BackendUnavailable."""
-    kind, _, machine = name.partition(":")
-    if not machine:
-        raise UsageError(f"{name!r} names no machine", "write for instance mca:znver4")
-    if kind == MCA.rstrip(":"):
-        return LlvmMcaBackend(OTHER_NAMES.get(machine.lower(), machine), isa=isa)
+class NamedBackend(NamedTuple):
+    """A backend that experiments are compared with: what stands behind its name, as in `mca:CPU`.
+
+    `opened` takes that and the instruction set. Raises UsageError, BackendUnavailable.
+    """
+
+    of: str
+    opened: Callable[[str, str], Backend]
+
+
+def _mca(cpu: str, isa: str) -> Backend:
+    return LlvmMcaBackend(OTHER_NAMES.get(cpu.lower(), cpu), isa=isa)
+
+
+def _simulated(machine: str, isa: str) -> Backend:
     model = load_model(machine)
     if model.isa != isa:
         raise UsageError(f"{machine} is a machine of {model.isa}", f"name one of {isa}")
     return SimulatedBackend(model)
+
+
+BACKENDS: Mapping[str, NamedBackend] = {
+    "mca": NamedBackend("CPU", _mca),
+    "simulated": NamedBackend("MACHINE", _simulated),
+}
+SPELLED = " or ".join(f"{name}:{one.of}" for name, one in BACKENDS.items())
+
+
+def is_backend(name: str) -> bool:
+    """Whether a name is that of something that runs kernels: `mca:znver4`, `simulated:znver4`."""
+    kind, colon, _ = name.partition(":")
+    return bool(colon) and kind in BACKENDS
+
+
+def open_model(name: str, isa: str) -> Backend:
+    """The backend that a name names. Raises UsageError, BackendUnavailable."""
+    kind, _, what = name.partition(":")
+    if not what:
+        raise UsageError(f"{name!r} names nothing", f"write {kind}:{BACKENDS[kind].of}")
+    return BACKENDS[kind].opened(what, isa)
 
 
 # --- on a machine of the same kind -------------------------------------------------------------------

@@ -145,7 +145,8 @@ def test_names_of_backends():
     assert is_backend("mca:znver4")
     assert is_backend("simulated:znver4")
     assert not is_backend("znver4")
-    with pytest.raises(UsageError, match="names no machine"):
+    with pytest.raises(UsageError, match="names nothing") as caught:
         open_model("mca:", "x86-64")
+    assert caught.value.remedy == "write mca:CPU"
     with pytest.raises(UsageError, match="aarch64"):
         open_model("simulated:neoverse-v2", "x86-64")

@@ -224,3 +224,13 @@ def test_forms_without_ports():
 def test_pressure_in_words():
     assert pressure_text({"b": 0.5, "a": 0.5, "c": 1.0}) == "1.00 of c, 0.50 of a b"
     assert pressure_text({}) == "none"
+
+
+def test_a_backend_that_has_times_alone_says_so():
+    found = compared_usage(STORE, object(), list(STORE.forms))
+    assert found.compared == ()
+    assert found.left_out == {
+        "its ports are not told with high or medium confidence": 1,
+        "the backend says what kernels take, not what instructions are made of": 9,
+    }
+    assert "times alone" in found.about

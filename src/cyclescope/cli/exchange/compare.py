@@ -33,7 +33,7 @@ from cyclescope.report.site.writing import check_target
 from cyclescope.report.words import borrowing, counted, listed
 from cyclescope.session.cost_classes import differing_classes, with_kernels
 from cyclescope.session.elsewhere.usage import compared_usage
-from cyclescope.session.replay import SAMPLE, is_backend, open_model, replayed
+from cyclescope.session.replay import SAMPLE, SPELLED, is_backend, open_model, replayed
 from cyclescope.session.sources import is_store, source
 from cyclescope.session.subjects import beside, check_isa, narrowed
 
@@ -55,7 +55,7 @@ from cyclescope.session.subjects import beside, check_isa, narrowed
 @click.option("--report", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Write a text per cost of the second source, for developers of compilers.")  # fmt: skip
 @click.option("--sample", type=click.IntRange(1), default=SAMPLE, show_default=True,
-              help="Number of forms whose experiments run on mca: or simulated:.")  # fmt: skip
+              help=f"Number of forms whose experiments run on {SPELLED}.")  # fmt: skip
 @json_option
 def command(
     names: tuple[str, ...], patterns: tuple[str, ...], tolerance: float, cycles: float, differences: int,
@@ -67,9 +67,9 @@ def command(
     `import` reads (instructions.xml#ZEN3 is the machine ZEN3 of it). Forms are matched by the names that LLVM
     and uops.info give them.
 
-    With a store and mca:CPU or simulated:MACHINE, experiments are compared: the kernels of some forms of the
-    store, drawn at random, run on llvm-mca's model of a CPU or on the simulated core of a machine.
-    Micro-operations and ports are compared of all forms whose ports have high or medium confidence.
+    With a store and a backend, such as simulated:znver4 (--sample names all), experiments are compared: the
+    kernels of some forms of the store, drawn at random, run there. Micro-operations and ports are compared of
+    all forms whose ports have high or medium confidence.
     """
     _check(
         names,
@@ -147,8 +147,7 @@ def _experiments(
 ) -> str:
     """What the kernels of a store take elsewhere, and what its forms are made of there."""
     if len(names) != 2 or is_backend(names[0]) or not is_store(Path(names[0])):
-        raise UsageError("experiments are compared of one store and one of mca:CPU and simulated:MACHINE",
-                         "give these two")  # fmt: skip
+        raise UsageError(f"experiments are compared of one store and {SPELLED}", "give these two")
     with closing(Store(Path(names[0]), readonly=True)) as store:
         refuse_emulated(store)
         forms = [form.id for form in select(load_table(store.isa), patterns)]

@@ -43,11 +43,13 @@ class Claims(msgspec.Struct, frozen=True):
 
 
 def claimed(backend: Backend, forms: Sequence[str], table: Table) -> Claims:
-    """What a backend that has a model says of some forms."""
+    """What a backend says of some forms: nothing, where it is not known to have a model."""
     if isinstance(backend, LlvmMcaBackend):
         return _of_mca(backend, forms, table)
-    assert isinstance(backend, SimulatedBackend)
-    return _of_model(backend.machine, forms)
+    if isinstance(backend, SimulatedBackend):
+        return _of_model(backend.machine, forms)
+    left_out = {NotCompared.TIMES_ALONE.value: len(forms)} if forms else {}
+    return Claims({}, (), left_out, Counts.NOTHING.of().text)
 
 
 def even_pressure(cost: FormCost, ports: Sequence[str]) -> dict[str, float] | None:

@@ -92,7 +92,7 @@ def test_cpus_of_llvm_mca_have_the_names_of_machines(cyclescope, store, monkeypa
 def test_experiments_that_cannot_be_compared(cyclescope, store):
     assert cyclescope("compare", "znver4", "mca:znver4").code == USAGE
     assert cyclescope("compare", store, store, "mca:znver4").code == USAGE
-    assert "names no machine" in cyclescope("compare", store, "simulated:").error
+    assert "names nothing" in cyclescope("compare", store, "simulated:").error
 
 
 def test_several_machines_make_one_table(cyclescope, store, tmp_path):
