@@ -56,15 +56,37 @@ def test_a_file_that_is_lost_is_seen():
     ]
 
 
-def test_rooms_of_the_architecture_exist():
-    """In tables of rooms, the words in code of the first column are modules or folders."""
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    for title, room in re.findall(r"^\| rooms? of `(\w+)`(.*)$", text, re.MULTILINE):
-        del room
-        table = text.partition(f"of `{title}`")[2].partition("\n\n")[0]
-        rows = [row.split("|")[1] for row in table.splitlines()[2:] if row.startswith("| `")]
-        for name in (name for row in rows for name in re.findall(r"`(\w+)`", row)):
-            assert (PACKAGE / title / name).is_dir() or (PACKAGE / title / f"{name}.py").is_file(), name
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def tables() -> Iterator[tuple[list[str], str]]:
+    """Tables of modules or rooms in the architecture: the folders that one is of, and its text."""
+    for title, text in re.findall(
+        r"^\| (?:rooms|modules) of (.*?) \| \|\n(.*?)\n\n", ARCHITECTURE, re.M | re.S
+    ):
+        yield re.findall(r"`([\w/]+)`", title), text
+
+
+TABLES = [*tables()]
+NAMES = [" and ".join(folders) for folders, _ in TABLES]
+
+
+@pytest.mark.parametrize(("folders", "table"), TABLES, ids=NAMES)
+def test_modules_and_rooms_of_the_architecture_exist(folders, table):
+    """Lower-case words in code of a table are modules of the folder, or folders in it."""
+    there = {path.stem for folder in folders for path in (PACKAGE / folder).rglob("*")}
+    named = {name.rpartition(".")[2] for name in re.findall(r"`(?!cyclescope)([a-z][\w.]+)/?`", table)}
+    assert named - there == set()
+
+
+@pytest.mark.parametrize(("folders", "table"), TABLES, ids=NAMES)
+def test_rooms_that_there_are_stand_in_the_architecture(folders, table):
+    rooms = {path.parent.name for folder in folders for path in (PACKAGE / folder).glob("*/__init__.py")}
+    assert rooms - set(re.findall(r"`(\w+)/?`", table)) == set()
+
+
+def test_all_tables_of_the_architecture_are_seen():
+    assert len(TABLES) == 7
 
 
 NOISE = " ".join((ROOT / "docs" / "method" / "noise.md").read_text().split())
@@ -234,8 +256,11 @@ def test_options_in_backticks_are_those_of_a_program(page):
 
 def test_benchmarks_are_all_in_their_list():
     listed = {module for module, _ in PROGRAM.findall((ROOT / "benchmarks" / "README.md").read_text())}
-    there = {f"benchmarks.{path.stem}" for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
-    runs = {name for name in there if "__main__" in (source_of(name) or ROOT).read_text()}
+    there = (path.relative_to(ROOT).with_suffix("") for path in (ROOT / "benchmarks").rglob("[a-z]*.py"))
+    names = {".".join(path.parts) for path in there}
+    names = {name for name in names if not name.startswith("benchmarks.lib.")}  # for others
+    runs = {name for name in names if "__main__" in (source_of(name) or ROOT).read_text()}
+    assert len(runs) > 30, "all were found"
     assert runs - listed == set()
 
 
