@@ -33,13 +33,18 @@ def pytest_collection_finish():
     """Thousands of tests and modules stay: nobody has to look for garbage among them."""
     gc.collect()
     gc.freeze()
+    gc.callbacks.append(collected)
 
 
 def pytest_runtest_setup():
     """Commands that ran in this process have collected garbage their way."""
     gc.enable()
     gc.set_threshold(*COLLECTING)
-    if not gc.get_freeze_count():
+
+
+def collected(phase, info):
+    """What outlives a look at everything stays too; that nothing was set apart is slow to find out."""
+    if phase == "stop" and info["generation"] == 2:
         gc.freeze()
 
 
