@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from itertools import islice
 
 import msgspec
 
-from cyclescope.analyze.decode.block import Block
+from cyclescope.analyze.decode.block import Block, BlockInstruction
 from cyclescope.analyze.decode.decoder import decoder
 from cyclescope.analyze.predict.prediction import Prediction
 from cyclescope.analyze.predict.predictor import Predictor
@@ -45,6 +47,12 @@ def of_code(code: bytes, loop: bool = False) -> Block:
         found.append(msgspec.structs.replace(one, line=len(found) + 1))
         at += len(one.code)
     return Block(tuple(found), "x86-64", "test", loop=loop)
+
+
+def pieces(texts: Sequence[str]) -> list[tuple[BlockInstruction, ...]]:
+    """The instructions of each text, assembled together."""
+    whole = iter(block("; ".join(texts)).instructions)
+    return [tuple(islice(whole, text.count(";") + 1)) for text in texts]
 
 
 def cost(form) -> FormCost:

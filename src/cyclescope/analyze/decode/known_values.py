@@ -201,6 +201,11 @@ def rule_of(form: InstructionForm, position: int, kind: ResultKind | None) -> Ru
     return _RULES[kind] if position == first else None
 
 
+def keeps_value(op: Operand) -> bool:
+    """Whether what is stored to an operand in memory is the value of a register, and nothing else."""
+    return not op.read and op.width >= 32
+
+
 def implied_amount(op: Operand) -> int:
     """Bytes that AArch64 increases a base by where the register for it is the zero register: `GPR64pi16`."""
     return int(op.cls.removeprefix(AMOUNT))

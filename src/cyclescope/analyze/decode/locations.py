@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
 from functools import cache
-from threading import Lock
 from typing import NamedTuple
 
 from cyclescope.analyze.decode.block import BlockInstruction, Register
@@ -15,27 +12,6 @@ from cyclescope.isa.register import domain
 Location = tuple[str, int | str]  # register file or class and number; ("flag", name)
 
 STACK_POINTER: Location = ("r", 4)
-_numbers: dict[Location, int] = {}
-_numbering = Lock()
-
-
-def location_number(location: Location) -> int:
-    """A number for a location, the same in all of a process, less than `location_count`."""
-    number = _numbers.get(location)
-    if number is None:
-        with _numbering:
-            number = _numbers.setdefault(location, len(_numbers))
-    return number
-
-
-def location_words(locations: Iterable[Location | None]) -> bytes:
-    """The numbers of locations for compiled code, -1 for nothing."""
-    return array("d", [-1 if one is None else location_number(one) for one in locations]).tobytes()
-
-
-def location_count() -> int:
-    """How many locations have a number."""
-    return len(_numbers)
 
 
 @cache

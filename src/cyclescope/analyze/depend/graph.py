@@ -14,7 +14,6 @@ from typing import NamedTuple
 import msgspec
 
 from cyclescope.analyze.cost.changes import LEAST_PROVED
-from cyclescope.analyze.cost.cores import STORES_IN_FLIGHT
 from cyclescope.analyze.cost.instruction import PlacedCost
 from cyclescope.analyze.cost.latencies import EXECUTED, FIRST, SECOND, CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
@@ -25,8 +24,7 @@ from cyclescope.analyze.decode.locations import (
     location_of,
 )
 from cyclescope.analyze.depend.compiled.chains import Chains, Passed, chains
-from cyclescope.analyze.depend.followed import LocatedInstruction
-from cyclescope.analyze.depend.memory import Memory, Passage, through_memory
+from cyclescope.analyze.depend.memory import Memory, Passage
 from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves
 from cyclescope.analyze.depend.standing import Standing, Standings
 from cyclescope.analyze.depend.ways import KnownWays
@@ -192,12 +190,7 @@ class _Builder:
         loads = self.behaviour.banks or self.behaviour.crossing
         if not loads and not any(one.plain.stores for one in self.standing):
             return Memory()
-        lines = [
-            LocatedInstruction(one, s.places.read, s.places.written, s.accesses, s.addressed, s.changed)
-            for one, s in zip(self.instructions, self.standing, strict=True)
-        ]
-        in_flight = self.costs.machine.core.store_buffer or STORES_IN_FLIGHT
-        return through_memory(lines, in_flight, self.behaviour, self.costs.machine.isa)
+        return self._standings.memory(self.instructions, self.standing)
 
     # --- variants --------------------------------------------------------------------------------
 

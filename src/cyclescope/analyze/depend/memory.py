@@ -21,7 +21,9 @@ from cyclescope.analyze.decode.known_values import (
     Terms,
     Value,
     implied_amount,
+    keeps_value,
 )
+from cyclescope.analyze.depend.compiled.passages import MemoryFound
 from cyclescope.analyze.depend.followed import Followed, FollowedResult, LocatedInstruction, followed
 from cyclescope.analyze.depend.traffic import (
     MemoryAccess,
@@ -35,9 +37,9 @@ from cyclescope.isa.dataflow import AMOUNT
 from cyclescope.isa.registry import DEFAULT, instruction_set
 from cyclescope.model.behaviour.published import CoreBehaviour
 
-_ROUNDS = 3  # a pointer is followed through two moves, each to an iteration later: those of rotated loops
+BLOCK_TURNS = 3  # a pointer is followed through two moves, each to an iteration later: those of rotated loops
 _NOTHING_KNOWN = CoreBehaviour()
-_MOST_TERMS = 4  # of a value that is followed: no address has more
+MOST_TERMS = 4  # of a value that is followed: no address has more
 
 
 class Passage(msgspec.Struct, frozen=True, gc=False):
@@ -95,6 +97,12 @@ def through_memory(
     )
 
 
+def memory_of(found: MemoryFound) -> Memory:
+    """The same by compiled code."""
+    passages = [Passage((a, b), (c, d), *rest) for a, b, c, d, *rest in found.passages]
+    return Memory(tuple(passages), found.chunks, found.banks, found.crossing)
+
+
 class _Stored(msgspec.Struct, frozen=True, gc=False):
     """A store in a round; `order` counts all of them."""
 
@@ -125,7 +133,7 @@ class _Search:
 
     def go_through(self, steps: Sequence[Followed]) -> None:
         """Go through the block until all is known: where all rounds are the same, twice."""
-        rounds = 2 if all(step.fixed and not (step.writes or step.stores) for step in steps) else _ROUNDS
+        rounds = 2 if all(step.fixed and not (step.writes or step.stores) for step in steps) else BLOCK_TURNS
         for number in range(rounds):
             self._round(number, steps, number == rounds - 1)
 
@@ -197,13 +205,13 @@ class _Search:
             value = _written_back(seen, self._values.register(one.location), one.address)
         if value is None and one.rule is not None:
             value = one.rule(seen)
-        if value is None or len(value.terms) > _MOST_TERMS:
+        if value is None or len(value.terms) > MOST_TERMS:
             value = self._values.unknown((one.number, *self._inputs(step, seen)))
         return value
 
     def _stored(self, step: Followed, seen: OperandsSeen, position: int) -> Value:
         op = seen.form.operands[position]
-        if not op.read and op.width >= 32:
+        if keeps_value(op):
             sources = [
                 value
                 for other, value in zip(seen.form.operands, seen.operands, strict=True)
@@ -263,9 +271,9 @@ class _Search:
                 moved = MemoryAccess(
                     load.place, load.address.plus(Value(distance * stride)), load.size, False
                 )
-                if _ROUNDS <= distance < best and _overlap(moved, store):
+                if BLOCK_TURNS <= distance < best and _overlap(moved, store):
                     best, source = distance, store
-        between = best * self._count // _ROUNDS
+        between = best * self._count // BLOCK_TURNS
         if source is not None and between <= self._in_flight:
             offset = load.address.constant + best * stride - source.address.constant
             self._found[load.place] = Passage(load.place, source.place, best, offset, between)

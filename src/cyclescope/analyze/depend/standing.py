@@ -6,9 +6,11 @@ alike but for their constants.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
+import msgspec
+
+from cyclescope.analyze.cost.cores import STORES_IN_FLIGHT
 from cyclescope.analyze.cost.instruction import PlacedCost, PlacedCosts
 from cyclescope.analyze.cost.latencies import CostVariant
 from cyclescope.analyze.decode.block import BlockInstruction
@@ -17,24 +19,28 @@ from cyclescope.analyze.decode.locations import (
     Location,
     Places,
     location_of,
-    location_words,
     place_of,
     reads_one_register,
 )
 from cyclescope.analyze.depend.addressed import more_work
+from cyclescope.analyze.depend.compiled.numbers import location_words
+from cyclescope.analyze.depend.compiled.passages import CompiledMemory
+from cyclescope.analyze.depend.followed import LocatedInstruction
+from cyclescope.analyze.depend.memory import BLOCK_TURNS, MOST_TERMS, Memory, memory_of, through_memory
 from cyclescope.isa.form import MemoryOperand
+from cyclescope.isa.registry import instruction_set
 from cyclescope.model.behaviour.published import MoreWork
 
 _KEPT = 16_384  # some 20 MB: a million blocks have too many to keep all
 _NO_MORE = MoreWork()
 
 
-class Standing(NamedTuple):
+class Standing(msgspec.Struct, gc=False):
     """An instruction by its form and its registers.
 
     `plain` is its cost in no special surroundings, `own` that in the variant that its registers make of it.
     `accesses` are its operands in memory whose addresses are known, `addressed` where the registers of all
-    its addresses are, `changed` what it writes.
+    its addresses are, `changed` what it writes. `words` are these for compiled code, made when needed.
     """
 
     plain: PlacedCost
@@ -44,13 +50,18 @@ class Standing(NamedTuple):
     accesses: tuple[MemoryOperand, ...]
     addressed: tuple[Location, ...]
     changed: frozenset[Location]
+    words: bytes = b""
 
 
 class Standings:
     """The instructions of blocks on one machine, whose costs are known."""
 
     def __init__(self, costs: PlacedCosts) -> None:
-        self.costs = costs
+        self.costs, self.behaviour = costs, costs.behaviour
+        machine = costs.machine
+        self.in_flight = machine.core.store_buffer or STORES_IN_FLIGHT
+        self.results = instruction_set(machine.isa).arithmetic.results
+        self.compiled = CompiledMemory(costs.behaviour, self.in_flight, self.results, BLOCK_TURNS, MOST_TERMS)
         self._known: dict[tuple[object, ...], Standing] = {}
 
     def of(self, instructions: Iterable[BlockInstruction]) -> list[Standing]:
@@ -70,6 +81,20 @@ class Standings:
             if form.x87_pops:
                 top = (top + form.x87_pops) & 7
         return found
+
+    def memory(self, instructions: Sequence[BlockInstruction], standings: Sequence[Standing]) -> Memory:
+        """What a block does to memory."""
+        if self.compiled.is_there:
+            for one, standing in zip(instructions, standings, strict=True):
+                standing.words = standing.words or self.compiled.form_words(one, standing.places)
+            found = self.compiled.found(instructions, [standing.words for standing in standings])
+            if found is not None:
+                return memory_of(found)
+        lines = [
+            LocatedInstruction(one, s.places.read, s.places.written, s.accesses, s.addressed, s.changed)
+            for one, s in zip(instructions, standings, strict=True)
+        ]
+        return through_memory(lines, self.in_flight, self.behaviour, self.costs.machine.isa)
 
     def _made(self, one: BlockInstruction, top: int) -> Standing:
         """An instruction; `top` is where the x87 stack begins."""

@@ -172,7 +172,9 @@ def cycles_of_banks(loads: Sequence[MovingAccess], banks: LoadBanks) -> float:
 
 def cycles_of_crossing(accesses: Sequence[MovingAccess], crossing: LineCrossing) -> float:
     """Cycles of all loads, or stores, 0 where none is in two lines; what is not followed is in one."""
-    share = sum(_share_across(one, crossing.line) for one in accesses if one.step is not None)
+    share = 0.0
+    for one in accesses:
+        share += _share_across(one, crossing.line) if one.step is not None else 0.0
     return len(accesses) * crossing.each + share * crossing.extra if share else 0.0
 
 

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MOST_INSTRUCTIONS 1024
+#define MOST_INSTRUCTIONS 4096
 #define MOST_LOCATIONS 65536
-#define MOST_VALUES 2048 /* that pass from one iteration to the next */
+#define MOST_VALUES 4096 /* that pass from one iteration to the next */
 #define MOST_BYTES ((size_t)1 << 28)
 #define NONE (-1)
 #define EXPORT __attribute__((visibility("default")))

@@ -5,7 +5,7 @@
 struct ways {
     const struct nodes *n;
     struct carried *values;
-    int32_t count, end_count;
+    int32_t count, end_count, room;
     int32_t *older;      /* per value: the one that it becomes in the next iteration, or NONE */
     int32_t *end_of;     /* per node: its value of the iteration before, or NONE */
     int32_t *first_reader, *last_reader; /* per node, then per carried value */
@@ -28,7 +28,7 @@ static int add_delays(struct ways *w)
         if (value.distance < 2)
             continue;
         int32_t newer = value_number(w, value.node, value.distance - 1);
-        if (newer == MOST_VALUES)
+        if (newer == w->room)
             return REFUSED;
         if (newer == w->count) {
             w->older[w->count] = NONE;
@@ -100,12 +100,24 @@ static void add_ways(struct ways *w, int32_t start, struct edges *e)
     }
 }
 
+/* How many values there are at most, with those that only wait. */
+static int32_t most_values(const struct nodes *n)
+{
+    int32_t found = n->carried_count;
+    for (int32_t number = 0; number < n->carried_count && found <= MOST_VALUES; number++)
+        found += n->carried[number].distance - 1;
+    return found;
+}
+
 static int prepare(struct arena *a, struct ways *w, const struct nodes *n)
 {
     size_t places = (size_t)n->count + (size_t)n->carried_count;
     *w = (struct ways){.n = n, .count = n->carried_count};
-    w->values = take(a, MOST_VALUES, sizeof *w->values);
-    w->older = take(a, MOST_VALUES, sizeof *w->older);
+    w->room = most_values(n);
+    if (w->room > MOST_VALUES)
+        return REFUSED;
+    w->values = take(a, (size_t)w->room, sizeof *w->values);
+    w->older = take(a, (size_t)w->room, sizeof *w->older);
     w->end_of = take(a, (size_t)n->count, sizeof *w->end_of);
     w->first_reader = take(a, places, sizeof *w->first_reader);
     w->last_reader = take(a, places, sizeof *w->last_reader);

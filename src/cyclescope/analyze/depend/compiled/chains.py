@@ -12,18 +12,13 @@ from struct import pack
 from typing import NamedTuple
 
 from cyclescope.analyze.cost.instruction import PlacedCost
-from cyclescope.analyze.decode.locations import (
-    STACK_POINTER,
-    Places,
-    location_count,
-    location_number,
-)
+from cyclescope.analyze.decode.locations import STACK_POINTER, Places
 from cyclescope.analyze.depend.compiled.library import library
+from cyclescope.analyze.depend.compiled.numbers import NO_PLACE, PLACE_NUMBERS
 
 EQUAL = 1e-9  # cycles: more than rounding makes of sums of latencies, less than anybody measures
-_MOST = 1024  # instructions of a block, as native/bounds/bounds.h has it
+_MOST = 4096  # instructions of a block, as native/bounds/bounds.h has it
 _WORD, _PASSAGE = 8, 7  # bytes of a number, numbers of a passage
-_NOTHING = -1
 _PARTS = {"register": 1, "address": 2, "index": 2, "data": 3}  # as native/bounds/bounds.h has them
 
 
@@ -67,9 +62,11 @@ def chains(
     words = [b""]
     for placed, place in zip(costs, places, strict=True):
         words += (placed.__dict__.get("words") or _words_of(placed), place.words)
-    words[0] = pack("5d", len(costs), location_count(), location_number(STACK_POINTER), stack_update, EQUAL)
+    words[0] = pack(
+        "5d", len(costs), len(PLACE_NUMBERS), PLACE_NUMBERS.of(STACK_POINTER), stack_update, EQUAL
+    )
     block = b"".join(words)
-    rows = array("d", [number for passage in passages for number in (*passage, _NOTHING)])
+    rows = array("d", [number for passage in passages for number in (*passage, NO_PLACE)])
     others = array("d", [number for one in early for number in one]) if early else None
     answer = _Answer()
     status = native.bounds_chain(
@@ -96,7 +93,7 @@ def _made(placed: PlacedCost) -> bytes:
     words += [_PARTS.get(node.part, 0) for node in placed.sources]
     words += [node.operand for node in placed.sources]
     words += placed.column_of
-    words += [location_number(("flag", name)) for name in placed.killed]
+    words += [PLACE_NUMBERS.of(("flag", name)) for name in placed.killed]
     for column in placed.columns:
         words.append(len(column))
         words += [number for pair in column for number in pair]

@@ -27,9 +27,11 @@ def library() -> ctypes.PyDLL | None:
         return None
     try:
         found = ctypes.PyDLL(str(path))
-        chain = found.bounds_chain
+        chain, memory = found.bounds_chain, found.bounds_memory
     except (OSError, AttributeError):
         return None
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     chain.restype, chain.argtypes = ctypes.c_int, (pointer, number, pointer, number, pointer, number, pointer)
+    memory.restype = ctypes.c_int
+    memory.argtypes = (pointer, number, pointer, number, number, pointer, pointer, number, pointer)
     return found

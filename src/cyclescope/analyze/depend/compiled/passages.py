@@ -1,0 +1,234 @@
+"""Which load reads what which store of a block wrote, in C, and what loads and stores keep busy.
+
+What instructions have by their form and registers is made into numbers once for all that are alike, what each
+has of its own once for all that have the same code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from cyclescope.analyze.decode.block import Address, BlockInstruction
+from cyclescope.analyze.decode.known_values import (
+    implied_amount,
+    keeps_value,
+    moves_stack,
+    rule_of,
+    stack_change,
+)
+from cyclescope.analyze.decode.locations import Location, Places, location_of
+from cyclescope.analyze.depend.compiled.library import library
+from cyclescope.analyze.depend.compiled.numbers import (
+    FORM_NUMBERS,
+    NO_PLACE,
+    PLACE_NUMBERS,
+    location_number,
+)
+from cyclescope.isa.dataflow import AMOUNT
+from cyclescope.isa.form import InstructionForm
+from cyclescope.isa.operand import Operand
+from cyclescope.isa.record import ResultKind
+from cyclescope.model.behaviour.published import CoreBehaviour, LineCrossing, PartialWords
+
+_ROW = 7  # numbers of a way through memory, as native/bounds/search.h has them
+_KEPT = 1 << 16  # instructions
+_UNSEEN, _MEMORY, _REGISTER, _ZERO, _IMMEDIATE = range(5)
+_WRITEBACK = {"": 0, "pre": 1, "post": 2}
+
+
+class _Chunks(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("size", "most", "joins", "word")),
+        *((name, ctypes.c_double) for name in ("longer", "within")),
+    ]
+
+
+class _Banks(ctypes.Structure):
+    _fields_ = [("width", ctypes.c_int64), ("period", ctypes.c_int64), ("most", ctypes.c_double)]
+
+
+class _Crossing(ctypes.Structure):
+    _fields_ = [("line", ctypes.c_int64), ("each", ctypes.c_double), ("extra", ctypes.c_double)]
+
+
+class _Core(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("locations", "in_flight", "rounds", "most_terms")),
+        ("chunks", _Chunks), ("banks", _Banks), ("crossing", _Crossing), ("store_crossing", _Crossing),
+    ]  # fmt: skip
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_double) for name in ("chunks", "banks", "crossing")),
+        ("found", ctypes.c_int64),
+    ]
+
+
+Found = tuple[int, ...]  # load, its operand, store, its operand, iterations, bytes behind it, stores between
+
+
+class MemoryFound(NamedTuple):
+    """Rows of loads of what was stored, and cycles of one iteration: of chunks, banks, crossing."""
+
+    passages: list[Found]
+    chunks: float
+    banks: float
+    crossing: float
+
+
+class CompiledMemory:
+    """Looks at blocks on one core; `results` has by mnemonic what kind of value an instruction makes.
+
+    Blocks are gone through `rounds` times, values of more than `most_terms` terms are not followed.
+    """
+
+    def __init__(
+        self,
+        behaviour: CoreBehaviour,
+        in_flight: int,
+        results: Mapping[str, ResultKind],
+        rounds: int,
+        most_terms: int,
+    ) -> None:
+        self._results = results
+        self._core = _core(behaviour)
+        self._core.in_flight, self._core.rounds, self._core.most_terms = in_flight, rounds, most_terms
+        self._own: dict[bytes, tuple[object, object, bytes]] = {}
+
+    def core_words(self) -> bytes:
+        """What is known of the core, as compiled code reads it."""
+        self._core.locations = len(PLACE_NUMBERS)
+        return bytes(self._core)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether compiled code is there."""
+        return library() is not None
+
+    def form_words(self, one: BlockInstruction, places: Places) -> bytes:
+        """What all instructions of a form and the same registers have, as numbers."""
+        form = one.form
+        assert form is not None
+        kind = self._results.get(form.mnemonic)
+        accesses = [access for access in form.accesses if one.memory[access.position] is not None]
+        addresses = [(position, a) for position, a in enumerate(one.memory) if a is not None]
+        words = [
+            FORM_NUMBERS.of(form.id), len(form.operands), len(places.read), len(places.written),
+            len(accesses), len(addresses),
+        ]  # fmt: skip
+        for position, op in enumerate(form.operands):
+            words += _operand(one, position, op)
+        words += map(PLACE_NUMBERS.of, places.read)
+        for position, location in places.written:
+            rule = kind.value if kind is not None and rule_of(form, position, kind) else 0
+            words += (position, PLACE_NUMBERS.of(location), rule, _pushed(form, position, location))
+        for access in accesses:
+            op = form.operands[access.position]
+            words += (*access, keeps_value(op))
+        for position, a in addresses:
+            words += (position, location_number(location_of(a.base)), location_number(location_of(a.index)))
+        return array("q", words).tobytes()
+
+    def found(self, instructions: Sequence[BlockInstruction], forms: Sequence[bytes]) -> MemoryFound | None:
+        """What a block does to memory, None where Python has to look."""
+        native = library()
+        if native is None:
+            return None
+        try:
+            own = b"".join(self.own_words(instructions))
+        except OverflowError:
+            return None
+        words = b"".join(forms)
+        core, out = self._core, _Memory()
+        core.locations = len(PLACE_NUMBERS)
+        room = sum(map(_loads, instructions))
+        rows = array("q", bytes(8 * _ROW * room))
+        status = native.bounds_memory(
+            words, len(words) // 8, own, len(own) // 8, len(instructions), ctypes.byref(core),
+            rows.buffer_info()[0], room, ctypes.byref(out),
+        )  # fmt: skip
+        if status < 0:
+            return None
+        numbers = rows[: _ROW * out.found].tolist()
+        found = [tuple(numbers[at : at + _ROW]) for at in range(0, len(numbers), _ROW)]
+        return MemoryFound(found, out.chunks, out.banks, out.crossing)
+
+    def own_words(self, instructions: Sequence[BlockInstruction]) -> list[bytes]:
+        """What each instruction has of its own, by its code where nothing else tells."""
+        found, names = [], dict[str, int]()
+        for one in instructions:
+            known = self._own.get(one.code)
+            if known is not None and known[0] is one.memory and known[1] is one.immediates:
+                found.append(known[2])
+                continue
+            numbers = _own_numbers(one, names)
+            found.append(numbers)
+            if not any(a is not None and (a.rip_relative or a.symbol or a.segment) for a in one.memory):
+                if len(self._own) >= _KEPT:
+                    self._own.clear()
+                self._own[one.code] = one.memory, one.immediates, numbers
+        return found
+
+
+def _core(behaviour: CoreBehaviour) -> _Core:
+    chunks, banks = behaviour.store_chunk, behaviour.banks
+    core = _Core(crossing=_crossing(behaviour.crossing), store_crossing=_crossing(behaviour.store_crossing))
+    core.chunks.most = 1
+    if chunks is not None:
+        parts = chunks.partial or PartialWords(0, 0.0, 0)
+        core.chunks = _Chunks(chunks.size, chunks.most, chunks.joins, parts.size, parts.longer, parts.within)
+    if banks is not None:
+        core.banks = _Banks(banks.width, banks.period, banks.most)
+    return core
+
+
+def _crossing(crossing: LineCrossing | None) -> _Crossing:
+    return _Crossing(crossing.line, crossing.each, crossing.extra) if crossing else _Crossing()
+
+
+def _loads(one: BlockInstruction) -> int:
+    return sum([access.read for access in one.form.accesses]) if one.form is not None else 0
+
+
+def _pushed(form: InstructionForm, position: int, location: Location) -> int:
+    """Bytes by which a push or a pop moves a register."""
+    counts = moves_stack(form, location) and form.operands[position].implicit
+    return stack_change(form) if counts else 0
+
+
+def _operand(one: BlockInstruction, position: int, op: Operand) -> tuple[int, ...]:
+    """What is seen of an operand, and what it is: as native/bounds/search.h has it."""
+    location = location_of(one.registers[position])
+    amount = op.cls.startswith(AMOUNT)
+    flags = op.is_memory | op.implicit << 1 | bool(op.role) << 2 | (op.kind == "immediate") << 3 | amount << 4
+    if op.is_memory and one.memory[position] is not None:
+        seen = _MEMORY
+    elif location is not None:
+        seen = _REGISTER
+    else:
+        seen = _ZERO if op.is_register and op.file else _IMMEDIATE
+    return seen, location_number(location), flags, op.width, implied_amount(op) if amount else 0
+
+
+def _own_numbers(one: BlockInstruction, names: dict[str, int]) -> bytes:
+    """Immediates, and of each address what is no register; `names` have numbers of their own in a block."""
+    present = sum([1 << n for n, number in enumerate(one.immediates) if number is not None])
+    numbers = [present, *[number for number in one.immediates if number is not None]]
+    for address in one.memory:
+        if address is not None:
+            numbers += _address(one, address, names)
+    return array("q", numbers).tobytes()
+
+
+def _address(one: BlockInstruction, address: Address, names: dict[str, int]) -> tuple[int, ...]:
+    constant = 0 if address.writeback == "post" else address.displacement
+    if address.rip_relative and not address.symbol:
+        constant = address.displacement + one.address + len(one.code)
+    symbol, segment = (
+        names.setdefault(name, len(names)) if name else NO_PLACE for name in (address.symbol, address.segment)
+    )
+    return constant, address.scale, _WRITEBACK[address.writeback], symbol, segment

@@ -1,0 +1,191 @@
+/* What the loads and stores of an iteration keep busy. Unknown parts of addresses are taken to be aligned; pointers
+ * that move on visit places in turn. */
+#include "search.h"
+
+#define MOST_VISITS 65536
+
+static int64_t divisor(int64_t a, int64_t b)
+{
+    for (a = a < 0 ? -a : a; a;) {
+        int64_t rest = b % a;
+        b = a;
+        a = rest;
+    }
+    return b;
+}
+
+/* Iterations after which an access is at the same place in an aligned block of so many bytes. */
+static int64_t period_of(int64_t step, int64_t size)
+{
+    return size / divisor(step, size);
+}
+
+/* The first and the last aligned block of so many bytes that an access has bytes in. */
+static void blocks_of(const struct access *access, int64_t step, int64_t number, int64_t size, int64_t *first,
+                      int64_t *last)
+{
+    int64_t at = access->address->constant + number * step;
+    *first = floor_division(at, size);
+    *last = floor_division(at + access->size - 1, size);
+}
+
+/* --- lines --- */
+
+static double share_across(const struct access *access, int64_t line)
+{
+    int64_t rounds = period_of(access->step, line), across = 0;
+    for (int64_t number = 0; number < rounds; number++) {
+        int64_t first, last;
+        blocks_of(access, access->step, number, line, &first, &last);
+        across += last > first;
+    }
+    return (double)across / (double)rounds;
+}
+
+double cycles_of_crossing(const struct accesses *moving, int write, const struct crossing *crossing)
+{
+    double share = 0;
+    int64_t count = 0;
+    for (int32_t n = 0; n < moving->count; n++) {
+        const struct access *one = &moving->all[n];
+        if (one->write != write)
+            continue;
+        count++;
+        if (one->is_followed)
+            share += share_across(one, crossing->line);
+    }
+    return share ? (double)count * crossing->each + share * crossing->extra : 0;
+}
+
+/* --- banks --- */
+
+static void add_to_banks(const struct access *load, const struct banks *banks, double *used, int64_t count)
+{
+    int64_t step = load->is_followed ? load->step : banks->width; /* in all, in turn */
+    int64_t rounds = period_of(step, banks->period);
+    for (int64_t number = 0; number < rounds; number++) {
+        int64_t first, last;
+        blocks_of(load, step, number, banks->width, &first, &last);
+        if (last > first + count - 1)
+            last = first + count - 1;
+        for (int64_t place = first; place <= last; place++)
+            used[place - floor_division(place, count) * count] += 1.0 / (double)rounds;
+    }
+}
+
+int cycles_of_banks(struct arena *a, const struct accesses *moving, const struct banks *banks, double *cycles)
+{
+    int64_t count = banks->period / banks->width;
+    double *used = take(a, (size_t)count, sizeof *used), most = 0;
+    if (a->failed)
+        return NO_MEMORY;
+    for (int64_t n = 0; n < count; n++)
+        used[n] = 0;
+    for (int32_t n = 0; n < moving->count; n++)
+        if (!moving->all[n].write)
+            add_to_banks(&moving->all[n], banks, used, count);
+    for (int64_t n = 0; n < count; n++)
+        most = used[n] > most ? used[n] : most;
+    *cycles = most / banks->most;
+    return 0;
+}
+
+/* --- chunks of stores --- */
+
+static int is_same_chunk(const struct visit *one, const struct visit *other)
+{
+    if (one->is_followed != other->is_followed || one->alone != other->alone || one->at != other->at ||
+        one->store->terms != other->store->terms)
+        return 0;
+    if (!one->is_followed)
+        return one->number == other->number;
+    return !one->alone || (one->number == other->number && one->store->number == other->store->number &&
+                           one->store->operand == other->store->operand);
+}
+
+static void visit_chunks(struct visits *v, const struct access *store, int64_t number, const struct chunks *chunks)
+{
+    int64_t first, last, start = store->address->constant + number * store->step, end = start + store->size;
+    if (!store->is_followed) {
+        v->all[v->count++] = (struct visit){store, number, 0, 0, 0, 0, 0};
+        return;
+    }
+    blocks_of(store, store->step, number, chunks->size, &first, &last);
+    for (int64_t at = first; at <= last; at++) {
+        int64_t from = at * chunks->size, to = from + chunks->size;
+        int alone = last > first && !chunks->joins;
+        v->all[v->count++] = (struct visit){
+            store, number, at, start > from ? start : from, end < to ? end : to, alone, 1};
+    }
+}
+
+/* What follows each other leaves together: what begins in the period counts. */
+static void find_runs(struct visits *v, const struct chunks *chunks)
+{
+    for (int32_t first = 0, next; first < v->count; first = next) {
+        int64_t number = v->all[first].number;
+        for (next = first + 1; next < v->count && is_same_chunk(&v->all[first], &v->all[next]);)
+            next++;
+        v->runs_in_all++;
+        if (number < 0 || number >= v->period)
+            continue;
+        int64_t cycles = (next - first + chunks->most - 1) / chunks->most;
+        v->runs[v->run_count++] = (struct departed){first, next - first, (double)cycles};
+    }
+}
+
+/* What begins in a period may go on in the next. */
+static int make_visits(struct arena *a, const struct accesses *moving, const struct chunks *chunks, struct visits *v)
+{
+    int64_t places = 0;
+    *v = (struct visits){0};
+    for (int32_t n = 0; n < moving->count; n++)
+        if (moving->all[n].write) {
+            int64_t period = period_of(moving->all[n].step, chunks->size);
+            v->period = period > v->period ? period : v->period;
+            places += moving->all[n].size / chunks->size + 2;
+        }
+    if (3 * v->period * places > MOST_VISITS)
+        return REFUSED;
+    v->all = take(a, (size_t)(3 * v->period * places), sizeof *v->all);
+    v->runs = take(a, (size_t)(3 * v->period * places), sizeof *v->runs);
+    if (a->failed)
+        return NO_MEMORY;
+    for (int64_t number = -v->period; number < 2 * v->period; number++)
+        for (int32_t n = 0; n < moving->count; n++)
+            if (moving->all[n].write)
+                visit_chunks(v, &moving->all[n], number, chunks);
+    find_runs(v, chunks);
+    return 0;
+}
+
+/* Whether stores write nothing but whole words of so many bytes, or are not followed. */
+static int are_whole(const struct accesses *moving, int64_t word)
+{
+    for (int32_t n = 0; n < moving->count; n++) {
+        const struct access *one = &moving->all[n];
+        if (one->write && one->is_followed && (one->address->constant | one->size | one->step) % word)
+            return 0;
+    }
+    return 1;
+}
+
+int cycles_of_chunks(struct arena *a, const struct accesses *moving, const struct chunks *chunks, double *cycles)
+{
+    struct visits v;
+    int status = make_visits(a, moving, chunks, &v);
+    if (status)
+        return status;
+    if (v.runs_in_all == 1) {
+        double rounds = (double)(3 * v.period);
+        *cycles = chunks->most < chunks->size ? v.count / rounds / (double)chunks->most : 0;
+        return 0;
+    }
+    if (chunks->word && !are_whole(moving, chunks->word))
+        status = cycles_of_parts(a, &v, chunks, cycles);
+    else
+        for (int32_t n = 0; n < v.run_count; n++)
+            *cycles += v.runs[n].cycles;
+    *cycles /= (double)v.period;
+    return status;
+}
