@@ -33,19 +33,27 @@ def pytest_collection_finish():
     """Thousands of tests and modules stay: nobody has to look for garbage among them."""
     gc.collect()
     gc.freeze()
-    gc.callbacks.append(collected)
+
+
+unfreeze, unfrozen = gc.unfreeze, []
+
+
+def noted():
+    """To ask how much is set apart takes as long as to count it: a tenth of a second after some tests."""
+    unfreeze()
+    unfrozen.append(True)
+
+
+gc.unfreeze = noted
 
 
 def pytest_runtest_setup():
     """Commands that ran in this process have collected garbage their way."""
     gc.enable()
     gc.set_threshold(*COLLECTING)
-
-
-def collected(phase, info):
-    """What outlives a look at everything stays too; that nothing was set apart is slow to find out."""
-    if phase == "stop" and info["generation"] == 2:
+    if unfrozen:
         gc.freeze()
+        unfrozen.clear()
 
 
 def pytest_collection_modifyitems(config, items):
