@@ -56,6 +56,33 @@ def measured(backend, *codes, effort=ONCE):
     return [samples[0] for samples in backend.collect()]
 
 
+# --- memory -------------------------------------------------------------------------------------
+
+
+WRITES = "c604250000027001"  # mov byte [0x70020000], 1: what no state fills
+READS = "803c2500000270007401f4"  # cmp byte [0x70020000], 0; je +1; hlt
+
+
+def test_every_round_has_memory_of_its_own(native):
+    """It is in another state than that of the round before: what a page makes slow, one round shows."""
+    clean = []
+    for seed in range(1, 41):  # of the order in each round
+        native.submit([kernel(WRITES), kernel(READS)], Effort(rounds=2, maximum=4, seed=seed))
+        _, read = native.collect()
+        clean.append([sample.status in (OK, UNCLEAN) for sample in read])
+    assert [True, True] in clean
+    assert [False, False] in clean
+
+
+def test_no_two_workers_in_turn_have_the_same_pages(native):
+    places = []
+    for _ in range(3):
+        measured(native, ADD)
+        maps = Path(f"/proc/{native._transport.process.pid}/maps").read_text()
+        places.append(re.search(r"^70000000-\S+ rw-s \S+ \S+ (\d+)", maps, re.MULTILINE)[1])
+    assert len(set(places)) == 3
+
+
 # --- faults -------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """From samples of several rounds to one value with an error and a verdict.
 
-Every experiment is measured in at least two rounds, whose kernels differ in length and place. Rounds
+Every experiment is measured in at least two rounds, whose kernels differ in length and place, and which have
+memory of their own: on some physical pages some cores access it more slowly. Rounds
 that agree within 2 % give their mean; otherwise the experiment comes back later, until the lowest
 cluster of values holds two thirds of at least three rounds, and one of each length and place. Where
 these differ by themselves, or ten rounds are spent, the lowest cluster seen at least twice is kept

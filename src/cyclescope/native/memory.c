@@ -58,6 +58,26 @@ int memory_map(void)
     return 0;
 }
 
+/* Zeros on other physical pages than before, which are in use until then. */
+static void renew(unsigned long base, unsigned long size)
+{
+    const int protection = PROT_READ | PROT_WRITE;
+    void *area = mmap(NULL, size, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (area != MAP_FAILED)
+        memset(area, 0, size);
+    if (area == MAP_FAILED ||
+        mremap(area, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)base) != (void *)base)
+        memset((void *)base, 0, size);
+}
+
+/* For every worker: what it reads and writes may take longer on some physical pages than on others, as loads of
+ * microcode do on one in twenty of a Zen 3. They are shared, or it would get copies on any pages. */
+void memory_renew(void)
+{
+    renew(DATA_BASE, DATA_SIZE);
+    renew(STACK_BASE, STACK_SIZE);
+}
+
 /* Nobody but kernels reads it: what they leave there is theirs. */
 int memory_meet(int file)
 {

@@ -274,21 +274,17 @@ static void measure_item(const struct measure *request, const struct kernel *ker
     measure_one(request, kernel, states, round, &rounds[round]);
 }
 
-/* All kernels once per round, in a random order, from item `first` on. */
+/* All kernels of the round of item `first` in a random order, from there on. */
 void measure_all(const struct measure *request, const struct kernel *const *kernels,
                  const struct state *states, uint32_t count, struct result *results,
                  uint32_t first)
 {
     clock_prepare();
-    for (uint32_t round = 0; round < request->rounds; round++) {
-        const uint32_t *order = shuffled(request, count, round);
-        for (uint32_t i = 0; i < count; i++) {
-            uint32_t item = round * count + i, k = order[i];
-            if (item < first)
-                continue;
-            shared->active = item;
-            measure_item(request, kernels[k], states, round, &results[k * request->rounds]);
-            shared->progress = item + 1;
-        }
+    const uint32_t round = first / count, *order = shuffled(request, count, round);
+    for (uint32_t item = first; item < (round + 1) * count; item++) {
+        uint32_t k = order[item % count];
+        shared->active = item;
+        measure_item(request, kernels[k], states, round, &results[k * request->rounds]);
+        shared->progress = item + 1;
     }
 }

@@ -133,6 +133,7 @@ int64_t run_in_worker(const struct task *task, const struct batch *batch, uint32
                       uint32_t items, uint32_t *detail)
 {
     hand_over(first);
+    memory_renew();
     pid_t supervisor = getpid(), worker = fork();
     if (worker < 0)
         fail("cannot start a worker process");
@@ -159,10 +160,10 @@ int counters_taken_away(uint32_t detail)
     return 1;
 }
 
-/* The same with as many workers as it takes. */
-static void run_all(const struct task *task, const struct batch *batch, uint32_t items)
+/* The same from an item on, with as many workers as it takes. */
+static void run_all(const struct task *task, const struct batch *batch, uint32_t first, uint32_t items)
 {
-    for (uint32_t first = 0; first < items;) {
+    while (first < items) {
         uint32_t detail = 0;
         int64_t item = run_in_worker(task, batch, first, items, &detail);
         if (item < 0)
@@ -263,7 +264,8 @@ void supervise_measure(const struct batch *batch)
     for (uint32_t i = 0; i < items; i++)
         results[i].status = STATUS_NOT_RUN;
     refresh_clock();
-    run_all(&task, batch, items);
+    for (uint32_t first = 0; first < items; first += batch->count) /* each round in memory of its own */
+        run_all(&task, batch, first, first + batch->count);
     for (uint32_t i = 0; i < items; i++)
         records_check_result(&results[i]);
 }
@@ -293,7 +295,7 @@ void supervise_probe(const struct batch *batch)
     struct probe_result *results = batch->results;
     for (uint32_t i = 0; i < batch->count; i++)
         results[i].status = STATUS_NOT_RUN;
-    run_all(&task, batch, batch->count);
+    run_all(&task, batch, 0, batch->count);
     for (uint32_t i = 0; i < batch->count; i++)
         records_check_probe(&results[i]);
 }
@@ -322,7 +324,7 @@ void supervise_differ(const struct batch *batch)
     struct differ_result *results = batch->results;
     for (uint32_t i = 0; i < batch->count; i++)
         results[i].status = STATUS_NOT_RUN;
-    run_all(&task, batch, batch->count);
+    run_all(&task, batch, 0, batch->count);
     for (uint32_t i = 0; i < batch->count; i++)
         records_check_differ(&results[i], batch->request);
 }

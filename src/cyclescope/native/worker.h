@@ -30,6 +30,7 @@ int emulated(void);
 
 /* memory.c */
 int memory_map(void);
+void memory_renew(void);
 int memory_meet(int file); /* map what other runners map as well */
 void memory_fill(const struct state *state);
 #define CODE ((uint8_t *)CODE_BASE)

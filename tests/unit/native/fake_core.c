@@ -344,7 +344,8 @@ int main(int argc, char **argv)
         return look_at_loops((unsigned)option("LOOPS", 0));
     struct measure request = {(uint32_t)atoi(argv[1]), (uint32_t)atoi(argv[2]), 300, 1, atof(argv[3])};
     double began = seconds_now();
-    measure_all(&request, kernels, &state, count, results, 0);
+    for (uint32_t first = 0; first < count * request.rounds; first += count)
+        measure_all(&request, kernels, &state, count, results, first);
     for (uint32_t i = 0; i < count * request.rounds; i++) {
         struct result *r = &results[i];
         printf("%u %u %.6f %u %u %u %u %u %u\n", i / request.rounds, r->status, r->cycles, r->accepted,
