@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT, Experiment, Key
 from cyclescope.measure.ports import PORTS
 from cyclescope.measure.record import FAILED, FROM_BEST, STABLE
-from cyclescope.measure.rows import READABLE, conditions_of
+from cyclescope.measure.rows import READABLE, among, conditions_of
 from cyclescope.measure.sampling import PASSING, Measurement
 from cyclescope.measure.store import Store
 
@@ -56,10 +56,12 @@ def disturbed(store: Store, forms: Collection[str] | None = None, quantity: str 
     """
     last = _last_finished(store)
     reasons = ", ".join(f"'{reason}'" for reason in PASSING)
+    where, names = among(None if forms is None else list(forms))
     rows = store.rows(
         "SELECT form, quantity, source, target, variant, verdict FROM measurement "
-        f"WHERE session <= {last} AND verdict <> '{STABLE}' AND error IN ({reasons}) "
-        f"AND quantity GLOB '{quantity}' AND {READABLE}"
+        f"WHERE {where}session <= {last} AND verdict <> '{STABLE}' AND error IN ({reasons}) "
+        f"AND quantity GLOB '{quantity}' AND {READABLE}",
+        names,
     )
     return Disturbed({row[:5]: row[5] for row in rows if forms is None or row[0] in forms})
 

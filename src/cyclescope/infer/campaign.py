@@ -18,6 +18,7 @@ import msgspec
 
 from cyclescope.backend.base import Backend, Effort
 from cyclescope.infer.again import Disturbed, disturbed
+from cyclescope.infer.kept import is_current, results_file
 from cyclescope.infer.ports.approach import Approach
 from cyclescope.infer.ports.candidates import candidates
 from cyclescope.infer.ports.experiments import CAREFUL, PortCampaign
@@ -107,6 +108,7 @@ class Campaign:
         self._chains: LinkChains | None = None
         self._ports_told: Approach | None = None  # by a run that came to its end
         self._suspects: list[Suspect] = []
+        self.found_kept = is_current(results_file(store.path), store.path)
         self._everything = Planner(table, lambda form: True)
 
     # --- the whole -------------------------------------------------------------------------------
@@ -282,7 +284,7 @@ class Campaign:
     def _experiments(
         self, planner: Planner, forms: Sequence[InstructionForm], quantities: frozenset[str]
     ) -> Iterator[Experiment]:
-        done = self.store.done().difference(self._again.keys)
+        done = self.store.done(forms=[form.id for form in forms]).difference(self._again.keys)
         for form in forms:
             if THROUGHPUT in quantities:
                 yield from planner.throughput(form, done)
@@ -328,7 +330,8 @@ class Campaign:
     def _questions(
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
-        done = self.store.done("*" + AGAIN).union(*map(self.store.done, SECOND_LOOKS))
+        names = [form.id for form in forms]
+        done = {key for glob in ("*" + AGAIN, *SECOND_LOOKS) for key in self.store.done(glob, names)}
         done.difference_update(self._again.keys)
         different = outliers(forms, self.store.throughputs())
         self._suspects = []
@@ -343,7 +346,8 @@ class Campaign:
         self, planner: Planner, forms: Sequence[InstructionForm], links: dict[str, LinkLatency]
     ) -> Iterator[Experiment]:
         """The chains of pairs whose rounds were too few to tell a value, once more."""
-        done = self.store.done("*" + AGAIN).difference(self._again.keys)
+        names = [form.id for form in forms]
+        done = self.store.done("*" + AGAIN, names).difference(self._again.keys)
         for form, records in grouped(self.store, list(forms)):
             timing = timing_of(form, [r for r in records if not r.look.again], links, planner, "ok")
             if wanted := {(lat.source, lat.target) for lat in timing.latencies if is_undecided(lat)}:

@@ -17,12 +17,23 @@ from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import default_store
 from cyclescope.infer.copies import possible_copies
-from cyclescope.infer.kept import is_current, keep, keep_results, kept_results, program, state_of
+from cyclescope.infer.kept import (
+    is_current,
+    keep,
+    keep_results,
+    kept_results,
+    program,
+    renew_results,
+    results_file,
+    state_of,
+)
 from cyclescope.infer.progress import Progress, tell
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.infer.workload import MODEL
 from cyclescope.isa.form import InstructionForm
 from cyclescope.isa.table import load_table
+from cyclescope.measure.plan import LATENCY, LINK, THROUGHPUT
+from cyclescope.measure.ports import PORTS
 from cyclescope.measure.store import Store
 from cyclescope.model.library import Summary
 from cyclescope.model.machine import MEASURED, Core, MachineModel, Provenance
@@ -31,8 +42,8 @@ from cyclescope.model.schema import SummaryOnly, read_model, read_summary, write
 from cyclescope.remarks.model import Origin
 
 if TYPE_CHECKING:  # slow to import: commands that only read what is kept do without
-    from cyclescope.infer.campaign import Campaign
-    from cyclescope.infer.readout import Found
+    from cyclescope.infer.campaign import Campaign, Request
+    from cyclescope.infer.readout import Found, Readout
 
 
 def this_machine() -> Identity:
@@ -144,14 +155,17 @@ def _made(store: Store) -> tuple[list[FormTiming], MachineModel]:
     with _without_collecting():
         found = list(readout.each(_tell, possible_copies()))
         model = model_of(readout, found)
-        return _results(store, found, state), model
+        return _results(readout, found, state), model
 
 
-def _results(store: Store, found: Sequence[Found], state: int) -> list[FormTiming]:
+def _results(readout: Readout, found: Sequence[Found], state: int) -> list[FormTiming]:
     """Results of all forms: they are kept, unless rows of the store were left out, which is to be said."""
-    timings = [timing for timing, _ in found]
+    from cyclescope.infer.readout import ground_of
+
+    store, timings = readout.store, [timing for timing, _ in found]
+    ground = ground_of(store, readout.table)
     if not store.unreadable:
-        keep_results(store.path, state, timings)
+        keep_results(store.path, state, ground, timings)
     return timings
 
 
@@ -165,6 +179,42 @@ def _without_collecting() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+def results_of(campaign: Campaign, request: Request, whole: bool = True) -> list[FormTiming]:
+    """Timings of the forms that a campaign measured.
+
+    A run that measured ports, or whose store has none, makes the results of all forms and the model. Another
+    makes results of its forms alone: those that are kept of others stay, where nothing has changed that they
+    rest on, and whoever asks for the model makes it. Where ports have to be told anew, which takes seconds,
+    they are left out if results need not be `whole`.
+    """
+    store = campaign.store
+    if PORTS in request.quantities or not store.has(PORTS):
+        return results_and_model(campaign, request.forms)
+    store.settle()
+    _renew(campaign)
+    kept = kept_results(store.path, [form.id for form in request.forms])
+    if kept is not None:
+        return kept
+    return list(campaign.results(request.forms) if whole else campaign.readout(request.forms).without_ports())
+
+
+def _renew(campaign: Campaign) -> None:
+    """Bring what is kept up to date, where a run has changed nothing but readings of some forms."""
+    from cyclescope.infer.readout import ground_of
+
+    store, table = campaign.store, campaign.table
+    if not campaign.found_kept or store.changes is None or is_current(results_file(store.path), store.path):
+        return
+    changed = store.changes.measured
+    if any(quantity not in (THROUGHPUT, LATENCY, LINK) for _, quantity in changed):
+        return
+    forms = [form for form in table if not {(form.id, THROUGHPUT), (form.id, LATENCY)}.isdisjoint(changed)]
+    state, ground = state_of(store.path), ground_of(store, table)
+    made = list(campaign.readout(forms).without_ports())
+    if not store.unreadable:
+        renew_results(store.path, state, ground, made)
 
 
 def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> list[FormTiming]:
@@ -186,7 +236,7 @@ def results_and_model(campaign: Campaign, forms: Sequence[InstructionForm]) -> l
     readout = campaign.readout()
     with _without_collecting():
         found = list(readout.each(campaign.tell, possible_copies()))
-        by_id = {timing.id: timing for timing in _results(store, found, state)}
+        by_id = {timing.id: timing for timing in _results(readout, found, state)}
         with suppress(StoreError):
             refuse_emulated(store)
             _keep(model_of(readout, found), store.path, state)

@@ -11,13 +11,14 @@ import msgspec
 
 from cyclescope import __version__
 from cyclescope.infer.digest import digest
-from cyclescope.infer.timing.results import FormTiming
+from cyclescope.infer.timing.results import FormTiming, with_ports_of
 
 
 class _Results(msgspec.Struct):
-    """Results by form, each read only when it is wanted, and what they were computed by."""
+    """Results by form, each read only when it is wanted, and what they were computed by and from."""
 
     program: str
+    ground: str  # what they rest on beside readings of their own (`ground_of`)
     timings: dict[str, msgspec.Raw]
 
 
@@ -56,13 +57,34 @@ def results_file(store: Path) -> Path:
     return store.with_suffix(".results")
 
 
-def keep_results(store: Path, state: int, timings: Iterable[FormTiming]) -> None:
+def keep_results(store: Path, state: int, ground: str, timings: Iterable[FormTiming]) -> None:
     """Keep the results of all forms, those of a store at a time; nothing where none has a value."""
-    encode, every = msgspec.msgpack.encode, list(timings)
-    if not any(map(_has_value, every)):
+    every = list(timings)
+    if any(map(_has_value, every)):
+        _keep_results(store, state, _Results(program(), ground, {one.id: _encoded(one) for one in every}))
+
+
+def renew_results(store: Path, state: int, ground: str, made: Iterable[FormTiming]) -> None:
+    """Keep the results of some forms anew, made without ports, beside those of all others as they are.
+
+    Only where the `ground` is still the same: it bears all others, and all ports.
+    """
+    found = _results(store)
+    if found is None or found.ground != ground:
         return
-    some = {timing.id: msgspec.Raw(encode(timing)) for timing in every}
-    keep(results_file(store), state, lambda part: part.write_bytes(encode(_Results(program(), some))))
+    with suppress(msgspec.MsgspecError):  # damaged: all are made again when they are asked for
+        for timing in made:
+            old = msgspec.msgpack.decode(found.timings[timing.id], type=FormTiming)
+            found.timings[timing.id] = _encoded(with_ports_of(timing, old))
+        _keep_results(store, state, found)
+
+
+def _keep_results(store: Path, state: int, results: _Results) -> None:
+    keep(results_file(store), state, lambda part: part.write_bytes(msgspec.msgpack.encode(results)))
+
+
+def _encoded(timing: FormTiming) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.msgpack.encode(timing))
 
 
 def _has_value(timing: FormTiming) -> bool:
@@ -76,10 +98,19 @@ def _has_value(timing: FormTiming) -> bool:
 
 def kept_results(store: Path, forms: Sequence[str]) -> list[FormTiming] | None:
     """The results of forms as they are kept; None where they are not, or are not those of the store."""
-    path = results_file(store)
-    with suppress(OSError, msgspec.MsgspecError):  # another program's, or damaged: they are made again
-        if is_current(path, store):
-            found = msgspec.msgpack.decode(path.read_bytes(), type=_Results)
-            if found.program == program() and found.timings.keys() >= set(forms):
-                return [msgspec.msgpack.decode(found.timings[form], type=FormTiming) for form in forms]
+    if not is_current(results_file(store), store):
+        return None
+    found = _results(store)
+    if found is None or not found.timings.keys() >= set(forms):
+        return None
+    with suppress(msgspec.MsgspecError):
+        return [msgspec.msgpack.decode(found.timings[form], type=FormTiming) for form in forms]
+    return None
+
+
+def _results(store: Path) -> _Results | None:
+    """What is kept; None where it is another program's, or damaged: it is made again."""
+    with suppress(OSError, msgspec.MsgspecError):
+        found = msgspec.msgpack.decode(results_file(store).read_bytes(), type=_Results)
+        return found if found.program == program() else None
     return None

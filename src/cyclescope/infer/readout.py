@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
@@ -11,9 +12,9 @@ import msgspec
 
 from cyclescope.host.features import lacking
 from cyclescope.infer.copies import by_copies
-from cyclescope.infer.ports.approach import Approach, read_approach
+from cyclescope.infer.ports.approach import Approach, other_evidence, read_approach
 from cyclescope.infer.ports.builder import PortBuilder, PortUsage
-from cyclescope.infer.refute.calibration import Verdicts, stored_verdicts
+from cyclescope.infer.refute.calibration import NOTE, Verdicts, stored_verdicts
 from cyclescope.infer.timing.builder import TimingBuilder
 from cyclescope.infer.timing.latency_system import LinkLatency
 from cyclescope.infer.timing.links import stored_links
@@ -53,6 +54,14 @@ class Circumstances(msgspec.Struct, frozen=True):
         told = next((s["features"] for s in reversed(store.sessions()) if s.get("features")), None)
         features = told if isinstance(told, list) else None
         return cls(stored_links(store), store.stopped(), features, store.emulated)
+
+
+def ground_of(store: Store, table: Table) -> str:
+    """A digest of what the results of forms rest on, beside their own readings and port experiments."""
+    throughputs, free = other_evidence(store, table) if store.has(PORTS) else ({}, frozenset())
+    ports = throughputs, sorted(free), store.events(), store.note(NOTE)
+    every = Circumstances.of(store), store.legality(), ports
+    return hashlib.blake2b(msgspec.json.encode(every, order="deterministic"), digest_size=16).hexdigest()
 
 
 class Readout:
@@ -155,6 +164,10 @@ class Readout:
                 reason = self.planner.dialect.unmeasurable(form)
                 timing = explained(form, timing, circumstances.features, reason)
             yield timing
+
+    def without_ports(self) -> Iterator[FormTiming]:
+        """The timings without what port experiments tell, in the order of the forms."""
+        return self._timings(self.store, self.forms, Circumstances.of(self.store))
 
     def timings(self) -> Iterator[FormTiming]:
         """The timings, in the order of the forms."""

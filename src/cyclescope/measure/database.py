@@ -137,6 +137,25 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     return db
 
 
+class Changes:
+    """What came and went in a database since it was opened. It notes it itself: no writer can forget to."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        database.execute("PRAGMA temp_store = MEMORY")
+        database.execute("CREATE TEMP TABLE changed (form, quantity, UNIQUE (form, quantity))")
+        for event, row in (("INSERT", "NEW"), ("UPDATE", "OLD"), ("UPDATE", "NEW"), ("DELETE", "OLD")):
+            database.execute(
+                f"CREATE TEMP TRIGGER {event}_{row} AFTER {event} ON main.measurement "
+                f"BEGIN INSERT OR IGNORE INTO changed VALUES ({row}.form, {row}.quantity); END"
+            )
+
+    @property
+    def measured(self) -> set[tuple[str, str]]:
+        """Forms with the quantities of which a measurement was added, replaced or taken out."""
+        return set(self._database.execute("SELECT form, quantity FROM changed"))
+
+
 class WriterLock:
     """Held by the one program that writes a store; a killed one leaves it free.
 

@@ -24,6 +24,7 @@ from cyclescope.measure.sampling import Measurement
 
 LONGEST = 1e12  # cycles: minutes; no kernel is given as long
 _MOST = 1_000_000  # instances of a form in a kernel
+_FEW = 500  # forms that one query looks up
 INFLATED = 16 << 20  # bytes that a packed kernel or state has at most
 _BLOCKING = "'slots', 'fetch', 'ports', 'pairs', 'order'"
 # whose variants count instructions or cycles: x12, x12.2
@@ -313,8 +314,15 @@ def _number(value: object) -> int:
 
 def parts(forms: Sequence[str]) -> Iterator[Sequence[str]]:
     """As many as one query takes."""
-    for start in range(0, len(forms), 500):
-        yield forms[start : start + 500]
+    for start in range(0, len(forms), _FEW):
+        yield forms[start : start + _FEW]
+
+
+def among(forms: Sequence[str] | None) -> tuple[str, list[str]]:
+    """A condition on rows, with its values: that they are of some forms; of many all are as soon read."""
+    if forms is None or len(forms) > _FEW:
+        return "", []
+    return f"form IN ({marks(forms)}) AND ", list(forms)
 
 
 def marks(values: Sequence[object]) -> str:

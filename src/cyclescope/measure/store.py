@@ -23,6 +23,7 @@ from cyclescope.measure.database import (
     COLUMNS,
     DAMAGE,
     FACTS,
+    Changes,
     WriterLock,
     explaining,
     open_for_writing,
@@ -41,6 +42,7 @@ from cyclescope.measure.rows import (
     Evidence,
     RowReader,
     Unreadable,
+    among,
     evidence_of,
     kernel_of,
     marks,
@@ -78,6 +80,7 @@ class Store:
             self._rows = RowReader(self.database)
             self._sessions = Sessions(self.database, self._rows)
             self._prepare(machine, isa, readonly)
+            self.changes = None if readonly else Changes(self.database)
             self._closing = undo.pop_all()
 
     # --- opening ---------------------------------------------------------------------------------
@@ -178,9 +181,8 @@ class Store:
         with self._transaction():
             self._insert(chains)
             self.database.execute("DELETE FROM link")
-            self.database.executemany(
-                "INSERT INTO link VALUES (?, ?)", [(k, v.decode()) for k, v in links.items()]
-            )
+            some = [(key, value.decode()) for key, value in links.items()]
+            self.database.executemany("INSERT INTO link VALUES (?, ?)", some)
 
     @explaining
     def write_note(self, name: str, text: str) -> None:
@@ -230,8 +232,8 @@ class Store:
 
     def _insert(self, settled: Iterable[tuple[Experiment, Measurement]]) -> None:
         rows = [row_of(e, m, self._sessions.current(), self._state(e.kernel.state)) for e, m in settled]
-        marks = ", ".join("?" * 21)
-        self.database.executemany(f"INSERT OR REPLACE INTO measurement ({COLUMNS}) VALUES ({marks})", rows)
+        values = marks(COLUMNS.split(","))
+        self.database.executemany(f"INSERT OR REPLACE INTO measurement ({COLUMNS}) VALUES ({values})", rows)
 
     def _state(self, state: MachineState) -> int:
         known = self._states.get(id(state))
@@ -239,9 +241,9 @@ class Store:
             return known[0]
         packed = zlib.compress(state.packed)
         self.database.execute("INSERT OR IGNORE INTO state (packed) VALUES (?)", (packed,))
-        row = self.database.execute("SELECT id FROM state WHERE packed = ?", (packed,)).fetchone()
-        self._states[id(state)] = int(row[0]), state
-        return int(row[0])
+        (number,) = self.database.execute("SELECT id FROM state WHERE packed = ?", (packed,)).fetchone()
+        self._states[id(state)] = int(number), state
+        return int(number)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -285,10 +287,11 @@ class Store:
         return found
 
     @explaining
-    def done(self, variants: str = "*") -> set[Key]:
-        """Keys of the experiments that have been measured, those whose variant matches a glob."""
-        query = "SELECT form, quantity, source, target, variant FROM measurement WHERE variant GLOB ? AND "
-        return set(self._rows.fetch(query + READABLE, (variants,)))
+    def done(self, variants: str = "*", forms: Sequence[str] | None = None) -> set[Key]:
+        """Keys of experiments that have been measured and whose variant matches a glob, all of some forms."""
+        where, names = among(forms)
+        query = f"SELECT form, quantity, source, target, variant FROM measurement WHERE {where}"
+        return set(self._rows.fetch(f"{query}variant GLOB ? AND {READABLE}", (*names, variants)))
 
     @explaining
     def throughputs(self) -> dict[str, float]:
@@ -325,11 +328,9 @@ class Store:
     @explaining
     def readings(self, quantity: str, variants: str = "*") -> list[Reading]:
         """Every usable measurement of a quantity, those whose variant matches a glob."""
-        query = (
-            "SELECT form, source, target, variant, cycles, spread, count, verdict FROM measurement "
-            "WHERE quantity = ? AND verdict <> ? AND variant GLOB ? AND "
-        )
-        return [Reading(*row) for row in self._rows.fetch(query + READABLE, (quantity, FAILED, variants))]
+        query = "SELECT form, source, target, variant, cycles, spread, count, verdict FROM measurement WHERE "
+        where = f"quantity = ? AND verdict <> ? AND variant GLOB ? AND {READABLE}"
+        return [Reading(*row) for row in self._rows.fetch(query + where, (quantity, FAILED, variants))]
 
     def _select(
         self, where: str, values: Sequence[object], forms: Sequence[str] | None = None
@@ -350,9 +351,8 @@ class Store:
     def evidence(self, form: str) -> list[Evidence]:
         """Kernels of a form with all that is known of them."""
         found = [(record, self._rows.fetch(EVIDENCE, (record.id,))) for record in self.records([form])]
-        for record, rows in found:
-            if not rows:
-                raise ValueError(f"the text of measurement {record.id} is not UTF-8")
+        if broken := [record.id for record, rows in found if not rows]:
+            raise ValueError(f"the text of measurement {broken[0]} is not UTF-8")
         return [evidence_of(record, rows[0]) for record, rows in found]
 
     @explaining

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import closing
 
 import pytest
@@ -107,6 +108,127 @@ def test_the_end_of_a_run_explains_no_form_a_second_time(path, table, monkeypatc
         found = host_model.results_and_model(run, [table[name] for name in FORMS])
     assert found == expected
     assert kept.kept_results(path, FORMS) == expected
+
+
+OTHERS = (*FORMS[1:], "PADDB (MM, MM)", "POR (MM, MM)")  # the last two were never run
+DISTURBED = "UPDATE measurement SET cycles = 1.3 * cycles, verdict = 'unstable', error = 'rounds disagree'"
+LINKS = (
+    (f"{DISTURBED} WHERE quantity = 'link' AND form = 'r>r'",),
+    ("UPDATE link SET value = replace(value, '\"value\":1.0', '\"value\":1.3') WHERE key = 'r>r'",),
+)
+DOUBTS = '{"claims":0,"refuted":{},"units":{},"calibration":{},"doubted":{"IMUL (R64, R64)":"low"}}'
+
+
+@pytest.fixture(scope="module")
+def known(complete, tmp_path_factory):
+    """A finished run with what is kept of it; latencies of a form and a throughput were disturbed."""
+    path = tmp_path_factory.mktemp("known") / "store.sqlite"
+    shutil.copy2(complete, path)
+    some = f"form = '{FORMS[0]}' AND quantity = 'latency' OR form = '{FORMS[1]}' AND quantity = 'throughput'"
+    change(path, (f"{DISTURBED} WHERE {some}",))
+    host_model.stored_model(path)
+    return path
+
+
+@pytest.fixture
+def again(known, tmp_path):
+    """A copy of it."""
+    for file in known.parent.glob("store.*"):
+        shutil.copy2(file, tmp_path)
+    return tmp_path / known.name
+
+
+def from_scratch(path, table, names=(FORMS[0], *OTHERS)):
+    """What the readings of a store make, whatever is kept beside it."""
+    with closing(Store(path, readonly=True)) as store:
+        forms = [table[name] for name in names]
+        return list(Readout(store, table, known_machine(store.machine), forms).timings())
+
+
+def measured(path, table, names, during=lambda store: None, whole=True):
+    """What a run says of its forms."""
+    request = Request(tuple(table[name] for name in names), frozenset(("throughput", "latency")))
+    backend, store, run = campaign(path, table)
+    with backend, store:
+        assert run.run(request, {})
+        during(run.store)
+        return host_model.results_of(run, request, whole)
+
+
+@pytest.mark.parametrize(
+    ("names", "stays"),
+    [
+        pytest.param(FORMS[:1], True, id="latencies are read better"),
+        pytest.param(FORMS[2:4], True, id="nothing is new"),
+        pytest.param(FORMS[1:2], False, id="a throughput that ports rest on"),
+        pytest.param(OTHERS[-2:-1], False, id="another form"),
+    ],
+)
+def test_no_result_is_kept_that_would_be_another_now(again, table, names, stays):
+    every = (FORMS[0], *OTHERS)
+    before = kept.kept_results(again, every)
+    found = measured(again, table, names)
+    now = from_scratch(again, table)
+    assert found == [timing for timing in now if timing.id in names]
+    assert kept.kept_results(again, every) == (now if stays else None)
+    differ = {timing.id for timing, old in zip(now, before, strict=True) if timing != old}
+    assert differ <= ({FORMS[0]} if stays else {*every})
+    assert bool(differ) == (names != FORMS[2:4])
+
+
+def test_no_result_is_kept_that_rests_on_other_links(path, table):
+    change(path, *LINKS)
+    host_model.stored_model(path)
+    before = kept.kept_results(path, FORMS)
+    assert measured(path, table, FORMS[:1]) == from_scratch(path, table, FORMS[:1])
+    assert from_scratch(path, table, FORMS) != before
+    assert kept.kept_results(path, FORMS) is None
+
+
+def test_what_is_renewed_asks_no_ports(again, table, monkeypatch):
+    monkeypatch.setattr(Readout, "approach", property(refuse))
+    assert measured(again, table, FORMS[:1])[0].ports
+
+
+def test_ports_that_have_to_be_told_anew_are_left_out_where_they_are_not_wanted(again, table, monkeypatch):
+    monkeypatch.setattr(Readout, "approach", property(refuse))
+    (found,) = measured(again, table, FORMS[1:2], whole=False)
+    assert found.ports is None
+    monkeypatch.undo()
+    (now,) = from_scratch(again, table, FORMS[1:2])
+    assert now.ports
+    assert (found.throughput, found.latencies) == (now.throughput, now.latencies)
+
+
+def _claims(store):
+    store.write_note("mixes", DOUBTS)
+
+
+def _fewer_pairs(store):
+    with store.database:
+        store.database.execute("DELETE FROM measurement WHERE quantity = 'pairs' AND id % 2")
+
+
+def _stopped(store):
+    store.begin_session("later", {})
+    store.write_legality([("NONE", "ok")])
+
+
+def _of_no_program(store):
+    file = kept.results_file(store.path)
+    file.write_bytes(file.read_bytes().replace(kept.program().encode(), b"0" * len(kept.program())))
+
+
+@pytest.mark.parametrize("during", [_claims, _fewer_pairs, _stopped, _of_no_program])
+def test_nothing_is_renewed_where_more_than_readings_of_forms_has_changed(again, table, during):
+    measured(again, table, FORMS[:1], during)
+    assert kept.kept_results(again, FORMS) is None
+
+
+def test_nothing_is_renewed_that_was_of_another_state(again, table):
+    os.utime(again, (100, 100))
+    measured(again, table, FORMS[:1])
+    assert kept.kept_results(again, FORMS) is None
 
 
 def _only_unmeasured(original):

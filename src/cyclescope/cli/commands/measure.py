@@ -25,7 +25,7 @@ from cyclescope.host.identity import Identity
 from cyclescope.host.uname import host_isa
 from cyclescope.infer.api import QUANTITIES, conditions, default_store, isa_of, open_backend, stores
 from cyclescope.infer.campaign import Campaign, Request
-from cyclescope.infer.host_model import results_and_model
+from cyclescope.infer.host_model import results_of
 from cyclescope.infer.ports.naming import known_machine
 from cyclescope.infer.timing.results import FormTiming
 from cyclescope.isa.find.pattern import select
@@ -85,16 +85,15 @@ def command(
     if listed is not None:
         patterns, what = _of_list(listed, patterns, what, isa_of(link))
     quantities = _quantities(what, patterns)
-    if not link.remote:
-        # what is wrong with them is said before anything starts
-        select(load_table(host_isa()), patterns, read=assembled_forms)
+    known = None if link.remote else load_table(host_isa())  # what is wrong is said before anything starts
+    chosen = select(known, patterns, read=assembled_forms) if known else []
     if dry_run:
         _dry_run(patterns, quantities, link, as_json)
         return
     backend, identity = open_backend(cpu, link)
     with closing(backend):
         table = load_table(backend.capabilities().isa)
-        chosen = select(table, patterns, read=assembled_forms)
+        chosen = chosen if table is known else select(table, patterns, read=assembled_forms)
         facts = not patterns and PORTS in quantities
         request = Request(tuple(chosen), quantities, time_budget or 0.0, facts)
         _collect_seldom()
@@ -102,7 +101,7 @@ def command(
         with closing(Store(path, identity.machine, isa=table.isa)) as opened:
             if fresh:
                 opened.clear()
-            found, finished, again = _run(backend, identity, opened, table, request)
+            found, finished, again = _run(backend, identity, opened, table, request, as_json)
             tally = Tally(found)
             if as_json:
                 click.echo(timings_json(opened, found))
@@ -136,17 +135,20 @@ def _collect_seldom() -> None:
 
 
 def _run(
-    backend: Backend, identity: Identity, store: Store, table: Table, request: Request
+    backend: Backend, identity: Identity, store: Store, table: Table, request: Request, whole: bool
 ) -> tuple[list[FormTiming], bool, int]:
     """Measure; the results, whether all was done in time, and how many readings were disturbed.
 
-    The model of the machine is made of them.
+    A run that measures ports makes the model of the machine of them. Another one leaves out ports that it
+    would have to tell anew, if results need not be `whole`.
     """
     try:
         with reporter() as report:
-            campaign = Campaign(table, backend, store, report, known=known_machine(store.machine))
+            ports = whole or PORTS in request.quantities
+            known = known_machine(store.machine) if ports else None
+            campaign = Campaign(table, backend, store, report, known=known)
             finished = campaign.run(request, conditions(backend, identity))
-            found = results_and_model(campaign, request.forms)
+            found = results_of(campaign, request, whole)
             return found, finished, len(campaign.disturbed(request).keys)
     except (Exception, Stopped) as error:
         kept = f"what was measured is kept in {store.path}, the same command goes on from there"

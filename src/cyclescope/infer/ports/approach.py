@@ -251,6 +251,13 @@ def _fastest(table: Table, throughputs: Mapping[str, float]) -> list[Instruction
     return [form for form in known if throughputs[form.id] < FREE * least]
 
 
+def other_evidence(store: Store, table: Table) -> tuple[dict[str, float], frozenset[str]]:
+    """What ports rest on beside their own experiments: throughputs by form, and forms that take no time."""
+    throughputs = store.throughputs()
+    fastest = _fastest(table, throughputs)
+    return throughputs, frozenset(form.id for form in fastest if takes_no_time(store, form))
+
+
 def read_approach(
     store: Store,
     table: Table,
@@ -258,9 +265,9 @@ def read_approach(
     forms: Sequence[InstructionForm] | None = None,
 ) -> Approach:
     """How the ports of a store's core are found, with what it tells of the given forms or of all."""
-    throughputs, readings = store.throughputs(), FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
+    throughputs, eliminated = other_evidence(store, table)
+    readings = FrontEndReadings(*map(store.readings, (SLOTS, WIDTH, FETCH)))
     names = None if forms is None else list(dict.fromkeys(form.id for form in forms))
-    eliminated = frozenset(form.id for form in _fastest(table, throughputs) if takes_no_time(store, form))
 
     def front_end(records: Iterable[Record]) -> FrontEndFacts:
         return FrontEndFacts(table, throughputs, records, readings, eliminated)

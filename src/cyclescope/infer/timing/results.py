@@ -107,6 +107,16 @@ class FormTiming(msgspec.Struct, frozen=True):
     ports_reason: str = ""
 
 
+def with_ports_of(timing: FormTiming, other: FormTiming) -> FormTiming:
+    """A timing with slots, ports and resources of another one."""
+    return msgspec.structs.replace(
+        timing, slots=other.slots, slot_range=other.slot_range, ports=other.ports,
+        ports_confidence=other.ports_confidence, ports_throughput=other.ports_throughput,
+        ports_alternatives=other.ports_alternatives, ports_note=other.ports_note, resources=other.resources,
+        ports_unfinished=other.ports_unfinished, ports_reason=other.ports_reason,
+    )  # fmt: skip
+
+
 def without_value(
     pair: tuple[str, str], why: Remark | str, spread: float | None = None, unfinished: bool = False
 ) -> Latency:
