@@ -65,7 +65,7 @@ ACCESSES, BANKS, CODE_LINES, CONSUMERS, CROSSING, FORWARDING, FUSION, RENAMING, 
     "accesses", "banks", "code-lines", "consumers", "crossing", "store-forwarding", "fusion",
     "memory-renaming", "scheduler", "stack-engine",
 )  # fmt: skip
-ADDRESSING = "addressing"
+ADDRESSING, FUSED_BRANCHES = "addressing", "fused-branches"
 """Probes whose facts predictions use."""
 
 MOVE_ELIMINATION, DEPENDENCY_BREAKING, ZERO_IDIOMS = "move-elimination", "dependency-breaking", "zero-idioms"

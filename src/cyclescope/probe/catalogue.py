@@ -12,6 +12,7 @@ from cyclescope.model.facts import (
     CONSUMERS,
     CROSSING,
     FORWARDING,
+    FUSED_BRANCHES,
     FUSION,
     RENAMING,
     SCHEDULER,
@@ -33,6 +34,7 @@ from cyclescope.probe.core import (
     bypass,
     consumers,
     dispatch,
+    fused_branches,
     fusion,
     idioms,
     moves,
@@ -69,6 +71,7 @@ PROBES: Mapping[str, Probe] = {
         breaking,
         idioms,
         fusion,
+        fused_branches,
         consumers,
         bypass,
         renaming,
@@ -110,7 +113,7 @@ PROBES: Mapping[str, Probe] = {
 
 NEEDED: Sequence[str] = (
     RENAMING, FORWARDING, BANKS, CROSSING, FUSION, CONSUMERS, STACK_ENGINE, SCHEDULER,
-    CODE_LINES, ADDRESSING,
+    CODE_LINES, ADDRESSING, FUSED_BRANCHES,
 )  # fmt: skip
 """Probes whose facts predictions need (`model.behaviour`)."""
 TOLD: Sequence[str] = (VECTOR_STATES,)

@@ -8,6 +8,9 @@ from cyclescope.remarks.probing import Read, Unclear
 from cyclescope.remarks.remark import Remark
 
 MOST_ERROR = 0.1  # of a value: more would not tell 4 accesses a cycle from 5
+ADDRESSED_SO = 8  # instances in a body, at places of their own: an update waits for the one at its place
+AMONG_OTHERS = 64  # beside them: cores with a third more slots than units are still bound by the units
+BEYOND_NOPS = 0.5  # of what more additions take: where more NOPs take as long, units are no limit
 _NEAR = 0.3  # of the way between two levels: what is farther from both is at none
 
 

@@ -123,6 +123,7 @@ class NotAsked(Meaning):
     ONE_LENGTH = "all instructions have one length: what is kept decoded ends like a cache of code"
     NO_PUSHES = "it has no instructions that push and pop: the stack pointer is a register as others"
     NO_SUCH_STORES = "it has no kernels of stores with an index, or of constants"
+    BRANCHES_COMPARE = "branches compare themselves: nothing in front of them does it for them"
     NO_PREFIXES = "no prefix says how long an instruction or its constant is"
     NARROW_CLEARS = "narrow writes of general registers clear the rest"
     VECTORS_CLEAR = "writes of vectors clear the rest of longer registers"

@@ -223,6 +223,15 @@ def _compiled(build: Build, folder: Path) -> Compiled:
     return Compiled(program, block, block.instructions[0].address - entry)
 
 
+def object_file(build: Build, folder: Path) -> Path | None:
+    """What a compiler makes of a file, in a folder; None where it makes nothing."""
+    try:
+        _compile(build, folder / "loop.o")
+    except _Failed:
+        return None
+    return folder / "loop.o"
+
+
 def _compile(build: Build, made: Path) -> None:
     """An object file. Raises _Failed."""
     options = (*build.options, "-w", "-I", str(shipped()))
@@ -375,38 +384,3 @@ def _low(values: Iterator[int]) -> float:
     """The mean of the lower third without the very lowest: neighbours only add time, clocks hiccup."""
     ordered = sorted(values)
     return statistics.fmean(ordered[len(ordered) // 16 : max(len(ordered) // 3, 1)])
-
-
-def basic_blocks(chosen: Sequence[Build]) -> list[ProgramBlock]:
-    """The basic blocks that compilers make of loops, each once; without branches."""
-    found: dict[bytes, ProgramBlock] = {}
-    with tempfile.TemporaryDirectory(prefix="cyclescope-") as folder:
-        for build in chosen:
-            made = Path(folder) / "loop.o"
-            try:
-                _compile(build, made)
-            except _Failed:
-                continue
-            for code in _straight(made):
-                found.setdefault(code, ProgramBlock(code, build.name, host_isa()))
-    return list(found.values())
-
-
-def _straight(path: Path) -> Iterator[bytes]:
-    """Machine code between places where the flow divides or joins, of two instructions at least."""
-    from cyclescope.analyze.decode.decoder import Flow, decoder
-    from cyclescope.analyze.read.program import Code
-
-    program = read_program(path)
-    code = Code(program, decoder(program.isa))
-    leaders = {step.target for step in code.steps if step.flow in (Flow.BRANCH, Flow.JUMP)}
-    leaders |= {function.address for function in program.functions}
-    current: list[bytes] = []
-    for step in code.steps:
-        ends = step.address in leaders or step.flow != Flow.NEXT
-        if ends:
-            if len(current) > 1:
-                yield b"".join(current)
-            current = []
-        if step.flow == Flow.NEXT:
-            current.append(program.code(step.address, step.length))

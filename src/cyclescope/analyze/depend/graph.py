@@ -25,7 +25,7 @@ from cyclescope.analyze.decode.locations import (
 )
 from cyclescope.analyze.depend.compiled.chains import Chains, Passed, chains
 from cyclescope.analyze.depend.memory import Memory, Passage
-from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves
+from cyclescope.analyze.depend.pairs import fused_pairs, joined_moves, only_compares
 from cyclescope.analyze.depend.standing import Standing, Standings
 from cyclescope.analyze.depend.ways import KnownWays
 from cyclescope.isa.registry import mnemonics
@@ -209,7 +209,8 @@ class _Builder:
                 continue
             role = SECOND if number - 1 in fused or number in joined else ""
             if number in fused:
-                role = FIRST if self.standing[number + 1].plain.operations else EXECUTED
+                apart = self.behaviour.branches_apart and only_compares(one)
+                role = FIRST if apart or self.standing[number + 1].plain.operations else EXECUTED
             own = standing.variant
             variant = CostVariant(
                 "" if said else own.idiom, role, number in renamed, own.indexed, one.latency,

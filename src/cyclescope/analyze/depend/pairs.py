@@ -26,6 +26,15 @@ def fused_pairs(instructions: Sequence[BlockInstruction], behaviour: CoreBehavio
     return found
 
 
+def only_compares(instruction: BlockInstruction) -> bool:
+    """Whether an instruction writes no register and no memory: all that it tells is in flags."""
+    form = instruction.form
+    places = zip(form.operands, instruction.registers, strict=True) if form is not None else ()
+    return form is not None and not any(
+        op.write and (op.is_memory or register is not None) for op, register in places
+    )
+
+
 def joined_moves(instructions: Sequence[BlockInstruction], behaviour: CoreBehaviour) -> set[int]:
     """Positions of moves that share a slot with the operation behind them, which works on their copy."""
     found: set[int] = set()

@@ -25,7 +25,7 @@ from cyclescope.report.predictions.validation import WORST, table_row, validatio
 from cyclescope.report.progress import reporter
 from cyclescope.session.block_files import read_block_file, read_timings, write_timings
 from cyclescope.session.blocks import KERNELS, LOOP, NOTIONS, UNROLLED, ProgramBlock
-from cyclescope.session.compiled import basic_blocks, builds, timed_loops
+from cyclescope.session.compiled import builds, timed_loops
 from cyclescope.session.machines import default_machine, load_model
 from cyclescope.session.predictors import (
     DEFAULT,
@@ -38,6 +38,7 @@ from cyclescope.session.predictors import (
 from cyclescope.session.search.drawing import BlockDraw, is_fit, usual_forms
 from cyclescope.session.search.finding import DisagreementSearch, SearchResult
 from cyclescope.session.search.judges import MachineJudge, PredictorJudge
+from cyclescope.session.search.straight import basic_blocks
 from cyclescope.session.validation import Validation, ValidationSection, known, sampled, section, timed
 
 _FILE = click.Path(path_type=Path, dir_okay=False)

@@ -30,6 +30,7 @@ from cyclescope.model.facts import (
     CONSTANT_BITS,
     CONSUMERS,
     CROSSING,
+    FUSED_BRANCHES,
     FUSION,
     LOADED_PLACES,
     LOADS_AND_OPERATIONS,
@@ -84,6 +85,7 @@ def measured_behaviour(facts: Sequence[Fact], isa: str = DEFAULT) -> CoreBehavio
         store_crossing=_crossing(facts, stores_apart, stores_across), early=_early(facts, isa),
         stack_update=_stack_update(facts), stack_moves=_stack_moves(facts), lines=code_lines(facts),
         late_loads=_late_loads(facts), addressing=_addressing(facts),
+        branches_apart=_branches_apart(facts),
     )  # fmt: skip
 
 
@@ -113,6 +115,12 @@ def _fusion(facts: Sequence[Fact], isa: str, memory: bool) -> dict[tuple[str, st
                 pair = table[first].mnemonic, table[branch].mnemonic
                 answers.setdefault(pair, set()).add(fact.answer)
     return answers
+
+
+def _branches_apart(facts: Sequence[Fact]) -> bool:
+    """Whether all comparisons with branches that were asked take clearly less than half an addition."""
+    known = [f for f in facts if f.probe == FUSED_BRANCHES and f.value is not None]
+    return bool(known) and all((f.value or 0.0) + (f.error or 0.0) < _ONE_MORE for f in known)
 
 
 def _early(facts: Sequence[Fact], isa: str) -> dict[str, float]:

@@ -114,7 +114,8 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     mnemonics whose results reach others later than each other, by so many cycles. `stack_update` are the
     cycles until the register has a stack pointer that pushes or pops moved. `stack_moves`: moves of the stack
     pointer are executed, even if others are not. `late_loads` says what loads that are ready late take,
-    `lines` how loops get their code, `addressing` what addresses cost in addition.
+    `lines` how loops get their code, `addressing` what addresses cost in addition. `branches_apart`: what
+    only compares, fused with a branch, is executed where branches are, and takes no port of additions.
     """
 
     fused: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -136,6 +137,7 @@ class CoreBehaviour(msgspec.Struct, frozen=True):
     late_loads: LateLoads | None = None
     lines: CodeLines | None = None
     addressing: Addressing = Addressing()
+    branches_apart: bool = False
 
     def fuses(self, first: str, branch: str) -> bool:
         """Whether an instruction and the one behind it are one micro-operation."""

@@ -21,7 +21,7 @@ from cyclescope.model.facts import (
     stacked_constant,
 )
 from cyclescope.probe.code import NUMBERS, SOME, Setting, written
-from cyclescope.probe.levels import steady
+from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, BEYOND_NOPS, steady
 from cyclescope.probe.question import (
     Model,
     Point,
@@ -34,9 +34,6 @@ from cyclescope.probe.question import (
 )
 from cyclescope.remarks.probing import NotAsked, UnclearCore
 
-ADDRESSED_SO = 8  # instances in a body, at places of their own: an update waits for the one at its place
-AMONG_OTHERS = 64  # beside them: cores with a third more slots than units are still bound by the units
-BEYOND_NOPS = 0.5  # of what more additions take: where more NOPs take as long, units are no limit
 _INDEX = "o"
 _ISA = "x86-64"
 _NOP, _ADDITION = "NOP (M32): p +8", "LEA_B_D8 (R64): {} p +8"

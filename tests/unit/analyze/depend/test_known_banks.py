@@ -15,6 +15,7 @@ from cyclescope.model.facts import (
     BANKS,
     CODE_LINES,
     CROSSING,
+    FUSED_BRANCHES,
     FUSION,
     LOADED_PLACES,
     LOADS_AND_OPERATIONS,
@@ -343,3 +344,19 @@ def test_what_is_fused_with_a_branch_keeps_its_ports_where_those_of_branches_are
     found = [predicted(text, loop=True, machine=one) for one in machines]
     assert [sum(one.port_cycles) for one in found] == [2, 2]
     assert [one.port_cycles[2] for one in found] == [pytest.approx(1), pytest.approx(2 / 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "work"),
+    [
+        ("cmp rax, rbx; jne 0", 0), ("test rax, rax; jne 0", 0), ("dec rax; jne 0", 1),
+        ("cmp rax, rbx; nop; jne 0", 1),
+    ],
+)  # fmt: skip
+def test_comparisons_are_executed_with_branches_where_that_was_found(text, work):
+    """What writes a register besides is not, nor what stands apart from the branch."""
+    firsts = ("CMP_39 (R64, R64)", "TEST (R64, R64)", "DEC (R64)")
+    fused = [Fact(FUSION, fused_subject(first, "JZ (Rel8)"), CoreAnswer.FUSED) for first in firsts]
+    apart = Fact(FUSED_BRANCHES, fused_subject(firsts[0], "JZ (Rel8)"), CoreAnswer.VALUE, 0.0, 0.1)
+    machine = changed(measured(*fused, apart), JNZ_Rel8={"operations": None}, JNZ_Rel32={"operations": None})
+    assert sum(predicted(text, loop=True, machine=machine).port_cycles) == pytest.approx(work)

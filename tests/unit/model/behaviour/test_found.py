@@ -29,6 +29,7 @@ from cyclescope.model.facts import (
     CONSUMERS,
     CROSSING,
     FORWARDING,
+    FUSED_BRANCHES,
     FUSION,
     GENERAL,
     LOADED_PLACES,
@@ -166,6 +167,21 @@ def test_what_an_address_needs_more_is_a_whole_number(value, error, count):
     found = measured_behaviour(told).addressing
     assert found.indexed == ({Addressed.STORE: MoreWork(slots=count)} if count else {})
     assert found.constants == ({32: MoreWork(additions=count)} if count else {})
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "apart"),
+    [
+        ((), 0.1, False), ((0.0, 0.02), 0.16, True), ((0.0, 1.0), 0.16, False), ((0.3, 0.0), 0.21, False),
+        ((0.3, 0.0), 0.19, True), ((None, 0.0), 0.1, True), ((None, None), 0.1, False),
+    ],
+)  # fmt: skip
+def test_comparisons_are_apart_if_all_take_clearly_less_than_half_an_addition(values, error, apart):
+    told = [
+        Fact(FUSED_BRANCHES, fused_subject(f"{n}", "JZ (Rel8)"), CoreAnswer.VALUE, value, error)
+        for n, value in enumerate(values)
+    ]
+    assert measured_behaviour(told).branches_apart is apart
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from cyclescope.model.behaviour.found import measured_behaviour
 from cyclescope.model.facts import Addressed, CoreAnswer, More, addressed_subject, stacked_constant
 from cyclescope.probe.catalogue import PROBES
 from cyclescope.probe.interval import Interval
-from cyclescope.probe.memory.addressing import ADDRESSED_SO, AMONG_OTHERS
+from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS
 from cyclescope.probe.question import ProbeCase, Readings, Unresolved
 from tests.support.made.probed import drawn, facts
 

@@ -1,0 +1,77 @@
+"""Does a comparison, with the branch that it shares a slot with, take the place of an addition?
+
+Some cores have a unit that compares and branches, besides those that add. A few comparisons with branches
+that are not taken stand among additions that keep all units busy, in the places of NOPs. By how much one
+addition more per pair lengthens the loop says whether the pairs take the place of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import cycle, islice
+
+from cyclescope.model.facts import FUSED_BRANCHES, CoreAnswer, fused_subject
+from cyclescope.probe.code import NUMBERS, SOME, Setting, written
+from cyclescope.probe.levels import ADDRESSED_SO, AMONG_OTHERS, BEYOND_NOPS, steady
+from cyclescope.probe.question import (
+    Model,
+    Point,
+    Probe,
+    ProbeCase,
+    ProbeVerdict,
+    Readings,
+    Unresolved,
+    parallel,
+)
+from cyclescope.remarks.probing import NotAsked, UnclearCore
+
+_COMPARISONS: Mapping[str, tuple[str, ...]] = {  # of two pointers that differ, or of one with 0
+    "x86-64": ("CMP_39 (R64, R64): p o", "TEST (R64, R64): p p", "CMP (R64, I8): p #0"),
+    "aarch64": ("SUBSXrs: z p o #0",),
+}
+_BRANCH = {"x86-64": "JZ (Rel8): #0", "aarch64": "Bcc: #0 #1"}
+_NOP = {"x86-64": "NOP (M32): p +8", "aarch64": "NOP"}
+_ADDITION = {"x86-64": "LEA_B_D8 (R64): {} p +8", "aarch64": "ADDXrs: {} p p #0"}
+_APART = 64  # bytes between the two pointers
+
+
+def _cases(isa: str) -> Iterator[ProbeCase]:
+    for text in _COMPARISONS.get(isa, ()):
+        first, branch = (one.partition(": ")[0] for one in (text, _BRANCH[isa]))
+        nop, fillers = _NOP[isa], AMONG_OTHERS // ADDRESSED_SO
+        points = (
+            _point(isa, "asked", [text, _BRANCH[isa]], fillers),
+            _point(isa, "plain", [nop], fillers),
+            _point(isa, "more", [nop], fillers + 1),
+            _point(isa, "wider", [nop, nop], fillers),
+        )
+        yield ProbeCase(fused_subject(first, branch), points)
+
+
+def _point(isa: str, part: str, asked: list[str], fillers: int) -> Point:
+    """A body of what is asked about, each in front of as many additions."""
+    others = iter(map(_ADDITION[isa].format, cycle(SOME)))
+    texts = [text for _ in range(ADDRESSED_SO) for text in (*asked, *islice(others, fillers))]
+    setting = Setting(pointers=((NUMBERS[isa]["o"], _APART),))
+    return parallel(part, *written(isa, *texts), setting=setting, count=ADDRESSED_SO)
+
+
+def _judge(case: ProbeCase, readings: Readings) -> ProbeVerdict:
+    asked, plain, more = (readings.get(part) for part in ("asked", "plain", "more"))
+    step = more - plain
+    if step.low <= 0 or (more - readings.get("wider")).low < BEYOND_NOPS * step.value:
+        raise Unresolved(UnclearCore.NOT_UNITS.of())
+    return ProbeVerdict(
+        CoreAnswer.VALUE, (asked - plain).scaled(1 / step.value), steady(asked, plain, more), "each"
+    )
+
+
+PROBE = Probe(
+    FUSED_BRANCHES,
+    "Does a comparison with a branch behind it take the place of an addition?",
+    Model.TWO_LEVEL,
+    _cases,
+    _judge,
+    ("AMD, Software Optimization Guide for Family 19h (56665), 2.10", "Agner Fog, microarchitecture"),
+    {"riscv64": NotAsked.BRANCHES_COMPARE.of()},
+)
